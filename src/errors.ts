@@ -1,0 +1,47 @@
+/** The closed list of error types that clients may see (contract: errors), each with its HTTP status. */
+export const statusOfErrorType = {
+  validation_violation: 400,
+  insufficient_permissions: 403,
+  quota_exceeded: 403,
+  resource_not_found: 404,
+  conflict_resource: 409,
+  payload_too_large: 413,
+  unsupported_media_type: 415,
+  rate_limit_exceeded: 429,
+  request_header_fields_too_large: 431,
+  internal_service_error: 500,
+  provider_error: 502,
+  service_unavailable: 503,
+  provider_timeout: 504,
+} as const;
+
+export type ErrorType = keyof typeof statusOfErrorType;
+
+export interface ErrorDetail {
+  field: string;
+  message: string;
+}
+
+/**
+ * The one error class whose message may leave the service. Anything else that is thrown becomes a 500
+ * without its message. `headers` are sent along, for instance `Retry-After`.
+ */
+export class AnnalsError extends Error {
+  readonly type: ErrorType;
+  readonly status: number;
+  readonly details: readonly ErrorDetail[];
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    type: ErrorType,
+    message: string,
+    options: { details?: readonly ErrorDetail[]; headers?: Record<string, string>; cause?: unknown } = {},
+  ) {
+    super(message, { cause: options.cause });
+    this.name = 'AnnalsError';
+    this.type = type;
+    this.status = statusOfErrorType[type];
+    this.details = options.details ?? [];
+    this.headers = options.headers ?? {};
+  }
+}
