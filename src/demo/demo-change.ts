@@ -1,0 +1,19 @@
+/** One change of a document of the demo shop, in the form in which a real shop would report it. */
+export interface DemoChange {
+  op: 'insert' | 'update' | 'replace' | 'delete';
+  entity: string;
+  entityId: string;
+  /** Milliseconds since 1970. */
+  at: number;
+  actor: string;
+  name?: string;
+  schemaVersion?: string;
+  related: readonly RelatedDocument[];
+  before?: unknown;
+  after?: unknown;
+}
+
+export interface RelatedDocument {
+  entity: string;
+  entityId: string;
+}

@@ -1,0 +1,126 @@
+import { isDeepStrictEqual } from 'node:util';
+import { expect, test } from 'vitest';
+import type { DemoChange } from '../../src/demo/demo-change.ts';
+import { generateShopHistory } from '../../src/demo/generate-shop-history.ts';
+
+const day = 86_400_000;
+const noon = Date.parse('2026-03-04T12:00:00.000Z');
+const nows = [noon, Date.parse('2026-05-31T00:00:00.001Z'), Date.parse('2027-12-25T23:59:59.999Z')];
+
+function history(now = noon, seed = 1): DemoChange[] {
+  return [...generateShopHistory({ seed, now })];
+}
+
+function count<Key>(changes: DemoChange[], key: (change: DemoChange) => Key): Map<Key, number> {
+  const counts = new Map<Key, number>();
+  for (const change of changes) counts.set(key(change), (counts.get(key(change)) ?? 0) + 1);
+  return counts;
+}
+
+test('the same seed and the same moment give the same history', () => {
+  expect(history()).toEqual(history());
+});
+
+test('another seed gives another history', () => {
+  expect(history(noon, 1)).not.toEqual(history(noon, 2));
+});
+
+test('later on the same UTC day the history is the same and only goes on further', () => {
+  const early = history(noon);
+  const late = history(noon + day / 2 - 1);
+  expect(late.length).toBeGreaterThan(early.length);
+  expect(late.slice(0, early.length)).toEqual(early);
+});
+
+test('a week later the same things have happened, a week later', () => {
+  const shifted = history(noon + 7 * day);
+  const essence = ({ op, entity, entityId, actor, at }: DemoChange) => [op, entity, entityId, actor, at];
+  expect(shifted.map(essence)).toEqual(history().map((change) => essence({ ...change, at: change.at + 7 * day })));
+});
+
+test('about 5,000 changes, in order of time, within the last 90 days and none at or after now', () => {
+  for (const now of nows) {
+    const changes = history(now);
+    expect(changes.length).toBeGreaterThan(4_500);
+    expect(changes.length).toBeLessThan(5_500);
+    let previous = now - 90 * day;
+    for (const { at } of changes) {
+      expect(Number.isInteger(at)).toBe(true);
+      expect(at).toBeGreaterThan(previous);
+      previous = at;
+    }
+    expect(previous).toBeLessThan(now);
+  }
+});
+
+test('every entity type of the shop occurs, most changes being those of orders', () => {
+  for (const now of nows) {
+    const counts = count(history(now), ({ entity }) => entity);
+    for (const entity of ['order', 'customer', 'product', 'segment', 'group-assignment', 'coupon', 'quote']) {
+      expect(counts.get(entity), entity).toBeGreaterThan(100);
+    }
+    for (const entity of ['company', 'WARRANTY_CLAIM']) expect(counts.get(entity), entity).toBeGreaterThan(40);
+    for (const entity of ['group', 'site']) expect(counts.get(entity), entity).toBeGreaterThanOrEqual(2);
+    expect(counts.size).toBe(11);
+    expect(counts.get('order')).toBeGreaterThan(2_000);
+  }
+});
+
+test('every operation occurs, and some documents come back after they were deleted', () => {
+  const changes = history();
+  expect([...count(changes, ({ op }) => op).keys()].sort()).toEqual(['delete', 'insert', 'replace', 'update']);
+  const inserts = count(
+    changes.filter(({ op }) => op === 'insert'),
+    ({ entity, entityId }) => `${entity} ${entityId}`,
+  );
+  expect([...inserts.values()].filter((times) => times > 1).length).toBeGreaterThan(3);
+});
+
+test('people, system, external and unknown are at work, and nobody does most of it', () => {
+  const counts = count(history(), ({ actor }) => actor);
+  for (const actor of ['system', 'external', 'unknown', 'Jane Doe', 'Zoë Østergård']) {
+    expect(counts.get(actor), actor).toBeGreaterThan(20);
+  }
+  expect(counts.size).toBeGreaterThan(100);
+});
+
+test('what a change has as before is the last state of its document, and an update changes something', () => {
+  for (const now of nows) {
+    const states = new Map<string, unknown>();
+    for (const { op, entity, entityId, before, after } of history(now)) {
+      const key = `${entity} ${entityId}`;
+      expect(before).toEqual(states.get(key));
+      if (op === 'insert') expect(before).toBeUndefined();
+      else expect(before).toBeDefined();
+      expect(after === undefined).toBe(op === 'delete');
+      expect(isDeepStrictEqual(before, after), key).toBe(false);
+      states.set(key, structuredClone(after));
+    }
+  }
+});
+
+test('a group assignment names its group and its customer as related, an order its customer', () => {
+  const changes = history();
+  for (const { entity, related } of changes) {
+    if (entity === 'group-assignment') expect(related.map((item) => item.entity)).toEqual(['group', 'customer']);
+    if (entity === 'order') expect(related.map((item) => item.entity)).toEqual(['customer']);
+  }
+});
+
+test('documents that refer to each other name what the shop had at that time', () => {
+  const known = new Set<string>();
+  for (const { entity, entityId, related } of history()) {
+    known.add(`${entity} ${entityId}`);
+    for (const item of related) expect(known.has(`${item.entity} ${item.entityId}`)).toBe(true);
+  }
+});
+
+test('weekends are quiet and office hours are busy', () => {
+  const changes = history();
+  const weekdays = count(changes, ({ at }) => new Date(at).getUTCDay());
+  for (const workday of [1, 2, 3, 4, 5]) {
+    expect(weekdays.get(workday)).toBeGreaterThan(2 * Math.max(weekdays.get(0) ?? 0, weekdays.get(6) ?? 0));
+  }
+  const office = changes.filter(({ at }) => new Date(at).getUTCHours() >= 7 && new Date(at).getUTCHours() < 17);
+  expect(office.length).toBeGreaterThan(changes.length / 2);
+});
