@@ -13,8 +13,8 @@ import { advanceClaim, openClaim } from './warranty-claims.ts';
 
 /** What goes on in the shop: how often while somebody is at a desk, and how often otherwise. */
 const activities: readonly { run(shop: Shop): void; staffed: number; unstaffed: number }[] = [
-  { run: placeOrder, staffed: 15, unstaffed: 24 },
-  { run: advanceOrder, staffed: 40, unstaffed: 28 },
+  { run: placeOrder, staffed: 13, unstaffed: 18 },
+  { run: advanceOrder, staffed: 42, unstaffed: 34 },
   { run: editOrder, staffed: 6, unstaffed: 0 },
   { run: registerCustomer, staffed: 4, unstaffed: 8 },
   { run: editCustomer, staffed: 5, unstaffed: 8 },

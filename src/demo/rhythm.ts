@@ -32,7 +32,7 @@ export function isOfficeHour(time: number): boolean {
  */
 export function momentsOfDay(midnight: number, age: number, random: Random): number[] {
   const weekend = isWeekend(midnight);
-  const usual = weekend ? random.integer(12, 22) : random.integer(46, 64);
+  const usual = weekend ? random.integer(12, 22) : random.integer(44, 62);
   const count = Math.round(usual * (0.8 + (0.4 * age) / daysOfHistory));
   const hours = weekend ? weekendHours : weekdayHours;
   return Array.from(
