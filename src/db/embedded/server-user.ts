@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { EmbeddedDatabaseError } from './embedded-database-error.ts';
+
+/** The account that PostgreSQL runs as where the service itself is root, which PostgreSQL refuses to be. */
+export interface ServerUser {
+  name: string;
+  uid: number;
+  gid: number;
+}
+
+const preferred = ['annals', 'postgres', '_postgres', 'nobody'];
+
+/** True for root, whose server has to be another's. */
+export function isRoot(): boolean {
+  return process.getuid?.() === 0;
+}
+
+/** The unprivileged account to take out of the text of /etc/passwd: one for databases, else `nobody`, else none. */
+export function chooseServerUser(passwd: string): ServerUser | undefined {
+  const users = parsePasswd(passwd).filter((user) => user.uid > 0);
+  for (const name of preferred) {
+    const user = users.find((candidate) => candidate.name === name);
+    if (user !== undefined) return user;
+  }
+  return undefined;
+}
+
+/** The unprivileged account of this machine. */
+export async function findServerUser(): Promise<ServerUser> {
+  const user = chooseServerUser(await readFile('/etc/passwd', 'utf8').catch(() => ''));
+  if (user !== undefined) return user;
+  throw new EmbeddedDatabaseError(
+    `PostgreSQL does not run as root, and /etc/passwd has none of the accounts ${preferred.join(', ')}. ` +
+      'Make one (useradd --system annals), run as another user, or set DATABASE_URL',
+  );
+}
+
+/** The account with this user id; PostgreSQL needs it to be in /etc/passwd. */
+export async function userWithId(uid: number): Promise<ServerUser | undefined> {
+  const passwd = await readFile('/etc/passwd', 'utf8').catch(() => '');
+  return parsePasswd(passwd).find((user) => user.uid === uid);
+}
+
+/** Runs a program as that user and tells whether it came to run and answered 0. */
+export function succeedsAs(user: ServerUser, program: string, args: string[]): Promise<boolean> {
+  return new Promise((resolve) => {
+    const child = spawn(program, args, { uid: user.uid, gid: user.gid, cwd: '/', stdio: 'ignore', env: {} });
+    child.once('error', () => resolve(false));
+    child.once('exit', (code) => resolve(code === 0));
+  });
+}
+
+/** Whether that user can enter the folder. Asked of the kernel itself: modes alone do not tell (ACLs, mounts). */
+export function canEnter(user: ServerUser, folder: string): Promise<boolean> {
+  return succeedsAs(user, '/bin/sh', ['-c', 'cd "$1"', 'sh', folder]);
+}
+
+function parsePasswd(passwd: string): ServerUser[] {
+  return passwd
+    .split('\n')
+    .map((line) => line.split(':'))
+    .filter((fields) => fields.length >= 4)
+    .map(([name = '', , uid = '', gid = '']) => ({ name, uid: Number(uid), gid: Number(gid) }))
+    .filter((user) => Number.isInteger(user.uid) && Number.isInteger(user.gid));
+}

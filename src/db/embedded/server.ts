@@ -1,0 +1,177 @@
+import { spawn } from 'node:child_process';
+import { open, readFile, rename, rm, statfs, writeFile } from 'node:fs/promises';
+import { availableParallelism, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readIfThere } from '../write-once.ts';
+import { type Binaries, programPath } from './binaries.ts';
+import { greet } from './credentials.ts';
+import { EmbeddedDatabaseError } from './embedded-database-error.ts';
+import { freePort } from './free-port.ts';
+import { giveTo, type Home } from './home.ts';
+import { accountOf, cannotRun, serverEnvironment, settingsFileName } from './initialise.ts';
+import { endOrphans } from './orphans.ts';
+import { isAlive, readPostmasterFile, servesCluster } from './postmaster-file.ts';
+import { type Durability, type Machine, serverSettings, settingsFile } from './settings.ts';
+
+/** Everything in this file is for the one process that holds the home's mutex. */
+
+export interface RunningServer {
+  port: number;
+  pid: number;
+}
+
+const largestLog = 4 * 1024 * 1024;
+
+/** The server that runs on this cluster already, waited for while it starts, recovers or stops; or undefined. */
+export async function findServer(home: Home, password: string): Promise<RunningServer | undefined> {
+  let strangers = 0;
+  for (;;) {
+    const file = await readPostmasterFile(home.cluster);
+    if (file === undefined) return undefined;
+    const ours = await servesCluster(file.pid, home.cluster);
+    if (ours === false) return undefined;
+    const greeting = file.port > 0 && file.status !== 'stopping' ? await greet(file.port, password) : 'not-yet';
+    if (greeting === 'ready') return { port: file.port, pid: file.pid };
+    if (greeting === 'stranger' || (greeting === 'refused' && ours === undefined)) strangers++;
+    if (strangers > 20) {
+      if (ours === undefined) return undefined;
+      throw new EmbeddedDatabaseError(
+        `A PostgreSQL (process ${file.pid}) runs on ${home.cluster} and does not take the password in ` +
+          `${home.folder}. Stop it, then start again`,
+      );
+    }
+    await sleep(50);
+  }
+}
+
+/** Starts a server in a session of its own; the port is that of the last start unless it is taken. */
+export async function startServer(
+  home: Home,
+  binaries: Binaries,
+  password: string,
+  durability: Durability,
+): Promise<RunningServer> {
+  const deadline = performance.now() + 60_000;
+  let wanted: number | undefined = Number(await readIfThere(portFile(home))) || undefined;
+  for (;;) {
+    const port = await freePort(wanted);
+    await writeSettings(home, port, durability);
+    const outcome = await launch(home, binaries, port, password);
+    if ('pid' in outcome) {
+      if (port !== Number(await readIfThere(portFile(home)))) await writeOwned(home, portFile(home), `${port}\n`);
+      return outcome;
+    }
+    if (performance.now() > deadline) throw startFailed(home, outcome.log);
+    if (/could not bind|could not create any TCP\/IP sockets/.test(outcome.log)) {
+      wanted = undefined;
+    } else if (outcome.log.includes('pre-existing shared memory block')) {
+      await endOrphans(home.cluster);
+    } else {
+      throw startFailed(home, outcome.log);
+    }
+  }
+}
+
+/** Stops the server in an orderly way and returns when it has gone. */
+export async function stopServer(home: Home): Promise<void> {
+  const file = await readPostmasterFile(home.cluster);
+  if (file === undefined || (await servesCluster(file.pid, home.cluster)) === false) return;
+  // SIGINT is PostgreSQL's fast shutdown: clients are let go, a checkpoint is written. SIGQUIT does without.
+  for (const [signal, seconds] of [['SIGINT', 120] as const, ['SIGQUIT', 20] as const]) {
+    try {
+      process.kill(file.pid, signal);
+    } catch {
+      return;
+    }
+    const deadline = performance.now() + seconds * 1000;
+    while (performance.now() < deadline) {
+      if (!isAlive(file.pid) || (await servesCluster(file.pid, home.cluster)) === false) return;
+      await sleep(10);
+    }
+  }
+}
+
+type Launch = RunningServer | { log: string };
+
+async function launch(home: Home, binaries: Binaries, port: number, password: string): Promise<Launch> {
+  const log = await openLog(home);
+  const stale = await readPostmasterFile(home.cluster);
+  try {
+    const program = programPath(binaries, 'postgres');
+    const child = spawn(program, ['-D', home.cluster], {
+      cwd: home.folder,
+      detached: true,
+      stdio: ['ignore', log.file.fd, log.file.fd],
+      // The process named in a lock file left behind is none of ours (findServer looked), but PostgreSQL takes
+      // any living one for a server, unless it is told that it is its own grandparent, as pg_ctl does.
+      env: serverEnvironment(stale === undefined ? {} : { PG_GRANDPARENT_PID: String(stale.pid) }),
+      ...accountOf(home),
+    });
+    let ended = false;
+    const failed = new Promise<Error>((resolve) => child.once('error', resolve));
+    child.once('exit', () => {
+      ended = true;
+    });
+    child.unref();
+    if (child.pid === undefined) throw cannotRun(program, await failed);
+    while (!ended) {
+      const file = await readPostmasterFile(home.cluster);
+      if (file?.pid === child.pid && file.status === 'ready' && (await greet(port, password)) === 'ready') {
+        return { port, pid: child.pid };
+      }
+      await sleep(15);
+    }
+    return { log: (await readFile(log.path)).subarray(log.start).toString('utf8') };
+  } finally {
+    await log.file.close();
+  }
+}
+
+async function openLog(home: Home) {
+  const path = join(home.folder, 'server.log');
+  let file = await open(path, 'a', 0o600);
+  let start = (await file.stat()).size;
+  if (start > largestLog) {
+    await file.close();
+    await rename(path, `${path}.old`);
+    file = await open(path, 'a', 0o600);
+    start = 0;
+  }
+  await giveTo(home.user, path);
+  return { file, path, start };
+}
+
+async function writeSettings(home: Home, port: number, durability: Durability): Promise<void> {
+  const settings = serverSettings(await thisMachine(), port, durability);
+  await writeOwned(home, join(home.cluster, settingsFileName), settingsFile(settings));
+}
+
+async function writeOwned(home: Home, path: string, content: string): Promise<void> {
+  const draft = `${path}.new`;
+  await rm(draft, { force: true });
+  await writeFile(draft, content, { mode: 0o600 });
+  await giveTo(home.user, draft);
+  await rename(draft, path);
+}
+
+async function thisMachine(): Promise<Machine> {
+  const shared = process.platform === 'linux' ? await statfs('/dev/shm').catch(() => undefined) : undefined;
+  return {
+    // In a container the limit of its memory counts; without one it is reported as 0 or as a huge number.
+    memory: Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY),
+    processors: availableParallelism(),
+    sharedMemory: shared === undefined ? undefined : shared.bavail * shared.bsize,
+  };
+}
+
+function portFile(home: Home): string {
+  return join(home.folder, 'port');
+}
+
+function startFailed(home: Home, log: string): EmbeddedDatabaseError {
+  return new EmbeddedDatabaseError(
+    `The embedded PostgreSQL in ${home.folder} did not start. The end of its log (${join(home.folder, 'server.log')}):\n` +
+      log.trim().split('\n').slice(-15).join('\n'),
+  );
+}

@@ -1,0 +1,47 @@
+import { randomUUID } from 'node:crypto';
+import { link, open, readFile, rm } from 'node:fs/promises';
+
+/**
+ * Writes a file that is made once and then only read, and answers the content that counts: ours, or that of the
+ * process that was quicker. No reader ever sees half a file, and a crash leaves the whole file or none.
+ */
+export async function writeOnce(path: string, content: string, mode = 0o600): Promise<string> {
+  const existing = await readIfThere(path);
+  if (existing !== undefined) return existing;
+  const draft = `${path}.${randomUUID()}`;
+  try {
+    await writeThrough(draft, content, mode);
+    await link(draft, path);
+    return content;
+  } catch (error) {
+    if (hasCode(error, 'EEXIST')) return await readFile(path, 'utf8');
+    throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+/** The text of a file, or undefined where there is none. */
+export async function readIfThere(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+/** Whether a failed system call failed with one of these codes, `ENOENT` for instance. */
+export function hasCode(error: unknown, ...codes: string[]): boolean {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code);
+}
+
+async function writeThrough(path: string, content: string, mode: number): Promise<void> {
+  const file = await open(path, 'wx', mode);
+  try {
+    await file.writeFile(content);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
