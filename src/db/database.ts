@@ -1,0 +1,11 @@
+import { Kysely, PostgresDialect, type Transaction } from 'kysely';
+import type pg from 'pg';
+import type { Tables } from './tables.ts';
+
+export type Database = Kysely<Tables>;
+export type DatabaseTransaction = Transaction<Tables>;
+
+/** The typed query builder on a pool; to destroy it ends the pool. */
+export function createDatabase(pool: pg.Pool): Database {
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+}

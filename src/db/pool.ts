@@ -1,0 +1,47 @@
+import pg from 'pg';
+
+export interface PoolOptions {
+  /** How the connections name themselves in pg_stat_activity. */
+  applicationName?: string;
+  /** The most connections of this process; 10 unless told. */
+  maximum?: number;
+  /** Told when an idle connection is lost. The pool goes on and makes new ones. */
+  onLostConnection?: (error: Error) => void;
+}
+
+/** A pool on a PostgreSQL. No connection is made before the first query; waiting for one ends after 5 seconds. */
+export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    application_name: options.applicationName ?? 'annals',
+    max: options.maximum ?? 10,
+    connectionTimeoutMillis: 5_000,
+    idleTimeoutMillis: 30_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 30_000,
+    types: { getTypeParser },
+  });
+  // A lost connection is an event of daily life; unheard, it would end the process.
+  pool.on('error', (error) => options.onLostConnection?.(error));
+  // The same for one that is lost while it is checked out and between two queries: the next query reports it.
+  pool.on('connect', (client) => client.on('error', () => {}));
+  return pool;
+}
+
+const parserOf: Record<number, (text: string) => unknown> = {
+  [pg.types.builtins.INT8]: parseInt8,
+  // As the driver reads it, a date becomes midnight of the machine's time zone: another day in half the world.
+  [pg.types.builtins.DATE]: (text) => text,
+};
+
+/** int8 is a number: our counts and ids stay far below 2^53, and one that does not fails loudly, never rounded. */
+function parseInt8(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`int8 ${text} is beyond the safe integers`);
+  return value;
+}
+
+function getTypeParser(oid: number, format?: 'text' | 'binary') {
+  const own = format === 'binary' ? undefined : parserOf[oid];
+  return own ?? pg.types.getTypeParser(oid, format);
+}

@@ -1,0 +1,26 @@
+import type { Generated } from 'kysely';
+import type { Database } from './database.ts';
+
+export interface TenantTable {
+  tenant: string;
+  created_at: Generated<Date>;
+}
+
+/** The rule for a tenant's name (spec A: path parameters), and our limit of 63 characters. */
+export const tenantPattern = /^[a-z][a-z0-9]{1,62}$/;
+
+/** Makes a tenant; true where it was not there before. A second call is no error (contract 1). */
+export async function createTenant(db: Database, tenant: string): Promise<boolean> {
+  const result = await db
+    .insertInto('tenant')
+    .values({ tenant })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst();
+  return result.numInsertedOrUpdatedRows === 1n;
+}
+
+/** Whether there is such a tenant. */
+export async function tenantExists(db: Database, tenant: string): Promise<boolean> {
+  const row = await db.selectFrom('tenant').select('tenant').where('tenant', '=', tenant).executeTakeFirst();
+  return row !== undefined;
+}

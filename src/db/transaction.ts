@@ -1,0 +1,66 @@
+import type { IsolationLevel } from 'kysely';
+import type pg from 'pg';
+import type { Database, DatabaseTransaction } from './database.ts';
+
+export interface TransactionOptions {
+  isolation?: IsolationLevel;
+  /**
+   * How often a transaction that lost to another one (serialization failure, deadlock) is begun again; 0 unless
+   * told, since only the caller knows that its work may be done twice.
+   */
+  retries?: number;
+}
+
+/** Runs the work in one transaction: committed when it returns, rolled back when it throws. */
+export async function inTransaction<Result>(
+  db: Database,
+  work: (transaction: DatabaseTransaction) => Promise<Result>,
+  options: TransactionOptions = {},
+): Promise<Result> {
+  return await again(options.retries ?? 0, async () => {
+    const transaction = db.transaction();
+    const isolated = options.isolation === undefined ? transaction : transaction.setIsolationLevel(options.isolation);
+    return await isolated.execute(work);
+  });
+}
+
+/** The same on a bare connection of the pool, for what the query builder has no words for, COPY for instance. */
+export async function inPoolTransaction<Result>(
+  pool: pg.Pool,
+  work: (client: pg.PoolClient) => Promise<Result>,
+  options: TransactionOptions = {},
+): Promise<Result> {
+  return await again(options.retries ?? 0, async () => {
+    const client = await pool.connect();
+    try {
+      await client.query(`begin${options.isolation === undefined ? '' : ` isolation level ${options.isolation}`}`);
+      const result = await work(client);
+      await client.query('commit');
+      client.release();
+      return result;
+    } catch (error) {
+      // A connection whose rollback fails as well is of no use to the next one.
+      const rolledBack = await client.query('rollback').then(
+        () => true,
+        () => false,
+      );
+      client.release(!rolledBack);
+      throw error;
+    }
+  });
+}
+
+/** Whether the transaction lost to another one and may succeed when it is begun again (SQLSTATE 40001, 40P01). */
+export function isLostRace(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === '40001' || error.code === '40P01');
+}
+
+async function again<Result>(retries: number, attempt: () => Promise<Result>): Promise<Result> {
+  for (let left = retries; ; left--) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (left <= 0 || !isLostRace(error)) throw error;
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import type { TestProject } from 'vitest/node';
+import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { createPool } from '../../src/db/pool.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    databaseUrl: string;
+  }
+}
+
+/** The database that every test database is a clone of; nobody connects to it once it is made. */
+export const templateName = 'annals_template';
+
+/** One PostgreSQL for the whole run, with all migrations applied to a template; stopped and removed at the end. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'annals-test-'));
+  // Where the tests run as root, the server's account has to pass through.
+  await chmod(dataDir, 0o711);
+  const database = await openEmbeddedDatabase({ dataDir, log: console.error, durability: 'none' });
+  await makeTemplate(database.url);
+  project.provide('databaseUrl', database.url);
+  return async () => {
+    await database.release();
+    await removeDataFolder(dataDir);
+  };
+}
+
+/** Removes a data folder, and the database's home where it had to be elsewhere. */
+export async function removeDataFolder(dataDir: string): Promise<void> {
+  const elsewhere = await readFile(join(dataDir, 'postgres.location'), 'utf8').catch(() => '');
+  if (elsewhere !== '') await rm(elsewhere.trim(), { recursive: true, force: true });
+  await rm(dataDir, { recursive: true, force: true });
+}
+
+async function makeTemplate(url: string): Promise<void> {
+  const client = new pg.Client(url);
+  await client.connect();
+  await client.query(`create database ${templateName}`);
+  await client.end();
+  const template = new URL(url);
+  template.pathname = templateName;
+  const pool = createPool(template.href);
+  await migrate(pool);
+  await pool.end();
+}

@@ -1,0 +1,59 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { inject, onTestFinished } from 'vitest';
+import { createDatabase, type Database } from '../../src/db/database.ts';
+import { createPool } from '../../src/db/pool.ts';
+
+export interface TestDatabase {
+  url: string;
+  pool: pg.Pool;
+  db: Database;
+  /** Ends the pool and drops the database; to be called in afterAll. */
+  drop(): Promise<void>;
+}
+
+const templateName = 'annals_template';
+
+/** A fresh database with all migrations applied: a clone of the template, made in some 50 ms. */
+export async function createTestDatabase(): Promise<TestDatabase> {
+  return await openTestDatabase(templateName);
+}
+
+/** A fresh database without anything in it, not even the migrations. */
+export async function createEmptyTestDatabase(): Promise<TestDatabase> {
+  return await openTestDatabase('template1');
+}
+
+/** The same for one test alone: it is dropped when that test ends. */
+export async function createTestDatabaseForThisTest(): Promise<TestDatabase> {
+  const database = await createTestDatabase();
+  onTestFinished(database.drop);
+  return database;
+}
+
+async function openTestDatabase(template: string): Promise<TestDatabase> {
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await administer(`create database ${name} template ${template}`);
+  const url = new URL(inject('databaseUrl'));
+  url.pathname = name;
+  const pool = createPool(url.href, { applicationName: 'annals test' });
+  return {
+    url: url.href,
+    pool,
+    db: createDatabase(pool),
+    async drop() {
+      if (!pool.ended) await pool.end();
+      await administer(`drop database if exists ${name} with (force)`);
+    },
+  };
+}
+
+async function administer(statement: string): Promise<void> {
+  const client = new pg.Client(inject('databaseUrl'));
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
