@@ -22,12 +22,18 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   // Where the tests run as root, the server's account has to pass through.
   await chmod(dataDir, 0o711);
   const database = await openEmbeddedDatabase({ dataDir, log: console.error, durability: 'none' });
-  await makeTemplate(database.url);
-  project.provide('databaseUrl', database.url);
-  return async () => {
+  const stop = async () => {
     await database.release();
     await removeDataFolder(dataDir);
   };
+  try {
+    await makeTemplate(database.url);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  project.provide('databaseUrl', database.url);
+  return stop;
 }
 
 /** Removes a data folder, and the database's home where it had to be elsewhere. */
@@ -45,6 +51,9 @@ async function makeTemplate(url: string): Promise<void> {
   const template = new URL(url);
   template.pathname = templateName;
   const pool = createPool(template.href);
-  await migrate(pool);
-  await pool.end();
+  try {
+    await migrate(pool);
+  } finally {
+    await pool.end();
+  }
 }

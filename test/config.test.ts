@@ -1,0 +1,115 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { ConfigError, readConfig } from '../src/config.ts';
+
+const key = Buffer.alloc(32, 7).toString('base64');
+
+test('an empty environment gives the defaults, and empty variables count as absent', () => {
+  const defaults = readConfig({});
+  expect(defaults).toMatchObject({
+    host: '127.0.0.1',
+    port: 8080,
+    databaseUrl: undefined,
+    dataDir: './data',
+    secretKeys: [],
+    baseUrl: undefined,
+    logLevel: 'info',
+    completionMaxTokens: 4096,
+    selfHostedAllow: [],
+    mail: undefined,
+  });
+  expect(readConfig({ PORT: '', DATABASE_URL: ' ', ANNALS_SECRET_KEY: '' })).toEqual(defaults);
+});
+
+test('all faults are reported at once, and no value of a variable is ever repeated', () => {
+  const secret = randomBytes(24).toString('hex');
+  const environment = {
+    PORT: `80${secret}`,
+    DATABASE_URL: `mysql://root:${secret}@localhost/x`,
+    ANNALS_SECRET_KEY: `${key},${secret}`,
+    ANNALS_BASE_URL: `https://user:${secret}@annals.example`,
+    ANNALS_SHARED_PROVIDER_TOKEN: `two words ${secret}`,
+    ANNALS_COMPLETION_MAX_TOKENS: '0',
+    OPENAI_BASE_URL: secret,
+    ANTHROPIC_BASE_URL: `ftp://${secret}`,
+    GOOGLE_BASE_URL: `https://google.example/?key=${secret}`,
+    ANNALS_SELF_HOSTED_ALLOW: `10.0.0.0/8,${secret}`,
+    SMTP_URL: `https://me:${secret}@mail.example`,
+    MAIL_FROM: secret,
+    LOG_LEVEL: 'verbose',
+  };
+  const error = faultsOf(environment);
+  for (const name of Object.keys(environment)) {
+    expect(error.faults.filter((fault) => fault.startsWith(`${name} `))).toHaveLength(1);
+  }
+  expect(error.message).not.toContain(secret);
+});
+
+describe('ANNALS_SECRET_KEY', () => {
+  test('is required with DATABASE_URL, and the fault says how to make one', () => {
+    const error = faultsOf({ DATABASE_URL: 'postgres://annals:pw@db.example/annals' });
+    expect(error.faults).toHaveLength(1);
+    expect(error.message).toMatch(/^ANNALS_SECRET_KEY is required with DATABASE_URL: .*openssl rand -base64 32/);
+  });
+
+  test('lists keys of 32 bytes, the first first', () => {
+    const other = randomBytes(32);
+    const config = readConfig({ ANNALS_SECRET_KEY: `${key}, ${other.toString('base64')}` });
+    expect(config.secretKeys).toEqual([Buffer.alloc(32, 7), other]);
+  });
+
+  test.each([randomBytes(31), randomBytes(33), randomBytes(16)])('of another length is a fault', (bytes) => {
+    expect(faultsOf({ ANNALS_SECRET_KEY: bytes.toString('base64') }).message).toContain('32 bytes in base64');
+  });
+});
+
+test('PORT takes whole numbers from 0 to 65535 alone', () => {
+  expect(readConfig({ PORT: '0' }).port).toBe(0);
+  expect(readConfig({ PORT: '65535' }).port).toBe(65535);
+  for (const PORT of ['-1', '65536', '80.0', '1e3', '0x50', 'http']) {
+    expect(faultsOf({ PORT }).faults).toEqual(['PORT must be a whole number from 0 to 65535']);
+  }
+});
+
+test('addresses lose the slash at their end, since paths are put after them', () => {
+  const config = readConfig({
+    ANNALS_BASE_URL: 'https://annals.example/api/',
+    OPENAI_BASE_URL: 'http://localhost:1/v1',
+  });
+  expect(config.baseUrl).toBe('https://annals.example/api');
+  expect(config.providerBaseUrls.openai).toBe('http://localhost:1/v1');
+});
+
+test('ANNALS_SELF_HOSTED_ALLOW takes ranges, addresses and hosts with a port', () => {
+  const config = readConfig({ ANNALS_SELF_HOSTED_ALLOW: '10.0.0.0/8, fd00::/8,192.168.1.7, Ollama:11434,[::1]:8000' });
+  expect(config.selfHostedAllow).toEqual([
+    { kind: 'range', address: '10.0.0.0', prefix: 8 },
+    { kind: 'range', address: 'fd00::', prefix: 8 },
+    { kind: 'range', address: '192.168.1.7', prefix: 32 },
+    { kind: 'host', host: 'ollama', port: 11434 },
+    { kind: 'host', host: '::1', port: 8000 },
+  ]);
+  for (const ANNALS_SELF_HOSTED_ALLOW of ['10.0.0.0/33', 'ollama', 'ollama:0', 'ollama:70000', '[ollama]:80', ',']) {
+    expect(faultsOf({ ANNALS_SELF_HOSTED_ALLOW }).faults).toHaveLength(1);
+  }
+});
+
+test('SMTP_URL needs MAIL_FROM beside it', () => {
+  const SMTP_URL = 'smtps://user:password@mail.example:465';
+  expect(faultsOf({ SMTP_URL }).faults).toEqual([
+    'MAIL_FROM is required with SMTP_URL: the address that e-mails come from',
+  ]);
+  for (const MAIL_FROM of ['annals@shop.example', 'Annals <annals@shop.example>']) {
+    expect(readConfig({ SMTP_URL, MAIL_FROM }).mail).toEqual({ smtpUrl: SMTP_URL, from: MAIL_FROM });
+  }
+});
+
+function faultsOf(environment: Record<string, string>): ConfigError {
+  try {
+    readConfig(environment);
+  } catch (error) {
+    if (error instanceof ConfigError) return error;
+    throw error;
+  }
+  throw new Error('no fault was found');
+}
