@@ -1,6 +1,6 @@
 import type { TenantTable } from './tenants.ts';
 
-/** Every table of the database by its name. Each room describes its own beside its store and adds them here. */
+/** Every table of the database by its name. Each room describes its own beside its store and declares them in here. */
 export interface Tables {
   tenant: TenantTable;
 }

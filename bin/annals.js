@@ -1,0 +1,90 @@
+#!/usr/bin/env node
+// Runs Annals on the Node that the npm package "node" brings, whatever the machine has. Plain JavaScript of old,
+// since an old Node must be able to read it.
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { Socket } from 'node:net';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const neededMajor = 26;
+const pipeVariable = 'ANNALS_LAUNCHER_PIPE';
+// "spawn" or "execve": go by that way even where this Node would do. For tests.
+const wayVariable = 'ANNALS_LAUNCHER_WAY';
+
+const thisFile = fileURLToPath(import.meta.url);
+const way = process.env[wayVariable];
+delete process.env[wayVariable];
+
+if (Number(process.versions.node.split('.')[0]) >= neededMajor && way === undefined) {
+  runHere();
+} else {
+  const node = findNode();
+  const args = [thisFile].concat(process.argv.slice(2));
+  if (node === undefined) {
+    process.exitCode = 1;
+  } else if (typeof process.execve === 'function' && process.platform !== 'win32' && way !== 'spawn') {
+    process.execve(node, [node].concat(args), process.env);
+  } else {
+    runThere(node, args);
+  }
+}
+
+function runHere() {
+  stopWithLauncher();
+  const source = join(dirname(thisFile), '..', 'src', 'main.ts');
+  const main = existsSync(source) ? '../src/main.ts' : '../dist/main.js';
+  import(main).then((module) => module.main(process.argv.slice(2), process.env));
+}
+
+/** The Node of the npm package; where its binary is missing, says so and what to do. */
+function findNode() {
+  let expected = 'node_modules/node/bin/node';
+  try {
+    const folder = dirname(createRequire(import.meta.url).resolve('node/package.json'));
+    expected = join(folder, 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
+  } catch {
+    // Not installed at all: the advice is the same.
+  }
+  if (existsSync(expected)) return expected;
+  process.stderr.write(
+    `annals: needs Node ${neededMajor}; this is ${process.version}, and the one that the npm package "node" brings is ` +
+      `missing (${expected}). Its install script puts it there: run "npm rebuild node" with install scripts allowed, ` +
+      `or use Node ${neededMajor} or later.\n`,
+  );
+  return undefined;
+}
+
+/** Where a process cannot become another one, a second one is run, and this one passes signals and the exit on. */
+function runThere(node, args) {
+  // When this process is killed, the other end of the fourth stream ends, and the child stops by itself.
+  const child = spawn(node, args, {
+    stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
+    env: Object.assign({}, process.env, { [pipeVariable]: '3' }),
+  });
+  child.stdio[3].on('error', () => {});
+  const forward = (signal) => child.kill(signal);
+  const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'];
+  for (const signal of signals) process.on(signal, forward);
+  child.on('error', (error) => {
+    process.stderr.write(`annals: ${node} cannot be run: ${error.message}\n`);
+    process.exitCode = 1;
+  });
+  child.on('exit', (code, signal) => {
+    for (const name of signals) process.removeListener(name, forward);
+    if (signal === null) process.exit(code);
+    process.kill(process.pid, signal);
+  });
+}
+
+function stopWithLauncher() {
+  const descriptor = process.env[pipeVariable];
+  delete process.env[pipeVariable];
+  if (descriptor !== '3') return;
+  const launcher = new Socket({ fd: 3, readable: true, writable: false });
+  launcher.on('error', () => {});
+  launcher.on('close', () => process.emit('SIGTERM') || process.exit(143));
+  launcher.resume();
+  launcher.unref();
+}

@@ -1,0 +1,57 @@
+import { parseArgs } from 'node:util';
+import { createClient, listClients, revokeClient } from '../oauth/clients.ts';
+import { OperatorError, type Surroundings, UsageError, type Verb } from './verb.ts';
+import { withInterruptibleContext } from './with-context.ts';
+
+export const clientVerb: Verb = {
+  summary: 'make, list and revoke OAuth clients',
+  help: `Usage: annals client create --tenant T --scope "A B" [--name N]
+       annals client list --tenant T
+       annals client revoke CLIENT_ID
+
+create prints one JSON object with the client's id and secret. The secret is shown this
+once and stored only hashed. The name is what change entries show as actor; left out, it
+is the client's id. list prints a JSON array, without secrets. The tokens of a revoked
+client stop working within 5 seconds, in every process.
+
+Example:
+  annals client create --tenant acme --scope "changelog.changelog_read" --name "Jane Doe"`,
+
+  async run([action, ...args], surroundings) {
+    if (action === 'create') return await create(args, surroundings);
+    if (action === 'list') return await list(args, surroundings);
+    if (action === 'revoke') return await revoke(args, surroundings);
+    throw new UsageError(action === undefined ? 'client what?' : `client cannot ${action}`);
+  },
+};
+
+async function create(args: string[], surroundings: Surroundings): Promise<number> {
+  const { values } = parseArgs({
+    args,
+    options: { tenant: { type: 'string' }, scope: { type: 'string' }, name: { type: 'string' } },
+  });
+  const { tenant, scope, name } = values;
+  if (tenant === undefined || scope === undefined) throw new UsageError('client create needs --tenant and --scope');
+  const client = await withInterruptibleContext(surroundings, ({ db }) => createClient(db, { tenant, scope, name }));
+  surroundings.answer(JSON.stringify(client));
+  return 0;
+}
+
+async function list(args: string[], surroundings: Surroundings): Promise<number> {
+  const { values } = parseArgs({ args, options: { tenant: { type: 'string' } } });
+  const { tenant } = values;
+  if (tenant === undefined) throw new UsageError('client list needs --tenant');
+  const clients = await withInterruptibleContext(surroundings, ({ db }) => listClients(db, tenant));
+  surroundings.answer(JSON.stringify(clients, null, 2));
+  return 0;
+}
+
+async function revoke(args: string[], surroundings: Surroundings): Promise<number> {
+  const { positionals } = parseArgs({ args, options: {}, allowPositionals: true });
+  const [clientId, ...others] = positionals;
+  if (clientId === undefined || others.length > 0) throw new UsageError('client revoke needs one CLIENT_ID');
+  const found = await withInterruptibleContext(surroundings, ({ db }) => revokeClient(db, clientId));
+  if (!found) throw new OperatorError(`there is no client ${clientId}`);
+  surroundings.answer(JSON.stringify({ clientId, revoked: true }));
+  return 0;
+}

@@ -1,0 +1,112 @@
+import { readFile } from 'node:fs/promises';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import { ConfigError } from '../config.ts';
+import { EmbeddedDatabaseError } from '../db/embedded/embedded-database-error.ts';
+import { MigrationError } from '../db/migrate.ts';
+import { AnnalsError } from '../errors.ts';
+import { packageFolder } from '../package-folder.ts';
+import { clientVerb } from './client.ts';
+import { migrateVerb } from './migrate.ts';
+import { serveVerb } from './serve.ts';
+import { tenantVerb } from './tenant.ts';
+import { OperatorError, type Surroundings, UsageError, type Verb } from './verb.ts';
+import { Stopped } from './with-context.ts';
+
+const verbs: Record<string, Verb> = {
+  serve: serveVerb,
+  migrate: migrateVerb,
+  tenant: tenantVerb,
+  client: clientVerb,
+};
+
+/** Runs what the arguments ask for and answers the exit code: 0 done, 1 failed, 2 wrong usage (contract 1). */
+export async function runCommandLine(args: string[], surroundings: Surroundings): Promise<number> {
+  const [name, ...rest] = args;
+  try {
+    if (name === undefined) throw new UsageError('annals what?');
+    if (name === '--help' || name === '-h' || name === 'help') return answer(surroundings, help());
+    if (name === '--version') return answer(surroundings, await version());
+    const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
+    if (verb === undefined) throw new UsageError(`unknown verb ${name}; there are ${Object.keys(verbs).join(', ')}`);
+    if (asksForHelp(rest)) return answer(surroundings, verb.help);
+    return await verb.run(rest, surroundings);
+  } catch (error) {
+    return report(error, name, surroundings);
+  }
+}
+
+function answer(surroundings: Surroundings, text: string): number {
+  surroundings.answer(text);
+  return 0;
+}
+
+function help(): string {
+  const list = Object.entries(verbs).map(([name, verb]) => `  ${name.padEnd(10)}${verb.summary}`);
+  return `Usage: annals VERB [...]
+
+Annals keeps the change history of platforms with many tenants and answers questions about it.
+
+${list.join('\n')}
+
+  annals VERB --help    usage of a verb, with an example
+  annals --version      the version
+
+Example:
+  annals demo`;
+}
+
+async function version(): Promise<string> {
+  const manifest: { version: string } = JSON.parse(await readFile(join(packageFolder(), 'package.json'), 'utf8'));
+  return manifest.version;
+}
+
+function asksForHelp(args: string[]): boolean {
+  const end = args.indexOf('--');
+  return (end === -1 ? args : args.slice(0, end)).some((argument) => argument === '--help' || argument === '-h');
+}
+
+function report(error: unknown, verb: string | undefined, { tell }: Surroundings): number {
+  if (error instanceof Stopped) return 128 + constants.signals[error.signal];
+  if (error instanceof ConfigError) {
+    for (const fault of error.faults) tell(`annals: ${fault}`);
+    return 2;
+  }
+  if (isUsageError(error)) {
+    const known = verb !== undefined && Object.hasOwn(verbs, verb);
+    tell(`annals: ${error.message}`);
+    tell(`See: annals ${known ? `${verb} ` : ''}--help`);
+    return 2;
+  }
+  tell(`annals: ${isForOperators(error) ? error.message : describe(error)}`);
+  return error instanceof AnnalsError && error.type === 'validation_violation' ? 2 : 1;
+}
+
+function isUsageError(error: unknown): error is Error {
+  if (error instanceof UsageError) return true;
+  // node:util parseArgs reports unknown options and missing values this way.
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS_');
+}
+
+function isForOperators(error: unknown): error is Error {
+  return [OperatorError, EmbeddedDatabaseError, MigrationError, AnnalsError].some((kind) => error instanceof kind);
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return 'a value that is no error was thrown';
+  const fault = databaseFault(error);
+  return fault === undefined ? (error.stack ?? error.message) : `the database of DATABASE_URL ${fault}`;
+}
+
+/** What operators see when the database cannot be had; the driver's messages do not hold its password. */
+function databaseFault(error: Error): string | undefined {
+  const code = 'code' in error ? String(error.code) : '';
+  if (/^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT)$/.test(code)) {
+    return `cannot be reached (${code})`;
+  }
+  if (error.message === 'timeout expired' || error.message.startsWith('timeout exceeded when trying to connect')) {
+    return 'cannot be reached: no answer within 5 seconds';
+  }
+  // SQLSTATE classes: 28 authorisation, 3D no such database, 57 the server goes or comes, 53 no room.
+  return /^(28|3D|57|53)[0-9A-Z]{3}$/.test(code) ? `refuses: ${error.message} (${code})` : undefined;
+}

@@ -1,0 +1,26 @@
+import { readConfig } from '../config.ts';
+import { openDatabase } from './open-database.ts';
+import { UsageError, type Verb } from './verb.ts';
+import { migrateDatabase } from './with-context.ts';
+
+export const migrateVerb: Verb = {
+  summary: 'bring the database to the current schema',
+  help: `Usage: annals migrate
+
+Brings the database to the current schema and prints one JSON object that names the
+migrations it ran. Several processes may do so at once; "annals serve" does it by itself.
+
+Example:
+  DATABASE_URL=postgres://annals@db.internal/annals annals migrate`,
+
+  async run(args, surroundings) {
+    if (args.length > 0) throw new UsageError(`migrate takes no arguments, and was given ${args[0]}`);
+    const database = await openDatabase(readConfig(surroundings.environment), surroundings.tell);
+    try {
+      surroundings.answer(JSON.stringify({ migrations: await migrateDatabase(database.url) }));
+    } finally {
+      await database.release();
+    }
+    return 0;
+  },
+};

@@ -1,0 +1,40 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Config, ConfigError, readConfig } from '../config.ts';
+import { openEmbeddedDatabase } from '../db/embedded/open-embedded-database.ts';
+import { writeOnce } from '../db/write-once.ts';
+
+/** The database of the settings, with the keys for what is sealed in it. */
+export interface OpenDatabase {
+  url: string;
+  secretKeys: Buffer[];
+  /** Lets go of the embedded database; nothing to do for another one. */
+  release(): Promise<void>;
+}
+
+/** Opens DATABASE_URL, or the embedded database and the key kept beside it (contract 1: ANNALS_SECRET_KEY). */
+export async function openDatabase(config: Config, tell: (line: string) => void): Promise<OpenDatabase> {
+  if (config.databaseUrl !== undefined) {
+    return { url: config.databaseUrl, secretKeys: config.secretKeys, release: async () => {} };
+  }
+  const secretKeys = config.secretKeys.length > 0 ? config.secretKeys : await keptSecretKeys(config.dataDir);
+  const embedded = await openEmbeddedDatabase({ dataDir: config.dataDir, log: tell });
+  return { url: embedded.url, secretKeys, release: embedded.release };
+}
+
+/** The key of a data folder, made at the first call. The file may hold a list, as ANNALS_SECRET_KEY may. */
+export async function keptSecretKeys(dataDir: string): Promise<Buffer[]> {
+  await mkdir(dataDir, { recursive: true });
+  const path = join(dataDir, 'secret.key');
+  const kept = await writeOnce(path, `${randomBytes(32).toString('base64')}\n`);
+  try {
+    const keys = readConfig({ ANNALS_SECRET_KEY: kept }).secretKeys;
+    if (keys.length > 0) return keys;
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+  }
+  throw new ConfigError([
+    `${path} must hold a key of 32 bytes in base64. Put the right one back, or set ANNALS_SECRET_KEY`,
+  ]);
+}

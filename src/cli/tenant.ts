@@ -1,0 +1,26 @@
+import { createTenant, tenantPattern } from '../db/tenants.ts';
+import { UsageError, type Verb } from './verb.ts';
+import { withInterruptibleContext } from './with-context.ts';
+
+export const tenantVerb: Verb = {
+  summary: 'make a tenant',
+  help: `Usage: annals tenant create NAME
+
+Makes a tenant and prints it as one JSON object. A second call is no error. The name is
+lower-case letters and digits, a letter first, 2 to 63 of them.
+
+Example:
+  annals tenant create acme`,
+
+  async run([action, name, ...others], surroundings) {
+    if (action !== 'create') throw new UsageError(action === undefined ? 'tenant what?' : `tenant cannot ${action}`);
+    if (name === undefined) throw new UsageError('tenant create needs a NAME');
+    if (others.length > 0) throw new UsageError(`tenant create takes one NAME, and was given ${others[0]} besides`);
+    if (!tenantPattern.test(name)) {
+      throw new UsageError('the NAME of a tenant is lower-case letters and digits, a letter first, 2 to 63 of them');
+    }
+    const created = await withInterruptibleContext(surroundings, ({ db }) => createTenant(db, name));
+    surroundings.answer(JSON.stringify({ tenant: name, created }));
+    return 0;
+  },
+};

@@ -1,0 +1,72 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Config, readConfig } from '../config.ts';
+import { type Context, createContext } from '../context.ts';
+import { migrate } from '../db/migrate.ts';
+import { createPool } from '../db/pool.ts';
+import { openDatabase } from './open-database.ts';
+import type { Surroundings } from './verb.ts';
+
+// What has not given its connections back after so many milliseconds is ended with the process.
+const closingLimit = 5_000;
+
+/** The process was asked to end before its work was done. */
+export class Stopped extends Error {
+  readonly signal: NodeJS.Signals;
+
+  constructor(signal: NodeJS.Signals) {
+    super(`stopped by ${signal}`);
+    this.name = 'Stopped';
+    this.signal = signal;
+  }
+}
+
+/** Opens the database of the settings, brings it to the current schema, does the work and lets go again. */
+export async function withContext<Result>(
+  surroundings: Surroundings,
+  work: (context: Context, config: Config) => Promise<Result>,
+): Promise<Result> {
+  const config = readConfig(surroundings.environment);
+  const database = await openDatabase(config, surroundings.tell);
+  try {
+    await migrateDatabase(database.url);
+    if (surroundings.stop.aborted) throw new Stopped(surroundings.stop.reason);
+    const context = await createContext({ config, databaseUrl: database.url, secretKeys: database.secretKeys });
+    try {
+      return await work(context, config);
+    } finally {
+      await Promise.race([context.close(), sleep(closingLimit, undefined, { ref: false })]);
+    }
+  } finally {
+    await database.release();
+  }
+}
+
+/**
+ * The same for work that does not listen to signals: when the process is asked to end, the context is closed under
+ * it, so that it gets no further than what it has in hand, and the database is let go of in an orderly way.
+ */
+export async function withInterruptibleContext<Result>(
+  surroundings: Surroundings,
+  work: (context: Context, config: Config) => Promise<Result>,
+): Promise<Result> {
+  const { promise: stopped, reject } = Promise.withResolvers<never>();
+  const onStop = () => reject(new Stopped(surroundings.stop.reason));
+  // Unheard until the work begins: a signal that comes earlier is seen by withContext itself.
+  stopped.catch(() => {});
+  surroundings.stop.addEventListener('abort', onStop);
+  try {
+    return await withContext(surroundings, (context, config) => Promise.race([work(context, config), stopped]));
+  } finally {
+    surroundings.stop.removeEventListener('abort', onStop);
+  }
+}
+
+/** Runs the migrations on a pool of their own; answers the names of those that ran. */
+export async function migrateDatabase(url: string): Promise<string[]> {
+  const pool = createPool(url, { applicationName: 'annals migrate', maximum: 2 });
+  try {
+    return await migrate(pool);
+  } finally {
+    await pool.end();
+  }
+}

@@ -1,0 +1,37 @@
+import { constants } from 'node:os';
+import { runCommandLine } from './cli/command-line.ts';
+
+// ^C reaches every process of the terminal, and npx passes it on once more: that is one signal, not two.
+const echoLimit = 1_000;
+
+/** Runs the command line in this process and sets its exit code. */
+export async function main(args: string[], environment: Record<string, string | undefined>): Promise<void> {
+  // A reader that has seen enough (| head) is no failure of ours.
+  process.stdout.on('error', () => {});
+  process.stderr.on('error', () => {});
+  process.exitCode = await runCommandLine(args, {
+    environment,
+    answer: (line) => process.stdout.write(`${line}\n`),
+    tell: (line) => process.stderr.write(`${line}\n`),
+    stop: stopSignal(),
+  });
+  // Everything is closed by now; should something still hold the process, it does not hold it for long.
+  setTimeout(() => process.exit(), 1_000).unref();
+}
+
+/** Aborted by the first signal to end; a second one ends the process at once. */
+function stopSignal(): AbortSignal {
+  const controller = new AbortController();
+  let first = 0;
+  for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    process.on(name, () => {
+      if (!controller.signal.aborted) {
+        first = performance.now();
+        controller.abort(name);
+      } else if (performance.now() - first > echoLimit) {
+        process.exit(128 + constants.signals[name]);
+      }
+    });
+  }
+  return controller.signal;
+}
