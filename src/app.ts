@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Context } from './context.ts';
+import { healthRoutes } from './http/health-routes.ts';
+import { createHttpServer, type HttpServer } from './http/http-server.ts';
+import { describeInterface } from './http/openapi.ts';
+import { oauthRoutes } from './oauth/routes.ts';
+import { packageFolder } from './package-folder.ts';
+
+/** The table of contents: every room is plugged in here, by name, in order. */
+export async function buildApp(context: Context): Promise<HttpServer> {
+  const { logger, oauth, pool } = context;
+  const app = await createHttpServer({ logger, verifyAccessToken: oauth.verifyAccessToken });
+  await describeInterface(app, { version: productVersion() });
+
+  await app.register(healthRoutes, { askDatabase: () => pool.query('select 1') });
+  await app.register(oauthRoutes, { grantToken: oauth.grantToken, publishedKeys: oauth.publishedKeys });
+
+  return app;
+}
+
+function productVersion(): string {
+  const { version }: { version: string } = JSON.parse(readFileSync(join(packageFolder(), 'package.json'), 'utf8'));
+  return version;
+}

@@ -1,0 +1,50 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { AnnalsError, type ErrorType } from '../errors.ts';
+import { AccessTokenFault } from './access-token-fault.ts';
+import { errorMessageBody } from './error-bodies.ts';
+import type { HttpServer } from './http-server.ts';
+
+/** Every error leaves the service through here, with the body that the contract gives it. */
+export function answerErrors(app: HttpServer): void {
+  app.setErrorHandler(answerError);
+  app.setNotFoundHandler(() => {
+    // A known path with another method is answered alike.
+    throw new AnnalsError('resource_not_found', 'There is nothing at this path.');
+  });
+}
+
+function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (error instanceof AccessTokenFault) {
+    return reply.code(401).header('www-authenticate', 'Bearer').send(error.body);
+  }
+  const answer = error instanceof AnnalsError ? error : (frameworkError(error) ?? internalError(error, request));
+  if (answer.status >= 500) request.log.error({ err: error }, 'request failed');
+  return reply.code(answer.status).headers(answer.headers).send(errorMessageBody(answer));
+}
+
+/** A 500 never carries an internal detail; the log line with the same request id does (contract: errors). */
+function internalError(cause: unknown, request: FastifyRequest): AnnalsError {
+  const message = request.routeOptions.config.internalErrorMessage ?? 'An internal error occurred.';
+  return new AnnalsError('internal_service_error', message, { cause });
+}
+
+const messageOfStatus: Readonly<Record<number, [ErrorType, string]>> = {
+  413: ['payload_too_large', 'The request body is larger than this operation accepts.'],
+  415: ['unsupported_media_type', 'The content type is not one that this operation accepts.'],
+  404: ['resource_not_found', 'There is nothing at this path.'],
+};
+
+/** Fastify's own refusals, in words of ours: its messages may quote what was sent. */
+function frameworkError(error: unknown): AnnalsError | undefined {
+  if (!isFrameworkError(error)) return undefined;
+  const { statusCode = 500 } = error;
+  if (statusCode < 400 || statusCode > 499) return undefined;
+  const [type, message] = messageOfStatus[statusCode] ?? ['validation_violation', 'The request could not be read.'];
+  return new AnnalsError(type, message, { cause: error });
+}
+
+/** A body that broke off on its way bears no code of Fastify, only the status that it was given. */
+function isFrameworkError(error: unknown): error is FastifyError {
+  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return false;
+  return error.code.startsWith('FST_') || error.code === 'ECONNRESET';
+}

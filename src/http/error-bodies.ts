@@ -1,0 +1,58 @@
+import { Type } from 'typebox';
+import type { AnnalsError, ErrorDetail } from '../errors.ts';
+import { type ErrorType, statusOfErrorType } from '../errors.ts';
+
+const errorTypes = Object.keys(statusOfErrorType).map((type) => Type.Literal(type as ErrorType));
+
+/** Every error but 401 has this body (spec: error message); `details` only where there are any. */
+export const ErrorMessage = Type.Object(
+  {
+    status: Type.Integer({ minimum: 400, maximum: 599, description: 'The HTTP status code.' }),
+    type: Type.Union(errorTypes, { description: 'One of a closed list.' }),
+    message: Type.String({ description: 'For people.' }),
+    details: Type.Optional(
+      Type.Array(Type.Object({ field: Type.String(), message: Type.String() }), {
+        description: 'What is wrong with which field; left out where there is nothing to tell.',
+      }),
+    ),
+  },
+  {
+    $id: 'ErrorMessage',
+    examples: [
+      {
+        status: 400,
+        type: 'validation_violation',
+        message: 'page must be >= 1',
+        details: [{ field: 'page', message: 'page must be >= 1' }],
+      },
+    ],
+  },
+);
+
+export const UnauthorizedFault = Type.Object(
+  {
+    fault: Type.Object({
+      faultstring: Type.String(),
+      detail: Type.Object({ errorcode: Type.String() }),
+    }),
+  },
+  {
+    $id: 'UnauthorizedFault',
+    examples: [
+      { fault: { faultstring: 'Invalid access token', detail: { errorcode: 'oauth.v2.InvalidAccessToken' } } },
+    ],
+  },
+);
+
+export interface ErrorMessageBody {
+  status: number;
+  type: ErrorType;
+  message: string;
+  details?: readonly ErrorDetail[];
+}
+
+export function errorMessageBody(error: AnnalsError): ErrorMessageBody {
+  const body: ErrorMessageBody = { status: error.status, type: error.type, message: error.message };
+  if (error.details.length > 0) body.details = error.details;
+  return body;
+}

@@ -1,0 +1,45 @@
+import { Type } from 'typebox';
+import { AnnalsError } from '../errors.ts';
+import type { HttpServer } from './http-server.ts';
+
+/** A database slower than this does not count as there (milliseconds). */
+const patience = 1_000;
+
+const Health = Type.Object({ status: Type.Literal('ok') });
+
+export async function healthRoutes(app: HttpServer, options: { askDatabase: () => Promise<unknown> }): Promise<void> {
+  app.get(
+    '/health/live',
+    { schema: { tags: ['Health'], summary: 'Whether the process answers', response: { 200: Health } } },
+    async () => ({ status: 'ok' as const }),
+  );
+
+  app.get(
+    '/health/ready',
+    {
+      schema: {
+        tags: ['Health'],
+        summary: 'Whether the database answers too',
+        response: { 200: Health, 503: Type.Ref('ErrorMessage#') },
+      },
+    },
+    async () => {
+      try {
+        await within(patience, options.askDatabase());
+      } catch (cause) {
+        throw new AnnalsError('service_unavailable', 'The database does not answer.', { cause });
+      }
+      return { status: 'ok' as const };
+    },
+  );
+}
+
+async function within(milliseconds: number, work: Promise<unknown>): Promise<void> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`no answer within ${milliseconds} ms`)), milliseconds);
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

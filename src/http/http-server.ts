@@ -1,0 +1,87 @@
+import helmet from '@fastify/helmet';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  fastify,
+  LogController,
+  type RawReplyDefaultExpression,
+  type RawRequestDefaultExpression,
+  type RawServerDefault,
+} from 'fastify';
+import { AnnalsError } from '../errors.ts';
+import { logRequests } from './access-log.ts';
+import type { VerifyAccessToken } from './credentials.ts';
+import { answerErrors } from './error-answers.ts';
+import { ErrorMessage, UnauthorizedFault } from './error-bodies.ts';
+import { acceptJsonBodies } from './json-body.ts';
+import { answerMalformedRequest } from './malformed-request.ts';
+import { checkInOrder } from './order-of-checks.ts';
+import { parseQueryString } from './query-string.ts';
+import { requestIdOf } from './request-id.ts';
+import { longestRequestLine, requestLineLength, requestLineTooLong, routableTarget } from './request-target.ts';
+import { compileValidator } from './validation.ts';
+
+export type HttpServer = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>;
+
+const longestHeaders = 32 * 1024;
+const largestBody = 1024 * 1024;
+
+/** A server with everything that holds for every room, and no route yet. */
+export async function createHttpServer(options: {
+  logger: FastifyBaseLogger;
+  verifyAccessToken: VerifyAccessToken;
+}): Promise<HttpServer> {
+  const { logger, verifyAccessToken } = options;
+  const app: HttpServer = fastify({
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    genReqId: requestIdOf,
+    // The parser counts the request line and the header fields together; the line alone is measured below.
+    // A missing Host is answered below as well, because Node would do it without a body.
+    http: { maxHeaderSize: longestRequestLine + longestHeaders, requireHostHeader: false },
+    bodyLimit: largestBody,
+    // Long enough for the largest body on a slow line, short enough that idle senders do not pile up (milliseconds).
+    requestTimeout: 120_000,
+    keepAliveTimeout: 65_000,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    // The address behind a proxy of one's own network, and never one that a stranger wrote into a header.
+    trustProxy: ['loopback', 'linklocal', 'uniquelocal'],
+    rewriteUrl: routableTarget,
+    routerOptions: { maxParamLength: longestRequestLine, querystringParser: parseQueryString },
+    clientErrorHandler: (error, socket) => answerMalformedRequest(error, socket, logger),
+  }).withTypeProvider<TypeBoxTypeProvider>();
+
+  app.setValidatorCompiler(compileValidator);
+  app.addSchema(ErrorMessage);
+  app.addSchema(UnauthorizedFault);
+  answerErrors(app);
+  acceptJsonBodies(app);
+  logRequests(app);
+
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id);
+    done(unacceptableEnvelope(request.raw));
+  });
+  // Answers are data: no page may run or frame them. The page at /docs brings its own, wider policy.
+  await app.register(helmet, {
+    contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+  });
+  checkInOrder(app, verifyAccessToken);
+  return app;
+}
+
+function unacceptableEnvelope(message: RawRequestDefaultExpression): AnnalsError | undefined {
+  if (requestLineLength(message) > longestRequestLine) return requestLineTooLong();
+  if (message.headers.host === undefined && message.httpVersion === '1.1') {
+    return new AnnalsError('validation_violation', 'The request has no Host header.');
+  }
+  return undefined;
+}

@@ -1,0 +1,50 @@
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyBaseLogger } from 'fastify';
+import { AnnalsError } from '../errors.ts';
+import { errorMessageBody } from './error-bodies.ts';
+import { requestLineTooLong } from './request-target.ts';
+
+/** How long a client may go on sending what is thrown away, so that it lives to read the answer (milliseconds). */
+const lingerTime = 2_000;
+
+/** Answers what Node's parser refuses, before there is a request that Fastify could answer. */
+export function answerMalformedRequest(
+  error: Error & { code?: string },
+  socket: Socket,
+  logger: FastifyBaseLogger,
+): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const answer = describe(error.code);
+  const requestId = randomUUID();
+  const body = JSON.stringify(errorMessageBody(answer));
+  logger.info({ requestId, status: answer.status, code: error.code }, 'malformed request');
+  socket.end(
+    [
+      `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}`,
+      'content-type: application/json; charset=utf-8',
+      `content-length: ${Buffer.byteLength(body)}`,
+      `x-request-id: ${requestId}`,
+      'x-content-type-options: nosniff',
+      'cache-control: no-store',
+      'connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  );
+  // Closing with bytes unread resets the connection, and the client would lose the answer.
+  socket.resume();
+  setTimeout(() => socket.destroy(), lingerTime).unref();
+}
+
+function describe(code: string | undefined): AnnalsError {
+  if (code === 'HPE_HEADER_OVERFLOW') return requestLineTooLong();
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return new AnnalsError('validation_violation', 'The request did not arrive in time.');
+  }
+  return new AnnalsError('validation_violation', 'The request is not valid HTTP.');
+}

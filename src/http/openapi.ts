@@ -1,0 +1,85 @@
+import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import type { RouteOptions } from 'fastify';
+import { Type } from 'typebox';
+import type { HttpServer } from './http-server.ts';
+import { scopes } from './scopes.ts';
+
+const securityScheme = 'oauth2';
+
+/** Scripts, styles and pictures of our own alone: the page works without the internet. */
+const pagePolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+  "font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** The OpenAPI document at `/openapi.json`, made from the schemas that validate, and the page at `/docs`. */
+export async function describeInterface(app: HttpServer, { version }: { version: string }): Promise<void> {
+  app.addHook('onRoute', describeGuard);
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Annals',
+        version,
+        description: 'Change history, AI desk and honest pagination for platforms with many tenants.',
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
+      tags: [
+        { name: 'Authentication', description: 'OAuth 2.0 client credentials; access tokens are JWTs (RFC 9068).' },
+        {
+          name: 'Change history',
+          description: 'Version 0.0.1, preview: some features may not be fully operational.',
+          'x-version': '0.0.1',
+          'x-stability': 'preview',
+        },
+        { name: 'Health', description: 'For whoever runs the service.' },
+      ],
+      components: {
+        securitySchemes: {
+          [securityScheme]: {
+            type: 'oauth2',
+            flows: {
+              clientCredentials: {
+                tokenUrl: '/oauth/token',
+                scopes: Object.fromEntries(scopes.map((scope) => [scope, ''])),
+              },
+            },
+          },
+        },
+      },
+    },
+    refResolver: { buildLocalReference: (schema) => String(schema.$id) },
+  });
+  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
+  await app.register(swaggerUi, {
+    routePrefix: '/docs',
+    staticCSP: pagePolicy,
+    uiConfig: { url: '/openapi.json', validatorUrl: null, defaultModelsExpandDepth: 0 },
+  });
+}
+
+/** What every operation under a tenant answers besides its own (contract: errors), told once. */
+function describeGuard(route: RouteOptions): void {
+  const required = route.config?.scopes;
+  if (required === undefined) return;
+  const own = (route.schema?.response ?? {}) as Record<string, unknown>;
+  const error = (description: string) => ({
+    description,
+    content: { 'application/json': { schema: Type.Ref('ErrorMessage#') } },
+  });
+  route.schema = {
+    ...route.schema,
+    // Any one of them suffices, which in OpenAPI is a list of alternatives.
+    security: required.map((scope) => ({ [securityScheme]: [scope] })),
+    response: {
+      400: error('The path, the query or the body is not valid.'),
+      401: {
+        description: 'The access token is missing, not valid or expired.',
+        content: { 'application/json': { schema: Type.Ref('UnauthorizedFault#') } },
+      },
+      403: error('The token is for another tenant, or has none of the scopes.'),
+      500: error('An internal error.'),
+      ...own,
+    },
+  };
+}

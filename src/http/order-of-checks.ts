@@ -1,0 +1,80 @@
+import type { FastifyRequest, RouteOptions } from 'fastify';
+import { AnnalsError } from '../errors.ts';
+import { AccessTokenFault } from './access-token-fault.ts';
+import type { Credentials, VerifyAccessToken } from './credentials.ts';
+import type { HttpServer } from './http-server.ts';
+import { pathIsMalformed } from './request-target.ts';
+import { isTenantName } from './tenant-name.ts';
+
+/**
+ * The order of checks on every call (contract: authentication): token (401), path syntax (400), the token's tenant
+ * (403), scope (403), then the rest. It runs before Fastify looks at content type, body and query.
+ */
+export function checkInOrder(app: HttpServer, verifyAccessToken: VerifyAccessToken): void {
+  app.decorateRequest('verifiedCredentials', null);
+  app.decorateRequest('credentials', {
+    getter(this: FastifyRequest): Credentials {
+      if (this.verifiedCredentials === null) throw new Error('This route declares no scopes, so nobody was asked for.');
+      return this.verifiedCredentials;
+    },
+  });
+
+  app.addHook('onRoute', refuseUnguardedRoute);
+
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (request.routeOptions.config.scopes === undefined) {
+      done(pathIsMalformed(request.raw) ? malformedPath() : undefined);
+      return;
+    }
+    try {
+      const credentials = verifyAccessToken(bearerToken(request.headers.authorization));
+      if (credentials instanceof Promise) {
+        credentials.then((verified) => done(admit(request, verified)), done);
+      } else {
+        done(admit(request, credentials));
+      }
+    } catch (error) {
+      done(error instanceof Error ? error : new Error('The access token could not be checked.', { cause: error }));
+    }
+  });
+}
+
+/** A forgotten declaration would open a tenant's data to everybody, so it stops the start instead. */
+function refuseUnguardedRoute(route: RouteOptions): void {
+  const underTenant = route.url.split('/').includes(':tenant');
+  const guarded = (route.config?.scopes ?? []).length > 0;
+  if (underTenant && !guarded) throw new Error(`The route ${route.url} is under a tenant and declares no scopes.`);
+  if (guarded && !underTenant) throw new Error(`The route ${route.url} declares scopes and is under no tenant.`);
+}
+
+/** The token of `Authorization: Bearer …`, the scheme in any case (RFC 9110, 11.1); never one in the query. */
+function bearerToken(authorization: string | undefined): string {
+  const token = authorization === undefined ? undefined : /^Bearer +([^\s]+) *$/i.exec(authorization)?.[1];
+  if (token === undefined) throw new AccessTokenFault('invalid');
+  return token;
+}
+
+function admit(request: FastifyRequest, credentials: Credentials): Error | undefined {
+  if (pathIsMalformed(request.raw)) return malformedPath();
+  const { tenant } = request.params as { tenant: string };
+  if (!isTenantName(tenant)) {
+    return new AnnalsError('validation_violation', 'The tenant in the path is not a tenant name.', {
+      details: [{ field: 'tenant', message: 'must match ^[a-z][a-z0-9]+$ and have at most 63 characters' }],
+    });
+  }
+  const { scopes } = request.routeOptions.config;
+  const sufficient = scopes?.some((scope) => credentials.scopes.includes(scope)) ?? false;
+  // One message for a foreign tenant and a missing scope: whether that tenant exists is not revealed.
+  if (credentials.tenant !== tenant || !sufficient) {
+    return new AnnalsError(
+      'insufficient_permissions',
+      'Given request does not have required scopes. It is not authorized to perform this operation.',
+    );
+  }
+  request.verifiedCredentials = credentials;
+  return undefined;
+}
+
+function malformedPath(): AnnalsError {
+  return new AnnalsError('validation_violation', 'The path is not valid percent-encoded UTF-8.');
+}

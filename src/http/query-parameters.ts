@@ -1,0 +1,83 @@
+import type { TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { AnnalsError, type ErrorDetail } from '../errors.ts';
+import { decimalDigits } from './query-number.ts';
+import { malformed, type QueryParameters } from './query-string.ts';
+
+interface ParameterSchema {
+  type?: string;
+  minimum?: number;
+  maximum?: number;
+  default?: unknown;
+  'x-message'?: string;
+  'x-message-above'?: string;
+}
+
+interface QuerySchema {
+  properties: Record<string, TSchema & ParameterSchema>;
+  required?: readonly string[];
+}
+
+type Reading = { value: unknown } | { message: string };
+type ReadText = (text: string) => Reading;
+
+/**
+ * Compiles a route's query schema to a strict reader: a parameter given twice is an error, unknown ones are ignored,
+ * nothing is coerced but the digits of an integer (contract: errors).
+ */
+export function compileQueryReader(schema: TSchema): (query: unknown) => { value: unknown } | { error: AnnalsError } {
+  const { properties, required = [] } = schema as TSchema & QuerySchema;
+  const readers = Object.entries(properties).map(([name, property]) => ({
+    name,
+    required: required.includes(name),
+    fallback: property.default,
+    readText: textReader(name, property),
+  }));
+
+  return (query) => {
+    const parameters = query as QueryParameters;
+    const values: Record<string, unknown> = {};
+    const details: ErrorDetail[] = [];
+    for (const { name, required, fallback, readText } of readers) {
+      const reading = readParameter(name, parameters[name], required, fallback, readText);
+      if ('message' in reading) details.push({ field: name, message: reading.message });
+      else if (reading.value !== undefined) values[name] = reading.value;
+    }
+    const [first] = details;
+    if (first === undefined) return { value: values };
+    return { error: new AnnalsError('validation_violation', first.message, { details }) };
+  };
+}
+
+function readParameter(
+  name: string,
+  given: QueryParameters[string],
+  required: boolean,
+  fallback: unknown,
+  readText: ReadText,
+): Reading {
+  if (given === undefined) return required ? { message: `${name} is required` } : { value: fallback };
+  const [text] = given;
+  if (text === undefined || given.length > 1) return { message: `${name} must be given once` };
+  if (text === malformed) return { message: `${name} must be percent-encoded UTF-8` };
+  return readText(text);
+}
+
+function textReader(name: string, property: TSchema & ParameterSchema): ReadText {
+  if (property.type === 'integer') return integerReader(name, property);
+  if (property.type !== 'string') throw new Error(`The query parameter ${name} is neither an integer nor a string.`);
+  const check = Compile(property);
+  const message = property['x-message'] ?? `${name} is not valid`;
+  return (text) => (check.Check(text) ? { value: text } : { message });
+}
+
+function integerReader(name: string, property: ParameterSchema): ReadText {
+  const { minimum = 0, maximum = Number.MAX_SAFE_INTEGER } = property;
+  const message = property['x-message'] ?? `${name} must be between ${minimum} and ${maximum}`;
+  const messageAbove = property['x-message-above'] ?? message;
+  return (text) => {
+    const value = decimalDigits(text);
+    if (value === undefined || value < minimum) return { message };
+    return value > maximum ? { message: messageAbove } : { value };
+  };
+}

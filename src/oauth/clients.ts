@@ -1,0 +1,123 @@
+import type { Database } from '../db/database.ts';
+import { tenantExists } from '../db/tenants.ts';
+import { AnnalsError } from '../errors.ts';
+import { isScope, type Scope, scopes } from '../http/scopes.ts';
+import {
+  checkClientName,
+  hashClientSecret,
+  newClientId,
+  newClientSecret,
+  tenantOfClientId,
+} from './client-identity.ts';
+import './tables.ts';
+
+export interface NewClient {
+  clientId: string;
+  /** Shown this once; stored only hashed. */
+  clientSecret: string;
+  tenant: string;
+  scope: string;
+  name: string;
+}
+
+export interface ListedClient {
+  clientId: string;
+  tenant: string;
+  scope: string;
+  name: string;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+  revokedAt: string | null;
+}
+
+export interface ClientRecord {
+  tenant: string;
+  clientId: string;
+  name: string;
+  secretHash: Uint8Array;
+  scopes: Scope[];
+  revoked: boolean;
+}
+
+/**
+ * Makes a client of the tenant. `scope` is space-separated, `name` left out is the client id. Throws
+ * validation_violation for a scope or a name that may not be, resource_not_found where there is no such tenant.
+ */
+export async function createClient(
+  db: Database,
+  { tenant, scope, name }: { tenant: string; scope: string; name?: string | undefined },
+): Promise<NewClient> {
+  const granted = parseScopes(scope);
+  if (name !== undefined) checkClientName(name);
+  const clientId = newClientId(tenant);
+  const clientSecret = newClientSecret();
+  const actor = name ?? clientId;
+  if (!(await tenantExists(db, tenant))) throw new AnnalsError('resource_not_found', `There is no tenant ${tenant}.`);
+  await db
+    .insertInto('oauth_client')
+    .values({ tenant, client_id: clientId, name: actor, secret_hash: hashClientSecret(clientSecret), scopes: granted })
+    .execute();
+  return { clientId, clientSecret, tenant, scope: granted.join(' '), name: actor };
+}
+
+/** All clients of the tenant, the oldest first, without their secrets. */
+export async function listClients(db: Database, tenant: string): Promise<ListedClient[]> {
+  const rows = await db
+    .selectFrom('oauth_client')
+    .select(['tenant', 'client_id', 'name', 'scopes', 'created_at', 'revoked_at'])
+    .where('tenant', '=', tenant)
+    .orderBy('created_at')
+    .orderBy('client_id')
+    .execute();
+  return rows.map((row) => ({
+    clientId: row.client_id,
+    tenant: row.tenant,
+    scope: row.scopes.join(' '),
+    name: row.name,
+    createdAt: row.created_at.toISOString(),
+    revokedAt: row.revoked_at?.toISOString() ?? null,
+  }));
+}
+
+/** Its tokens stop within 5 seconds in every process. False where there is no such client; again is no error. */
+export async function revokeClient(db: Database, clientId: string): Promise<boolean> {
+  const tenant = tenantOfClientId(clientId);
+  if (tenant === undefined) return false;
+  const { numUpdatedRows } = await db
+    .updateTable('oauth_client')
+    .set(({ fn, ref }) => ({ revoked_at: fn.coalesce(ref('revoked_at'), fn<Date>('now', [])) }))
+    .where('tenant', '=', tenant)
+    .where('client_id', '=', clientId)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}
+
+export async function findClient(db: Database, tenant: string, clientId: string): Promise<ClientRecord | undefined> {
+  const row = await db
+    .selectFrom('oauth_client')
+    .select(['name', 'secret_hash', 'scopes', 'revoked_at'])
+    .where('tenant', '=', tenant)
+    .where('client_id', '=', clientId)
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  return {
+    tenant,
+    clientId,
+    name: row.name,
+    secretHash: row.secret_hash,
+    scopes: row.scopes.filter(isScope),
+    revoked: row.revoked_at !== null,
+  };
+}
+
+function parseScopes(text: string): Scope[] {
+  const names = [...new Set(text.split(' ').filter((name) => name !== ''))];
+  const unknown = names.find((name) => !isScope(name));
+  const fault = names.length === 0 ? 'must name at least one scope' : unknown && `has no scope ${unknown}`;
+  if (fault) {
+    throw new AnnalsError('validation_violation', `The client's scope ${fault}. There are: ${scopes.join(', ')}.`, {
+      details: [{ field: 'scope', message: fault }],
+    });
+  }
+  return names.filter(isScope);
+}

@@ -1,0 +1,29 @@
+import type { JWK } from 'jose';
+import { Type } from 'typebox';
+import type { HttpServer } from '../http/http-server.ts';
+import type { GrantToken } from './grant.ts';
+import { tokenRoute } from './token-route.ts';
+
+export interface OAuthRoutesOptions {
+  grantToken: GrantToken;
+  publishedKeys: () => Promise<JWK[]>;
+}
+
+const KeySet = Type.Object({ keys: Type.Array(Type.Record(Type.String(), Type.String())) });
+
+/** Authentication: the token endpoint and the keys that its tokens verify with. */
+export async function oauthRoutes(app: HttpServer, { grantToken, publishedKeys }: OAuthRoutesOptions): Promise<void> {
+  await app.register(tokenRoute, { grantToken });
+
+  app.get(
+    '/.well-known/jwks.json',
+    {
+      schema: { tags: ['Authentication'], summary: 'The keys that tokens verify with', response: { 200: KeySet } },
+    },
+    async (_request, reply) => {
+      // Short enough that a verifier elsewhere meets a new key early; an unknown key id is its sign to ask again.
+      reply.header('cache-control', 'public, max-age=300');
+      return { keys: (await publishedKeys()) as Record<string, string>[] };
+    },
+  );
+}

@@ -1,0 +1,36 @@
+import type { JWK } from 'jose';
+import type { Database } from '../db/database.ts';
+import type { VerifyAccessToken } from '../http/credentials.ts';
+import type { Sealer } from '../sealing.ts';
+import { createClientStates } from './client-states.ts';
+import { createGrant, type GrantToken } from './grant.ts';
+import { readInstallationIssuer } from './installation.ts';
+import { createSigningKeys } from './signing-keys.ts';
+import { createAccessTokenVerifier } from './verify-access-token.ts';
+
+export interface OAuthService {
+  issuer: string;
+  grantToken: GrantToken;
+  verifyAccessToken: VerifyAccessToken;
+  publishedKeys: () => Promise<JWK[]>;
+}
+
+/** Everything about tokens that a process keeps at hand, built once. `baseUrl` names the issuer where it is set. */
+export async function createOAuthService(options: {
+  db: Database;
+  sealer: Sealer;
+  baseUrl: string | undefined;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  onUnreadableKey: (kid: string) => void;
+}): Promise<OAuthService> {
+  const { db, sealer, baseUrl, now, onUnreadableKey } = options;
+  const issuer = baseUrl ?? (await readInstallationIssuer(db));
+  const keys = createSigningKeys({ db, sealer, now, onUnreadableKey });
+  return {
+    issuer,
+    grantToken: createGrant({ db, keys, issuer, now }),
+    verifyAccessToken: createAccessTokenVerifier({ issuer, keys, findClientState: createClientStates(db), now }),
+    publishedKeys: () => keys.published(),
+  };
+}

@@ -1,0 +1,31 @@
+import type { Generated } from 'kysely';
+
+interface InstallationTable {
+  singleton: Generated<boolean>;
+  id: Generated<string>;
+}
+
+interface OAuthClientTable {
+  tenant: string;
+  client_id: string;
+  name: string;
+  secret_hash: Uint8Array;
+  scopes: string[];
+  created_at: Generated<Date>;
+  revoked_at: Generated<Date | null>;
+}
+
+interface OAuthSigningKeyTable {
+  kid: string;
+  sealed_key: Uint8Array;
+  created_at: Date;
+  retired_at: Date;
+}
+
+declare module '../db/tables.ts' {
+  interface Tables {
+    installation: InstallationTable;
+    oauth_client: OAuthClientTable;
+    oauth_signing_key: OAuthSigningKeyTable;
+  }
+}

@@ -1,0 +1,21 @@
+/** The errors of the token endpoint (RFC 6749, 5.2) that can come about here. */
+export type TokenErrorCode = 'invalid_request' | 'invalid_client' | 'unsupported_grant_type' | 'invalid_scope';
+
+/** `description` is for the client's developer: printable ASCII without quotes and backslashes, as the RFC wants. */
+export class TokenError extends Error {
+  readonly code: TokenErrorCode;
+
+  constructor(code: TokenErrorCode, description: string) {
+    super(description);
+    this.name = 'TokenError';
+    this.code = code;
+  }
+
+  get status(): number {
+    return this.code === 'invalid_client' ? 401 : 400;
+  }
+
+  get body(): { error: TokenErrorCode; error_description: string } {
+    return { error: this.code, error_description: this.message };
+  }
+}

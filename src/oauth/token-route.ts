@@ -1,0 +1,88 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { AnnalsError } from '../errors.ts';
+import type { HttpServer } from '../http/http-server.ts';
+import { parseQueryString, type QueryParameters } from '../http/query-string.ts';
+import type { GrantToken } from './grant.ts';
+import { createGuessLimiter } from './guess-limiter.ts';
+import { TokenError } from './token-error.ts';
+import { readTokenRequest } from './token-request.ts';
+
+const Token = Type.Object({
+  access_token: Type.String({ description: 'A signed JWT (RFC 9068).' }),
+  token_type: Type.Literal('Bearer'),
+  expires_in: Type.Integer({ description: 'Seconds.', examples: [14_399] }),
+  scope: Type.String({
+    description: 'The granted scopes and, last, the tenant.',
+    examples: ['changelog.changelog_read tenant=demo'],
+  }),
+});
+
+const TokenErrorBody = Type.Object(
+  { error: Type.String(), error_description: Type.String() },
+  {
+    description: 'RFC 6749, section 5.2',
+    examples: [{ error: 'invalid_client', error_description: 'Invalid client' }],
+  },
+);
+
+const schema = {
+  tags: ['Authentication'],
+  summary: 'Get an access token (OAuth 2.0 client credentials)',
+  description:
+    'Form-encoded: `grant_type=client_credentials`, the client by HTTP Basic or by `client_id` and `client_secret`, ' +
+    'and optionally `scope`, separated by blanks; left out: all that the client has.',
+  consumes: ['application/x-www-form-urlencoded'],
+  response: { 200: Token, 400: TokenErrorBody, 401: TokenErrorBody, 429: Type.Ref('ErrorMessage#') },
+};
+
+/** `POST /oauth/token`, in a scope of its own: it reads forms, and its errors have the shape of RFC 6749. */
+export async function tokenRoute(app: HttpServer, { grantToken }: { grantToken: GrantToken }): Promise<void> {
+  const limiter = createGuessLimiter();
+
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser<Buffer>('application/x-www-form-urlencoded', { parseAs: 'buffer' }, (_request, body, done) =>
+    // What is not ASCII is an error of the parameter it stands in: as latin1 no byte of it decodes to anything else.
+    done(null, parseQueryString(body.toString('latin1'))),
+  );
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null, undefined));
+
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.header('cache-control', 'no-store').header('pragma', 'no-cache');
+    done();
+  });
+
+  app.setErrorHandler((error, request, reply) => {
+    if (error instanceof TokenError) return answerTokenError(error, request, reply);
+    throw error;
+  });
+
+  app.post<{ Body: QueryParameters | undefined }>('/oauth/token', { schema }, async (request) => {
+    if (request.body === undefined) {
+      throw new TokenError('invalid_request', 'The content must be application/x-www-form-urlencoded');
+    }
+    const tokenRequest = readTokenRequest(request.headers.authorization, request.body);
+    const attempt = { ...tokenRequest, address: request.ip };
+    const wait = limiter.secondsToWait(attempt);
+    if (wait > 0) {
+      throw new AnnalsError('rate_limit_exceeded', 'Too many failed attempts to authenticate.', {
+        headers: { 'Retry-After': String(wait) },
+      });
+    }
+    try {
+      const token = await grantToken(tokenRequest);
+      limiter.succeeded(attempt);
+      return token;
+    } catch (error) {
+      if (error instanceof TokenError && error.code === 'invalid_client') limiter.failed(attempt);
+      throw error;
+    }
+  });
+}
+
+function answerTokenError(error: TokenError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (error.code === 'invalid_client' && request.headers.authorization !== undefined) {
+    reply.header('www-authenticate', 'Basic realm="annals", charset="UTF-8"');
+  }
+  return reply.code(error.status).send(error.body);
+}

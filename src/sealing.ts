@@ -1,0 +1,74 @@
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto';
+
+/**
+ * Authenticated encryption for what the database or a client keeps for us. What is sealed is bound to a purpose and
+ * opens for that one alone, so that nothing sealed in one place can be put into another.
+ */
+export interface Sealer {
+  seal(plaintext: Uint8Array, boundTo: string): Uint8Array;
+  /** undefined: not sealed by one of the keys, not for this purpose, or altered. */
+  open(sealed: Uint8Array, boundTo: string): Uint8Array | undefined;
+}
+
+// version, key id, salt, nonce, ciphertext, tag
+const version = 1;
+const keyIdEnd = 5;
+const saltEnd = keyIdEnd + 16;
+const nonceEnd = saltEnd + 12;
+const tagLength = 16;
+
+/** Keys of 32 bytes each; the first seals, all open, which is how the list of ANNALS_SECRET_KEY rotates. */
+export function createSealer(keys: readonly Uint8Array[]): Sealer {
+  for (const key of keys) {
+    if (key.length !== 32) throw new RangeError('A secret key has 32 bytes.');
+  }
+  const identified = keys.map((key) => ({ key, id: keyIdOf(key) }));
+  const [first] = identified;
+  if (first === undefined) throw new RangeError('At least one secret key is needed.');
+
+  return {
+    seal(plaintext, boundTo) {
+      const header = Buffer.concat([Uint8Array.of(version), first.id, randomBytes(nonceEnd - keyIdEnd)]);
+      const cipher = createCipheriv('aes-256-gcm', messageKey(first.key, header), header.subarray(saltEnd, nonceEnd));
+      cipher.setAAD(associatedData(header, boundTo));
+      return Buffer.concat([header, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
+    },
+
+    open(sealed, boundTo) {
+      if (sealed.length < nonceEnd + tagLength || sealed[0] !== version) return undefined;
+      const header = Buffer.from(sealed.subarray(0, nonceEnd));
+      const keyId = header.subarray(1, keyIdEnd);
+      for (const { key, id } of identified) {
+        const opened = id.equals(keyId) ? openWith(key, header, sealed, boundTo) : undefined;
+        if (opened !== undefined) return opened;
+      }
+      return undefined;
+    },
+  };
+}
+
+function openWith(key: Uint8Array, header: Buffer, sealed: Uint8Array, boundTo: string): Uint8Array | undefined {
+  const decipher = createDecipheriv('aes-256-gcm', messageKey(key, header), header.subarray(saltEnd, nonceEnd), {
+    authTagLength: tagLength,
+  });
+  decipher.setAAD(associatedData(header, boundTo));
+  decipher.setAuthTag(sealed.subarray(sealed.length - tagLength));
+  try {
+    return Buffer.concat([decipher.update(sealed.subarray(nonceEnd, sealed.length - tagLength)), decipher.final()]);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A key of its own for every message: the 96-bit nonces of GCM may then be drawn at random, however many there are. */
+function messageKey(key: Uint8Array, header: Buffer): Buffer {
+  return createHmac('sha256', key).update('annals message key').update(header.subarray(keyIdEnd, saltEnd)).digest();
+}
+
+function keyIdOf(key: Uint8Array): Buffer {
+  return createHmac('sha256', key).update('annals key id').digest().subarray(0, 4);
+}
+
+function associatedData(header: Buffer, boundTo: string): Buffer {
+  return Buffer.concat([header, Buffer.from(boundTo, 'utf8')]);
+}

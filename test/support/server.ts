@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto';
+import { buildApp } from '../../src/app.ts';
+import { readConfig } from '../../src/config.ts';
+import { type Clock, type Context, createContext } from '../../src/context.ts';
+import { createTenant } from '../../src/db/tenants.ts';
+import type { HttpServer } from '../../src/http/http-server.ts';
+import { createLogger } from '../../src/http/logger.ts';
+import { scopes } from '../../src/http/scopes.ts';
+import { createClient, type NewClient } from '../../src/oauth/clients.ts';
+import { createTestDatabase, type TestDatabase } from './database.ts';
+
+export interface TestServerOptions {
+  /** Another server's, to run two processes' worth of them on one database; left out: a fresh one. */
+  database?: TestDatabase;
+  secretKeys?: readonly Uint8Array[];
+  /** Left out: the time of the machine. */
+  clock?: Clock;
+  /** Environment variables; PORT and DATABASE_URL are of no effect. */
+  environment?: Record<string, string>;
+  /** Adds routes, as a room would. */
+  extend?: (app: HttpServer, context: Context) => void;
+}
+
+export interface TestServer {
+  baseUrl: string;
+  context: Context;
+  app: HttpServer;
+  database: TestDatabase;
+  /** Every line that was logged, as it was written. */
+  logLines: string[];
+  /** Calls the path with the token, where one is given; anything else as in fetch. */
+  call(path: string, options?: CallOptions): Promise<Response>;
+  createTenant(tenant: string): Promise<void>;
+  /** A client of the tenant, with all scopes unless told; the tenant is made where it is not there. */
+  createClient(tenant: string, options?: { scope?: string; name?: string }): Promise<NewClient>;
+  /** An access token of that client, by way of the token endpoint. */
+  tokenOf(client: NewClient, scope?: string): Promise<string>;
+  /** An access token for the tenant, of a client made for it. */
+  token(tenant: string, options?: { scope?: string; name?: string }): Promise<string>;
+  /** Stops the server, and drops the database unless it was another server's. */
+  close(): Promise<void>;
+}
+
+export interface CallOptions extends RequestInit {
+  token?: string;
+}
+
+/** Every server of a test run shares these unless told, so that several open what one has sealed. */
+export const testSecretKeys: readonly Uint8Array[] = [randomBytes(32)];
+
+/** The real app on a real database and a free port. To be closed in afterAll. */
+export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
+  const database = options.database ?? (await createTestDatabase());
+  const logLines: string[] = [];
+  const context = await createContext({
+    config: readConfig(options.environment ?? {}),
+    databaseUrl: database.url,
+    secretKeys: options.secretKeys ?? testSecretKeys,
+    overrides: {
+      logger: createLogger('debug', { write: (line) => void logLines.push(line) }),
+      ...(options.clock === undefined ? {} : { clock: options.clock }),
+    },
+  });
+  const app = await buildApp(context);
+  options.extend?.(app, context);
+  const baseUrl = await app.listen({ port: 0, host: '127.0.0.1' });
+
+  async function call(path: string, { token, ...init }: CallOptions = {}): Promise<Response> {
+    const headers = new Headers(init.headers);
+    if (token !== undefined) headers.set('authorization', `Bearer ${token}`);
+    return await fetch(`${baseUrl}${path}`, { ...init, headers });
+  }
+
+  const server: TestServer = {
+    baseUrl,
+    context,
+    app,
+    database,
+    logLines,
+    call,
+    async createTenant(tenant) {
+      await createTenant(context.db, tenant);
+    },
+    async createClient(tenant, { scope = scopes.join(' '), name } = {}) {
+      await createTenant(context.db, tenant);
+      return await createClient(context.db, { tenant, scope, name });
+    },
+    async tokenOf({ clientId, clientSecret }, scope) {
+      const response = await call('/oauth/token', {
+        method: 'POST',
+        body: new URLSearchParams({
+          grant_type: 'client_credentials',
+          client_id: clientId,
+          client_secret: clientSecret,
+          ...(scope === undefined ? {} : { scope }),
+        }),
+      });
+      if (response.status !== 200) throw new Error(`no token: ${response.status} ${await response.text()}`);
+      const { access_token: token } = (await response.json()) as { access_token: string };
+      return token;
+    },
+    async token(tenant, clientOptions) {
+      return await server.tokenOf(await server.createClient(tenant, clientOptions));
+    },
+    async close() {
+      await app.close();
+      await context.close();
+      if (options.database === undefined) await database.drop();
+    },
+  };
+  return server;
+}
