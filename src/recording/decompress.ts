@@ -1,0 +1,78 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip, createZstdDecompress } from 'node:zlib';
+
+const gzipMagic = Buffer.from([0x1f, 0x8b]);
+const zstdMagic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+const chunkSize = 64 * 1024;
+
+/**
+ * The bytes of a source, decompressed where they are gzip or Zstandard. That is told by their first bytes: no JSON
+ * starts so, and a pipe has no name. Where the source fails or is damaged, what could be read before it comes first,
+ * and then the error.
+ */
+export async function* decompressedChunks(source: Readable): AsyncGenerator<Buffer> {
+  const chunks = chunksOf(source);
+  let head: Buffer = Buffer.alloc(0);
+  while (head.length < zstdMagic.length) {
+    const { value, done } = await chunks.next();
+    if (done === true) break;
+    head = Buffer.concat([head, value]);
+  }
+  const decompressor = decompressorFor(head);
+  if (decompressor === undefined) {
+    yield* joined(head, chunks);
+    return;
+  }
+  // Its failure reaches the reader through the decompressor, which it destroys.
+  pipeline(Readable.from(joined(head, chunks)), decompressor).catch(() => {});
+  yield* chunksOf(decompressor);
+}
+
+function decompressorFor(head: Buffer) {
+  if (head.subarray(0, gzipMagic.length).equals(gzipMagic)) return createGunzip({ chunkSize });
+  if (head.subarray(0, zstdMagic.length).equals(zstdMagic)) return createZstdDecompress({ chunkSize });
+  return undefined;
+}
+
+async function* joined(head: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  yield head;
+  yield* rest;
+}
+
+/** The chunks of a stream. Its own iterator forgets what it had buffered when the stream fails; this one does not. */
+async function* chunksOf(source: Readable): AsyncGenerator<Buffer> {
+  let failure: Error | undefined = source.errored ?? undefined;
+  let isOver = source.readableEnded;
+  let wake = () => {};
+  const onReadable = () => wake();
+  const onEnd = () => {
+    isOver = true;
+    wake();
+  };
+  const onError = (error: Error) => {
+    failure = error;
+    wake();
+  };
+  const onClose = () => {
+    if (!isOver) failure ??= new Error('it was closed before its end');
+    wake();
+  };
+  source.on('readable', onReadable).on('end', onEnd).on('error', onError).on('close', onClose);
+  try {
+    for (;;) {
+      const chunk: Buffer | null = source.read();
+      if (chunk !== null) yield chunk;
+      else if (failure !== undefined) throw failure;
+      else if (isOver) return;
+      else {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    }
+  } finally {
+    source.off('readable', onReadable).off('end', onEnd).off('close', onClose);
+    source.destroy();
+  }
+}

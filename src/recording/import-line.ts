@@ -1,0 +1,164 @@
+import { isUtf8 } from 'node:buffer';
+import { type Change, type ChangeType, pathsOfChange, type RelatedItem } from './change.ts';
+import { identityOfId, identityOfLine, identityOfRepeatedLine } from './identity.ts';
+import { importTime } from './import-time.ts';
+import { maximumImportDepth, parseOnTape } from './json.ts';
+import {
+  braceByte,
+  bracketByte,
+  cellsOfNode,
+  detailCell,
+  type JsonNode,
+  JsonSyntaxError,
+  type JsonTape,
+  nextCell,
+  quoteByte,
+  startCell,
+} from './json-tape.ts';
+import { decodedString } from './json-text.ts';
+import type { Occurrences } from './occurrences.ts';
+import { PathsTooLargeError } from './path-list.ts';
+
+/** What one line of an import comes to. A reason names members and positions, never what the document holds. */
+export type ImportedLine =
+  | { kind: 'change'; change: Change }
+  | { kind: 'unchanged' }
+  | { kind: 'rejected'; reason: string };
+
+const typeOfOp: ReadonlyMap<string, ChangeType> = new Map([
+  ['insert', 'create'],
+  ['update', 'update'],
+  ['replace', 'update'],
+  ['delete', 'delete'],
+]);
+
+/** Names, ids and actors may have this many characters (contract 6). */
+const maximumCharacters = 1000;
+
+/** Why a line is rejected. */
+class Rejection extends Error {}
+
+/**
+ * Reads one line of an import (contract 6), without its line end. `tape` is worked on and may be used again at once.
+ * The limit of nesting is that of `before` and `after`; the object that the line is comes on top of it. For `id`,
+ * `name`, `actor`, `schemaVersion` and `related`, null is the same as absent; for `before` and `after` it is a value.
+ * Members that are not known are ignored.
+ */
+export function readImportLine(line: Buffer, tape: JsonTape, occurrences: Occurrences): ImportedLine {
+  try {
+    return changeOfLine(line, tape, occurrences);
+  } catch (error) {
+    if (error instanceof Rejection || error instanceof PathsTooLargeError) {
+      return { kind: 'rejected', reason: error.message };
+    }
+    if (error instanceof JsonSyntaxError)
+      return { kind: 'rejected', reason: `cannot be read as JSON: ${error.message}` };
+    throw error;
+  }
+}
+
+function changeOfLine(line: Buffer, tape: JsonTape, occurrences: Occurrences): ImportedLine {
+  if (!isUtf8(line)) throw new Rejection('is no UTF-8');
+  parseOnTape(tape, line, 0, line.length, maximumImportDepth + 1);
+  if (firstByte(tape, 0) !== braceByte) throw new Rejection('is no JSON object');
+  const members = membersOf(tape, 0);
+
+  const type = typeOfOp.get(requiredText(tape, members, 'op'));
+  if (type === undefined) throw new Rejection('"op" is not insert, update, replace or delete');
+  const entity = requiredName(tape, members, 'entity');
+  const entityId = requiredName(tape, members, 'entityId');
+  const at = importTime(requiredText(tape, members, 'at'));
+  if (typeof at === 'string') throw new Rejection(`"at" ${at}`);
+  const id = optionalName(tape, members, 'id');
+  const name = optionalName(tape, members, 'name');
+  const actor = optionalName(tape, members, 'actor') ?? 'unknown';
+  const schemaVersion = optionalName(tape, members, 'schemaVersion');
+  const related = relatedItems(tape, members.get('related'));
+
+  const paths = pathsOfChange(type, documentOf(tape, members, 'before'), documentOf(tape, members, 'after'));
+  if (paths === undefined) return { kind: 'unchanged' };
+  const identity = id === undefined ? identityAmongEqualLines(line, occurrences) : identityOfId(id);
+  const change: Change = { identity, at, type, entity, entityId, actor, related, paths };
+  if (name !== undefined) change.name = name;
+  if (schemaVersion !== undefined) change.schemaVersion = schemaVersion;
+  return { kind: 'change', change };
+}
+
+function identityAmongEqualLines(line: Buffer, occurrences: Occurrences): Buffer {
+  const first = identityOfLine(line);
+  return identityOfRepeatedLine(first, occurrences.next(first));
+}
+
+/** The members of an object: their names and the nodes of their values. */
+function membersOf(tape: JsonTape, object: number): Map<string, number> {
+  const members = new Map<string, number>();
+  for (let key = cell(tape, object, detailCell); key !== -1; key = cell(tape, key, nextCell)) {
+    members.set(decodedString(tape, key), key + cellsOfNode);
+  }
+  return members;
+}
+
+function relatedItems(tape: JsonTape, list: number | undefined): RelatedItem[] {
+  if (list === undefined || isNull(tape, list)) return [];
+  if (firstByte(tape, list) !== bracketByte) throw new Rejection('"related" is no array');
+  const items: RelatedItem[] = [];
+  for (let item = cell(tape, list, detailCell); item !== -1; item = cell(tape, item, nextCell)) {
+    const field = `related.${items.length}`;
+    if (firstByte(tape, item) !== braceByte) throw new Rejection(`"${field}" is no object`);
+    const members = membersOf(tape, item);
+    items.push({
+      entity: requiredName(tape, members, 'entity', `${field}.`),
+      entityId: requiredName(tape, members, 'entityId', `${field}.`),
+    });
+  }
+  return items;
+}
+
+function documentOf(tape: JsonTape, members: ReadonlyMap<string, number>, name: string): JsonNode | undefined {
+  const node = members.get(name);
+  return node === undefined ? undefined : { tape, node };
+}
+
+function requiredText(tape: JsonTape, members: ReadonlyMap<string, number>, name: string, above = ''): string {
+  const node = members.get(name);
+  if (node === undefined) throw new Rejection(`"${above}${name}" is missing`);
+  if (firstByte(tape, node) !== quoteByte) throw new Rejection(`"${above}${name}" is no string`);
+  return decodedString(tape, node);
+}
+
+function requiredName(tape: JsonTape, members: ReadonlyMap<string, number>, name: string, above = ''): string {
+  const text = requiredText(tape, members, name, above);
+  const fault = faultOfName(text);
+  if (fault !== undefined) throw new Rejection(`"${above}${name}" ${fault}`);
+  return text;
+}
+
+function optionalName(tape: JsonTape, members: ReadonlyMap<string, number>, name: string): string | undefined {
+  const node = members.get(name);
+  return node === undefined || isNull(tape, node) ? undefined : requiredName(tape, members, name);
+}
+
+function faultOfName(text: string): string | undefined {
+  if (text === '') return 'is empty';
+  if (isLongerThan(text, maximumCharacters)) return `has more than ${maximumCharacters} characters`;
+  if (text.includes('\0')) return 'has a NUL character';
+  return text.isWellFormed() ? undefined : 'has a lone surrogate';
+}
+
+/** Whether the text has more characters than that, those outside the basic plane counted once. */
+function isLongerThan(text: string, maximum: number): boolean {
+  if (text.length <= maximum) return false;
+  return text.length > maximum * 2 || [...text].length > maximum;
+}
+
+function isNull(tape: JsonTape, node: number): boolean {
+  return firstByte(tape, node) === 0x6e;
+}
+
+function firstByte(tape: JsonTape, node: number): number | undefined {
+  return tape.bytes[cell(tape, node, startCell)];
+}
+
+function cell(tape: JsonTape, node: number, which: number): number {
+  return tape.cells[node + which] as number;
+}

@@ -1,0 +1,30 @@
+const rfc3339 =
+  /^(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:\.(\d+))?(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))$/i;
+const afterLast = Date.UTC(2101, 0, 1);
+
+/**
+ * The milliseconds since 1970 of an RFC 3339 time with `Z` or an offset, what is finer cut off; or what is wrong with
+ * it. From 1970 to the end of 2100 in UTC (contract 6). A leap second is refused: no entry could show it.
+ */
+export function importTime(text: string): number | string {
+  const parts = rfc3339.exec(text);
+  if (parts === null) return 'is no RFC 3339 time with Z or an offset';
+  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const outside = 'is not from 1970 to 2100';
+  // The one before 1970 may still be 1970 in UTC. Of years before 100 the runtime would make others.
+  if (year < 1969) return outside;
+  const date = new Date(Date.UTC(year, month - 1, day));
+  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return 'is a date that does not exist';
+  const [fraction = '', sign, offsetHour, offsetMinute] = parts.slice(7);
+  const offset = sign === undefined ? 0 : Number(`${sign}1`) * (Number(offsetHour) * 60 + Number(offsetMinute));
+  const milliseconds = Number(fraction.slice(0, 3).padEnd(3, '0'));
+  const at = date.getTime() + ((hour * 60 + minute - offset) * 60 + second) * 1000 + milliseconds;
+  return at >= 0 && at < afterLast ? at : outside;
+}

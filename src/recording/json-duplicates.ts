@@ -1,0 +1,76 @@
+import { cellsOfNode, detailCell, type JsonTape, nextCell, sizeCell } from './json-tape.ts';
+import { decodedString } from './json-text.ts';
+
+/** Objects of up to this many members are compared pair by pair, which is cheaper than a table. */
+const fewMembers = 8;
+/** A search in the table that takes more steps than this was made to: the object is then looked at in full. */
+const manySteps = 32;
+
+let table = new Int32Array(256);
+
+/**
+ * Takes those members out of a closed object whose keys come again later in it, for the last one counts. Returns
+ * how many bytes they had in compact form, commas included.
+ */
+export function duplicateBytes(tape: JsonTape, object: number): number {
+  return mayRepeatKeys(tape, object) ? dropRepeated(tape, object) : 0;
+}
+
+/** Whether two keys of the object have the same hash. */
+function mayRepeatKeys(tape: JsonTape, object: number): boolean {
+  const cells = tape.cells;
+  const first = cells[object + detailCell] as number;
+  let count = 0;
+  for (let key = first; key !== -1; key = cells[key + nextCell] as number) {
+    count += 1;
+    if (count > fewMembers) return mayRepeatManyKeys(cells, first);
+    const hash = (cells[key + detailCell] as number) >> 2;
+    for (let other = first; other !== key; other = cells[other + nextCell] as number) {
+      if ((cells[other + detailCell] as number) >> 2 === hash) return true;
+    }
+  }
+  return false;
+}
+
+function mayRepeatManyKeys(cells: Int32Array, first: number): boolean {
+  let count = 0;
+  for (let key = first; key !== -1; key = cells[key + nextCell] as number) count += 1;
+  const size = 1 << (33 - Math.clz32(count));
+  if (table.length < size) table = new Int32Array(size);
+  else table.fill(0, 0, size);
+  for (let key = first; key !== -1; key = cells[key + nextCell] as number) {
+    const hash = (cells[key + detailCell] as number) | 3;
+    let slot = (hash >>> 2) & (size - 1);
+    let steps = 0;
+    while (table[slot] !== 0) {
+      steps += 1;
+      if (table[slot] === hash || steps > manySteps) return true;
+      slot = (slot + 1) & (size - 1);
+    }
+    table[slot] = hash;
+  }
+  return false;
+}
+
+/** Links the object's keys anew, without those that come again later. */
+function dropRepeated(tape: JsonTape, object: number): number {
+  const cells = tape.cells;
+  const last = new Map<string, number>();
+  let dropped = 0;
+  for (let key = cells[object + detailCell] as number; key !== -1; key = cells[key + nextCell] as number) {
+    const name = decodedString(tape, key);
+    const former = last.get(name);
+    if (former !== undefined) {
+      // Its key, the colon, its value and the comma after it.
+      dropped += (cells[former + sizeCell] as number) + (cells[former + cellsOfNode + sizeCell] as number) + 2;
+    }
+    last.set(name, key);
+  }
+  let tail = -1;
+  for (const key of last.values()) {
+    cells[tail === -1 ? object + detailCell : tail + nextCell] = key;
+    cells[key + nextCell] = -1;
+    tail = key;
+  }
+  return dropped;
+}

@@ -1,0 +1,57 @@
+/**
+ * A parsed JSON document as a tape: a node is a run of five whole numbers, named by the index of its first.
+ * Nothing is decoded: a node says where its text stands in `bytes`, and its kind is the byte it starts with.
+ * Values therefore keep their source text (contract 6), and a line of an import costs no garbage.
+ */
+export class JsonTape {
+  bytes: Buffer = Buffer.alloc(0);
+  cells: Int32Array = new Int32Array(1024 * cellsOfNode);
+
+  /** Makes room for `wanted` cells. */
+  grow(wanted: number): Int32Array {
+    const cells = new Int32Array(Math.max(wanted, this.cells.length * 2));
+    cells.set(this.cells);
+    this.cells = cells;
+    return cells;
+  }
+}
+
+export const cellsOfNode = 5;
+/** First byte of the node's text. A key is a node too: a string, and its value is the node right after it. */
+export const startCell = 0;
+/** The byte after its last. */
+export const endCell = 1;
+/** The next key of the object, or the next element of the array; -1 after the last. */
+export const nextCell = 2;
+/**
+ * Of an object or array: its first key or element, -1 where it is empty. Of a string: `isEscaped`, `hasDot` (keys
+ * alone) and, from bit 2 on, a hash of the decoded key.
+ */
+export const detailCell = 3;
+/** Length in bytes of the node's text without insignificant whitespace and without members that were overridden. */
+export const sizeCell = 4;
+
+export const isEscaped = 1;
+export const hasDot = 2;
+
+/** The first byte of a node, which tells its kind. */
+export const quoteByte = 0x22;
+export const braceByte = 0x7b;
+export const bracketByte = 0x5b;
+
+/** One value of a parsed document. */
+export interface JsonNode {
+  readonly tape: JsonTape;
+  readonly node: number;
+}
+
+/** The text is no JSON as RFC 8259 has it. `position` counts UTF-16 units from 0. */
+export class JsonSyntaxError extends Error {
+  readonly position: number;
+
+  constructor(expected: string, position: number) {
+    super(`${expected} at character ${position + 1}`);
+    this.name = 'JsonSyntaxError';
+    this.position = position;
+  }
+}

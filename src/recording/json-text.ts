@@ -1,0 +1,157 @@
+import { isSameDecimal } from './decimal.ts';
+import {
+  braceByte,
+  cellsOfNode,
+  detailCell,
+  endCell,
+  isEscaped,
+  type JsonNode,
+  type JsonTape,
+  nextCell,
+  quoteByte,
+  sizeCell,
+  startCell,
+} from './json-tape.ts';
+
+/** The text of a value as it was written. */
+export function sourceText({ tape, node }: JsonNode): string {
+  return tape.bytes.toString('utf8', tape.cells[node + startCell], tape.cells[node + endCell]);
+}
+
+/** The text of a value without insignificant whitespace, each number and string in it as it was written. */
+export function compactText({ tape, node }: JsonNode): string {
+  const target = Buffer.allocUnsafe(tape.cells[node + sizeCell] as number);
+  writeCompact(tape, node, target, 0);
+  return target.toString('utf8');
+}
+
+/** The string that a string or a key stands for; it may hold lone surrogates, which JSON can write. */
+export function decodedString(tape: JsonTape, node: number): string {
+  const start = tape.cells[node + startCell] as number;
+  const end = tape.cells[node + endCell] as number;
+  return ((tape.cells[node + detailCell] as number) & isEscaped) === 0
+    ? tape.bytes.toString('utf8', start + 1, end - 1)
+    : JSON.parse(tape.bytes.toString('utf8', start, end));
+}
+
+/** Whether two strings or keys stand for the same string, however each is written. */
+export function isSameString(first: JsonTape, one: number, second: JsonTape, other: number): boolean {
+  if (isSameSource(first, one, second, other)) return true;
+  const flags = (first.cells[one + detailCell] as number) | (second.cells[other + detailCell] as number);
+  return (flags & isEscaped) !== 0 && decodedString(first, one) === decodedString(second, other);
+}
+
+/** Whether two keys are the same. */
+export function isSameKey(first: JsonTape, one: number, second: JsonTape, other: number): boolean {
+  const hash = (first.cells[one + detailCell] as number) >> 2;
+  return hash === (second.cells[other + detailCell] as number) >> 2 && isSameString(first, one, second, other);
+}
+
+/**
+ * Whether two values are equal that are not both arrays or both objects: strings as decoded, numbers by value. A
+ * value never equals one of another kind.
+ */
+export function isSameScalar(first: JsonTape, one: number, second: JsonTape, other: number): boolean {
+  const byte = first.bytes[first.cells[one + startCell] as number] as number;
+  const otherByte = second.bytes[second.cells[other + startCell] as number] as number;
+  if (byte === quoteByte) return otherByte === quoteByte && isSameString(first, one, second, other);
+  if (isSameSource(first, one, second, other)) return true;
+  if (!isNumber(byte) || !isNumber(otherByte)) return false;
+  return isSameDecimal(sourceText({ tape: first, node: one }), sourceText({ tape: second, node: other }));
+}
+
+/** Whether the text that starts with this byte is a number. */
+function isNumber(byte: number): boolean {
+  return byte === 0x2d || (byte >= 0x30 && byte <= 0x39);
+}
+
+/** Whether two nodes are written with the same bytes. */
+export function isSameSource(first: JsonTape, one: number, second: JsonTape, other: number): boolean {
+  const start = first.cells[one + startCell] as number;
+  const length = (first.cells[one + endCell] as number) - start;
+  const otherStart = second.cells[other + startCell] as number;
+  if ((second.cells[other + endCell] as number) - otherStart !== length) return false;
+  const bytes = first.bytes;
+  const otherBytes = second.bytes;
+  if (length > longCopy) {
+    return bytes.compare(otherBytes, otherStart, otherStart + length, start, start + length) === 0;
+  }
+  for (let index = 0; index < length; index += 1) {
+    if (bytes[start + index] !== otherBytes[otherStart + index]) return false;
+  }
+  return true;
+}
+
+/** From this many bytes on, a call of the runtime's own copy or comparison is worth its fixed cost. */
+const longCopy = 64;
+
+/** Copies `source` from `start` to `end` to `target` at `at`; returns the position after it. */
+export function copyBytes(source: Buffer, start: number, end: number, target: Buffer, at: number): number {
+  if (end - start > longCopy) return at + source.copy(target, at, start, end);
+  let position = at;
+  for (let index = start; index < end; index += 1, position += 1) target[position] = source[index] as number;
+  return position;
+}
+
+/** Writes a value as `compactText` has it to `target` at `at`; returns the position after it. */
+export function writeCompact(tape: JsonTape, root: number, target: Buffer, at: number): number {
+  const { bytes, cells } = tape;
+  const open: number[] = [];
+  let position = at;
+  let node = root;
+
+  const isObject = (container: number) => bytes[cells[container + startCell] as number] === braceByte;
+  const enter = (container: number, child: number) => {
+    if (!isObject(container)) return child;
+    position = copyBytes(bytes, cells[child + startCell] as number, cells[child + endCell] as number, target, position);
+    target[position] = 0x3a;
+    position += 1;
+    return child + cellsOfNode;
+  };
+
+  for (;;) {
+    const start = cells[node + startCell] as number;
+    const end = cells[node + endCell] as number;
+    if (cells[node + sizeCell] === end - start) {
+      position = copyBytes(bytes, start, end, target, position);
+    } else {
+      target[position] = bytes[start] as number;
+      position += 1;
+      const child = cells[node + detailCell] as number;
+      if (child !== -1) {
+        open.push(node);
+        node = enter(node, child);
+        continue;
+      }
+      target[position] = bytes[end - 1] as number;
+      position += 1;
+    }
+    for (;;) {
+      const container = open.at(-1);
+      if (container === undefined) return position;
+      const next = cells[(isObject(container) ? node - cellsOfNode : node) + nextCell] as number;
+      if (next !== -1) {
+        target[position] = 0x2c;
+        position += 1;
+        node = enter(container, next);
+        break;
+      }
+      target[position] = bytes[(cells[container + endCell] as number) - 1] as number;
+      position += 1;
+      node = container;
+      open.pop();
+    }
+  }
+}
+
+/** The hash of a key that is written with escapes: the one that its decoded bytes have where it is written plainly. */
+export function hashOfEscapedKey(bytes: Buffer, start: number, end: number): number {
+  const decoded: string = JSON.parse(bytes.toString('utf8', start, end));
+  let hash = firstHash;
+  for (const byte of Buffer.from(decoded)) hash = Math.imul(hash ^ byte, hashFactor);
+  return hash;
+}
+
+/** FNV-1a over the bytes of a key; its first value is drawn anew by every process, against keys made to collide. */
+export const firstHash = Math.trunc(Math.random() * 0x7fffffff);
+export const hashFactor = 0x01000193;

@@ -1,0 +1,73 @@
+/** The longest line of an import, in bytes without its line end (contract 6). */
+export const maximumLineBytes = 16 * 1024 * 1024;
+
+export interface Line {
+  /** Its number in the file, from 1. */
+  number: number;
+  /** Without its line end, and valid only until the next line is asked for; undefined where it is too long. */
+  bytes: Buffer | undefined;
+}
+
+const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/**
+ * Cuts chunks of bytes into lines that end with LF or CR LF; blank ones are counted but left out, and so is a byte
+ * order mark. It never holds more than one line of the greatest length: a longer one is forgotten as it comes.
+ */
+export class LineSplitter {
+  readonly #maximum: number;
+  #number = 0;
+  /** The beginning of a line whose end has not come yet. */
+  #parts: Buffer[] = [];
+  #length = 0;
+
+  constructor(maximum = maximumLineBytes) {
+    this.#maximum = maximum;
+  }
+
+  /** The lines that end in this chunk. */
+  *split(chunk: Buffer): Generator<Line> {
+    let start = 0;
+    for (let end = chunk.indexOf(lineFeed); end !== -1; end = chunk.indexOf(lineFeed, start)) {
+      const line = this.#finish(chunk.subarray(start, end));
+      if (line !== undefined) yield line;
+      start = end + 1;
+    }
+    this.#keep(chunk.subarray(start));
+  }
+
+  /** The last line, where the file does not end with a line end. */
+  *end(): Generator<Line> {
+    if (this.#length === 0) return;
+    const line = this.#finish(Buffer.alloc(0));
+    if (line !== undefined) yield line;
+  }
+
+  #keep(part: Buffer): void {
+    this.#length += part.length;
+    // One byte more than a line may have, for it may be the carriage return; and the mark, which is none of it.
+    if (this.#length > this.#maximum + 1 + byteOrderMark.length) this.#parts = [];
+    else if (part.length > 0) this.#parts.push(part);
+  }
+
+  #finish(last: Buffer): Line | undefined {
+    this.#number += 1;
+    if (this.#length === 0) return this.#line(last);
+    this.#keep(last);
+    // Forgotten is what grew too long.
+    const bytes = this.#parts.length === 0 ? undefined : Buffer.concat(this.#parts);
+    this.#parts = [];
+    this.#length = 0;
+    return bytes === undefined ? { number: this.#number, bytes } : this.#line(bytes);
+  }
+
+  #line(raw: Buffer): Line | undefined {
+    const hasMark = this.#number === 1 && raw.subarray(0, byteOrderMark.length).equals(byteOrderMark);
+    const hasReturn = raw.at(-1) === carriageReturn;
+    const bytes = raw.subarray(hasMark ? byteOrderMark.length : 0, raw.length - (hasReturn ? 1 : 0));
+    if (bytes.length > this.#maximum) return { number: this.#number, bytes: undefined };
+    return bytes.every((byte) => byte === 0x20 || byte === 0x09) ? undefined : { number: this.#number, bytes };
+  }
+}

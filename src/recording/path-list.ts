@@ -1,0 +1,161 @@
+import { detailCell, endCell, hasDot, isEscaped, type JsonTape, sizeCell, startCell } from './json-tape.ts';
+import { copyBytes, decodedString, writeCompact } from './json-text.ts';
+
+/** What the JSON text of one change's `paths` may have, in bytes: a deep document with long keys could fill a disk. */
+export const maximumPathsBytes = 128 * 1024 * 1024;
+
+/** The paths of a change would take more than `maximumPathsBytes`. Its message holds nothing of the document. */
+export class PathsTooLargeError extends Error {
+  constructor() {
+    super(`its paths would take more than ${maximumPathsBytes / 1024 / 1024} MiB`);
+    this.name = 'PathsTooLargeError';
+  }
+}
+
+/** Where the key of a segment stands. */
+export const keyOfBefore = 0;
+export const keyOfAfter = 1;
+/** The segment is a position in an array. */
+export const arrayIndex = 2;
+
+/** The segment of the document itself: its path is empty, and no dot follows it. */
+export const rootSegment = 0;
+
+const openMember = Buffer.from('":{');
+const beforeText = Buffer.from('"before":');
+const afterText = Buffer.from('"after":');
+
+/**
+ * The members of `paths` as they are found, first as nodes and sizes, so that nothing is written that an array as
+ * one value then makes needless. Paths are chains of segments, so that a deep document costs no long strings.
+ */
+export class PathList {
+  /** How many members there are. */
+  count = 0;
+  /** The bytes of JSON they add to `paths`, without the commas between them. */
+  bytes = 0;
+
+  readonly #before: JsonTape;
+  readonly #after: JsonTape;
+  readonly #members: number[] = [];
+  readonly #segments: number[] = [-1, -1, arrayIndex, 0];
+  readonly #encodedKeys = new Map<number, Buffer>();
+
+  constructor(before: JsonTape, after: JsonTape) {
+    this.#before = before;
+    this.#after = after;
+  }
+
+  /** Makes the segment of a key (its node) or of an array position below `parent`. */
+  addSegment(parent: number, key: number, side: number): number {
+    const segment = this.#segments.length;
+    const own = side === arrayIndex ? String(key).length : this.#keyLength(segment, key, side);
+    const length = parent === rootSegment ? own : (this.#segments[parent + 3] as number) + 1 + own;
+    this.#segments.push(parent, key, side, length);
+    return segment;
+  }
+
+  /** Adds a member. `before` and `after` are nodes, -1 where there is no value. */
+  addMember(segment: number, before: number, after: number): void {
+    this.#members.push(segment, before, after);
+    this.count += 1;
+    this.bytes += this.memberBytes(segment, before, after);
+  }
+
+  /**
+   * What a member adds to `paths`, in bytes of UTF-8: the key with its quotes and escapes, the colon, and the object
+   * with `before`, `after` or both, their values in compact form. The comma to the next member is not counted.
+   */
+  memberBytes(segment: number, before: number, after: number): number {
+    let bytes = 2 + (this.#segments[segment + 3] as number) + 1 + 2;
+    if (before !== -1) bytes += beforeText.length + (this.#before.cells[before + sizeCell] as number);
+    if (after !== -1) bytes += afterText.length + (this.#after.cells[after + sizeCell] as number);
+    return before !== -1 && after !== -1 ? bytes + 1 : bytes;
+  }
+
+  /** Takes back the members after the first `count`, and all segments made after `segment`. */
+  cutBack(count: number, bytes: number, segment: number): void {
+    this.#members.length = count * 3;
+    this.#segments.length = segment + 4;
+    this.count = count;
+    this.bytes = bytes;
+  }
+
+  /** The JSON text of `paths`. Throws `PathsTooLargeError`. */
+  toText(): string {
+    if (this.count === 0) return '{}';
+    const total = this.bytes + this.count + 1;
+    if (total > maximumPathsBytes) throw new PathsTooLargeError();
+    const target = total <= scratch.length ? scratch : Buffer.allocUnsafe(total);
+    let position = 0;
+    for (let member = 0; member < this.#members.length; member += 3) {
+      target[position] = member === 0 ? 0x7b : 0x2c;
+      target[position + 1] = 0x22;
+      position = this.#writePath(this.#members[member] as number, target, position + 2);
+      position = copyBytes(openMember, 0, openMember.length, target, position);
+      const before = this.#members[member + 1] as number;
+      const after = this.#members[member + 2] as number;
+      if (before !== -1) {
+        position = copyBytes(beforeText, 0, beforeText.length, target, position);
+        position = writeCompact(this.#before, before, target, position);
+      }
+      if (after !== -1) {
+        if (before !== -1) {
+          target[position] = 0x2c;
+          position += 1;
+        }
+        position = copyBytes(afterText, 0, afterText.length, target, position);
+        position = writeCompact(this.#after, after, target, position);
+      }
+      target[position] = 0x7d;
+      position += 1;
+    }
+    target[position] = 0x7d;
+    return target.toString('utf8', 0, position + 1);
+  }
+
+  /** Writes a path as it stands between quotes, from its last segment to its first. */
+  #writePath(last: number, target: Buffer, at: number): number {
+    const end = at + (this.#segments[last + 3] as number);
+    let segment = last;
+    let segmentEnd = end;
+    while (segment !== rootSegment) {
+      const parent = this.#segments[segment] as number;
+      const start = parent === rootSegment ? at : at + (this.#segments[parent + 3] as number) + 1;
+      const key = this.#segments[segment + 1] as number;
+      const side = this.#segments[segment + 2] as number;
+      if (side === arrayIndex) target.write(String(key), start, 'latin1');
+      else this.#writeKey(segment, key, side, target, start, segmentEnd);
+      if (parent !== rootSegment) target[start - 1] = 0x2e;
+      segmentEnd = start - 1;
+      segment = parent;
+    }
+    return end;
+  }
+
+  #writeKey(segment: number, key: number, side: number, target: Buffer, start: number, end: number): void {
+    const encoded = this.#encodedKeys.get(segment);
+    if (encoded !== undefined) encoded.copy(target, start);
+    else {
+      const tape = side === keyOfBefore ? this.#before : this.#after;
+      const source = (tape.cells[key + startCell] as number) + 1;
+      copyBytes(tape.bytes, source, source + end - start, target, start);
+    }
+  }
+
+  /** The length of a key as a part of a path. One that cannot be copied from its source is kept as it will be written. */
+  #keyLength(segment: number, key: number, side: number): number {
+    const tape = side === keyOfBefore ? this.#before : this.#after;
+    if (((tape.cells[key + detailCell] as number) & (isEscaped | hasDot)) === 0) {
+      if (this.#encodedKeys.size > 0) this.#encodedKeys.delete(segment);
+      return (tape.cells[key + endCell] as number) - (tape.cells[key + startCell] as number) - 2;
+    }
+    const inPath = decodedString(tape, key).replace(/[.\\]/g, '\\$&');
+    const encoded = Buffer.from(JSON.stringify(inPath).slice(1, -1));
+    this.#encodedKeys.set(segment, encoded);
+    return encoded.length;
+  }
+}
+
+/** Where the texts of usual size are put together, one at a time. */
+const scratch = Buffer.allocUnsafe(1024 * 1024);

@@ -1,0 +1,217 @@
+import {
+  braceByte,
+  bracketByte,
+  cellsOfNode,
+  detailCell,
+  type JsonNode,
+  JsonTape,
+  nextCell,
+  startCell,
+} from './json-tape.ts';
+import { decodedString, isSameKey, isSameScalar } from './json-text.ts';
+import { arrayIndex, keyOfAfter, keyOfBefore, PathList, rootSegment } from './path-list.ts';
+
+/**
+ * What changed from `before` to `after`, either of which may be absent, as the JSON text of an entry's `paths`
+ * (contract 6): `{"a.b":{"before":…,"after":…}}`, every number and string as it was written. `{}` where nothing
+ * differs. Throws `PathsTooLargeError`. Time and memory are linear in the documents and in the answer.
+ *
+ * What the rule leaves open is decided so: objects that are there on both sides are walked even where one of them is
+ * empty (from `{}` to `{"a":1}` there is the path `a` alone), and the array rule holds for two arrays of which one is
+ * empty; a document that is an array is one value at `""`, never walked.
+ */
+export function pathsOf(before: JsonNode | undefined, after: JsonNode | undefined): string {
+  return new Walk(before, after).list.toText();
+}
+
+/** Whether two documents are equal: numbers by decimal value, strings as decoded, objects whatever their order. */
+export function isUnchanged(before: JsonNode, after: JsonNode): boolean {
+  return new Walk(before, after).list.count === 0;
+}
+
+/** An object or an array that is being walked, on one side or on both. */
+interface Frame {
+  isArray: boolean;
+  /** The containers, -1 where there is none on that side. */
+  before: number;
+  after: number;
+  /** The key or element of each side that comes next, -1 after the last. */
+  nextBefore: number;
+  nextAfter: number;
+  /** The position of the next element. */
+  index: number;
+  /** Keys that stand in another order on the other side: pairs yet to come, last first, -1 for none. */
+  rest: number[] | undefined;
+  /** What leads here from the frame above: a key or a position, and whose it is; and its segment, once one is made. */
+  key: number;
+  side: number;
+  segment: number;
+  /** What the list held when this frame was entered. */
+  count: number;
+  bytes: number;
+}
+
+const noTape = new JsonTape();
+
+/** One walk through two documents side by side, with a stack of its own: documents nest deeper than calls can. */
+class Walk {
+  readonly list: PathList;
+  readonly #before: JsonTape;
+  readonly #after: JsonTape;
+  readonly #frames: Frame[] = [];
+
+  constructor(before: JsonNode | undefined, after: JsonNode | undefined) {
+    this.#before = before?.tape ?? noTape;
+    this.#after = after?.tape ?? noTape;
+    this.list = new PathList(this.#before, this.#after);
+    if (before === undefined && after === undefined) return;
+    this.#visitDocument(before?.node ?? -1, after?.node ?? -1);
+    for (let frame = this.#frames.at(-1); frame !== undefined; frame = this.#frames.at(-1)) {
+      const isMore = frame.isArray ? this.#stepInArray(frame) : this.#stepInObject(frame);
+      if (isMore) continue;
+      if (frame.isArray) this.#decideArray(frame);
+      this.#frames.pop();
+    }
+  }
+
+  /** Of a document that is no object, or is an empty one, there is the path `""` alone. */
+  #visitDocument(before: number, after: number): void {
+    const kind = this.#kindToWalk(before, after);
+    const isPair = before !== -1 && after !== -1;
+    if (kind === braceByte || (kind === bracketByte && isPair)) this.#enter(before, after, kind, -1, arrayIndex);
+    else if (!this.#isSame(before, after)) this.list.addMember(rootSegment, before, after);
+  }
+
+  /** Enters two values, one of which may be missing (-1), or adds them where they are leaves that differ. */
+  #visit(before: number, after: number, key: number, side: number): void {
+    const kind = this.#kindToWalk(before, after);
+    if (kind !== 0) this.#enter(before, after, kind, key, side);
+    else if (!this.#isSame(before, after)) {
+      this.list.addMember(this.list.addSegment(this.#currentSegment(), key, side), before, after);
+    }
+  }
+
+  /** The first byte of two containers of one kind, or of a filled one that appears or vanishes; 0 of leaves. */
+  #kindToWalk(before: number, after: number): number {
+    const tape = before === -1 ? this.#after : this.#before;
+    const node = before === -1 ? after : before;
+    const kind = firstByte(tape, node);
+    if (kind !== braceByte && kind !== bracketByte) return 0;
+    const isPair = before !== -1 && after !== -1;
+    return (isPair ? firstByte(this.#after, after) === kind : firstChild(tape, node) !== -1) ? kind : 0;
+  }
+
+  #isSame(before: number, after: number): boolean {
+    return before !== -1 && after !== -1 && isSameScalar(this.#before, before, this.#after, after);
+  }
+
+  #enter(before: number, after: number, kind: number, key: number, side: number): void {
+    this.#frames.push({
+      isArray: kind === bracketByte,
+      before,
+      after,
+      nextBefore: before === -1 ? -1 : firstChild(this.#before, before),
+      nextAfter: after === -1 ? -1 : firstChild(this.#after, after),
+      index: 0,
+      rest: undefined,
+      key,
+      side,
+      segment: this.#frames.length === 0 ? rootSegment : -1,
+      count: this.list.count,
+      bytes: this.list.bytes,
+    });
+  }
+
+  /** The segment of the innermost frame; most frames see no difference and never need one. */
+  #currentSegment(): number {
+    const frames = this.#frames;
+    let made = frames.length - 1;
+    while ((frames[made] as Frame).segment === -1) made -= 1;
+    let segment = (frames[made] as Frame).segment;
+    for (const frame of made === frames.length - 1 ? [] : frames.slice(made + 1)) {
+      segment = this.list.addSegment(segment, frame.key, frame.side);
+      frame.segment = segment;
+    }
+    return segment;
+  }
+
+  /** Visits the next pair of elements; false after the last. */
+  #stepInArray(frame: Frame): boolean {
+    const before = frame.nextBefore;
+    const after = frame.nextAfter;
+    if (before === -1 && after === -1) return false;
+    if (before !== -1) frame.nextBefore = next(this.#before, before);
+    if (after !== -1) frame.nextAfter = next(this.#after, after);
+    frame.index += 1;
+    this.#visit(before, after, frame.index - 1, arrayIndex);
+    return true;
+  }
+
+  /** Visits the next pair of members, as long as both sides have their keys in the same order; false after the last. */
+  #stepInObject(frame: Frame): boolean {
+    if (frame.rest !== undefined) return this.#stepInRest(frame.rest);
+    const before = frame.nextBefore;
+    const after = frame.nextAfter;
+    if (before === -1 && after === -1) return false;
+    if (before !== -1 && after !== -1 && !isSameKey(this.#before, before, this.#after, after)) {
+      frame.rest = this.#matchKeys(before, after);
+      return true;
+    }
+    if (before !== -1) frame.nextBefore = next(this.#before, before);
+    if (after !== -1) frame.nextAfter = next(this.#after, after);
+    this.#visitMembers(before, after);
+    return true;
+  }
+
+  #stepInRest(rest: number[]): boolean {
+    const before = rest.pop();
+    const after = rest.pop();
+    if (before === undefined || after === undefined) return false;
+    this.#visitMembers(before, after);
+    return true;
+  }
+
+  #visitMembers(before: number, after: number): void {
+    this.#visit(
+      before === -1 ? -1 : before + cellsOfNode,
+      after === -1 ? -1 : after + cellsOfNode,
+      before === -1 ? after : before,
+      before === -1 ? keyOfAfter : keyOfBefore,
+    );
+  }
+
+  /** Pairs the keys from `before` and from `after` on by name. */
+  #matchKeys(before: number, after: number): number[] {
+    const ofAfter = new Map<string, number>();
+    for (let key = after; key !== -1; key = next(this.#after, key)) ofAfter.set(decodedString(this.#after, key), key);
+    const pairs: number[] = [];
+    for (let key = before; key !== -1; key = next(this.#before, key)) {
+      const name = decodedString(this.#before, key);
+      pairs.push(key, ofAfter.get(name) ?? -1);
+      ofAfter.delete(name);
+    }
+    for (const key of ofAfter.values()) pairs.push(-1, key);
+    return pairs.reverse();
+  }
+
+  /** Element by element, as the list has it now, or the whole array, where that adds no more; a document always whole. */
+  #decideArray(frame: Frame): void {
+    if (this.list.count === frame.count) return;
+    const bytesWhole = this.list.memberBytes(frame.segment, frame.before, frame.after);
+    if (bytesWhole > this.list.bytes - frame.bytes && frame.segment !== rootSegment) return;
+    this.list.cutBack(frame.count, frame.bytes, frame.segment);
+    this.list.addMember(frame.segment, frame.before, frame.after);
+  }
+}
+
+function firstByte(tape: JsonTape, node: number): number {
+  return tape.bytes[tape.cells[node + startCell] as number] as number;
+}
+
+function firstChild(tape: JsonTape, container: number): number {
+  return tape.cells[container + detailCell] as number;
+}
+
+function next(tape: JsonTape, child: number): number {
+  return tape.cells[child + nextCell] as number;
+}
