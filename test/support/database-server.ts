@@ -1,11 +1,9 @@
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { createPool } from '../../src/db/pool.ts';
+import { makeDataFolder, removeDataFolder } from './data-folder.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -18,9 +16,7 @@ export const templateName = 'annals_template';
 
 /** One PostgreSQL for the whole run, with all migrations applied to a template; stopped and removed at the end. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'annals-test-'));
-  // Where the tests run as root, the server's account has to pass through.
-  await chmod(dataDir, 0o711);
+  const dataDir = await makeDataFolder();
   const database = await openEmbeddedDatabase({ dataDir, log: console.error, durability: 'none' });
   const stop = async () => {
     await database.release();
@@ -34,13 +30,6 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   }
   project.provide('databaseUrl', database.url);
   return stop;
-}
-
-/** Removes a data folder, and the database's home where it had to be elsewhere. */
-export async function removeDataFolder(dataDir: string): Promise<void> {
-  const elsewhere = await readFile(join(dataDir, 'postgres.location'), 'utf8').catch(() => '');
-  if (elsewhere !== '') await rm(elsewhere.trim(), { recursive: true, force: true });
-  await rm(dataDir, { recursive: true, force: true });
 }
 
 async function makeTemplate(url: string): Promise<void> {
