@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -68,6 +68,12 @@ test('a server that was killed is started anew beside a process that still uses 
   await ask(one.url, 'select * from kept');
 });
 
+test('a process whose server was killed starts it again by itself', async () => {
+  const one = await join1();
+  process.kill(await serverPid(), 'SIGKILL');
+  await expect.poll(() => ask(one.url).catch(() => 'away'), { timeout: 20_000 }).toEqual([{ '?column?': 1 }]);
+});
+
 test('what a killed server leaves behind in the middle of a long query does not keep the next one from starting', async () => {
   const one = await join1();
   const busy = new pg.Client(one.url);
@@ -135,9 +141,8 @@ test('the service works in the database as a role that is no superuser', async (
   ).toEqual([{ rolsuper: false, name: 'annals' }]);
 });
 
-test('its passwords are readable by their owner alone', async () => {
+test('its password is readable by its owner alone', async () => {
   await join1();
-  const { stat } = await import('node:fs/promises');
   expect((await stat(join(dataDir, 'postgres', 'password'))).mode & 0o777).toBe(0o600);
 });
 

@@ -1,12 +1,17 @@
 import { join } from 'node:path';
 import { findBinaries } from './binaries.ts';
 import { clusterPassword, serviceUrl, setUpService } from './credentials.ts';
-import { takeFileLock, tryFileLock } from './file-lock.ts';
+import { type FileLock, takeFileLock, tryFileLock } from './file-lock.ts';
 import { findHome, type Home } from './home.ts';
 import { ensureCluster } from './initialise.ts';
+import { servesCluster } from './postmaster-file.ts';
 import { reachableBinaries } from './reachable-binaries.ts';
 import { findServer, type RunningServer, startServer, stopServer } from './server.ts';
+import { boundServerLog } from './server-log.ts';
 import type { Durability } from './settings.ts';
+
+// How often to look whether the server is still there, in milliseconds.
+const watchInterval = 2_000;
 
 export interface EmbeddedDatabase {
   url: string;
@@ -28,63 +33,102 @@ export interface EmbeddedDatabaseOptions {
  * joining and leaving one at a time. Both are dropped by the kernel when their holder dies (contract 1).
  */
 export async function openEmbeddedDatabase(options: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
-  const { log, durability = 'full' } = options;
   const home = await findHome(options.dataDir);
-  const mutex = await takeMutex(home, log);
-  try {
+  const opening: Opening = { home, log: options.log, durability: options.durability ?? 'full', left: false };
+  return await withMutex(opening, async () => {
     const membership = await takeFileLock(membersFile(home), 'shared');
     try {
-      const { port, password } = await ensureServer(home, durability, log);
-      return { url: serviceUrl(port, password), release: once(() => leave(home, membership, log)) };
+      const { server, password } = await ensureServer(opening);
+      const url = serviceUrl(server.port, password);
+      const watch = keepRunning(opening, server);
+      return {
+        url,
+        release: once(() => {
+          watch.end();
+          return leave(opening, membership);
+        }),
+      };
     } catch (error) {
       membership.release();
       throw error;
     }
-  } finally {
-    mutex.release();
-  }
+  });
 }
 
-async function ensureServer(home: Home, durability: Durability, log: (line: string) => void) {
-  const password = await clusterPassword(home);
-  const running = await findServer(home, password);
-  const server = running ?? (await start(home, password, durability, log));
+interface Opening {
+  home: Home;
+  log: (line: string) => void;
+  durability: Durability;
+  left: boolean;
+}
+
+async function ensureServer(opening: Opening): Promise<{ server: RunningServer; password: string }> {
+  const password = await clusterPassword(opening.home);
+  const server = (await findServer(opening.home, password)) ?? (await start(opening, password));
   await setUpService(server.port, password);
-  return { port: server.port, password };
+  return { server, password };
 }
 
-async function start(
-  home: Home,
-  password: string,
-  durability: Durability,
-  log: (line: string) => void,
-): Promise<RunningServer> {
+async function start({ home, log, durability }: Opening, password: string): Promise<RunningServer> {
   if (home.notice !== undefined) log(home.notice);
   const binaries = await reachableBinaries(home, await findBinaries());
   await ensureCluster(home, binaries, durability);
   return await startServer(home, binaries, password, durability);
 }
 
-async function leave(home: Home, membership: { release(): void }, log: (line: string) => void): Promise<void> {
-  const mutex = await takeMutex(home, log);
-  try {
+/** Starts the server again should it ever be killed under us, and bounds its log meanwhile. */
+function keepRunning(opening: Opening, first: RunningServer): { end(): void } {
+  let server = first;
+  let busy = false;
+  async function look(): Promise<void> {
+    await boundServerLog(opening.home);
+    if ((await servesCluster(server.pid, opening.home.cluster)) !== false) return;
+    await withMutex(opening, async () => {
+      if (opening.left) return;
+      server = (await ensureServer(opening)).server;
+      opening.log(
+        server.port === first.port
+          ? 'the embedded PostgreSQL had gone and runs again'
+          : `the embedded PostgreSQL had gone and runs again on port ${server.port}: restart this process to reach it`,
+      );
+    });
+  }
+  const timer = setInterval(() => {
+    if (busy) return;
+    busy = true;
+    look()
+      .catch((error: Error) => opening.log(error.message))
+      .finally(() => {
+        busy = false;
+      });
+  }, watchInterval);
+  timer.unref();
+  return { end: () => clearInterval(timer) };
+}
+
+async function leave(opening: Opening, membership: FileLock): Promise<void> {
+  await withMutex(opening, async () => {
+    opening.left = true;
     membership.release();
-    const alone = tryFileLock(membersFile(home), 'exclusive');
+    const alone = tryFileLock(membersFile(opening.home), 'exclusive');
     if (alone === undefined) return;
     try {
-      await stopServer(home);
+      await stopServer(opening.home);
     } finally {
       alone.release();
     }
+  });
+}
+
+async function withMutex<Result>({ home, log }: Opening, work: () => Promise<Result>): Promise<Result> {
+  const mutex = await takeFileLock(join(home.folder, 'server.lock'), 'exclusive', () =>
+    log(`waiting for another process that starts or stops the database in ${home.folder}`),
+  );
+  try {
+    return await work();
   } finally {
     mutex.release();
   }
-}
-
-function takeMutex(home: Home, log: (line: string) => void) {
-  return takeFileLock(join(home.folder, 'server.lock'), 'exclusive', () =>
-    log(`waiting for another process that starts or stops the database in ${home.folder}`),
-  );
 }
 
 function membersFile(home: Home): string {

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { open, readFile, rename, rm, statfs, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, statfs, writeFile } from 'node:fs/promises';
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,6 +12,7 @@ import { giveTo, type Home } from './home.ts';
 import { accountOf, cannotRun, serverEnvironment, settingsFileName } from './initialise.ts';
 import { endOrphans } from './orphans.ts';
 import { isAlive, readPostmasterFile, servesCluster } from './postmaster-file.ts';
+import { openServerLog, serverLogFile } from './server-log.ts';
 import { type Durability, type Machine, serverSettings, settingsFile } from './settings.ts';
 
 /** Everything in this file is for the one process that holds the home's mutex. */
@@ -20,8 +21,6 @@ export interface RunningServer {
   port: number;
   pid: number;
 }
-
-const largestLog = 4 * 1024 * 1024;
 
 /** The server that runs on this cluster already, waited for while it starts, recovers or stops; or undefined. */
 export async function findServer(home: Home, password: string): Promise<RunningServer | undefined> {
@@ -95,7 +94,7 @@ export async function stopServer(home: Home): Promise<void> {
 type Launch = RunningServer | { log: string };
 
 async function launch(home: Home, binaries: Binaries, port: number, password: string): Promise<Launch> {
-  const log = await openLog(home);
+  const log = await openServerLog(home);
   const stale = await readPostmasterFile(home.cluster);
   try {
     const program = programPath(binaries, 'postgres');
@@ -128,20 +127,6 @@ async function launch(home: Home, binaries: Binaries, port: number, password: st
   }
 }
 
-async function openLog(home: Home) {
-  const path = join(home.folder, 'server.log');
-  let file = await open(path, 'a', 0o600);
-  let start = (await file.stat()).size;
-  if (start > largestLog) {
-    await file.close();
-    await rename(path, `${path}.old`);
-    file = await open(path, 'a', 0o600);
-    start = 0;
-  }
-  await giveTo(home.user, path);
-  return { file, path, start };
-}
-
 async function writeSettings(home: Home, port: number, durability: Durability): Promise<void> {
   const settings = serverSettings(await thisMachine(), port, durability);
   await writeOwned(home, join(home.cluster, settingsFileName), settingsFile(settings));
@@ -171,7 +156,7 @@ function portFile(home: Home): string {
 
 function startFailed(home: Home, log: string): EmbeddedDatabaseError {
   return new EmbeddedDatabaseError(
-    `The embedded PostgreSQL in ${home.folder} did not start. The end of its log (${join(home.folder, 'server.log')}):\n` +
+    `The embedded PostgreSQL in ${home.folder} did not start. The end of its log (${serverLogFile(home)}):\n` +
       log.trim().split('\n').slice(-15).join('\n'),
   );
 }
