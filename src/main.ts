@@ -7,12 +7,16 @@ const echoLimit = 1_000;
 /** Runs the command line in this process and sets its exit code. */
 export async function main(args: string[], environment: Record<string, string | undefined>): Promise<void> {
   // A reader that has seen enough (| head) is no failure of ours.
-  process.stdout.on('error', () => {});
-  process.stderr.on('error', () => {});
+  const { stdin, stdout, stderr } = process;
+  stdout.on('error', () => {});
+  stderr.on('error', () => {});
   process.exitCode = await runCommandLine(args, {
     environment,
-    answer: (line) => process.stdout.write(`${line}\n`),
-    tell: (line) => process.stderr.write(`${line}\n`),
+    stdin,
+    stdout,
+    stderr,
+    answer: (line) => stdout.write(`${line}\n`),
+    tell: (line) => stderr.write(`${line}\n`),
     stop: stopSignal(),
   });
   // Everything is closed by now; should something still hold the process, it does not hold it for long.

@@ -7,6 +7,7 @@ import { MigrationError } from '../db/migrate.ts';
 import { AnnalsError } from '../errors.ts';
 import { packageFolder } from '../package-folder.ts';
 import { clientVerb } from './client.ts';
+import { importVerb } from './import-verb.ts';
 import { migrateVerb } from './migrate.ts';
 import { serveVerb } from './serve.ts';
 import { tenantVerb } from './tenant.ts';
@@ -18,6 +19,7 @@ const verbs: Record<string, Verb> = {
   migrate: migrateVerb,
   tenant: tenantVerb,
   client: clientVerb,
+  import: importVerb,
 };
 
 /** Runs what the arguments ask for and answers the exit code: 0 done, 1 failed, 2 wrong usage (contract 1). */

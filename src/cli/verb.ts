@@ -1,6 +1,11 @@
+import type { Readable, Writable } from 'node:stream';
+
 /** What a verb is given of the world around it. */
 export interface Surroundings {
   environment: Record<string, string | undefined>;
+  stdin: Readable;
+  stdout: Writable;
+  stderr: Writable & { isTTY?: boolean | undefined };
   /** Writes a line to stdout: the answer, and nothing else (contract 1). */
   answer(line: string): void;
   /** Writes a line to stderr. */
