@@ -33,6 +33,7 @@ if (Number(process.versions.node.split('.')[0]) >= neededMajor && way === undefi
 
 function runHere() {
   stopWithLauncher();
+  stopWithNpx();
   const source = join(dirname(thisFile), '..', 'src', 'main.ts');
   const main = existsSync(source) ? '../src/main.ts' : '../dist/main.js';
   import(main).then((module) => module.main(process.argv.slice(2), process.env));
@@ -78,13 +79,30 @@ function runThere(node, args) {
   });
 }
 
+/** Between npx and us stands a shell that dies of the signals which npx passes on to it, and keeps them to itself. */
+function stopWithNpx() {
+  if (process.env.npm_command !== 'exec' || process.platform === 'win32') return;
+  const shell = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === shell) return;
+    clearInterval(timer);
+    stop();
+  }, 250);
+  timer.unref();
+}
+
 function stopWithLauncher() {
   const descriptor = process.env[pipeVariable];
   delete process.env[pipeVariable];
   if (descriptor !== '3') return;
   const launcher = new Socket({ fd: 3, readable: true, writable: false });
   launcher.on('error', () => {});
-  launcher.on('close', () => process.emit('SIGTERM') || process.exit(143));
+  launcher.on('close', stop);
   launcher.resume();
   launcher.unref();
+}
+
+/** As a SIGTERM would, on Windows too. */
+function stop() {
+  if (!process.emit('SIGTERM')) process.exit(143);
 }
