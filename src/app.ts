@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { changelogRoutes } from './changelog/routes.ts';
+import { changelogUpkeep } from './changelog/upkeep.ts';
 import type { Context } from './context.ts';
 import { healthRoutes } from './http/health-routes.ts';
 import { createHttpServer, type HttpServer } from './http/http-server.ts';
@@ -9,12 +11,14 @@ import { packageFolder } from './package-folder.ts';
 
 /** The table of contents: every room is plugged in here, by name, in order. */
 export async function buildApp(context: Context): Promise<HttpServer> {
-  const { logger, oauth, pool } = context;
+  const { clock, db, findPage, logger, oauth, pool } = context;
   const app = await createHttpServer({ logger, verifyAccessToken: oauth.verifyAccessToken });
   await describeInterface(app, { version: productVersion() });
 
   await app.register(healthRoutes, { askDatabase: () => pool.query('select 1') });
   await app.register(oauthRoutes, { grantToken: oauth.grantToken, publishedKeys: oauth.publishedKeys });
+  await app.register(changelogRoutes, { findPage });
+  await app.register(changelogUpkeep, { db, now: () => clock.now() });
 
   return app;
 }

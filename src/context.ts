@@ -1,10 +1,12 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
+import { createFindPage, type FindPage } from './changelog/find-page.ts';
 import type { Config } from './config.ts';
 import { createDatabase, type Database } from './db/database.ts';
 import { createPool } from './db/pool.ts';
 import { createLogger } from './http/logger.ts';
 import { createOAuthService, type OAuthService } from './oauth/service.ts';
+import { RegexMatcherPool } from './query/regex-pool.ts';
 import { createSealer, type Sealer } from './sealing.ts';
 
 export interface Clock {
@@ -21,6 +23,7 @@ export interface Context {
   db: Database;
   sealer: Sealer;
   oauth: OAuthService;
+  findPage: FindPage;
   /** Lets go of everything the context made; what is in flight finishes first. */
   close(): Promise<void>;
 }
@@ -44,6 +47,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     onLostConnection: (error) => logger.warn({ err: error }, 'a connection to the database was lost'),
   });
   const db = createDatabase(pool);
+  const regexes = new RegexMatcherPool();
   try {
     const oauth = await createOAuthService({
       db,
@@ -52,7 +56,12 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       now: () => clock.now(),
       onUnreadableKey: (kid) => logger.warn({ kid }, 'no secret key opens this signing key; its tokens are refused'),
     });
-    return { config, clock, logger, pool, db, sealer, oauth, close: () => db.destroy() };
+    const findPage = createFindPage({ pool, db, regexes, now: () => clock.now() });
+    const close = async () => {
+      await regexes.close();
+      await db.destroy();
+    };
+    return { config, clock, logger, pool, db, sealer, oauth, findPage, close };
   } catch (error) {
     await db.destroy();
     throw error;

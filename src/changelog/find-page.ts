@@ -1,0 +1,189 @@
+import { type RawBuilder, sql } from 'kysely';
+import type pg from 'pg';
+import type { Database, DatabaseTransaction } from '../db/database.ts';
+import { inTransaction } from '../db/transaction.ts';
+import type { Query } from '../query/ast.ts';
+import { RegexBudget, type RegexMatcherPool } from '../query/regex-pool.ts';
+import { type Dictionary, DictionaryCache } from './dictionary.ts';
+import { type DocumentTerm, decide, type Expression, isNever, type RelatedTerm, termsOf } from './expression.ts';
+import { mergedPage } from './merged-page.ts';
+import { type Interval, planTallies, possibleKinds } from './plan.ts';
+import { documentSatisfies, itemSatisfies, namesDocuments, satisfies } from './predicate.ts';
+import { asksForDocuments, resolve } from './resolve.ts';
+import {
+  countEntries,
+  type EntryRow,
+  findPlaces,
+  readDocumentIds,
+  readEntries,
+  readSnapshot,
+  readTalliedPage,
+  readTalliedPlaces,
+  type Search,
+} from './store.ts';
+import { defaultWindowFrom, hasFromBound } from './window.ts';
+
+export interface PageOfEntries {
+  total: number;
+  entries: EntryRow[];
+}
+
+/** Answers `size` entries after the first `skip`, newest first, and how many there are in all. */
+export type FindPage = (tenant: string, query: Query, page: { skip: number; size: number }) => Promise<PageOfEntries>;
+
+interface Dependencies {
+  pool: pg.Pool;
+  db: Database;
+  regexes: RegexMatcherPool;
+  now: () => number;
+}
+
+interface Question {
+  tenant: string;
+  query: Query;
+  /** The first millisecond of the window. */
+  from: number;
+  now: number;
+  skip: number;
+  size: number;
+}
+
+// New names come seldom; a history that has new ones at each of so many looks is answered with an error.
+const mostAttempts = 20;
+
+export function createFindPage({ pool, db, regexes, now }: Dependencies): FindPage {
+  const dictionaries = new DictionaryCache(pool);
+
+  return async (tenant, query, { skip, size }) => {
+    const moment = now();
+    const from = hasFromBound(query) ? 0 : Math.max(0, defaultWindowFrom(moment));
+    const question: Question = { tenant, query, from, now: moment, skip, size };
+    if (query.operands.length === 0) return await readWindow(pool, question);
+
+    const find = asksForDocuments(query) ? findWithDocuments : findInTallies;
+    let outdated: Dictionary | undefined;
+    for (let attempt = 0; attempt < mostAttempts; attempt++) {
+      const dictionary = await dictionaries.get(tenant, outdated);
+      const found = await find({ pool, db, regexes, dictionary }, question);
+      if (found !== undefined) return found;
+      outdated = dictionary;
+    }
+    throw new Error(`new names kept coming into the history of ${tenant}`);
+  };
+}
+
+interface Means {
+  pool: pg.Pool;
+  db: Database;
+  regexes: RegexMatcherPool;
+  dictionary: Dictionary;
+}
+
+/** The window as it is: no name has to be looked up. */
+async function readWindow(pool: pg.Pool, { tenant, from, now, skip, size }: Question): Promise<PageOfEntries> {
+  const intervals: Interval[] = [{ since: from, before: null, kinds: [0], actors: [0] }];
+  return await readTalliedPage(pool, tenant, { now, intervals, skip, size });
+}
+
+/** Answers undefined where the dictionary is out of date. */
+async function findInTallies(means: Means, question: Question): Promise<PageOfEntries | undefined> {
+  const { pool, regexes, dictionary } = means;
+  const { tenant, query, from, now, skip, size } = question;
+  const candidates = () => Promise.reject(new Error('no term of the query asks for documents'));
+  const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
+  const intervals = planTallies(expression, dictionary, from);
+  const page = await readTalliedPage(pool, tenant, { now, intervals, skip, size, dictionary });
+  return page.current ? page : undefined;
+}
+
+/** Answers undefined where the dictionary is out of date. Several statements, one snapshot. */
+async function findWithDocuments(means: Means, question: Question): Promise<PageOfEntries | undefined> {
+  const { db, regexes, dictionary } = means;
+  const { tenant, query, from, now } = question;
+  return await inTransaction(
+    db,
+    async (transaction) => {
+      const snapshot = await readSnapshot(transaction, tenant, now, dictionary);
+      if (!snapshot.current) return undefined;
+      const since = Math.max(from, snapshot.horizon);
+      const candidates = (of: 'document' | 'related') =>
+        readDocumentIds(transaction, tenant, of, { since, kinds: null });
+      const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
+      return await readDocuments(transaction, expression, { ...question, since, dictionary });
+    },
+    { isolation: 'repeatable read' },
+  );
+}
+
+async function readDocuments(
+  transaction: DatabaseTransaction,
+  expression: Expression,
+  question: Question & { since: number; dictionary: Dictionary },
+): Promise<PageOfEntries> {
+  const { tenant, since, dictionary, skip, size } = question;
+  const intervals = planTallies(expression, dictionary, since);
+  const search = searchOf(expression, question);
+  const rest = await countEntries(transaction, search);
+  if (intervals.length === 0) {
+    const places = skip >= rest ? [] : await findPlaces(transaction, search, { skip, size });
+    return { total: rest, entries: await readEntries(transaction, tenant, places) };
+  }
+  const tallied = { horizon: since, intervals };
+  const { total } = await readTalliedPlaces(transaction, tenant, { ...tallied, skip: 0, size: 0 });
+  const everything: Search = { tenant, since, condition: satisfies(expression, dictionary) };
+  const places = await mergedPage(transaction, { tallied, total, search, rest, everything, skip, size });
+  return { total: total + rest, entries: await readEntries(transaction, tenant, places) };
+}
+
+/** What finds the entries that satisfy the query because of its terms on documents, and not without them. */
+function searchOf(
+  expression: Expression,
+  { tenant, since, dictionary }: { tenant: string; since: number; dictionary: Dictionary },
+): Search {
+  const tallied = decide(expression, (term) => (isOnDocuments(term) ? false : undefined));
+  const kinds = possibleKinds(expression, dictionary);
+  const ofKinds = kinds === null ? sql`true` : sql`e.kind = any (${kinds}::bigint[])`;
+  const satisfied = satisfies(expression, dictionary);
+  const condition = isNever(tallied)
+    ? sql<boolean>`${ofKinds} and ${satisfied}`
+    : sql<boolean>`${ofKinds} and ${satisfied} and not ${satisfies(tallied, dictionary)}`;
+  const terms = coverOf(expression) ?? termsOf(expression).filter(isOnDocuments);
+  const [only] = terms;
+  // One term on documents in an AND is found by the index that its condition names.
+  if (terms.length === 1 && only?.kind === 'document' && isNever(tallied)) return { tenant, since, condition };
+  if (!terms.every(namesDocuments)) return { tenant, since, condition };
+  const places = sql.join(
+    terms.map((term) => placesOf(term, tenant, since)),
+    sql` union `,
+  );
+  return { tenant, since, places, condition };
+}
+
+function placesOf(term: DocumentTerm | RelatedTerm, tenant: string, since: number): RawBuilder<unknown> {
+  return term.kind === 'document'
+    ? sql`select e.at, e.sequence from change_entry e
+            where e.tenant = ${tenant} and e.at >= ${since} and ${documentSatisfies(term)}`
+    : sql`select distinct r.at, r.sequence from change_related r
+            where r.tenant = ${tenant} and r.at >= ${since} and ${itemSatisfies(term)}`;
+}
+
+/** Terms on documents of which at least one holds wherever the expression holds, as few as can be had. */
+function coverOf(expression: Expression): (DocumentTerm | RelatedTerm)[] | undefined {
+  if (expression.kind === 'and') {
+    const covers = expression.operands.map(coverOf).filter((cover) => cover !== undefined);
+    return covers.sort((one, other) => costOf(one) - costOf(other))[0];
+  }
+  if (expression.kind === 'or') {
+    const covers = expression.operands.map(coverOf);
+    return covers.every((cover) => cover !== undefined) ? covers.flat() : undefined;
+  }
+  return isOnDocuments(expression) ? [expression] : undefined;
+}
+
+function costOf(terms: readonly (DocumentTerm | RelatedTerm)[]): number {
+  return terms.reduce((cost, term) => cost + (namesDocuments(term) ? (term.kind === 'document' ? 1 : 2) : 1_000), 0);
+}
+
+function isOnDocuments(expression: Expression): expression is DocumentTerm | RelatedTerm {
+  return expression.kind === 'document' || expression.kind === 'related';
+}

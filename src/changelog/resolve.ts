@@ -1,0 +1,160 @@
+import type { Condition, ItemMatch, Match, Matcher } from '../query/ast.ts';
+import { compileMatcher } from '../query/match.ts';
+import type { RegexBudget, RegexMatcherPool } from '../query/regex-pool.ts';
+import type { Dictionary } from './dictionary.ts';
+import type { Expression, ResolvedMatcher } from './expression.ts';
+
+/** Answers the ids of documents, or of related documents, that a regular expression is to be tried on. */
+export type ReadCandidates = (of: 'document' | 'related') => Promise<readonly string[]>;
+
+export interface Resolver {
+  readonly dictionary: Dictionary;
+  readonly regexes: RegexMatcherPool;
+  readonly budget: RegexBudget;
+  readonly candidates: ReadCandidates;
+}
+
+/** Looks up every name of a query. Rejects with QueryError where a regular expression passes the budget. */
+export async function resolve(condition: Condition, resolver: Resolver): Promise<Expression> {
+  switch (condition.kind) {
+    case 'and':
+    case 'or': {
+      const operands: Expression[] = [];
+      for (const operand of condition.operands) operands.push(await resolve(operand, resolver));
+      return { kind: condition.kind, operands };
+    }
+    case 'time':
+      return { kind: 'time', from: condition.from, to: condition.to };
+    case 'item':
+      return await resolveItem(condition, resolver);
+    case 'match':
+      return await resolveMatch(condition, resolver);
+  }
+}
+
+/** The fields whose terms have to know the document, or the related document, itself. */
+export function asksForDocuments(condition: Condition): boolean {
+  if (condition.kind === 'and' || condition.kind === 'or') return condition.operands.some(asksForDocuments);
+  if (condition.kind === 'item') return condition.operand.operands.some((term) => term.field === 'entityId');
+  return condition.kind === 'match' && (condition.field === 'entityId' || condition.field === 'related.entityId');
+}
+
+async function resolveMatch(term: Match, resolver: Resolver): Promise<Expression> {
+  const { dictionary } = resolver;
+  const { kinds } = dictionary;
+  switch (term.field) {
+    case 'actor': {
+      const names = dictionary.actors.map((actor) => actor.name);
+      return { kind: 'actors', members: await matchNames('actor', names, term, resolver) };
+    }
+    case 'type':
+      return {
+        kind: 'kinds',
+        members: await matchNames(
+          'type',
+          kinds.map((kind) => kind.type),
+          term,
+          resolver,
+        ),
+      };
+    case 'entity':
+      return {
+        kind: 'kinds',
+        members: await matchNames(
+          'entity',
+          kinds.map((kind) => kind.entity),
+          term,
+          resolver,
+        ),
+      };
+    case 'related.entity':
+      return { kind: 'kinds', members: await matchRelatedEntities([term], resolver) };
+    case 'entityId':
+      return { kind: 'document', matcher: await resolveIds(term, 'document', resolver) };
+    case 'related.entityId':
+      return { kind: 'related', entities: [], ids: [await resolveIds(term, 'related', resolver)] };
+    default:
+      throw new Error(`no meaning is given to the field ${term.field}`);
+  }
+}
+
+async function resolveItem(item: ItemMatch, resolver: Resolver): Promise<Expression> {
+  const { operands } = item.operand;
+  const onIds = operands.filter((term) => term.field === 'entityId');
+  const onEntities = operands.filter((term) => term.field === 'entity');
+  if (onIds.length === 0) return { kind: 'kinds', members: await matchRelatedEntities(onEntities, resolver) };
+  const ids: ResolvedMatcher[] = [];
+  for (const term of onIds) ids.push(await resolveIds(term, 'related', resolver));
+  const entities: ResolvedMatcher[] = [];
+  for (const term of onEntities) entities.push(await resolveRelatedEntities(term, resolver));
+  const related: Expression = { kind: 'related', entities, ids };
+  // The kinds that have such a related entity at all narrow what has to be read.
+  if (onEntities.length === 0) return related;
+  return {
+    kind: 'and',
+    operands: [{ kind: 'kinds', members: await matchRelatedEntities(onEntities, resolver) }, related],
+  };
+}
+
+/** The kinds with one related entity type that satisfies all the terms. */
+async function matchRelatedEntities(terms: readonly Match[], resolver: Resolver): Promise<Uint8Array> {
+  const { kinds } = resolver.dictionary;
+  const entities = relatedEntitiesOf(resolver.dictionary);
+  const matched: Uint8Array[] = [];
+  for (const term of terms) matched.push(await matchNames('related', entities, term, resolver));
+  const satisfying = new Set(entities.filter((_entity, index) => matched.every((members) => members[index] === 1)));
+  return Uint8Array.from(kinds, (kind) => (kind.relatedEntities.some((entity) => satisfying.has(entity)) ? 1 : 0));
+}
+
+async function resolveRelatedEntities(term: Match, resolver: Resolver): Promise<ResolvedMatcher> {
+  if (term.matcher.kind !== 'regex') return term.matcher;
+  const entities = relatedEntitiesOf(resolver.dictionary);
+  const members = await matchNames('related', entities, term, resolver);
+  return { kind: 'found', texts: entities.filter((_entity, index) => members[index] === 1) };
+}
+
+async function resolveIds(term: Match, of: 'document' | 'related', resolver: Resolver): Promise<ResolvedMatcher> {
+  if (term.matcher.kind !== 'regex') return term.matcher;
+  const texts = await resolver.candidates(of);
+  const { regexes, budget } = resolver;
+  const members = await regexes.matchNames(term.matcher.source, texts, { position: term.position, budget });
+  return { kind: 'found', texts: texts.filter((_text, index) => members[index] === 1) };
+}
+
+function relatedEntitiesOf(dictionary: Dictionary): string[] {
+  return [...new Set(dictionary.kinds.flatMap((kind) => kind.relatedEntities))];
+}
+
+/** One byte for each name. What a pattern matches in a dictionary is found once. */
+async function matchNames(of: string, names: readonly string[], term: Match, resolver: Resolver): Promise<Uint8Array> {
+  const { matched } = resolver.dictionary;
+  const key = `${of} ${JSON.stringify(term.matcher)}`;
+  const known = matched.get(key);
+  if (known !== undefined) return await known;
+  const matching = matchEach(names, term.matcher, term.position, resolver);
+  if (matched.size >= 1_000) matched.clear();
+  matched.set(key, matching);
+  try {
+    return await matching;
+  } catch (error) {
+    matched.delete(key);
+    throw error;
+  }
+}
+
+async function matchEach(
+  names: readonly string[],
+  matcher: Matcher,
+  position: number,
+  { regexes, budget }: Resolver,
+): Promise<Uint8Array> {
+  if (matcher.kind !== 'regex') {
+    const matches = compileMatcher(matcher);
+    return Uint8Array.from(names, (name) => (matches(name) ? 1 : 0));
+  }
+  // Many kinds share an entity; each name is tried once.
+  const distinct = [...new Set(names)];
+  const members = await regexes.matchNames(matcher.source, distinct, { position, budget });
+  const found = new Set(distinct.filter((_name, index) => members[index] === 1));
+  return Uint8Array.from(names, (name) => (found.has(name) ? 1 : 0));
+}

@@ -1,0 +1,37 @@
+import type { HttpServer } from '../http/http-server.ts';
+import { parseQuery } from '../query/parse.ts';
+import { changelogDialect } from './dialect.ts';
+import type { FindPage } from './find-page.ts';
+import { ChangelogHistoryResponse, HistoryPath, HistoryQuery } from './schemas.ts';
+import { historyText } from './view.ts';
+
+export interface ChangelogRoutesOptions {
+  findPage: FindPage;
+}
+
+/** Change history (spec A). */
+export async function changelogRoutes(app: HttpServer, { findPage }: ChangelogRoutesOptions): Promise<void> {
+  app.get(
+    '/changelog/:tenant/changelogs',
+    {
+      config: {
+        scopes: ['changelog.changelog_read', 'changelog.changelog_manage'],
+        internalErrorMessage: 'Problem encountered while trying to retrieve changelog history.',
+      },
+      schema: {
+        tags: ['Change history'],
+        summary: 'Retrieving change history',
+        params: HistoryPath,
+        querystring: HistoryQuery,
+        response: { 200: ChangelogHistoryResponse },
+      },
+    },
+    async (request, reply) => {
+      const { q = '', page = 1, size = 20 } = request.query;
+      const query = parseQuery(q, changelogDialect);
+      const found = await findPage(request.params.tenant, query, { skip: (page - 1) * size, size });
+      const text = historyText(found, { page, size });
+      return await reply.type('application/json; charset=utf-8').send(text as never);
+    },
+  );
+}

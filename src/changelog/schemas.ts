@@ -1,0 +1,84 @@
+import { Type } from 'typebox';
+import { queryInteger } from '../http/query-number.ts';
+import { TenantName } from '../http/tenant-name.ts';
+
+const PathValueChange = Type.Object(
+  {
+    before: Type.Optional(Type.Unknown({ description: 'The value before the change; omitted when unavailable.' })),
+    after: Type.Optional(Type.Unknown({ description: 'The value after the change; omitted when unavailable.' })),
+  },
+  { description: 'Any JSON values, as they were written: numbers keep every digit.' },
+);
+
+const RelatedItem = Type.Object({
+  entity: Type.String({ description: 'The type of the related entity, `group` or `customer` for instance.' }),
+  entityId: Type.String({ description: 'The identifier of the related entity.' }),
+});
+
+const ChangelogChangeItem = Type.Object({
+  at: Type.String({ format: 'date-time', description: 'When the change occurred: ISO 8601, UTC, milliseconds.' }),
+  type: Type.Union([Type.Literal('create'), Type.Literal('update'), Type.Literal('delete')]),
+  entity: Type.String({ description: 'The type of the changed document.' }),
+  entityId: Type.String({ description: 'The identifier of the changed document.' }),
+  name: Type.Optional(Type.String({ description: 'The display name of the document, where known.' })),
+  paths: Type.Record(Type.String(), PathValueChange, { description: 'What changed, by the path of the field.' }),
+  schemaVersion: Type.Optional(Type.String({ description: 'The version of the format of the document, where known.' })),
+  actor: Type.String({ description: 'Who did it: a name, or `system`, `external`, `unknown`.' }),
+  related: Type.Array(RelatedItem, { description: 'Entities that the document links.' }),
+});
+
+/** The answer of the change history (spec: change history response). */
+export const ChangelogHistoryResponse = Type.Object(
+  {
+    items: Type.Array(ChangelogChangeItem, { description: 'Newest first.' }),
+    page: Type.Integer({ minimum: 1 }),
+    size: Type.Integer({ minimum: 1, maximum: 100 }),
+    totalElements: Type.Integer({ minimum: 0, format: 'int64', description: 'Exact, in the snapshot of the items.' }),
+    totalPages: Type.Integer({ minimum: 0 }),
+  },
+  {
+    examples: [
+      {
+        items: [
+          {
+            at: '2026-09-01T09:30:00.000Z',
+            type: 'update',
+            entity: 'product',
+            entityId: 'p-17',
+            name: 'Desk lamp',
+            paths: { 'price.amount': { before: 39.9, after: 34.9 } },
+            actor: 'Jane Doe',
+            related: [],
+          },
+        ],
+        page: 1,
+        size: 20,
+        totalElements: 1,
+        totalPages: 1,
+      },
+    ],
+  },
+);
+
+export const HistoryPath = Type.Object({ tenant: TenantName });
+
+export const HistoryQuery = Type.Object({
+  q: Type.Optional(
+    Type.String({
+      description: 'A filter; docs/query-language.md teaches it. Without an `occurredAt` from-bound: the last 30 days.',
+      examples: ['entity:product type:update', 'actor:Jane* entity:order'],
+    }),
+  ),
+  page: Type.Optional(
+    queryInteger({
+      minimum: 1,
+      maximum: 2_147_483_647,
+      default: 1,
+      message: 'page must be >= 1',
+      messageAbove: 'page must be <= 2147483647',
+    }),
+  ),
+  size: Type.Optional(
+    queryInteger({ minimum: 1, maximum: 100, default: 20, message: 'size must be between 1 and 100' }),
+  ),
+});

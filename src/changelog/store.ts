@@ -1,0 +1,243 @@
+import { CompiledQuery, type RawBuilder, type SqlBool, sql } from 'kysely';
+import type pg from 'pg';
+import type { DatabaseTransaction } from '../db/database.ts';
+import type { Dictionary, NamesRead } from './dictionary.ts';
+import type { Interval } from './plan.ts';
+
+/** An entry as the database has it; `related` and `paths` are JSON texts. */
+export interface EntryRow {
+  at: number;
+  type: string;
+  entity: string;
+  entityId: string;
+  name: string | null;
+  schemaVersion: string | null;
+  actor: string;
+  related: string | null;
+  paths: string;
+}
+
+/** Where an entry stands in time; of one millisecond the later sequence was recorded later. */
+export interface Place {
+  at: number;
+  sequence: number;
+}
+
+export interface TalliedPage {
+  total: number;
+  /** Whether the snapshot knows no names besides those of the dictionary that was asked with. */
+  current: boolean;
+  entries: EntryRow[];
+}
+
+const entryColumns = `e.at, k.type, k.entity, e.entity_id as "entityId", e.name, e.schema_version as "schemaVersion",
+  a.name as actor, e.related, e.paths`;
+const withNames = `join change_kind k on k.tenant = e.tenant and k.kind = e.kind
+  join change_actor a on a.tenant = e.tenant and a.actor = e.actor`;
+
+/**
+ * A page and its exact total, from one statement and so from one snapshot. Intervals newest first; without a
+ * dictionary no name was looked up, and the page is always current.
+ */
+export async function readTalliedPage(
+  pool: pg.Pool,
+  tenant: string,
+  page: {
+    now: number;
+    intervals: readonly Interval[];
+    skip: number;
+    size: number;
+    dictionary?: Dictionary | undefined;
+  },
+): Promise<TalliedPage> {
+  const { rows } = await pool.query<EntryRow & { total: number; current: boolean; at: number | null }>({
+    name: 'tallied page',
+    text: talliedPage,
+    values: [
+      tenant,
+      page.now,
+      ...intervalColumns(page.intervals),
+      page.skip,
+      page.size,
+      page.dictionary?.since ?? null,
+      page.dictionary?.recent ?? null,
+    ],
+  });
+  const [head] = rows;
+  if (head === undefined) throw new Error('a page came without its total');
+  return { total: head.total, current: head.current, entries: rows.slice(1) };
+}
+
+const talliedPage = `
+select page.total, ${currentNames('$1', '$10', '$11')} as current, ${entryColumns}
+  from change_page($1, change_horizon($1, $2), $3, $4, $5, $6, $7, $8, $9) as page
+  left join (change_entry e ${withNames}) on e.tenant = $1 and e.at = page.at and e.sequence = page.sequence
+  order by page.at desc nulls first, page.sequence desc`;
+
+function currentNames(tenant: string, since: string, recent: string): string {
+  return `(${since}::text is null or ${recent}::bigint =
+    (select count(*) from change_kind n where n.tenant = ${tenant} and n.registered >= ${since}::text::xid8)
+    + (select count(*) from change_actor n where n.tenant = ${tenant} and n.registered >= ${since}::text::xid8))`;
+}
+
+function intervalColumns(intervals: readonly Interval[]): unknown[] {
+  let end = 0;
+  return [
+    intervals.map((interval) => interval.since),
+    intervals.map((interval) => interval.before),
+    intervals.map((interval) => {
+      end += interval.kinds.length;
+      return end;
+    }),
+    intervals.flatMap((interval) => interval.kinds),
+    intervals.flatMap((interval) => interval.actors),
+  ];
+}
+
+/** The names registered since a dictionary was read, and some that it may have; all of them from `since` '0'. */
+export async function readNames(pool: pg.Pool, tenant: string, since: string): Promise<NamesRead> {
+  const { rows } = await pool.query<{
+    since: string;
+    kind: number | null;
+    entity: string;
+    type: string;
+    related_entities: string[];
+    actor: number | null;
+    name: string;
+    recent: boolean;
+  }>(
+    `with snapshot as (select pg_snapshot_xmin(pg_current_snapshot()) as since)
+     select s.since, n.kind, n.entity, n.type, n.related_entities, n.actor, n.name, n.registered >= s.since as recent
+       from snapshot s
+       left join (
+         select kind, entity, type, related_entities, null::bigint as actor, null as name, registered
+           from change_kind where tenant = $1 and registered >= $2::text::xid8
+         union all
+         select null, null, null, null, actor, name, registered
+           from change_actor where tenant = $1 and registered >= $2::text::xid8
+       ) as n on true`,
+    [tenant, since],
+  );
+  return {
+    since: rows[0]?.since ?? '0',
+    recent: rows.filter((row) => row.recent).length,
+    kinds: rows.flatMap((row) =>
+      row.kind === null
+        ? []
+        : [{ id: row.kind, entity: row.entity, type: row.type, relatedEntities: row.related_entities }],
+    ),
+    actors: rows.flatMap((row) => (row.actor === null ? [] : [{ id: row.actor, name: row.name }])),
+  };
+}
+
+/** What the transaction's snapshot says of the tenant: its horizon, and whether it knows no newer names. */
+export async function readSnapshot(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  now: number,
+  dictionary: Dictionary,
+): Promise<{ horizon: number; current: boolean }> {
+  const { rows } = await transaction.executeQuery<{ horizon: number; current: boolean }>(
+    CompiledQuery.raw(`select change_horizon($1, $2) as horizon, ${currentNames('$1', '$3', '$4')} as current`, [
+      tenant,
+      now,
+      dictionary.since,
+      dictionary.recent,
+    ]),
+  );
+  return rows[0] ?? { horizon: 0, current: false };
+}
+
+/** The total of the intervals, and the places of some of their entries, newest first. */
+export async function readTalliedPlaces(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  page: { horizon: number; intervals: readonly Interval[]; skip: number; size: number },
+): Promise<{ total: number; places: Place[] }> {
+  const { rows } = await transaction.executeQuery<{ total: number } & Place>(
+    CompiledQuery.raw('select total, at, sequence from change_page($1, $2, $3, $4, $5, $6, $7, $8, $9)', [
+      tenant,
+      page.horizon,
+      ...intervalColumns(page.intervals),
+      page.skip,
+      page.size,
+    ]),
+  );
+  return { total: rows[0]?.total ?? 0, places: rows.slice(1) };
+}
+
+/** Where entries may be found that satisfy a condition on `e`: rows of change_entry, or places first. */
+export interface Search {
+  tenant: string;
+  since: number;
+  /** The first millisecond after what is searched; left out: without an end. */
+  before?: number;
+  /** A select of (at, sequence), without repetitions; all of the tenant's entries where it is left out. */
+  places?: RawBuilder<unknown> | undefined;
+  condition: RawBuilder<SqlBool>;
+}
+
+/** How many entries a search finds. */
+export async function countEntries(transaction: DatabaseTransaction, search: Search): Promise<number> {
+  const { rows } = await sql<{ total: number }>`select count(*) as total ${found(search)}`.execute(transaction);
+  return rows[0]?.total ?? 0;
+}
+
+/** The places of what a search finds, newest first. */
+export async function findPlaces(
+  transaction: DatabaseTransaction,
+  search: Search,
+  page: { skip: number; size: number },
+): Promise<Place[]> {
+  const { rows } = await sql<Place>`
+    select e.at, e.sequence ${found(search)}
+      order by e.at desc, e.sequence desc offset ${page.skip} limit ${page.size}`.execute(transaction);
+  return rows;
+}
+
+function found({ tenant, since, before, places, condition }: Search): RawBuilder<unknown> {
+  const from =
+    places === undefined
+      ? sql`change_entry e`
+      : sql`(${places}) as place
+          join change_entry e on e.tenant = ${tenant} and e.at = place.at and e.sequence = place.sequence`;
+  const ended = before === undefined ? sql`true` : sql`e.at < ${before}`;
+  return sql`from ${from} where e.tenant = ${tenant} and e.at >= ${since} and ${ended} and ${condition}`;
+}
+
+/** The entries at these places, in the same order. */
+export async function readEntries(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  places: readonly Place[],
+): Promise<EntryRow[]> {
+  const { rows } = await transaction.executeQuery<EntryRow>(
+    CompiledQuery.raw(
+      `select ${entryColumns}
+         from unnest($2::bigint[], $3::bigint[]) with ordinality as place (at, sequence, ordinal)
+         join change_entry e on e.tenant = $1 and e.at = place.at and e.sequence = place.sequence ${withNames}
+         order by place.ordinal`,
+      [tenant, places.map((place) => place.at), places.map((place) => place.sequence)],
+    ),
+  );
+  return rows;
+}
+
+/** The distinct ids of documents, or of related documents, that entries since then have. */
+export async function readDocumentIds(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  of: 'document' | 'related',
+  range: { since: number; kinds: readonly number[] | null },
+): Promise<string[]> {
+  const ofKinds = range.kinds === null ? sql`` : sql`and e.kind = any (${range.kinds}::bigint[])`;
+  const { rows } =
+    of === 'document'
+      ? await sql<{ id: string }>`
+          select distinct e.entity_id as id from change_entry e
+            where e.tenant = ${tenant} and e.at >= ${range.since} ${ofKinds}`.execute(transaction)
+      : await sql<{ id: string }>`
+          select distinct r.entity_id as id from change_related r
+            where r.tenant = ${tenant} and r.at >= ${range.since}`.execute(transaction);
+  return rows.map((row) => row.id);
+}
