@@ -2,13 +2,11 @@ import { Type } from 'typebox';
 import type { AnnalsError, ErrorDetail } from '../errors.ts';
 import { type ErrorType, statusOfErrorType } from '../errors.ts';
 
-const errorTypes = Object.keys(statusOfErrorType).map((type) => Type.Literal(type as ErrorType));
-
 /** Every error but 401 has this body (spec: error message); `details` only where there are any. */
 export const ErrorMessage = Type.Object(
   {
     status: Type.Integer({ minimum: 400, maximum: 599, description: 'The HTTP status code.' }),
-    type: Type.Union(errorTypes, { description: 'One of a closed list.' }),
+    type: Type.Enum(Object.keys(statusOfErrorType), { description: 'One of a closed list.' }),
     message: Type.String({ description: 'For people.' }),
     details: Type.Optional(
       Type.Array(Type.Object({ field: Type.String(), message: Type.String() }), {

@@ -5,18 +5,22 @@ import type { HttpServer } from './http-server.ts';
 /** A database slower than this does not count as there (milliseconds). */
 const patience = 1_000;
 
+/** Probes come every few seconds; only their failures are worth a line. */
+const logLevel = 'warn';
+
 const Health = Type.Object({ status: Type.Literal('ok') });
 
 export async function healthRoutes(app: HttpServer, options: { askDatabase: () => Promise<unknown> }): Promise<void> {
   app.get(
     '/health/live',
-    { schema: { tags: ['Health'], summary: 'Whether the process answers', response: { 200: Health } } },
+    { logLevel, schema: { tags: ['Health'], summary: 'Whether the process answers', response: { 200: Health } } },
     async () => ({ status: 'ok' as const }),
   );
 
   app.get(
     '/health/ready',
     {
+      logLevel,
       schema: {
         tags: ['Health'],
         summary: 'Whether the database answers too',

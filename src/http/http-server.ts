@@ -11,6 +11,7 @@ import {
 } from 'fastify';
 import { AnnalsError } from '../errors.ts';
 import { logRequests } from './access-log.ts';
+import { closeGracefully } from './closing.ts';
 import type { VerifyAccessToken } from './credentials.ts';
 import { answerErrors } from './error-answers.ts';
 import { ErrorMessage, UnauthorizedFault } from './error-bodies.ts';
@@ -65,6 +66,7 @@ export async function createHttpServer(options: {
   answerErrors(app);
   acceptJsonBodies(app);
   logRequests(app);
+  closeGracefully(app);
 
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
@@ -73,6 +75,14 @@ export async function createHttpServer(options: {
   // Answers are data: no page may run or frame them. The page at /docs brings its own, wider policy.
   await app.register(helmet, {
     contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+    xFrameOptions: { action: 'deny' },
+    // For browsers long gone, and for documents that open windows: of no use to data.
+    crossOriginOpenerPolicy: false,
+    originAgentCluster: false,
+    xDnsPrefetchControl: false,
+    xDownloadOptions: false,
+    xPermittedCrossDomainPolicies: false,
+    xXssProtection: false,
   });
   checkInOrder(app, verifyAccessToken);
   return app;

@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify';
 import { AnnalsError } from '../errors.ts';
 import type { HttpServer } from './http-server.ts';
 
@@ -12,13 +13,20 @@ const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
  */
 export function acceptJsonBodies(app: HttpServer): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+  app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     try {
+      refuseEncodedBody(request);
       done(null, body.length === 0 ? undefined : parseJson(body));
     } catch (error) {
       done(error instanceof Error ? error : new Error('The body could not be read.', { cause: error }));
     }
   });
+}
+
+function refuseEncodedBody(request: FastifyRequest): void {
+  const encoding = request.headers['content-encoding'] ?? 'identity';
+  if (encoding.toLowerCase() === 'identity') return;
+  throw new AnnalsError('unsupported_media_type', 'The request body must not be compressed.');
 }
 
 function parseJson(body: Buffer): unknown {

@@ -29,8 +29,6 @@ export async function describeInterface(app: HttpServer, { version }: { version:
         {
           name: 'Change history',
           description: 'Version 0.0.1, preview: some features may not be fully operational.',
-          'x-version': '0.0.1',
-          'x-stability': 'preview',
         },
         { name: 'Health', description: 'For whoever runs the service.' },
       ],

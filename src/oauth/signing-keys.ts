@@ -85,21 +85,23 @@ export function createSigningKeys({ db, sealer, now, onUnreadableKey }: SigningK
     return verifies(key) ? key : undefined;
   }
 
+  async function toSign(): Promise<SigningKey> {
+    await loadUnlessYoungerThan(freshForSigning);
+    const key = current();
+    if (key !== undefined) return key;
+    await whileNoOtherMakesKeys(db, async (transaction) => {
+      const stored = await readSigningKeys(transaction, new Date(now()));
+      const opened = await Promise.all(stored.map((candidate) => openSigningKey(sealer, candidate)));
+      if (opened.every((candidate) => candidate === undefined)) await makeKey(transaction, sealer, now());
+    });
+    await load();
+    const made = current();
+    if (made === undefined) throw new Error('The signing key that was just made is not there.');
+    return made;
+  }
+
   return {
-    async toSign() {
-      await loadUnlessYoungerThan(freshForSigning);
-      const key = current();
-      if (key !== undefined) return key;
-      await whileNoOtherMakesKeys(db, async (transaction) => {
-        const stored = await readSigningKeys(transaction, new Date(now()));
-        const opened = await Promise.all(stored.map((candidate) => openSigningKey(sealer, candidate)));
-        if (opened.every((candidate) => candidate === undefined)) await makeKey(transaction, sealer, now());
-      });
-      await load();
-      const made = current();
-      if (made === undefined) throw new Error('The signing key that was just made is not there.');
-      return made;
-    },
+    toSign,
 
     toVerify(kid) {
       const key = keys.get(kid);
@@ -115,7 +117,7 @@ export function createSigningKeys({ db, sealer, now, onUnreadableKey }: SigningK
     },
 
     async published() {
-      await loadUnlessYoungerThan(freshForSigning);
+      await toSign();
       return [...keys.values()].filter(verifies).map((key) => key.publicJwk);
     },
   };

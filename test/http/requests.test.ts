@@ -1,0 +1,330 @@
+import { once } from 'node:events';
+import { request as httpRequest } from 'node:http';
+import { Type } from 'typebox';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestServer, type TestServer } from '../support/server.ts';
+import { sendRaw } from './raw-request.ts';
+
+const mebibyte = 1024 * 1024;
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer({
+    extend: (app) => {
+      app.post('/echo', async (request) => ({ body: request.body ?? null }));
+      app.delete('/echo', async (request) => ({ body: request.body ?? null }));
+      app.post('/strict', { schema: { body: Type.Array(Type.Object({ n: Type.Integer() })) } }, async () => 'fine');
+      app.get('/broken', async () => {
+        throw new Error('the secret detail');
+      });
+      app.get('/known', { config: { internalErrorMessage: 'What clients match.' } }, async () => {
+        throw new Error('the secret detail');
+      });
+    },
+  });
+});
+
+afterAll(() => server.close());
+
+async function post(body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}, path = '/echo') {
+  const response = await server.call(path, {
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'application/json', ...headers },
+  });
+  return { status: response.status, body: await response.json() };
+}
+
+function violation(message: string) {
+  return { status: 400, body: { status: 400, type: 'validation_violation', message } };
+}
+
+describe('paths', () => {
+  const nothing = { status: 404, type: 'resource_not_found', message: 'There is nothing at this path.' };
+
+  test.each([
+    ['GET', '/nothing'],
+    ['POST', '/nothing'],
+    ['GET', '/'],
+    ['GET', '/echo'],
+    ['PUT', '/health/live'],
+    ['DELETE', '/oauth/token'],
+    ['PROPFIND', '/health/live'],
+    ['GET', '/health/live/'],
+    ['GET', '//health/live'],
+    ['OPTIONS', '/health/live'],
+  ])('%s %s: an unknown path and a method that a path does not have are 404', async (method, path) => {
+    const response = await server.call(path, { method });
+    expect(response.status).toBe(404);
+    expect(await response.json()).toEqual(nothing);
+  });
+
+  test('a path that does not decode is 400, known or not', async () => {
+    for (const path of ['/%zz', '/health/live%', '/%C3%28', '/docs/static/%zz', '/%E0%80%AF']) {
+      const response = await server.call(path);
+      expect(response.status, path).toBe(400);
+      expect(await response.json()).toEqual(violation('The path is not valid percent-encoded UTF-8.').body);
+    }
+  });
+
+  test('an escaped path is the path it means', async () => {
+    expect((await server.call('/%68ealth/live')).status).toBe(200);
+  });
+});
+
+describe('request line', () => {
+  const lineOf = (length: number) => {
+    const target = '/health/live?q=';
+    return `${target}${'x'.repeat(length - 'GET '.length - target.length - ' HTTP/1.1'.length)}`;
+  };
+  const tooLong = {
+    status: 431,
+    type: 'request_header_fields_too_large',
+    message: 'The request line may have 65536 bytes and the header fields 32768 together.',
+  };
+  const usual = `Host: localhost\r\nAuthorization: Bearer ${'t'.repeat(2000)}\r\nAccept: */*\r\n`;
+
+  test('64 KiB fit, with usual headers', async () => {
+    const answer = await sendRaw(server.baseUrl, `GET ${lineOf(65_536)} HTTP/1.1\r\n${usual}\r\n`);
+    expect(answer.status).toBe(200);
+  });
+
+  test('one byte more is 431', async () => {
+    const answer = await sendRaw(server.baseUrl, `GET ${lineOf(65_537)} HTTP/1.1\r\n${usual}\r\n`);
+    expect(answer.status).toBe(431);
+    expect(JSON.parse(answer.body)).toEqual(tooLong);
+    expect(answer.headers['x-request-id']).toBeDefined();
+  });
+
+  test.each([100_000, 1_000_000])('so are %d bytes, which the parser itself refuses', async (length) => {
+    const answer = await sendRaw(server.baseUrl, `GET ${lineOf(length)} HTTP/1.1\r\n${usual}\r\n`);
+    expect(answer.status).toBe(431);
+    expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(answer.headers.connection).toBe('close');
+    expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    expect(JSON.parse(answer.body)).toEqual(tooLong);
+  });
+
+  test('so are header fields of 200,000 bytes', async () => {
+    const headers = `Host: localhost\r\n${'X-Filler: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n'.repeat(5000)}`;
+    const answer = await sendRaw(server.baseUrl, `GET /health/live HTTP/1.1\r\n${headers}\r\n`);
+    expect(answer.status).toBe(431);
+    expect(JSON.parse(answer.body)).toEqual(tooLong);
+  });
+});
+
+describe('malformed HTTP', () => {
+  test.each([
+    ['no HTTP at all', 'hello\r\n\r\n'],
+    ['an unknown method', 'BREW /pot HTTP/1.1\r\nHost: a\r\n\r\n'],
+    ['a blank in a header name', 'GET / HTTP/1.1\r\nHost: a\r\nBad Name: x\r\n\r\n'],
+    ['two lengths', 'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'],
+    [
+      'a length and chunks',
+      'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
+    ],
+    ['bytes of TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
+  ])('%s is 400, and the connection is closed', async (_case, text) => {
+    const answer = await sendRaw(server.baseUrl, text);
+    expect(answer.status).toBe(400);
+    expect(answer.headers.connection).toBe('close');
+    expect(JSON.parse(answer.body)).toEqual(violation('The request is not valid HTTP.').body);
+  });
+
+  test('no Host header is 400', async () => {
+    const answer = await sendRaw(server.baseUrl, 'GET /health/live HTTP/1.1\r\n\r\n');
+    expect(answer.status).toBe(400);
+    expect(JSON.parse(answer.body)).toEqual(violation('The request has no Host header.').body);
+  });
+});
+
+describe('bodies', () => {
+  test('1 MiB fits, one byte more is 413', async () => {
+    const fits = await post(`"${'x'.repeat(mebibyte - 2)}"`);
+    expect(fits.status).toBe(200);
+    const tooLarge = await post(`"${'x'.repeat(mebibyte - 1)}"`);
+    expect(tooLarge).toEqual({
+      status: 413,
+      body: {
+        status: 413,
+        type: 'payload_too_large',
+        message: 'The request body is larger than this operation accepts.',
+      },
+    });
+  });
+
+  test('a body in chunks is measured as well', async () => {
+    const { port } = new URL(server.baseUrl);
+    const sending = httpRequest({
+      port,
+      path: '/echo',
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+    });
+    sending.on('error', () => {});
+    sending.write('x'.repeat(mebibyte));
+    sending.write('x');
+    const [response] = await once(sending, 'response');
+    expect(response.statusCode).toBe(413);
+    sending.destroy();
+  });
+
+  test.each([
+    'text/plain',
+    'application/xml',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data',
+    'garbage',
+    '',
+  ])('the content type %j is 415', async (type) => {
+    const { port } = new URL(server.baseUrl);
+    const sending = httpRequest({ port, path: '/echo', method: 'POST', headers: type ? { 'content-type': type } : {} });
+    sending.end('{}');
+    const [response] = await once(sending, 'response');
+    expect(response.statusCode).toBe(415);
+    expect(JSON.parse(Buffer.concat(await response.toArray()).toString())).toEqual({
+      status: 415,
+      type: 'unsupported_media_type',
+      message: 'The content type is not one that this operation accepts.',
+    });
+  });
+
+  test('JSON with a charset is JSON', async () => {
+    expect(await post('[1]', { 'content-type': 'application/json; charset=UTF-8' })).toEqual({
+      status: 200,
+      body: { body: [1] },
+    });
+  });
+
+  test('a compressed body is 415', async () => {
+    expect((await post('[1]', { 'content-encoding': 'gzip' })).status).toBe(415);
+  });
+
+  test.each(['{', '{"a":}', '[1,]', "{'a':1}", '{"secret":"s3cret"', 'NaN', '\u{feff}\u{feff}1'])(
+    'malformed JSON %j is 400, and not repeated',
+    async (text) => {
+      expect(await post(text)).toEqual(violation('The request body is not valid JSON.'));
+    },
+  );
+
+  test('bytes that are no UTF-8 are 400', async () => {
+    expect(await post(Uint8Array.of(0x22, 0xff, 0x22))).toEqual(violation('The request body is not UTF-8.'));
+  });
+
+  test('100 levels fit, 101 are 400', async () => {
+    for (const [open, close] of [
+      ['[', ']'],
+      ['{"a":', '}'],
+    ]) {
+      const nested = (depth: number) => `${open?.repeat(depth - 1)}[]${close?.repeat(depth - 1)}`;
+      expect((await post(nested(100))).status).toBe(200);
+      expect(await post(nested(101))).toEqual(violation('The request body is nested deeper than 100 levels.'));
+    }
+  });
+
+  test('brackets in strings are no levels, and neighbours do not add up', async () => {
+    const text = JSON.stringify({
+      a: '[{'.repeat(200),
+      'b\\"[': ['\\', '"', '['.repeat(200)],
+      c: Array(500).fill([[]]),
+    });
+    expect(await post(text)).toEqual({ status: 200, body: { body: JSON.parse(text) } });
+  });
+
+  test('a million brackets are refused at once', async () => {
+    expect((await post('['.repeat(mebibyte))).status).toBe(400);
+  });
+
+  test('__proto__ is a key like others and changes no prototype', async () => {
+    const text = '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}';
+    const response = await server.call('/echo', {
+      method: 'POST',
+      body: text,
+      headers: { 'content-type': 'application/json' },
+    });
+    expect(await response.text()).toBe(`{"body":${text}}`);
+    expect('polluted' in {}).toBe(false);
+  });
+
+  test('what is wrong with a body is told by field', async () => {
+    expect(await post('[{"n":1},{"n":"2"},{}]', {}, '/strict')).toEqual({
+      status: 400,
+      body: {
+        status: 400,
+        type: 'validation_violation',
+        message: 'The request body is not valid.',
+        details: [
+          { field: '1.n', message: 'must be integer' },
+          { field: '2', message: 'must have required properties n' },
+        ],
+      },
+    });
+    const none = await server.call('/strict', { method: 'POST' });
+    expect(none.status).toBe(400);
+  });
+
+  test('an operation without a body takes none', async () => {
+    expect((await server.call('/echo', { method: 'DELETE' })).status).toBe(200);
+    const empty = await server.call('/echo', { method: 'DELETE', headers: { 'content-type': 'application/json' } });
+    expect(empty.status).toBe(200);
+  });
+});
+
+describe('internal errors', () => {
+  test('a 500 says nothing; the log line with its request id does', async () => {
+    const response = await server.call('/broken');
+    expect(response.status).toBe(500);
+    const text = await response.text();
+    expect(JSON.parse(text)).toEqual({
+      status: 500,
+      type: 'internal_service_error',
+      message: 'An internal error occurred.',
+    });
+    const line = server.logLines
+      .map((line) => JSON.parse(line))
+      .find((line) => line.requestId === response.headers.get('x-request-id') && line.level === 'error');
+    expect(line.err.cause?.message ?? line.err.message).toBe('the secret detail');
+  });
+
+  test('an operation may have its own message', async () => {
+    const response = await server.call('/known');
+    expect(await response.json()).toEqual({
+      status: 500,
+      type: 'internal_service_error',
+      message: 'What clients match.',
+    });
+  });
+});
+
+describe('security headers', () => {
+  test('are on every answer', async () => {
+    for (const path of ['/health/live', '/nothing', '/%zz', '/broken']) {
+      const { headers } = await server.call(path);
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.get('x-frame-options')).toBe('DENY');
+      expect(headers.get('content-security-policy')).toBe("default-src 'none';frame-ancestors 'none'");
+    }
+  });
+});
+
+describe('closing', () => {
+  test('what is in flight finishes, idle connections are let go', async () => {
+    const closing = await startTestServer({
+      database: server.database,
+      extend: (app) => {
+        app.get('/slow', async () => {
+          await new Promise((resolve) => setTimeout(resolve, 300));
+          return { done: true };
+        });
+      },
+    });
+    await (await closing.call('/health/live')).text();
+    const inFlight = closing.call('/slow');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const closed = closing.close();
+    expect(await (await inFlight).json()).toEqual({ done: true });
+    await closed;
+    await expect(closing.call('/health/live')).rejects.toThrow();
+  });
+});
