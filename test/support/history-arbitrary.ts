@@ -1,0 +1,99 @@
+import * as fc from 'fast-check';
+import type { Change } from '../../src/recording/change.ts';
+import { hardExpressions, hardNames, type QueryVocabulary } from './query-arbitrary.ts';
+
+const minute = 60_000;
+const day = 86_400_000;
+
+export interface HistorySketch {
+  vocabulary: QueryVocabulary;
+  /** Recorded one batch after the other; after some of them the deltas are folded. */
+  batches: { tenant: string; changes: Omit<Change, 'identity'>[]; fold: boolean }[];
+}
+
+/**
+ * Random histories of a few tenants around a moment: crowded milliseconds and minutes, entries far apart, on the
+ * edges of the default window, of hours and of days, few names and many.
+ */
+export function arbitraryHistory(tenants: readonly string[], now: number): fc.Arbitrary<HistorySketch> {
+  const names = fc.uniqueArray(fc.constantFrom(...hardNames), { minLength: 1, maxLength: 12 });
+  return fc
+    .record({
+      entities: names,
+      entityIds: names,
+      actors: names,
+      moments: fc.array(arbitraryTime(now), { minLength: 1, maxLength: 8 }),
+    })
+    .chain(({ entities, entityIds, actors, moments }) => {
+      const change = arbitraryChange({ entities, entityIds, actors, moments });
+      const batch = fc.record({
+        tenant: fc.constantFrom(...tenants),
+        changes: fc.oneof(
+          { weight: 3, arbitrary: fc.array(change, { maxLength: 30 }) },
+          { weight: 1, arbitrary: fc.array(change, { minLength: 80, maxLength: 200 }) },
+        ),
+        fold: fc.boolean(),
+      });
+      return fc.record({
+        vocabulary: fc.constant({
+          entities,
+          entityIds,
+          actors,
+          expressions: hardExpressions,
+          times: moments.map(writable),
+        }),
+        batches: fc.array(batch, { minLength: 1, maxLength: 5 }),
+      });
+    });
+}
+
+/** A time from 1971 on: one whose writing with an offset does not leave the years that RFC 3339 knows. */
+function writable(time: number): number {
+  return Math.max(time, 365 * day);
+}
+
+function arbitraryTime(now: number): fc.Arbitrary<number> {
+  return fc.oneof(
+    { weight: 4, arbitrary: fc.integer({ min: now - 3 * day, max: now }) },
+    { weight: 2, arbitrary: fc.integer({ min: now - 40 * day, max: now + day }) },
+    { weight: 2, arbitrary: fc.integer({ min: now - 30 * day - 3, max: now - 30 * day + 3 }) },
+    { weight: 1, arbitrary: fc.integer({ min: 0, max: 60 }).map((days) => Math.floor(now / day) * day - days * day) },
+    { weight: 1, arbitrary: fc.integer({ min: 0, max: now }) },
+    { weight: 1, arbitrary: fc.constantFrom(0, Date.UTC(2101, 0) - 1) },
+  );
+}
+
+function arbitraryChange(given: {
+  entities: readonly string[];
+  entityIds: readonly string[];
+  actors: readonly string[];
+  moments: readonly number[];
+}): fc.Arbitrary<Omit<Change, 'identity'>> {
+  const moment = fc.constantFrom(...given.moments);
+  // The minute before a moment holds many, the millisecond itself some.
+  const at = fc.oneof(
+    { weight: 2, arbitrary: moment },
+    {
+      weight: 3,
+      arbitrary: fc
+        .tuple(moment, fc.integer({ max: 0, min: -2 * minute }))
+        .map(([one, shift]) => Math.max(0, one + shift)),
+    },
+  );
+  const entity = fc.constantFrom(...given.entities);
+  const entityId = fc.constantFrom(...given.entityIds);
+  return fc.record(
+    {
+      at,
+      type: fc.constantFrom('create' as const, 'update' as const, 'delete' as const),
+      entity,
+      entityId,
+      name: fc.constantFrom(...hardNames),
+      schemaVersion: fc.constantFrom('1', '2.0', '"'),
+      actor: fc.constantFrom(...given.actors),
+      related: fc.array(fc.record({ entity, entityId }), { maxLength: 3 }),
+      paths: fc.constantFrom('{}', '{"a.b":{"before":1.10,"after":9007199254740993}}', '{"é😀":{"after":"\\ud800"}}'),
+    },
+    { requiredKeys: ['at', 'type', 'entity', 'entityId', 'actor', 'related', 'paths'] },
+  );
+}
