@@ -41,7 +41,7 @@ function runHere() {
 
 /** The Node of the npm package; where its binary is missing, says so and what to do. */
 function findNode() {
-  let expected = 'node_modules/node/bin/node';
+  let expected = join(dirname(thisFile), '..', 'node_modules', 'node', 'bin', 'node');
   try {
     const folder = dirname(createRequire(import.meta.url).resolve('node/package.json'));
     expected = join(folder, 'bin', process.platform === 'win32' ? 'node.exe' : 'node');

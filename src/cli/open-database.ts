@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Config, ConfigError, readConfig } from '../config.ts';
 import { openEmbeddedDatabase } from '../db/embedded/open-embedded-database.ts';
 import { writeOnce } from '../db/write-once.ts';
+import { OperatorError } from './verb.ts';
 
 /** The database of the settings, with the keys for what is sealed in it. */
 export interface OpenDatabase {
@@ -18,23 +18,29 @@ export async function openDatabase(config: Config, tell: (line: string) => void)
   if (config.databaseUrl !== undefined) {
     return { url: config.databaseUrl, secretKeys: config.secretKeys, release: async () => {} };
   }
-  const secretKeys = config.secretKeys.length > 0 ? config.secretKeys : await keptSecretKeys(config.dataDir);
   const embedded = await openEmbeddedDatabase({ dataDir: config.dataDir, log: tell });
-  return { url: embedded.url, secretKeys, release: embedded.release };
+  try {
+    const secretKeys = config.secretKeys.length > 0 ? config.secretKeys : await keptSecretKeys(config.dataDir);
+    return { url: embedded.url, secretKeys, release: embedded.release };
+  } catch (error) {
+    await embedded.release();
+    throw error;
+  }
 }
 
 /** The key of a data folder, made at the first call. The file may hold a list, as ANNALS_SECRET_KEY may. */
 export async function keptSecretKeys(dataDir: string): Promise<Buffer[]> {
-  await mkdir(dataDir, { recursive: true });
   const path = join(dataDir, 'secret.key');
-  const kept = await writeOnce(path, `${randomBytes(32).toString('base64')}\n`);
+  const kept = await writeOnce(path, `${randomBytes(32).toString('base64')}\n`).catch((error) => {
+    throw new OperatorError(`the key of the data folder, ${path}, can be neither read nor made: ${error.message}`);
+  });
   try {
     const keys = readConfig({ ANNALS_SECRET_KEY: kept }).secretKeys;
     if (keys.length > 0) return keys;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
   }
-  throw new ConfigError([
-    `${path} must hold a key of 32 bytes in base64. Put the right one back, or set ANNALS_SECRET_KEY`,
-  ]);
+  throw new OperatorError(
+    `${path} does not hold a key of 32 bytes in base64. Put the right one back, or set ANNALS_SECRET_KEY`,
+  );
 }

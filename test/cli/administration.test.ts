@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freePort } from '../../src/db/embedded/free-port.ts';
+import { annals } from '../support/command.ts';
+import { createEmptyTestDatabase, type TestDatabase } from '../support/database.ts';
+
+let database: TestDatabase;
+let environment: Record<string, string>;
+
+beforeAll(async () => {
+  // Empty: every verb brings the database to the current schema by itself.
+  database = await createEmptyTestDatabase();
+  environment = {
+    DATABASE_URL: database.url,
+    ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
+    LOG_LEVEL: 'silent',
+  };
+});
+
+afterAll(() => database.drop());
+
+test('a tenant is made once, and a second call is no error', async () => {
+  const first = await annals(['tenant', 'create', 'acme'], environment);
+  expect(first).toEqual({ code: 0, stdout: '{"tenant":"acme","created":true}\n', stderr: '' });
+  const second = await annals(['tenant', 'create', 'acme'], environment);
+  expect(second).toEqual({ code: 0, stdout: '{"tenant":"acme","created":false}\n', stderr: '' });
+});
+
+test('migrate names what it ran, and nothing when there is nothing to run', async () => {
+  await annals(['migrate'], environment);
+  expect(await annals(['migrate'], environment)).toEqual({ code: 0, stdout: '{"migrations":[]}\n', stderr: '' });
+});
+
+test('a client is shown with its secret once, listed without it, and revoked', async () => {
+  await annals(['tenant', 'create', 'shop'], environment);
+  const create = ['client', 'create', '--tenant', 'shop', '--scope', 'changelog.changelog_read', '--name', 'Jane Doe'];
+  const made = await annals(create, environment);
+  expect(made.code).toBe(0);
+  const client = JSON.parse(made.stdout);
+  expect(Object.keys(client)).toEqual(['clientId', 'clientSecret', 'tenant', 'scope', 'name']);
+  expect(client).toMatchObject({ tenant: 'shop', scope: 'changelog.changelog_read', name: 'Jane Doe' });
+
+  const listed = await annals(['client', 'list', '--tenant', 'shop'], environment);
+  expect(listed.stdout).not.toContain(client.clientSecret);
+  expect(JSON.parse(listed.stdout)).toMatchObject([{ clientId: client.clientId, name: 'Jane Doe', revokedAt: null }]);
+
+  const revoked = await annals(['client', 'revoke', client.clientId], environment);
+  expect(revoked).toEqual({ code: 0, stdout: `{"clientId":"${client.clientId}","revoked":true}\n`, stderr: '' });
+  const [after] = JSON.parse((await annals(['client', 'list', '--tenant', 'shop'], environment)).stdout);
+  expect(after.revokedAt).not.toBeNull();
+});
+
+test('a client whose name or scope may not be is wrong usage', async () => {
+  const create = ['client', 'create', '--tenant', 'shop', '--scope'];
+  for (const rest of [['changelog.changelog_read', '--name', 'system'], ['changelog.changelog_delete']]) {
+    const { code, stdout } = await annals([...create, ...rest], environment);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  }
+});
+
+test('what is not there is exit code 1 with what to do', async () => {
+  expect(await annals(['import', '--tenant', 'nobody', '-'], environment)).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'annals: there is no tenant nobody; make it with: annals tenant create nobody\n',
+  });
+  const client = await annals(['client', 'revoke', 'acme.0'], environment);
+  expect(client).toEqual({ code: 1, stdout: '', stderr: 'annals: there is no client acme.0\n' });
+});
+
+test('import records the changes of stdin and answers with the counts', async () => {
+  await annals(['tenant', 'create', 'acme'], environment);
+  const line = JSON.stringify({
+    op: 'insert',
+    entity: 'order',
+    entityId: '1',
+    at: new Date().toISOString(),
+    after: { a: 1 },
+  });
+  const { code, stdout } = await annals(['import', '--tenant', 'acme', '-'], environment, `${line}\n`);
+  expect({ code, counts: JSON.parse(stdout) }).toMatchObject({
+    code: 0,
+    counts: { read: 1, recorded: 1, rejected: 0 },
+  });
+});
+
+test('a database that is away or refuses is exit code 1 in one line, without its password', async () => {
+  const away = new URL(database.url);
+  away.port = String(await freePort(undefined));
+  const refuses = new URL(database.url);
+  refuses.password = 'wrong-secret';
+  for (const [url, reason] of [
+    [away, 'cannot be reached (ECONNREFUSED)'],
+    [refuses, 'refuses: password authentication failed for user "annals" (28P01)'],
+  ] as const) {
+    const outcome = await annals(['migrate'], { ...environment, DATABASE_URL: url.href });
+    expect(outcome).toEqual({ code: 1, stdout: '', stderr: `annals: the database of DATABASE_URL ${reason}\n` });
+  }
+});

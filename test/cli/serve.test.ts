@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { type RunningCommand, startAnnals } from '../support/command.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+let database: TestDatabase;
+let environment: Record<string, string>;
+const running: RunningCommand[] = [];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  environment = {
+    DATABASE_URL: database.url,
+    ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
+    PORT: '0',
+    LOG_LEVEL: 'warn',
+  };
+});
+
+afterEach(async () => {
+  for (const command of running.splice(0)) {
+    command.process.kill('SIGKILL');
+    await command.ended;
+  }
+});
+
+afterAll(() => database.drop());
+
+test.each(['SIGTERM', 'SIGINT'] as const)('serve prints its base URL alone, and %s ends it with 0', async (signal) => {
+  const service = serve();
+  const baseUrl = await service.firstLine;
+  expect(baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+  expect((await fetch(`${baseUrl}/health/ready`)).status).toBe(200);
+  service.process.kill(signal);
+  expect(await service.ended).toEqual({ code: 0, signal: null, stdout: `${baseUrl}\n`, stderr: '' });
+});
+
+test('what is in flight when serve is asked to end is still answered', async () => {
+  const service = serve();
+  const baseUrl = new URL(await service.firstLine);
+  const socket = connect(Number(baseUrl.port), baseUrl.hostname);
+  const body = 'grant_type=client_credentials';
+  socket.write(
+    `POST /oauth/token HTTP/1.1\r\nHost: annals\r\nContent-Type: application/x-www-form-urlencoded\r\n` +
+      `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body.slice(0, 5)}`,
+  );
+  const answer = text(socket);
+  // Asked of the service before it is told to end, so that the half request has arrived too.
+  await fetch(new URL('/health/live', baseUrl));
+  service.process.kill('SIGTERM');
+  await refuses(baseUrl);
+  socket.write(body.slice(5));
+  expect(await answer).toMatch(/^HTTP\/1\.1 401 /);
+  expect((await service.ended).code).toBe(0);
+});
+
+test('a port in use is exit code 1 and says what to set', async () => {
+  const first = serve();
+  const { port } = new URL(await first.firstLine);
+  const second = serve({ PORT: port });
+  expect(await second.ended).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: `annals: port ${port} of 127.0.0.1 is in use; set PORT to another one, or to 0 for any free one\n`,
+  });
+});
+
+test('a host that is not ours is exit code 1 and says what to set', async () => {
+  const { code, stderr } = await serve({ HOST: '192.0.2.1' }).ended;
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: 'annals: cannot listen on port 0 of 192.0.2.1 (EADDRNOTAVAIL); see HOST and PORT\n',
+  });
+});
+
+function serve(extra: Record<string, string> = {}): RunningCommand {
+  const command = startAnnals(['serve'], { ...environment, ...extra });
+  running.push(command);
+  return command;
+}
+
+async function refuses(baseUrl: URL): Promise<void> {
+  for (;;) {
+    const socket = connect(Number(baseUrl.port), baseUrl.hostname);
+    const accepted = await new Promise((resolve) => {
+      socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+    });
+    socket.destroy();
+    if (!accepted) return;
+  }
+}

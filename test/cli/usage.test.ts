@@ -1,0 +1,61 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { annals } from '../support/command.ts';
+
+const verbs = ['serve', 'migrate', 'tenant', 'client', 'import'];
+
+test('--help lists every verb on stdout', async () => {
+  const { code, stdout, stderr } = await annals(['--help']);
+  expect(code).toBe(0);
+  expect(stderr).toBe('');
+  for (const verb of verbs) expect(stdout).toMatch(new RegExp(`^ {2}${verb} `, 'm'));
+});
+
+test('--version is that of the package', async () => {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  expect(await annals(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+});
+
+test.each(verbs)('%s --help shows its usage with an example, and does nothing else', async (verb) => {
+  const { code, stdout } = await annals([verb, '--help'], { PORT: 'not a port' });
+  expect(code).toBe(0);
+  expect(stdout).toMatch(new RegExp(`^Usage: annals ${verb}`));
+  expect(stdout).toMatch(new RegExp(`Example:\n  .*annals ${verb}`));
+});
+
+test.each([
+  [[], 'annals what?'],
+  [['sevre'], 'unknown verb sevre'],
+  [['constructor'], 'unknown verb constructor'],
+  [['serve', '--port'], 'serve takes no arguments, and was given --port'],
+  [['migrate', 'up'], 'migrate takes no arguments, and was given up'],
+  [['tenant'], 'tenant what?'],
+  [['tenant', 'drop', 'acme'], 'tenant cannot drop'],
+  [['tenant', 'create'], 'tenant create needs a NAME'],
+  [['tenant', 'create', 'acme', 'other'], 'tenant create takes one NAME'],
+  [['tenant', 'create', 'Acme'], 'the NAME of a tenant is lower-case letters and digits'],
+  [['tenant', 'create', 'a'], 'the NAME of a tenant is lower-case letters and digits'],
+  [['client'], 'client what?'],
+  [['client', 'create', '--tenant', 'acme'], 'client create needs --tenant and --scope'],
+  [['client', 'create', '--tenant'], "Option '--tenant <value>' argument missing"],
+  [['client', 'list'], 'client list needs --tenant'],
+  [['client', 'list', '--all'], "Unknown option '--all'"],
+  [['client', 'revoke'], 'client revoke needs one CLIENT_ID'],
+  [['import', 'changes.ndjson'], 'import needs --tenant'],
+  [['import', '--tenant', 'acme'], 'import needs one FILE'],
+])('wrong usage is exit code 2 with one clear line and where to look: annals %j', async (args, message) => {
+  const { code, stdout, stderr } = await annals(args);
+  expect(code).toBe(2);
+  expect(stdout).toBe('');
+  expect(stderr.startsWith(`annals: ${message}`)).toBe(true);
+  expect(stderr).toMatch(/^annals: .*\nSee: annals (\w+ )?--help\n$/);
+});
+
+test('wrong settings are exit code 2, all of them at once', async () => {
+  const { code, stdout, stderr } = await annals(['migrate'], { PORT: 'x', LOG_LEVEL: 'y', DATABASE_URL: 'z' });
+  expect(code).toBe(2);
+  expect(stdout).toBe('');
+  expect(stderr.trimEnd().split('\n')).toHaveLength(4);
+  for (const name of ['PORT', 'LOG_LEVEL', 'DATABASE_URL', 'ANNALS_SECRET_KEY'])
+    expect(stderr).toContain(`annals: ${name} `);
+});

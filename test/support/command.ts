@@ -1,0 +1,65 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { runCommandLine } from '../../src/cli/command-line.ts';
+
+export interface Outcome {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs the command line in this process; for verbs that end by themselves. */
+export async function annals(args: string[], environment: Record<string, string> = {}, stdin = ''): Promise<Outcome> {
+  const stdout = new PassThrough();
+  const stderr = new PassThrough();
+  const input = new PassThrough();
+  input.end(stdin);
+  const code = await runCommandLine(args, {
+    environment,
+    stdin: input,
+    stdout,
+    stderr,
+    answer: (line) => stdout.write(`${line}\n`),
+    tell: (line) => stderr.write(`${line}\n`),
+    stop: new AbortController().signal,
+  });
+  stdout.end();
+  stderr.end();
+  return { code, stdout: await text(stdout), stderr: await text(stderr) };
+}
+
+export const launcher = join(import.meta.dirname, '..', '..', 'bin', 'annals.js');
+
+export interface RunningCommand {
+  process: ChildProcess;
+  /** The first line on stdout; rejects where the process ends without one. */
+  firstLine: Promise<string>;
+  ended: Promise<Outcome & { signal: NodeJS.Signals | null }>;
+}
+
+/** Runs `bin/annals.js` in a process of its own, with nothing of our environment but PATH. */
+export function startAnnals(args: string[], environment: Record<string, string> = {}): RunningCommand {
+  const child = spawn(process.execPath, [launcher, ...args], {
+    env: { PATH: process.env.PATH, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  const { promise: firstLine, resolve, reject } = Promise.withResolvers<string>();
+  firstLine.catch(() => {});
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk;
+    if (stdout.includes('\n')) resolve(stdout.slice(0, stdout.indexOf('\n')));
+  });
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  const ended = once(child, 'close').then(([code, signal]) => {
+    reject(new Error(`ended with ${code ?? signal} before its first line: ${stderr}`));
+    return { code, signal, stdout, stderr };
+  });
+  return { process: child, firstLine, ended };
+}

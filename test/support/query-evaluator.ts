@@ -1,0 +1,104 @@
+import { RE2JS } from 're2js';
+import type { Condition, Matcher, Query } from '../../src/query/ast.ts';
+
+export interface HistoryEntry {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly type: string;
+  readonly entity: string;
+  readonly entityId: string;
+  readonly actor: string;
+  readonly related: readonly { readonly entity: string; readonly entityId: string }[];
+}
+
+/**
+ * Whether a query of the change history finds an entry, told as plainly as can be and with nothing of the
+ * service's own: what the service answers from its storage is compared with this.
+ */
+export function matches(query: Query, entry: HistoryEntry, nowMs: number): boolean {
+  return holds(query, entry) && (replacesWindow(query) || entry.at >= nowMs - 30 * 24 * 60 * 60 * 1000);
+}
+
+function holds(condition: Condition, entry: HistoryEntry): boolean {
+  switch (condition.kind) {
+    case 'and':
+      return condition.operands.every((operand) => holds(operand, entry));
+    case 'or':
+      return condition.operands.some((operand) => holds(operand, entry));
+    case 'time':
+      return (condition.from ?? -Infinity) <= entry.at && entry.at < (condition.to ?? Infinity);
+    case 'item':
+      return entry.related.some((item) =>
+        condition.operand.operands.every(({ field, matcher }) =>
+          accepts(matcher, field === 'entity' ? item.entity : item.entityId),
+        ),
+      );
+    case 'match':
+      return valuesOf(condition.field, entry).some((value) => accepts(condition.matcher, value));
+  }
+}
+
+function valuesOf(field: string, entry: HistoryEntry): string[] {
+  switch (field) {
+    case 'related.entity':
+      return entry.related.map((item) => item.entity);
+    case 'related.entityId':
+      return entry.related.map((item) => item.entityId);
+    case 'entity':
+      return [entry.entity];
+    case 'entityId':
+      return [entry.entityId];
+    case 'type':
+      return [entry.type];
+    case 'actor':
+      return [entry.actor];
+    default:
+      throw new Error(`no such field: ${field}`);
+  }
+}
+
+function accepts(matcher: Matcher, value: string): boolean {
+  switch (matcher.kind) {
+    case 'text':
+      return matcher.text === value;
+    case 'list':
+      return matcher.items.some((item) => accepts(item, value));
+    case 'regex':
+      return compiled(matcher.source).test(value);
+    case 'glob':
+      return acceptsGlob(matcher.parts, value);
+  }
+}
+
+/** All the ways that stars may stretch: after each part, every place where what comes next may begin. */
+function acceptsGlob(parts: readonly string[], value: string): boolean {
+  let places = value.startsWith(parts[0] ?? '') ? [(parts[0] ?? '').length] : [];
+  for (const part of parts.slice(1)) {
+    const earliest = Math.min(...places, Infinity);
+    const next: number[] = [];
+    for (let start = earliest; start <= value.length; start += 1) {
+      if (value.startsWith(part, start)) next.push(start + part.length);
+    }
+    places = next;
+  }
+  return places.includes(value.length);
+}
+
+const expressions = new Map<string, RE2JS>();
+
+function compiled(source: string): RE2JS {
+  const known = expressions.get(source) ?? RE2JS.compile(source);
+  expressions.set(source, known);
+  return known;
+}
+
+/** A from-bound counts where no group above it is an OR of several operands (spec A, rules 2 to 4). */
+function replacesWindow(query: Query): boolean {
+  const pending: Condition[] = [query];
+  for (let condition = pending.pop(); condition !== undefined; condition = pending.pop()) {
+    if (condition.kind === 'time' && condition.from !== undefined) return true;
+    if (condition.kind === 'and') pending.push(...condition.operands);
+    if (condition.kind === 'or' && condition.operands.length === 1) pending.push(...condition.operands);
+  }
+  return false;
+}
