@@ -1,0 +1,42 @@
+import pg from 'pg';
+import { expect, inject, test } from 'vitest';
+import { startTestServer } from '../support/server.ts';
+
+test('live answers as long as the process does, ready only while the database does', async () => {
+  const server = await startTestServer();
+  const ask = async (path: string) => {
+    const response = await server.call(path);
+    return { status: response.status, body: await response.json() };
+  };
+  const ok = { status: 200, body: { status: 'ok' } };
+  expect(await ask('/health/live')).toEqual(ok);
+  expect(await ask('/health/ready')).toEqual(ok);
+
+  const name = new URL(server.database.url).pathname.slice(1);
+  const administrator = new pg.Client(inject('databaseUrl'));
+  await administrator.connect();
+  await administrator.query(`alter database ${name} with allow_connections false`);
+  await administrator.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
+  expect(await ask('/health/ready')).toEqual({
+    status: 503,
+    body: { status: 503, type: 'service_unavailable', message: 'The database does not answer.' },
+  });
+  expect(await ask('/health/live')).toEqual(ok);
+
+  await administrator.query(`alter database ${name} with allow_connections true`);
+  expect(await ask('/health/ready')).toEqual(ok);
+  await administrator.end();
+  await server.close();
+});
+
+test('a database that hangs is not ready within a second or two', async () => {
+  const server = await startTestServer();
+  const { pool } = server.context;
+  const busy = await Promise.all(Array.from({ length: pool.options.max ?? 10 }, () => pool.connect()));
+  const begun = performance.now();
+  const response = await server.call('/health/ready');
+  expect(response.status).toBe(503);
+  expect(performance.now() - begun).toBeLessThan(3_000);
+  for (const client of busy) client.release();
+  await server.close();
+});

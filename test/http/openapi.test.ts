@@ -1,0 +1,109 @@
+import { Type } from 'typebox';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { queryInteger } from '../../src/http/query-number.ts';
+import { TenantName } from '../../src/http/tenant-name.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+
+interface Operation {
+  parameters?: { name: string; in: string; schema: Record<string, unknown> }[];
+  requestBody?: { content: Record<string, unknown> };
+  responses: Record<string, unknown>;
+  security?: unknown;
+}
+
+interface Document {
+  openapi: string;
+  info: { title: string; version: string };
+  tags: { name: string; description: string }[];
+  components: { schemas: Record<string, unknown>; securitySchemes: Record<string, unknown> };
+  paths: Record<string, Record<string, Operation>>;
+}
+
+let server: TestServer;
+let document: Document;
+
+beforeAll(async () => {
+  server = await startTestServer({
+    extend: (app) => {
+      app.get(
+        '/rooms/:tenant/things',
+        {
+          config: { scopes: ['ai.agent_read', 'ai.agent_manage'] },
+          schema: {
+            params: Type.Object({ tenant: TenantName }),
+            querystring: Type.Object({ page: Type.Optional(queryInteger({ minimum: 1, maximum: 9, default: 1 })) }),
+            response: { 200: Type.Array(Type.String()) },
+          },
+        },
+        async () => [],
+      );
+    },
+  });
+  document = (await (await server.call('/openapi.json')).json()) as Document;
+});
+
+afterAll(() => server.close());
+
+test('the document is OpenAPI 3.1 of this version, and labels the change history 0.0.1, preview', () => {
+  expect(document.openapi).toBe('3.1.0');
+  expect(document.info).toMatchObject({ title: 'Annals', version: expect.stringMatching(/^\d+\.\d+\.\d+/) });
+  const history = document.tags.find(({ name }) => name === 'Change history');
+  expect(history?.description).toContain('Version 0.0.1, preview');
+});
+
+test('what guards an operation is told: scopes as alternatives, and the errors they lead to', () => {
+  const operation = document.paths['/rooms/{tenant}/things']?.get;
+  expect(operation?.security).toEqual([{ oauth2: ['ai.agent_read'] }, { oauth2: ['ai.agent_manage'] }]);
+  expect(Object.keys(operation?.responses ?? {})).toEqual(['200', '400', '401', '403', '500']);
+  expect(operation?.responses['401']).toMatchObject({
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/UnauthorizedFault' } } },
+  });
+  expect(operation?.responses['403']).toMatchObject({
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/ErrorMessage' } } },
+  });
+  expect(document.components.securitySchemes).toMatchObject({
+    oauth2: { type: 'oauth2', flows: { clientCredentials: { tokenUrl: '/oauth/token' } } },
+  });
+});
+
+test('numbers of a query are integers with their bounds, as they are checked', () => {
+  const page = document.paths['/rooms/{tenant}/things']?.get?.parameters?.find(({ name }) => name === 'page');
+  expect(page).toMatchObject({ in: 'query', schema: { type: 'integer', minimum: 1, maximum: 9, default: 1 } });
+});
+
+test('the token endpoint takes a form', () => {
+  expect(Object.keys(document.paths['/oauth/token']?.post?.requestBody?.content ?? {})).toEqual([
+    'application/x-www-form-urlencoded',
+  ]);
+});
+
+test('every reference leads somewhere, and no operation is without a summary', () => {
+  for (const [, reference] of JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)) {
+    expect(reference).toMatch(/^#\/components\/schemas\//);
+    expect(Object.keys(document.components.schemas)).toContain(reference?.split('/').at(-1));
+  }
+  for (const [path, operations] of Object.entries(document.paths)) {
+    if (path.startsWith('/rooms/')) continue;
+    for (const operation of Object.values(operations)) expect(operation).toHaveProperty('summary');
+  }
+});
+
+test('the page at /docs shows it with files of this server alone', async () => {
+  const page = await server.call('/docs');
+  expect(page.status).toBe(200);
+  const html = await page.text();
+  const files = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, file]) => file ?? '');
+  expect(files.length).toBeGreaterThan(3);
+  for (const file of files) {
+    expect(file).toMatch(/^\/docs\//);
+    const answer = await server.call(file);
+    expect(answer.status, file).toBe(200);
+    const text = await answer.text();
+    if (file.endsWith('.css')) expect(text).not.toMatch(/@import|url\(["']?https?:/);
+    if (file.endsWith('initializer.js')) expect(text).toContain('/openapi.json');
+  }
+  // What the browser is told to fetch from, so that the page cannot ask anybody else.
+  const policy = page.headers.get('content-security-policy') ?? '';
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).not.toMatch(/https?:|\*/);
+});
