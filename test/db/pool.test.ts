@@ -1,0 +1,95 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createPool } from '../../src/db/pool.ts';
+import { createTenant, tenantExists, tenantPattern } from '../../src/db/tenants.ts';
+import { inPoolTransaction, inTransaction } from '../../src/db/transaction.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+
+afterAll(() => database.drop());
+
+test('an int8 is a number, and one that a number cannot hold is an error rather than rounded', async () => {
+  const { rows } = await database.pool.query('select 9007199254740991::int8 as n, count(*) as c');
+  expect(rows).toEqual([{ n: 9007199254740991, c: 1 }]);
+  await expect(database.pool.query('select 9007199254740993::int8')).rejects.toThrow('beyond the safe integers');
+  // The connection is good for the next query.
+  expect((await database.pool.query('select 1 as n')).rows).toEqual([{ n: 1 }]);
+});
+
+test('a date stays the day it is, whatever the time zone of the machine', async () => {
+  const { rows } = await database.pool.query("select '2026-09-15'::date as day, now() as at");
+  expect(rows[0].day).toBe('2026-09-15');
+  expect(rows[0].at).toBeInstanceOf(Date);
+});
+
+test('connections that are lost are replaced, and the process goes on', async () => {
+  const lost: Error[] = [];
+  const pool = createPool(database.url, {
+    onLostConnection: (error) => lost.push(error),
+    applicationName: 'to be cut',
+  });
+  await pool.query('select 1');
+  const client = await pool.connect();
+  const cut = "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'to be cut'";
+  await database.pool.query(cut);
+  await expect(client.query('select 1')).rejects.toThrow();
+  client.release(true);
+  expect((await pool.query('select 2 as n')).rows).toEqual([{ n: 2 }]);
+  await database.pool.query(cut);
+  await expect.poll(() => lost.length).toBe(1);
+  expect((await pool.query('select 3 as n')).rows).toEqual([{ n: 3 }]);
+  await pool.end();
+});
+
+test('a transaction is committed when its work returns and rolled back when it throws', async () => {
+  const fault = new Error('no');
+  await inTransaction(database.db, (transaction) => createTenant(transaction, 'kept'));
+  const failing = inTransaction(database.db, async (transaction) => {
+    await createTenant(transaction, 'lost');
+    throw fault;
+  });
+  await expect(failing).rejects.toBe(fault);
+  expect(await tenantExists(database.db, 'kept')).toBe(true);
+  expect(await tenantExists(database.db, 'lost')).toBe(false);
+  await expect(inPoolTransaction(database.pool, (client) => client.query('select 1/0'))).rejects.toThrow('by zero');
+  expect((await database.pool.query('select 1 as n')).rows).toEqual([{ n: 1 }]);
+});
+
+test('two transactions that lose to each other are begun again as often as is asked for', async () => {
+  await createTenant(database.db, 'race');
+  let attempts = 0;
+  const touch = () =>
+    inTransaction(
+      database.db,
+      async (transaction) => {
+        attempts++;
+        await transaction.selectFrom('tenant').selectAll().execute();
+        await sql`select pg_sleep(0.05)`.execute(transaction);
+        await transaction
+          .updateTable('tenant')
+          .set({ created_at: new Date(attempts) })
+          .where('tenant', '=', 'race')
+          .execute();
+      },
+      { isolation: 'repeatable read', retries: 3 },
+    );
+  await Promise.all([touch(), touch()]);
+  expect(attempts).toBe(3);
+});
+
+test('the database itself refuses a tenant whose name may not be', async () => {
+  for (const name of ['Acme', '1acme', 'a', 'ac me', 'a'.repeat(64), 'acme\n', 'äcme']) {
+    expect(tenantPattern.test(name)).toBe(false);
+    await expect(createTenant(database.db, name)).rejects.toThrow('tenant_name');
+  }
+  for (const name of ['ac', 'acme2', 'a'.repeat(63)]) {
+    expect(tenantPattern.test(name)).toBe(true);
+    expect(await createTenant(database.db, name)).toBe(true);
+    expect(await createTenant(database.db, name)).toBe(false);
+  }
+});
