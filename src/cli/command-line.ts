@@ -7,6 +7,7 @@ import { MigrationError } from '../db/migrate.ts';
 import { AnnalsError } from '../errors.ts';
 import { packageFolder } from '../package-folder.ts';
 import { clientVerb } from './client.ts';
+import { demoVerb } from './demo.ts';
 import { importVerb } from './import-verb.ts';
 import { migrateVerb } from './migrate.ts';
 import { serveVerb } from './serve.ts';
@@ -20,6 +21,7 @@ const verbs: Record<string, Verb> = {
   tenant: tenantVerb,
   client: clientVerb,
   import: importVerb,
+  demo: demoVerb,
 };
 
 /** Runs what the arguments ask for and answers the exit code: 0 done, 1 failed, 2 wrong usage (contract 1). */

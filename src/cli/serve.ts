@@ -55,14 +55,16 @@ export async function serveUntilStopped(
 ): Promise<void> {
   const app = await buildApp(context);
   await listen(app, config);
-  await ready(baseUrlOf(config.host, app.server.address()));
-  await stopped(surroundings.stop);
-  const closed = app.close();
-  const patience = sleep(graceLimit, 'late', { ref: false });
-  if ((await Promise.race([closed, patience])) === 'late') {
-    surroundings.tell(`after ${graceLimit / 1000} s requests are still in flight; they are cut`);
-    app.server.closeAllConnections();
-    await closed;
+  try {
+    await ready(baseUrlOf(config.host, app.server.address()));
+    await stopped(surroundings.stop);
+  } finally {
+    const closed = app.close();
+    if ((await Promise.race([closed, sleep(graceLimit, 'late', { ref: false })])) === 'late') {
+      surroundings.tell(`after ${graceLimit / 1000} s requests are still in flight; they are cut`);
+      app.server.closeAllConnections();
+      await closed;
+    }
   }
 }
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { annals } from '../support/command.ts';
 
-const verbs = ['serve', 'migrate', 'tenant', 'client', 'import'];
+const verbs = ['serve', 'migrate', 'tenant', 'client', 'import', 'demo'];
 
 test('--help lists every verb on stdout', async () => {
   const { code, stdout, stderr } = await annals(['--help']);
@@ -28,6 +28,7 @@ test.each([
   [['sevre'], 'unknown verb sevre'],
   [['constructor'], 'unknown verb constructor'],
   [['serve', '--port'], 'serve takes no arguments, and was given --port'],
+  [['demo', '--port'], 'demo takes no arguments, and was given --port'],
   [['migrate', 'up'], 'migrate takes no arguments, and was given up'],
   [['tenant'], 'tenant what?'],
   [['tenant', 'drop', 'acme'], 'tenant cannot drop'],
