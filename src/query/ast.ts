@@ -1,0 +1,127 @@
+/**
+ * What a query asks, as small frozen nodes. The tree mirrors the text: every pair of parentheses is a node of
+ * its own and nothing is folded, so a position always leads back to what was written. Positions are 1-based
+ * and count characters (code points).
+ */
+export type Condition = And | Or | Match | TimeRange | ItemMatch;
+
+/** A query is the AND of its terms; without terms it filters nothing. */
+export type Query = And;
+
+export interface And {
+  readonly kind: 'and';
+  readonly operands: readonly Condition[];
+  readonly position: number;
+}
+
+export interface Or {
+  readonly kind: 'or';
+  readonly operands: readonly Condition[];
+  readonly position: number;
+}
+
+export interface Match {
+  readonly kind: 'match';
+  readonly field: string;
+  readonly matcher: Matcher;
+  readonly position: number;
+}
+
+/**
+ * `from` is the first whole millisecond since 1970 inside the range, `to` the first one after it; either may
+ * be missing. They are exact for entries that have whole milliseconds, whatever precision was written.
+ */
+export interface TimeRange {
+  readonly kind: 'time';
+  readonly field: string;
+  readonly from: number | undefined;
+  readonly to: number | undefined;
+  readonly hasFromBound: boolean;
+  readonly position: number;
+}
+
+/** One item of `field` satisfies everything in `operand`. */
+export interface ItemMatch {
+  readonly kind: 'item';
+  readonly field: string;
+  readonly operand: ItemQuery;
+  readonly position: number;
+}
+
+export interface ItemQuery {
+  readonly kind: 'and';
+  readonly operands: readonly Match[];
+  readonly position: number;
+}
+
+export type Matcher = Text | Glob | Regex | List;
+
+/** `quoted` is kept because a bare `1` or `true` may mean something else than `"1"` or `"true"`. */
+export interface Text {
+  readonly kind: 'text';
+  readonly text: string;
+  readonly quoted: boolean;
+}
+
+/** The literal text between the stars, so there is one part more than there are stars; never two stars in a row. */
+export interface Glob {
+  readonly kind: 'glob';
+  readonly parts: readonly string[];
+}
+
+export interface Regex {
+  readonly kind: 'regex';
+  readonly source: string;
+}
+
+export interface List {
+  readonly kind: 'list';
+  readonly items: readonly (Text | Glob)[];
+}
+
+export function and(operands: readonly Condition[], position: number): And {
+  return Object.freeze({ kind: 'and', operands: Object.freeze(operands), position });
+}
+
+export function or(operands: readonly Condition[], position: number): Or {
+  return Object.freeze({ kind: 'or', operands: Object.freeze(operands), position });
+}
+
+export function match(field: string, matcher: Matcher, position: number): Match {
+  return Object.freeze({ kind: 'match', field, matcher, position });
+}
+
+export function timeRange(
+  field: string,
+  bounds: { from: number | undefined; to: number | undefined },
+  position: number,
+): TimeRange {
+  const { from, to } = bounds;
+  return Object.freeze({ kind: 'time', field, from, to, hasFromBound: from !== undefined, position });
+}
+
+export function itemMatch(field: string, operand: ItemQuery, position: number): ItemMatch {
+  return Object.freeze({ kind: 'item', field, operand, position });
+}
+
+export function itemQuery(operands: readonly Match[], position: number): ItemQuery {
+  return Object.freeze({ kind: 'and', operands: Object.freeze(operands), position });
+}
+
+export function text(value: string, quoted: boolean): Text {
+  return Object.freeze({ kind: 'text', text: value, quoted });
+}
+
+/** Stars that follow one another say no more than one, so parts that are empty in the middle go. */
+export function glob(parts: readonly string[]): Glob {
+  const kept = parts.filter((part, index) => part !== '' || index === 0 || index === parts.length - 1);
+  return Object.freeze({ kind: 'glob', parts: Object.freeze(kept) });
+}
+
+export function regex(source: string): Regex {
+  return Object.freeze({ kind: 'regex', source });
+}
+
+export function list(items: readonly (Text | Glob)[]): List {
+  return Object.freeze({ kind: 'list', items: Object.freeze(items) });
+}

@@ -1,0 +1,89 @@
+import { QueryError } from './query-error.ts';
+
+/**
+ * A place in the text of a query. Offsets are UTF-16 code units, positions are what people count: 1-based
+ * characters (code points).
+ */
+export class Cursor {
+  readonly text: string;
+  offset = 0;
+  readonly #positions: Uint16Array | undefined;
+
+  constructor(text: string) {
+    this.text = text;
+    this.#positions = hasSurrogates.test(text) ? positionsOf(text) : undefined;
+  }
+
+  get atEnd(): boolean {
+    return this.offset >= this.text.length;
+  }
+
+  /** The character here as far as the grammar cares: one code unit, empty at the end. */
+  get next(): string {
+    return this.text.charAt(this.offset);
+  }
+
+  get position(): number {
+    return this.positionAt(this.offset);
+  }
+
+  positionAt(offset: number): number {
+    return this.#positions?.[offset] ?? offset + 1;
+  }
+
+  /** Goes past `literal` if that is what stands here. */
+  take(literal: string): boolean {
+    if (!this.text.startsWith(literal, this.offset)) return false;
+    this.offset += literal.length;
+    return true;
+  }
+
+  expect(literal: string, expected: string): void {
+    if (!this.take(literal)) throw this.error(expected);
+  }
+
+  /** Goes past blanks, of which U+0020 is the only one, and tells how many there were. */
+  skipBlanks(): number {
+    const start = this.offset;
+    this.offset = endOfBlanks(this.text, start);
+    return this.offset - start;
+  }
+
+  /** The field that begins here with its colon, or undefined. Does not move. */
+  fieldAt(offset: number): string | undefined {
+    fieldWithColon.lastIndex = offset;
+    return fieldWithColon.exec(this.text)?.[1];
+  }
+
+  error(expected: string, offset: number = this.offset): QueryError {
+    return new QueryError(this.positionAt(offset), `${expected}, ${foundAt(this.text, offset)}`);
+  }
+}
+
+export function endOfBlanks(text: string, start: number): number {
+  let offset = start;
+  while (text.charCodeAt(offset) === blank) offset += 1;
+  return offset;
+}
+
+const blank = 0x20;
+const fieldWithColon = /([A-Za-z_][A-Za-z0-9_.]*):/y;
+const hasSurrogates = /[\ud800-\udfff]/;
+
+function positionsOf(text: string): Uint16Array {
+  const positions = new Uint16Array(text.length + 1);
+  let position = 0;
+  for (let offset = 0; offset < text.length; offset += 1) {
+    const unit = text.charCodeAt(offset);
+    if (unit < 0xdc00 || unit > 0xdfff) position += 1;
+    positions[offset] = position;
+  }
+  positions[text.length] = position + 1;
+  return positions;
+}
+
+function foundAt(text: string, offset: number): string {
+  const found = text.codePointAt(offset);
+  if (found === undefined) return 'found the end of the query';
+  return found === blank ? 'found a blank' : `found ${String.fromCodePoint(found)}`;
+}

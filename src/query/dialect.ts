@@ -1,0 +1,63 @@
+/**
+ * What a collection of documents lets its queries ask: the grammar is one for all, the fields are not.
+ * A dialect over arbitrary field paths answers `field` for every name.
+ */
+export interface Dialect {
+  /** The rule of a field, or undefined for a field that does not exist. */
+  field(name: string): FieldRule | undefined;
+  /** The fields there are, for people: completes the sentence "expected …". */
+  readonly fields: string;
+  readonly needs: readonly FieldNeed[];
+}
+
+export type FieldRule = TextField | ChoiceField | TimeField | ItemField | GroupField;
+
+/** Takes a text, a glob, a regular expression, or a list of texts and globs. */
+export interface TextField {
+  readonly kind: 'text';
+}
+
+/** Takes one of a few values or a list of them, and nothing else. */
+export interface ChoiceField {
+  readonly kind: 'choice';
+  readonly values: readonly string[];
+}
+
+/** Takes ranges of time and nothing else. */
+export interface TimeField {
+  readonly kind: 'time';
+}
+
+/** Takes `elemMatch(…)` and nothing else; within the parentheses `item` speaks, with at least one term. */
+export interface ItemField {
+  readonly kind: 'item';
+  readonly item: ItemDialect;
+}
+
+export interface ItemDialect {
+  field(name: string): TextField | undefined;
+  readonly fields: string;
+}
+
+/** Takes a group of AND or OR. */
+export interface GroupField {
+  readonly kind: 'group';
+}
+
+/** A term of `field` wants a term of `needs` beside it or in an AND that contains it. */
+export interface FieldNeed {
+  readonly field: string;
+  readonly needs: string;
+  readonly message: string;
+}
+
+/** A fixed set of fields, named in the order given. */
+export function fixedFields<Rule extends FieldRule>(rules: Readonly<Record<string, Rule>>) {
+  const known = new Map(Object.entries(rules));
+  return { field: (name: string): Rule | undefined => known.get(name), fields: oneOf([...known.keys()]) };
+}
+
+/** `a, b or c`. */
+export function oneOf(names: readonly string[]): string {
+  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
+}

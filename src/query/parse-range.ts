@@ -1,0 +1,57 @@
+import { type TimeRange, timeRange } from './ast.ts';
+import type { Cursor } from './cursor.ts';
+import { parseInstant } from './instant.ts';
+
+/**
+ * Reads the value of a time field: one comparison, or two in parentheses joined by ` AND ` (contract 4).
+ * Two bounds of the same side are both meant, so the stricter one holds.
+ */
+export function parseRange(cursor: Cursor, field: string, position: number): TimeRange {
+  if (!cursor.take('('))
+    return timeRange(field, parseBound(cursor, `a range such as >"<time>" as the value of ${field}`), position);
+  const first = parseBound(cursor, `>, >=, < or <= and a time in double quotes`);
+  cursor.expect(' AND ', `" AND " and a second bound`);
+  const second = parseBound(cursor, `>, >=, < or <= and a time in double quotes`);
+  cursor.expect(')', 'the ) that ends the range');
+  return timeRange(field, intersect(first, second), position);
+}
+
+interface Bounds {
+  readonly from: number | undefined;
+  readonly to: number | undefined;
+}
+
+function parseBound(cursor: Cursor, expected: string): Bounds {
+  const operator = operators.find((each) => cursor.text.startsWith(each, cursor.offset));
+  if (operator === undefined) throw cursor.error(expected);
+  cursor.take(operator);
+  cursor.expect('"', `a time in double quotes right after ${operator}`);
+  const end = cursor.text.indexOf('"', cursor.offset);
+  if (end < 0) throw cursor.error('a closing double quote', cursor.text.length);
+  const instant = parseInstant(cursor.text.slice(cursor.offset, end));
+  if (typeof instant === 'string') throw cursor.error(instant);
+  cursor.offset = end + 1;
+  const { millisecond, whole } = instant;
+  switch (operator) {
+    case '>':
+      return { from: millisecond + 1, to: undefined };
+    case '>=':
+      return { from: whole ? millisecond : millisecond + 1, to: undefined };
+    case '<':
+      return { from: undefined, to: whole ? millisecond : millisecond + 1 };
+    case '<=':
+      return { from: undefined, to: millisecond + 1 };
+  }
+}
+
+/** The longer operators first, so that `>=` is not read as `>`. */
+const operators = ['>=', '<=', '>', '<'] as const;
+
+function intersect(one: Bounds, other: Bounds): Bounds {
+  return { from: pick(Math.max, one.from, other.from), to: pick(Math.min, one.to, other.to) };
+}
+
+function pick(stricter: (one: number, other: number) => number, one?: number, other?: number): number | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return stricter(one, other);
+}

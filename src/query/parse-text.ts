@@ -1,0 +1,153 @@
+import { type Glob, glob, type Text, text } from './ast.ts';
+import { type Cursor, endOfBlanks } from './cursor.ts';
+
+/** Where a value stands: what may end it. */
+export interface Surroundings {
+  /** Within parentheses of a group, an elemMatch or a list, so a parenthesis closes it. */
+  readonly inParentheses: boolean;
+  /** In a list, so a comma ends it. */
+  readonly inList: boolean;
+}
+
+/** Reads a text in double quotes, in which `\"` and `\\` stand for `"` and `\`, and all else for itself. */
+export function parseQuoted(cursor: Cursor): Text {
+  return text(unquote(cursor, { looseBackslash: false }), true);
+}
+
+/**
+ * Goes past a text in double quotes and gives what it stands for. A backslash before another character than
+ * `"` and `\` is an error, or, in a regular expression, left to that.
+ */
+export function unquote(cursor: Cursor, options: { looseBackslash: boolean }): string {
+  const opening = cursor.position;
+  let value = '';
+  let taken = cursor.offset + 1;
+  for (let offset = taken; offset < cursor.text.length; offset += 1) {
+    const character = cursor.text[offset];
+    if (character === '"') {
+      cursor.offset = offset + 1;
+      return value + cursor.text.slice(taken, offset);
+    }
+    if (character !== '\\') continue;
+    const escaped = cursor.text[offset + 1];
+    if (escaped === '"' || escaped === '\\') {
+      value += cursor.text.slice(taken, offset);
+      taken = offset + 1;
+      offset += 1;
+    } else if (!options.looseBackslash) {
+      throw cursor.error('" or \\ after a backslash in double quotes', offset + 1);
+    }
+  }
+  throw cursor.error(`the closing double quote of the one at position ${opening}`, cursor.text.length);
+}
+
+/**
+ * Reads a bare value: text in which `*` stands for any run of characters (contract 4). It runs on over blanks
+ * and ends before the next field, before the parenthesis that closes its surroundings, at a comma of its
+ * list, or at the end. The cursor is left there, before the blanks that follow the value.
+ */
+export function parseBare(cursor: Cursor, surroundings: Surroundings): Text | Glob {
+  const start = cursor.offset;
+  refuseStart(cursor, surroundings);
+  const end = endOfBare(cursor, surroundings);
+  refuseOperators(cursor, start, end);
+  cursor.offset = end;
+  return interpret(cursor.text.slice(start, end));
+}
+
+/** Whether a blank at `offset` is followed by a field, by the end, or belongs to the value; `next` is past the blanks. */
+export function afterBlanks(cursor: Cursor, offset: number): { next: number; endsValue: boolean } {
+  const next = endOfBlanks(cursor.text, offset);
+  return { next, endsValue: next === cursor.text.length || cursor.fieldAt(next) !== undefined };
+}
+
+function refuseStart(cursor: Cursor, surroundings: Surroundings): void {
+  const { next } = cursor;
+  if (next === ' ')
+    throw cursor.error('a value right after the colon; one that begins with a blank needs double quotes');
+  if (next === '' || (next === ')' && surroundings.inParentheses) || (next === ',' && surroundings.inList)) {
+    throw cursor.error('a value');
+  }
+  if ('"(~<>'.includes(next)) throw cursor.error(`a value; one that begins with ${next} needs double quotes here`);
+}
+
+function endOfBare(cursor: Cursor, { inParentheses, inList }: Surroundings): number {
+  const { text: query } = cursor;
+  const open: number[] = [];
+  let offset = cursor.offset;
+  let end = offset;
+  scan: while (offset < query.length) {
+    switch (query[offset]) {
+      case '\\':
+        offset += isEscape(query, offset) ? 2 : 1;
+        break;
+      case '(':
+        open.push(offset);
+        offset += 1;
+        break;
+      case ')':
+        if (open.pop() === undefined) {
+          if (inParentheses) break scan;
+          throw cursor.error('no ) where none is open (write \\) or quote the value)', offset);
+        }
+        offset += 1;
+        break;
+      case ',':
+        if (inList && open.length === 0) break scan;
+        offset += 1;
+        break;
+      case ' ': {
+        const { next, endsValue } = afterBlanks(cursor, offset);
+        if (endsValue) break scan;
+        offset = next;
+        continue;
+      }
+      default:
+        offset += 1;
+    }
+    end = offset;
+  }
+  const unclosed = open.at(-1);
+  if (unclosed !== undefined) {
+    throw cursor.error('a ) in the same value for this ( (write \\( or quote the value)', unclosed);
+  }
+  return end;
+}
+
+/** `\` escapes these, nothing else: before another character it stands for itself. */
+function isEscape(query: string, offset: number): boolean {
+  return offset + 1 < query.length && '*(),\\'.includes(query.charAt(offset + 1));
+}
+
+/** AND, OR and NOT as words of their own look like operators, so they are not silently taken as text. */
+function refuseOperators(cursor: Cursor, start: number, end: number): void {
+  const found = operatorWord.exec(cursor.text.slice(start, end));
+  if (found === null) return;
+  const word = found[2] ?? '';
+  const offset = start + found.index + (found[1] ?? '').length;
+  throw cursor.error(
+    `a value without the word ${word}: quote it if it is text, use compoundLogicalQuery if it is an operator`,
+    offset,
+  );
+}
+
+const operatorWord = /(^|[ (),])(AND|OR|NOT)(?![^ (),])/;
+
+function interpret(raw: string): Text | Glob {
+  const parts: string[] = [];
+  let part = '';
+  let taken = 0;
+  for (let offset = 0; offset < raw.length; offset += 1) {
+    if (raw[offset] === '\\' && isEscape(raw, offset)) {
+      part += raw.slice(taken, offset);
+      taken = offset + 1;
+      offset += 1;
+    } else if (raw[offset] === '*') {
+      parts.push(part + raw.slice(taken, offset));
+      part = '';
+      taken = offset + 1;
+    }
+  }
+  parts.push(part + raw.slice(taken));
+  return parts.length === 1 ? text(parts.join(''), false) : glob(parts);
+}

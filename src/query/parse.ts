@@ -1,0 +1,187 @@
+import { and, type Condition, type ItemMatch, itemMatch, itemQuery, type Match, match, or, type Query } from './ast.ts';
+import { Cursor } from './cursor.ts';
+import type { Dialect, ItemDialect } from './dialect.ts';
+import { checkNeeds } from './field-needs.ts';
+import { parseRange } from './parse-range.ts';
+import type { Surroundings } from './parse-text.ts';
+import { parseValue } from './parse-value.ts';
+import { QueryError } from './query-error.ts';
+import { regexWorkLimit } from './regex.ts';
+
+/**
+ * Contract 4, the query language. Characters are code points. A level is a group: the one of a
+ * `compoundLogicalQuery` or one within another. `elemMatch` and `compoundLogicalQuery` are terms themselves.
+ */
+export const queryLimits = { characters: 4096, levels: 16, terms: 256 } as const;
+
+/**
+ * Reads the text of a query as the grammar of contract 4 has it. Throws QueryError and nothing else; takes
+ * time linear in the text and, with regular expressions in it, some 20 ms at most to check those.
+ */
+export function parseQuery(text: string, dialect: Dialect): Query {
+  refuseLength(text);
+  refuseCharacters(text);
+  const query = new Parser(text).parse(dialect);
+  checkNeeds(query, dialect.needs);
+  return query;
+}
+
+interface Place {
+  /** How many groups stand around it. */
+  readonly level: number;
+  readonly inParentheses: boolean;
+}
+
+class Parser {
+  readonly #cursor: Cursor;
+  readonly #regexAllowance = { work: regexWorkLimit };
+  #terms = 0;
+
+  constructor(text: string) {
+    this.#cursor = new Cursor(text);
+  }
+
+  parse(dialect: Dialect): Query {
+    const place: Place = { level: 0, inParentheses: false };
+    return and(
+      this.#sequence(place, () => this.#term(dialect, place)),
+      1,
+    );
+  }
+
+  /** Terms with blanks between them, up to the end or the parenthesis that closes their surroundings. */
+  #sequence<Term>(place: Place, readTerm: () => Term): Term[] {
+    const cursor = this.#cursor;
+    const terms: Term[] = [];
+    cursor.skipBlanks();
+    while (!this.#ends(place)) {
+      terms.push(readTerm());
+      if (cursor.skipBlanks() === 0 && !this.#ends(place)) {
+        throw cursor.error(place.inParentheses ? 'a blank or a ) after the term' : 'a blank or the end after the term');
+      }
+    }
+    return terms;
+  }
+
+  #ends({ inParentheses }: Place): boolean {
+    return this.#cursor.atEnd || (inParentheses && this.#cursor.next === ')');
+  }
+
+  #term(dialect: Dialect, place: Place): Condition {
+    const { field, rule, position } = this.#field(dialect);
+    switch (rule.kind) {
+      case 'time':
+        return parseRange(this.#cursor, field, position);
+      case 'item':
+        return this.#item(field, rule.item, position);
+      case 'group':
+        return this.#group(dialect, place.level + 1);
+      default:
+        return match(
+          field,
+          parseValue(this.#cursor, field, rule, this.#surroundings(place), this.#regexAllowance),
+          position,
+        );
+    }
+  }
+
+  /** A field that exists, with its colon. */
+  #field<Rule>(dialect: { field(name: string): Rule | undefined; readonly fields: string }) {
+    const cursor = this.#cursor;
+    const { position } = cursor;
+    const field = cursor.fieldAt(cursor.offset);
+    if (field === undefined) {
+      const misplaced = operatorHere.exec(cursor.text.slice(cursor.offset, cursor.offset + 4))?.[0];
+      const hint = misplaced === undefined ? '' : ` (${misplaced} stands only within compoundLogicalQuery)`;
+      throw cursor.error(`a field and a colon, such as entity:order${hint}`);
+    }
+    const rule = dialect.field(field);
+    if (rule === undefined) {
+      throw new QueryError(position, `${dialect.fields}, found ${field}`, `Unsupported query field: ${field}`);
+    }
+    this.#terms += 1;
+    if (this.#terms > queryLimits.terms) throw cursor.error(`no more than ${queryLimits.terms} terms`);
+    cursor.offset += field.length + 1;
+    return { field, rule, position };
+  }
+
+  #item(field: string, dialect: ItemDialect, position: number): ItemMatch {
+    const cursor = this.#cursor;
+    cursor.expect('elemMatch(', `elemMatch( right after ${field}:`);
+    const start = cursor.position;
+    const place: Place = { level: 0, inParentheses: true };
+    const terms = this.#sequence(place, (): Match => {
+      const inner = this.#field(dialect);
+      const { rule } = inner;
+      return match(
+        inner.field,
+        parseValue(cursor, inner.field, rule, this.#surroundings(place), this.#regexAllowance),
+        inner.position,
+      );
+    });
+    if (terms.length === 0) throw cursor.error(`${dialect.fields} within elemMatch`);
+    cursor.expect(')', 'the ) that ends elemMatch');
+    return itemMatch(field, itemQuery(terms, start), position);
+  }
+
+  /** A group of one operand is an AND of that one. */
+  #group(dialect: Dialect, level: number): Condition {
+    const cursor = this.#cursor;
+    const { position } = cursor;
+    if (level > queryLimits.levels) throw cursor.error(`no more than ${queryLimits.levels} levels of groups`);
+    cursor.expect('(', 'a group in parentheses, such as ((type:create) OR (type:delete))');
+    const operands = [this.#operand(dialect, level)];
+    let operator: 'AND' | 'OR' | undefined;
+    while (!cursor.take(')')) {
+      operator = this.#operator(operator);
+      operands.push(this.#operand(dialect, level));
+    }
+    return operator === 'OR' ? or(operands, position) : and(operands, position);
+  }
+
+  #operator(before: 'AND' | 'OR' | undefined): 'AND' | 'OR' {
+    const cursor = this.#cursor;
+    const expected =
+      before === undefined ? 'AND or OR between blanks' : `${before} between blanks, as before in this group`;
+    if (cursor.skipBlanks() === 0) throw cursor.error(`${expected}, or the ) that closes the group`);
+    const start = cursor.offset;
+    const operator = cursor.take('AND') ? 'AND' : cursor.take('OR') ? 'OR' : undefined;
+    if (operator === undefined || cursor.skipBlanks() === 0) throw cursor.error(expected, start);
+    if (before !== undefined && operator !== before)
+      throw cursor.error(`${expected}; another operator needs parentheses`, start);
+    return operator;
+  }
+
+  #operand(dialect: Dialect, level: number): Condition {
+    const cursor = this.#cursor;
+    if (cursor.text.startsWith('((', cursor.offset)) return this.#group(dialect, level + 1);
+    const { position } = cursor;
+    cursor.expect('(', 'a ( that begins an operand');
+    const place: Place = { level, inParentheses: true };
+    const terms = this.#sequence(place, () => this.#term(dialect, place));
+    cursor.expect(')', 'the ) that ends the operand');
+    return and(terms, position);
+  }
+
+  #surroundings({ inParentheses }: Place): Surroundings {
+    return { inParentheses, inList: false };
+  }
+}
+
+const operatorHere = /^(?:AND|OR|NOT)(?![^ ()])/;
+
+function refuseLength(text: string): void {
+  const expected = `no more than ${queryLimits.characters} characters`;
+  // So long a text has too many of them however they are encoded, and is not walked.
+  if (text.length > 2 * queryLimits.characters) throw new QueryError(queryLimits.characters + 1, expected);
+  let characters = 0;
+  for (const _ of text) characters += 1;
+  if (characters > queryLimits.characters) throw new QueryError(queryLimits.characters + 1, expected);
+}
+
+function refuseCharacters(text: string): void {
+  const found = /\0|\p{Surrogate}/u.exec(text);
+  if (found === null) return;
+  const kind = found[0] === '\0' ? 'NUL' : 'half of a surrogate pair';
+  throw new QueryError([...text.slice(0, found.index)].length + 1, `a character of Unicode, found ${kind}`);
+}

@@ -1,0 +1,166 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, describe, expect, it } from 'vitest';
+import { AnnalsError } from '../../src/errors.ts';
+import { QueryError } from '../../src/query/query-error.ts';
+import { RegexBudget, RegexMatcherPool } from '../../src/query/regex-pool.ts';
+
+const pool = new RegexMatcherPool({ threads: 1 });
+afterAll(() => pool.close());
+
+const people = Array.from({ length: 10_000 }, (_, index) => `Jane Doe ${index}`);
+/** Random enough that an automaton for `hostile` never meets a state again. */
+const noise = (() => {
+  let state = 1;
+  const letter = () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state % 2 === 0 ? 'a' : 'b';
+  };
+  return Array.from({ length: 1000 }, () => Array.from({ length: 1000 }, letter).join(''));
+})();
+const hostile = '[ab]*a[ab]{200}[cd]';
+
+const run = promisify(execFile);
+
+describe('names', () => {
+  it('are searched, not matched as a whole', async () => {
+    const found = await pool.matchNames('oh|^J', ['John', 'Jane', 'Foo Joh', 'Foo J', '']);
+    expect([...found]).toEqual([1, 1, 1, 0, 0]);
+  });
+
+  it('are searched in the same way where there are many', async () => {
+    const found = await pool.matchNames('(?i)doe \\d*7$', people);
+    expect([...found]).toEqual(people.map((name) => (name.endsWith('7') ? 1 : 0)));
+    expect([...(await pool.matchNames('Doe$', people))]).toEqual(people.map(() => 0));
+  });
+
+  it('may be none', async () => {
+    expect(await pool.matchNames('a', [])).toHaveLength(0);
+  });
+});
+
+describe('a pattern', () => {
+  it('that is none is a QueryError at its position', async () => {
+    for (const names of [['a'], people]) {
+      const error = await rejectionOf(pool.matchNames('a**', names, { position: 7 }));
+      expect(error).toBeInstanceOf(QueryError);
+      expect(error).toMatchObject({ position: 7, message: expect.stringMatching(/RE2 syntax/) });
+    }
+  });
+
+  it('whose size times the characters passes the budget is a QueryError that says so', async () => {
+    const names = Array.from({ length: 1000 }, () => 'a'.repeat(1000));
+    const error = await rejectionOf(pool.matchNames('[a-z]{0,1000}[0-9]$', names));
+    expect(error).toBeInstanceOf(QueryError);
+    expect(error).toMatchObject({
+      message: expect.stringMatching(/size times the characters .* within 1,000,000,000/),
+    });
+    await pool.matchNames('[a-z]{0,1000}[0-9]$', names.slice(0, 100));
+  });
+
+  it('that is too large to compile is a QueryError whatever the names', async () => {
+    expect(await rejectionOf(pool.matchNames('((a{0,100}){0,100}){0,100}', ['a']))).toBeInstanceOf(QueryError);
+  });
+
+  it('that takes more processor time than the budget has is a QueryError', async () => {
+    const budget = new RegexBudget({ processorTime: 20 });
+    const error = await rejectionOf(pool.matchNames(hostile, noise, { budget }));
+    expect(error).toBeInstanceOf(QueryError);
+    expect(error).toMatchObject({ message: expect.stringMatching(/less time/) });
+    expect([...(await pool.matchNames('^a', ['a']))]).toEqual([1]);
+  });
+
+  it('shares its budget with the other patterns of its query', async () => {
+    const budget = new RegexBudget({ steps: 2_000_000 });
+    await pool.matchNames('Doe', people, { budget });
+    expect(budget.steps).toBeLessThan(2_000_000);
+    expect(budget.processorTime).toBeLessThan(1000);
+    expect(await rejectionOf(pool.matchNames('Jane Doe', people, { budget }))).toBeInstanceOf(QueryError);
+  });
+
+  it('backtracks nowhere', async () => {
+    const names = Array.from({ length: 2000 }, () => `${'a'.repeat(999)}!`);
+    expect((await pool.matchNames('(a+)+$', names)).some((matched) => matched === 1)).toBe(false);
+    expect((await pool.matchNames('(x+x+)+[yz]', names)).some((matched) => matched === 1)).toBe(false);
+  });
+});
+
+describe('a pool', () => {
+  it('does not hold this thread up while it matches', async () => {
+    let turns = 0;
+    const timer = setInterval(() => (turns += 1), 1);
+    await rejectionOf(pool.matchNames(hostile, noise, { budget: new RegexBudget({ processorTime: 100 }) }));
+    clearInterval(timer);
+    expect(turns).toBeGreaterThan(5);
+  });
+
+  it('ends a thread that the clock says takes too long, and goes on with another', async () => {
+    const hasty = new RegexMatcherPool({ threads: 1, timeLimit: 1500 });
+    const budget = new RegexBudget({ processorTime: 100_000 });
+    const slow = rejectionOf(hasty.matchNames(hostile, noise, { budget }));
+    const next = hasty.matchNames('Jane', people.slice(0, 4000));
+    expect(await slow).toBeInstanceOf(QueryError);
+    expect((await next).every((matched) => matched === 1)).toBe(true);
+    await hasty.close();
+  });
+
+  it('lets so many calls wait and refuses one more with 503', async () => {
+    const narrow = new RegexMatcherPool({ threads: 1, waiting: 1 });
+    const first = narrow.matchNames('Doe', people);
+    const second = narrow.matchNames('Jane', people);
+    const refused = await rejectionOf(narrow.matchNames('Jane', people));
+    expect(refused).toBeInstanceOf(AnnalsError);
+    expect(refused).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } });
+    expect((await first).length + (await second).length).toBe(2 * people.length);
+    await narrow.close();
+  });
+
+  it('rejects with 503 what is under way when it is closed, and what comes after', async () => {
+    const closing = new RegexMatcherPool({ threads: 1 });
+    const calls = [rejectionOf(closing.matchNames(hostile, noise)), rejectionOf(closing.matchNames('Jane', people))];
+    await closing.close();
+    for (const error of await Promise.all(calls)) expect(error).toMatchObject({ status: 503 });
+    expect(await rejectionOf(closing.matchNames('Jane', people))).toMatchObject({ status: 503 });
+  });
+
+  it('with nothing to do lets the process end, from the sources and compiled', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'annals-regex-'));
+    try {
+      await symlink(resolve('node_modules'), join(folder, 'node_modules'));
+      await writeFile(join(folder, 'package.json'), '{"type":"module"}');
+      const project = {
+        extends: resolve('tsconfig.build.json'),
+        compilerOptions: {
+          rootDir: resolve('src'),
+          outDir: join(folder, 'dist'),
+          types: ['node'],
+          typeRoots: [resolve('node_modules/@types')],
+        },
+        include: [],
+        files: [resolve('src/query/regex-pool.ts'), resolve('src/query/regex-worker.ts')],
+      };
+      await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(project));
+      await run(process.execPath, [resolve('node_modules/typescript/bin/tsc'), '-p', folder]);
+      for (const file of [resolve('src/query/regex-pool.ts'), join(folder, 'dist/query/regex-pool.js')]) {
+        const script = `import { RegexMatcherPool } from ${JSON.stringify(pathToFileURL(file).href)};
+          const found = await new RegexMatcherPool().matchNames('7$', Array.from({ length: 50_000 }, (_, index) => 'name ' + index));
+          console.log(found.filter((matched) => matched === 1).length);`;
+        const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', script]);
+        expect([file, stdout.trim()]).toEqual([file, '5000']);
+      }
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+});
+
+async function rejectionOf(call: Promise<unknown>): Promise<unknown> {
+  return await call.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+}

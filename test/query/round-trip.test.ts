@@ -1,0 +1,61 @@
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { changelogDialect } from '../../src/changelog/dialect.ts';
+import { parseQuery } from '../../src/query/parse.ts';
+import { QueryError } from '../../src/query/query-error.ts';
+import { arbitraryMutatedText, arbitraryQuery, hardExpressions, hardNames } from '../support/query-arbitrary.ts';
+import { fuzzRuns, fuzzSeed } from '../support/query-fuzz.ts';
+
+const vocabulary = {
+  entities: ['order', 'customer', 'group-assignment', ...hardNames],
+  entityIds: ['ORD-1', 'ORD-2', '1', ...hardNames],
+  actors: hardNames,
+  expressions: hardExpressions,
+  times: [Date.UTC(2026, 7, 31, 12), Date.UTC(1971, 0, 2), Date.UTC(2024, 1, 29, 23, 59, 59, 999)],
+};
+
+it('what is written down by the grammar is read back as it was meant, positions included', () => {
+  const seed = fuzzSeed('round trip');
+  fc.assert(
+    fc.property(arbitraryQuery(vocabulary), ({ text, query }) => {
+      expect(parseQuery(text, changelogDialect)).toEqual(query);
+    }),
+    { numRuns: fuzzRuns(5000), seed },
+  );
+});
+
+it('whatever the text, the parser gives a query or a QueryError with a position in the text', () => {
+  const seed = fuzzSeed('mutated queries');
+  let slowest = { milliseconds: 0, text: '' };
+  let accepted = 0;
+  const runs = fuzzRuns(20_000);
+  fc.assert(
+    fc.property(arbitraryMutatedText(vocabulary), (text) => {
+      const start = performance.now();
+      const outcome = outcomeOf(text);
+      const milliseconds = performance.now() - start;
+      if (milliseconds > slowest.milliseconds) slowest = { milliseconds, text };
+      if (!(outcome instanceof QueryError)) {
+        accepted += 1;
+        return;
+      }
+      expect(outcome.status).toBe(400);
+      expect(outcome.details).toEqual([{ field: 'q', message: expect.stringMatching(/^At position \d+: expected ./) }]);
+      expect(outcome.position).toBeGreaterThanOrEqual(1);
+      expect(outcome.position).toBeLessThanOrEqual([...text].length + 1);
+    }),
+    { numRuns: runs, seed },
+  );
+  console.info(
+    `of ${runs} mutated queries ${accepted} are queries; the slowest took ${slowest.milliseconds.toFixed(2)} ms: ${slowest.text}`,
+  );
+});
+
+function outcomeOf(text: string): unknown {
+  try {
+    return parseQuery(text, changelogDialect);
+  } catch (error) {
+    if (error instanceof QueryError) return error;
+    throw error;
+  }
+}
