@@ -35,26 +35,25 @@ export function createClientStates(db: Database, elapsed: () => number = () => p
   const entries = createBoundedCache<Entry>(mostClients);
   const asking = new Map<string, Promise<Entry>>();
 
-  async function ask(tenant: string, clientId: string): Promise<Entry> {
+  async function ask(key: string, tenant: string, clientId: string): Promise<Entry> {
     const asOf = elapsed();
     const client = await findClient(db, tenant, clientId);
     const entry = { state: client && { name: client.name, revoked: client.revoked }, asOf };
-    entries.set(clientId, entry);
+    entries.set(key, entry);
     return entry;
   }
 
-  function askOnce(tenant: string, clientId: string): Promise<Entry> {
-    const running = asking.get(clientId);
+  function askOnce(key: string, tenant: string, clientId: string): Promise<Entry> {
+    const running = asking.get(key);
     if (running !== undefined) return running;
-    const started = ask(tenant, clientId).finally(() => asking.delete(clientId));
-    asking.set(clientId, started);
+    const started = ask(key, tenant, clientId).finally(() => asking.delete(key));
+    asking.set(key, started);
     return started;
   }
 
-  async function askInTime(tenant: string, clientId: string, known: Entry | undefined) {
+  async function orElse(known: Entry | undefined, answer: Promise<Entry>): Promise<ClientState | undefined> {
     try {
-      const answered = await withPatience(askOnce(tenant, clientId));
-      return answered.state;
+      return (await withPatience(answer)).state;
     } catch (error) {
       if (known !== undefined && elapsed() - known.asOf <= distrusted) return known.state;
       throw error;
@@ -62,14 +61,15 @@ export function createClientStates(db: Database, elapsed: () => number = () => p
   }
 
   return (tenant, clientId) => {
-    const known = entries.get(clientId);
+    const key = `${tenant} ${clientId}`;
+    const known = entries.get(key);
     const age = known === undefined ? Number.POSITIVE_INFINITY : elapsed() - known.asOf;
     if (known !== undefined && age <= fresh) return known.state;
     if (known !== undefined && age <= stale) {
-      askOnce(tenant, clientId).catch(() => {});
+      askOnce(key, tenant, clientId).catch(() => {});
       return known.state;
     }
-    return askInTime(tenant, clientId, known);
+    return orElse(known, askOnce(key, tenant, clientId));
   };
 }
 

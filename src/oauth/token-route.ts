@@ -69,8 +69,8 @@ export async function tokenRoute(app: HttpServer, { grantToken }: { grantToken: 
   // The form's faults have names in RFC 6749, which readTokenRequest knows and no schema does.
   const validatorCompiler = () => (value: unknown) => ({ value });
   app.post('/oauth/token', { schema, validatorCompiler }, async (request) => {
-    const form = request.body as unknown as QueryParameters | undefined;
-    if (form === undefined) throw notAForm();
+    const form = request.body as unknown as QueryParameters | null;
+    if (form === null) throw notAForm();
     const tokenRequest = readTokenRequest(request.headers.authorization, form);
     const attempt = { ...tokenRequest, address: request.ip };
     const wait = limiter.secondsToWait(attempt);

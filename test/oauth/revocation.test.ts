@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { expect, inject, test } from 'vitest';
+import type { HttpServer } from '../../src/http/http-server.ts';
+import { revokeClient } from '../../src/oauth/clients.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+
+const invalid = {
+  fault: { faultstring: 'Invalid access token', detail: { errorcode: 'oauth.v2.InvalidAccessToken' } },
+};
+const scopes = ['changelog.changelog_read'] as const;
+
+function extend(app: HttpServer): void {
+  app.get('/rooms/:tenant', { config: { scopes, internalErrorMessage: 'The history is not there.' } }, async () => '');
+}
+
+async function secondsUntil(status: number, server: TestServer, token: string): Promise<number> {
+  const begun = performance.now();
+  for (;;) {
+    const response = await server.call('/rooms/acme', { token });
+    await response.text();
+    if (response.status === status) return (performance.now() - begun) / 1000;
+    await sleep(50);
+  }
+}
+
+test("a revoked client's tokens stop within 5 seconds in every process, busy or quiet; others go on", async () => {
+  const busy = await startTestServer({ extend });
+  const quiet = await startTestServer({ extend, database: busy.database });
+  const client = await busy.createClient('acme');
+  const tokens = [await busy.tokenOf(client), await quiet.tokenOf(client)];
+  const otherToken = await busy.token('acme');
+  for (const server of [busy, quiet]) {
+    for (const token of tokens) expect((await server.call('/rooms/acme', { token })).status).toBe(200);
+  }
+
+  expect(await revokeClient(busy.database.db, client.clientId)).toBe(true);
+  const [first = '', second = ''] = tokens;
+  const [busyFor, quietAnswer] = await Promise.all([
+    secondsUntil(401, busy, first),
+    sleep(5_000).then(() => quiet.call('/rooms/acme', { token: second })),
+  ]);
+  expect(busyFor).toBeLessThan(5);
+  expect(quietAnswer.status).toBe(401);
+  expect(await quietAnswer.json()).toEqual(invalid);
+  // Nor does it get a new one.
+  await expect(busy.tokenOf(client)).rejects.toThrow('invalid_client');
+  for (const server of [busy, quiet]) {
+    expect((await server.call('/rooms/acme', { token: otherToken })).status).toBe(200);
+  }
+  await quiet.close();
+  await busy.close();
+}, 20_000);
+
+test('a database that is away is bridged for at most 5 seconds; then nobody is let in until it is back', async () => {
+  const server = await startTestServer({ extend });
+  const token = await server.token('acme');
+  expect((await server.call('/rooms/acme', { token })).status).toBe(200);
+  const name = new URL(server.database.url).pathname.slice(1);
+  const administrator = new pg.Client(inject('databaseUrl'));
+  await administrator.connect();
+  await administrator.query(`alter database ${name} with allow_connections false`);
+  await administrator.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
+
+  expect((await server.call('/rooms/acme', { token })).status).toBe(200);
+  expect(await secondsUntil(500, server, token)).toBeLessThan(5.5);
+  const response = await server.call('/rooms/acme', { token });
+  expect(await response.json()).toEqual({
+    status: 500,
+    type: 'internal_service_error',
+    message: 'The history is not there.',
+  });
+  // What can be told without the database is.
+  expect((await server.call('/rooms/acme', { token: 'nonsense' })).status).toBe(401);
+  expect((await server.call('/rooms/acme')).status).toBe(401);
+
+  await administrator.query(`alter database ${name} with allow_connections true`);
+  expect((await server.call('/rooms/acme', { token })).status).toBe(200);
+  await administrator.end();
+  await server.close();
+}, 20_000);

@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { decodeProtectedHeader } from 'jose';
+import { expect, test } from 'vitest';
+import type { HttpServer } from '../../src/http/http-server.ts';
+import { rotateSigningKey } from '../../src/oauth/signing-keys.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+
+const day = 24 * 60 * 60 * 1000;
+
+function extend(app: HttpServer): void {
+  app.get('/rooms/:tenant', { config: { scopes: ['ai.agent_read'] } }, async () => 'fine');
+}
+
+async function statusOf(server: TestServer, token: string): Promise<number> {
+  return (await server.call('/rooms/acme', { token })).status;
+}
+
+async function publishedKids(server: TestServer): Promise<unknown[]> {
+  const { keys } = (await (await server.call('/.well-known/jwks.json')).json()) as { keys: { kid: string }[] };
+  return keys.map(({ kid }) => kid);
+}
+
+function kidOf(token: string): string | undefined {
+  return decodeProtectedHeader(token).kid;
+}
+
+test('processes that meet without a key make one together', async () => {
+  const first = await startTestServer({ extend });
+  const servers = [first, ...(await Promise.all([1, 2, 3].map(() => startTestServer({ database: first.database }))))];
+  const client = await first.createClient('acme');
+  const tokens = await Promise.all(servers.map((server) => server.tokenOf(client)));
+  expect(new Set(tokens.map(kidOf)).size).toBe(1);
+  for (const token of tokens) expect(await statusOf(first, token)).toBe(200);
+  for (const server of servers.slice(1)) await server.close();
+  await first.close();
+});
+
+test('a rotated key signs in every process within 5 seconds, verifies at once, and the old tokens hold', async () => {
+  const first = await startTestServer({ extend });
+  const second = await startTestServer({ extend, database: first.database });
+  const client = await first.createClient('acme');
+  const oldToken = await first.tokenOf(client);
+  expect(await statusOf(second, oldToken)).toBe(200);
+
+  const kid = await rotateSigningKey(first.database.db, first.context.sealer, Date.now());
+  expect(kid).not.toBe(kidOf(oldToken));
+  const third = await startTestServer({ extend, database: first.database });
+  const newToken = await third.tokenOf(client);
+  expect(kidOf(newToken)).toBe(kid);
+  // Neither of them was told of the new key.
+  expect(await statusOf(first, newToken)).toBe(200);
+  expect(await statusOf(second, newToken)).toBe(200);
+  for (const server of [first, second, third]) expect(await statusOf(server, oldToken)).toBe(200);
+  expect(await publishedKids(third)).toEqual([kid, kidOf(oldToken)]);
+
+  await sleep(5_000);
+  for (const server of [first, second]) expect(kidOf(await server.tokenOf(client))).toBe(kid);
+  await third.close();
+  await second.close();
+  await first.close();
+}, 20_000);
+
+test('a key has its time: after 30 days the next one signs, and the old one goes when its last token has', async () => {
+  let now = Date.parse('2026-11-20T12:00:00Z');
+  const server = await startTestServer({ extend, clock: { now: () => now } });
+  const client = await server.createClient('acme');
+  const early = await server.tokenOf(client);
+  now += 30 * day - 1;
+  const late = await server.tokenOf(client);
+  expect(kidOf(late)).toBe(kidOf(early));
+  now += 1;
+  const next = await server.tokenOf(client);
+  expect(kidOf(next)).not.toBe(kidOf(early));
+  expect(await statusOf(server, late)).toBe(200);
+  expect(await publishedKids(server)).toEqual([kidOf(next), kidOf(late)]);
+  now += 14_399_000 + 60 * 60 * 1000;
+  expect(await publishedKids(server)).toEqual([kidOf(next)]);
+  await server.close();
+});
+
+test('keys are sealed at rest, and the list of secret keys rotates without a token lost', async () => {
+  const [oldKey, newKey] = [randomBytes(32), randomBytes(32)];
+  const before = await startTestServer({ extend, secretKeys: [oldKey] });
+  const client = await before.createClient('acme');
+  const token = await before.tokenOf(client);
+  const { sealed_key: sealed } = await before.database.db
+    .selectFrom('oauth_signing_key')
+    .selectAll()
+    .executeTakeFirstOrThrow();
+  expect(Buffer.from(sealed).toString('latin1')).not.toMatch(/kty|crv|"d"/);
+
+  const after = await startTestServer({ extend, database: before.database, secretKeys: [newKey, oldKey] });
+  expect(await statusOf(after, token)).toBe(200);
+  expect(kidOf(await after.tokenOf(client))).toBe(kidOf(token));
+  await rotateSigningKey(after.database.db, after.context.sealer, Date.now());
+  const only = await startTestServer({ extend, database: before.database, secretKeys: [newKey] });
+  const newToken = await only.tokenOf(client);
+  expect(kidOf(newToken)).not.toBe(kidOf(token));
+  expect(await statusOf(after, newToken)).toBe(200);
+
+  // Whoever has lost the old key refuses its tokens, says so, and goes on with keys it can open.
+  expect(await statusOf(only, token)).toBe(401);
+  expect(only.logLines.join('')).toContain('no secret key opens this signing key');
+  const lost = await startTestServer({ extend, database: before.database, secretKeys: [randomBytes(32)] });
+  expect(await statusOf(lost, await lost.tokenOf(client))).toBe(200);
+  for (const server of [lost, only, after, before]) await server.close();
+});
+
+test('tokens with made-up key ids do not each cost a look into the database', async () => {
+  const server = await startTestServer({ extend });
+  const token = await server.token('acme');
+  const [, body, signature] = token.split('.');
+  let asked = 0;
+  server.context.pool.on('acquire', () => {
+    asked += 1;
+  });
+  const statuses = await Promise.all(
+    Array.from({ length: 200 }, (_, index) => {
+      const header = Buffer.from(JSON.stringify({ alg: 'ES256', typ: 'at+jwt', kid: `made-up-${index}` }));
+      return statusOf(server, `${header.toString('base64url')}.${body}.${signature}`);
+    }),
+  );
+  expect(new Set(statuses)).toEqual(new Set([401]));
+  expect(asked).toBeLessThan(10);
+  await server.close();
+});
