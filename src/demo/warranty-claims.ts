@@ -1,30 +1,36 @@
+import type { LineItem } from './documents.ts';
 import { staff, unknown } from './people.ts';
 import { hourInMilliseconds } from './rhythm.ts';
 import type { Shop } from './shop.ts';
 
-const complaints = [
-  'Leaks at the valve',
-  'Does not heat',
-  'Grinds unevenly',
-  'Arrived with a dent',
-  'Handle came loose',
-];
+// What breaks, by the category of the product; of everything else nobody claims anything.
+const complaints = {
+  machines: ['Leaks at the valve', 'Does not heat', 'Arrived with a dent', 'Handle came loose'],
+  grinders: ['Grinds unevenly', 'Gets stuck', 'Arrived with a dent', 'Louder than a tram'],
+};
 const findings = ['seal worn', 'thermostat broken', 'burrs misaligned', 'transport damage', 'used as a doorstop'];
 
 /** A buyer reports something broken, through the form of the shop, where nobody signs in. */
 export function openClaim(shop: Shop): void {
   const { random } = shop;
-  const delivered = shop.idsWhere('order', (order) => order.status === 'COMPLETED');
+  const delivered = shop.idsWhere('order', ({ status, items }) => {
+    return status === 'COMPLETED' && items.some((item) => kindOf(shop, item) !== undefined);
+  });
   if (delivered.length === 0) return;
   const order = random.pick(delivered);
-  shop.insert('WARRANTY_CLAIM', `WC-${shop.nextNumber('claim', 301)}`, unknown, {
-    status: 'OPEN',
-    order,
-    product: random.pick(shop.get('order', order).items).product,
-    complaint: random.pick(complaints),
-    findings: [],
-    resolution: null,
-  });
+  for (const item of shop.get('order', order).items) {
+    const kind = kindOf(shop, item);
+    if (kind === undefined) continue;
+    shop.insert('WARRANTY_CLAIM', `WC-${shop.nextNumber('claim', 301)}`, unknown, {
+      status: 'OPEN',
+      order,
+      product: item.product,
+      complaint: random.pick(complaints[kind]),
+      findings: [],
+      resolution: null,
+    });
+    return;
+  }
 }
 
 /** Service looks at the oldest claim, decides it, and closes it. */
@@ -50,4 +56,9 @@ export function advanceClaim(shop: Shop): void {
         draft.status = 'CLOSED';
     }
   });
+}
+
+function kindOf(shop: Shop, { product }: LineItem): keyof typeof complaints | undefined {
+  const categories = shop.find('product', product)?.categories ?? [];
+  return (['machines', 'grinders'] as const).find((kind) => categories.includes(kind));
 }

@@ -1,0 +1,84 @@
+import { changelogDialect } from '../changelog/dialect.ts';
+import type { Config } from '../config.ts';
+import type { Context } from '../context.ts';
+import { createTenant } from '../db/tenants.ts';
+import { recordShopHistory } from '../demo/record-shop-history.ts';
+import { sampleCalls } from '../demo/sample-calls.ts';
+import { scopes } from '../http/scopes.ts';
+import { createClient, listClients, type NewClient, revokeClient } from '../oauth/clients.ts';
+import { parseQuery } from '../query/parse.ts';
+import { createRecorder } from '../recording/record-change.ts';
+import { serveUntilStopped } from './serve.ts';
+import { type Surroundings, UsageError, type Verb } from './verb.ts';
+import { Stopped, withContext } from './with-context.ts';
+
+const tenant = 'demo';
+const clientName = 'Demo';
+const seed = 1;
+const allTime = 'occurredAt:>="1970-01-01T00:00:00Z"';
+
+export const demoVerb: Verb = {
+  summary: 'run the service with a shop to look at',
+  help: `Usage: annals demo
+
+Runs the service as "annals serve" does, with the same settings, and with a tenant "demo"
+that holds the history of an invented shop: about 5,000 changes over the last 90 days.
+Prints the base URL, and then calls ready to paste, with a client made for this start;
+that of an earlier start is revoked. A tenant "demo" that has a history already keeps it
+as it is: for a fresh shop choose another ANNALS_DATA_DIR.
+
+Example:
+  PORT=3000 annals demo`,
+
+  async run(args, surroundings) {
+    if (args.length > 0) throw new UsageError(`demo takes no arguments, and was given ${args[0]}`);
+    try {
+      await withContext(surroundings, (context, config) => runDemo(context, config, surroundings));
+    } catch (error) {
+      // As for serve: asked to end before it had begun.
+      if (!(error instanceof Stopped)) throw error;
+    }
+    return 0;
+  },
+};
+
+async function runDemo(context: Context, config: Config, surroundings: Surroundings): Promise<void> {
+  await createTenant(context.db, tenant);
+  await fillHistory(context, surroundings);
+  await serveUntilStopped(context, config, surroundings, async (baseUrl) => {
+    const { clientId, clientSecret } = await freshClient(context);
+    surroundings.answer(baseUrl);
+    surroundings.answer(sampleCalls({ baseUrl, tenant, clientId, clientSecret, ...(await sampleSubjects(context)) }));
+    surroundings.tell(`The tenant "${tenant}" is served; all calls are described at ${baseUrl}/docs. ^C ends it.`);
+  });
+}
+
+async function fillHistory({ db, clock, findPage }: Context, { tell }: Surroundings): Promise<void> {
+  const { total } = await findPage(tenant, parseQuery(allTime, changelogDialect), { skip: 0, size: 1 });
+  if (total > 0) {
+    tell(`The tenant "${tenant}" has a history of ${total} changes already; it stays as it is.`);
+    return;
+  }
+  const now = clock.now();
+  const recorded = await recordShopHistory(
+    createRecorder(db, tenant, () => now),
+    { seed, now },
+  );
+  tell(`Recorded ${recorded} changes of an invented shop for the tenant "${tenant}".`);
+}
+
+/** The secret of the last start is known to nobody but whoever saw it, so each start has a client of its own. */
+async function freshClient({ db }: Context): Promise<NewClient> {
+  for (const { clientId, name, revokedAt } of await listClients(db, tenant)) {
+    if (name === clientName && revokedAt === null) await revokeClient(db, clientId);
+  }
+  return await createClient(db, { tenant, scope: scopes.join(' '), name: clientName });
+}
+
+/** Something for the calls to ask about that is there, whenever the history was recorded. */
+async function sampleSubjects({ findPage, clock }: Context): Promise<{ order: string; around: number }> {
+  const latest = (q: string) => findPage(tenant, parseQuery(`${q} ${allTime}`, changelogDialect), { skip: 0, size: 1 });
+  const [order] = (await latest('entity:order type:update')).entries;
+  const [product] = (await latest('entity:product')).entries;
+  return { order: order?.entityId ?? '10001', around: (product?.at ?? clock.now()) + 1 };
+}

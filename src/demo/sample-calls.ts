@@ -1,0 +1,51 @@
+/** What the calls of the demo are made for. */
+export interface SampleCallOptions {
+  baseUrl: string;
+  tenant: string;
+  clientId: string;
+  clientSecret: string;
+  /** The number of an order with a history. */
+  order: string;
+  /** A moment of the history around which the call with a time range asks, in milliseconds since 1970. */
+  around: number;
+}
+
+/** Calls ready to paste into a shell, with curl and sed alone: one for a token, the others for the history. */
+export function sampleCalls(options: SampleCallOptions): string {
+  const { baseUrl, tenant, clientId, clientSecret } = options;
+  const history = `${baseUrl}/changelog/${tenant}/changelogs`;
+  const calls = questions(options).map(
+    ({ what, parameters }) => `# ${what}\ncurl -sG ${history} -H "Authorization: Bearer $TOKEN" ${parameters}\n`,
+  );
+  return `
+# First a token; it is good for four hours.
+TOKEN=$(curl -s -u '${clientId}:${clientSecret}' -d grant_type=client_credentials ${baseUrl}/oauth/token \\
+  | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')
+
+${calls.join('\n')}`;
+}
+
+function questions({ order, around }: SampleCallOptions): { what: string; parameters: string }[] {
+  const from = new Date(around - 86_400_000).toISOString();
+  const to = new Date(around).toISOString();
+  return [
+    { what: 'The latest three changes of the last 30 days, and how many there are', parameters: '-d size=3' },
+    asking('The life of one order', `entity:order entityId:${order}`),
+    asking('What Jane Doe has changed', 'actor:Jane Doe type:update'),
+    asking('Actors by the beginning of their name', 'actor:Jo*'),
+    asking('Actors by regular expression', 'actor:~^J(an|oh)'),
+    asking('Coupons and quotes that were made or deleted', 'entity:(coupon, quote) type:(create, delete)'),
+    asking('Everything about one group', 'related:elemMatch(entity:group entityId:baristas)'),
+    asking('Products on one day', `entity:product occurredAt:(>="${from}" AND <"${to}")`),
+    asking(
+      'Deletions by anybody, and what connected systems did to orders',
+      'compoundLogicalQuery:((type:delete) OR (entity:order actor:external))',
+    ),
+    asking('A custom entity, the second page', 'entity:WARRANTY_CLAIM', '-d page=2 -d size=5'),
+  ];
+}
+
+// Single quotes keep the shell away from what is between them; no question has one itself.
+function asking(what: string, q: string, paging = '-d size=5'): { what: string; parameters: string } {
+  return { what, parameters: `${paging} --data-urlencode 'q=${q}'` };
+}

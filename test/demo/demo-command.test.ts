@@ -1,0 +1,114 @@
+import { randomBytes } from 'node:crypto';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { expect, test } from 'vitest';
+import { demoVerb } from '../../src/cli/demo.ts';
+import { createTestDatabaseForThisTest } from '../support/database.ts';
+
+interface RunningDemo {
+  baseUrl: string;
+  /** Everything that is printed for pasting. */
+  calls: string;
+  /** Asks it to end, and answers its exit code and what it said on stderr. */
+  end(): Promise<{ code: number; stderr: string }>;
+}
+
+interface History {
+  items: { at: string }[];
+  totalElements: number;
+}
+
+test('the calls that the demo prints are all answered with entries', async () => {
+  const { url } = await createTestDatabaseForThisTest();
+  const demo = await startDemo(url);
+  const token = await tokenOf(demo);
+  const calls = demo.calls.split('\n').filter((line) => line.startsWith('curl '));
+  expect(calls).toHaveLength(10);
+  for (const call of calls) {
+    const { status, body } = await paste(call, token);
+    expect(status, call).toBe(200);
+    expect(body.items.length, call).toBeGreaterThan(0);
+  }
+  const { code, stderr } = await demo.end();
+  expect(code).toBe(0);
+  expect(stderr).toMatch(/^Recorded (4[5-9]|5[0-4])\d\d changes of an invented shop/);
+});
+
+test('a second start records nothing again and has a client of its own, in place of the first one', async () => {
+  const { url } = await createTestDatabaseForThisTest();
+  const first = await startDemo(url);
+  const before = await everything(first, await tokenOf(first));
+  await first.end();
+  const second = await startDemo(url);
+  await expect(tokenOf({ ...first, baseUrl: second.baseUrl })).rejects.toThrow('401');
+  expect(await everything(second, await tokenOf(second))).toEqual(before);
+  expect((await second.end()).stderr).toContain(`a history of ${before.totalElements} changes already`);
+});
+
+async function startDemo(databaseUrl: string): Promise<RunningDemo> {
+  const stop = new AbortController();
+  const stdout = new PassThrough();
+  const stderr = new PassThrough();
+  const { promise: ready, resolve } = Promise.withResolvers<string[]>();
+  const lines: string[] = [];
+  const code = demoVerb.run([], {
+    environment: {
+      DATABASE_URL: databaseUrl,
+      ANNALS_SECRET_KEY: secretKey,
+      PORT: '0',
+      LOG_LEVEL: 'silent',
+    },
+    stdin: new PassThrough(),
+    stdout,
+    stderr,
+    answer: (line) => {
+      lines.push(line);
+      if (lines.length === 2) resolve(lines);
+    },
+    tell: (line) => stderr.write(`${line}\n`),
+    stop: stop.signal,
+  });
+  const [baseUrl = '', calls = ''] = await Promise.race([ready, code.then(() => [])]);
+  return {
+    baseUrl,
+    calls,
+    async end() {
+      stop.abort('SIGTERM');
+      const ended = await code;
+      stderr.end();
+      return { code: ended, stderr: await text(stderr) };
+    },
+  };
+}
+
+const secretKey = randomBytes(32).toString('base64');
+
+async function tokenOf({ baseUrl, calls }: RunningDemo): Promise<string> {
+  const credentials = /-u '([^']+)'/.exec(calls)?.[1] ?? '';
+  const response = await fetch(`${baseUrl}/oauth/token`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` },
+    body: new URLSearchParams({ grant_type: 'client_credentials' }),
+  });
+  if (!response.ok) throw new Error(`no token: ${response.status}`);
+  const body = (await response.json()) as { access_token: string };
+  return body.access_token;
+}
+
+/** Does what a shell and curl would do with a printed line. */
+async function paste(call: string, token: string): Promise<{ status: number; body: History }> {
+  const url = new URL(/^curl -sG (\S+) -H "Authorization: Bearer \$TOKEN" /.exec(call)?.[1] ?? '');
+  for (const [, name = '', value = ''] of call.matchAll(/ -d (\w+)=(\S+)/g)) url.searchParams.set(name, value);
+  const q = / --data-urlencode 'q=([^']*)'$/.exec(call)?.[1];
+  if (q !== undefined) url.searchParams.set('q', q);
+  const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
+  return { status: response.status, body: (await response.json()) as History };
+}
+
+async function everything({ baseUrl }: RunningDemo, token: string): Promise<History> {
+  const url = new URL('/changelog/demo/changelogs', baseUrl);
+  url.searchParams.set('q', 'occurredAt:>="1970-01-01T00:00:00Z"');
+  url.searchParams.set('size', '100');
+  const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
+  return (await response.json()) as History;
+}
