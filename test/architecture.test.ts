@@ -1,0 +1,74 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { expect, test } from 'vitest';
+
+const source = join(import.meta.dirname, '..', 'src');
+
+/**
+ * The one arrow: main, cli → app → context → rooms → query | pagination | recording | providers | http → db → errors.
+ * A part may import from the layers below its own and from itself; parts of one layer do not know each other.
+ */
+const layers: readonly (readonly string[])[] = [
+  ['main', 'cli'],
+  ['app'],
+  ['context'],
+  ['changelog', 'models', 'completions', 'configuration', 'agents', 'jobs', 'custom-entities', 'oauth', 'demo'],
+  ['query', 'pagination', 'recording', 'providers', 'http'],
+  ['db'],
+  ['errors', 'sealing', 'config', 'package-folder'],
+];
+
+// The two doors of the command line, one after the other.
+const allowed = new Set(['main → cli']);
+// What knows no table, no tenant and no clock has no business in the database either.
+const forbidden = new Set(['query → db', 'pagination → db']);
+
+interface Import {
+  from: string;
+  to: string;
+}
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(join(source, file), 'utf8');
+  const pattern = /\b(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g;
+  return [...text.matchAll(pattern)].map(([, path = '']) => ({
+    from: file,
+    to: relative(source, join(source, dirname(file), path)),
+  }));
+}
+
+function partOf(file: string): string {
+  return (file.split('/')[0] ?? '').replace(/\.ts$/, '');
+}
+
+function layerOf(part: string): number {
+  return layers.findIndex((parts) => parts.includes(part));
+}
+
+const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+const imports = files.flatMap(importsOf);
+
+test('every part of the house stands in a layer', () => {
+  expect(files.length).toBeGreaterThan(50);
+  for (const file of files) expect(layerOf(partOf(file)), file).not.toBe(-1);
+});
+
+test('imports follow the one arrow: downwards, and never from one room into another', () => {
+  const against = imports.filter(({ from, to }) => {
+    const [importer, imported] = [partOf(from), partOf(to)];
+    const step = `${importer} → ${imported}`;
+    if (forbidden.has(step)) return true;
+    return importer !== imported && layerOf(imported) <= layerOf(importer) && !allowed.has(step);
+  });
+  expect(against.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
+});
+
+test('what is imported is there, and nothing is imported from outside of src', () => {
+  for (const { from, to } of imports) expect(files, from).toContain(to);
+});
+
+test('the arrow is checked against imports of every kind', () => {
+  const errors = imports.filter(({ to }) => to === 'errors.ts');
+  expect(errors.length).toBeGreaterThan(10);
+  expect(imports).toContainEqual({ from: 'oauth/clients.ts', to: 'oauth/tables.ts' });
+});
