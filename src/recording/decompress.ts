@@ -61,8 +61,8 @@ async function* chunksOf(source: Readable): AsyncGenerator<Buffer> {
   source.on('readable', onReadable).on('end', onEnd).on('error', onError).on('close', onClose);
   try {
     for (;;) {
-      const chunk: Buffer | null = source.read();
-      if (chunk !== null) yield chunk;
+      const chunk: Buffer | string | null = source.read();
+      if (chunk !== null) yield typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
       else if (failure !== undefined) throw failure;
       else if (isOver) return;
       else {

@@ -135,11 +135,11 @@ class Walk {
     return segment;
   }
 
-  /** Visits the next pair of elements; false after the last. */
+  /** Visits the next pair of elements; false after the last, or once the elements have added what the array would. */
   #stepInArray(frame: Frame): boolean {
     const before = frame.nextBefore;
     const after = frame.nextAfter;
-    if (before === -1 && after === -1) return false;
+    if ((before === -1 && after === -1) || this.#isShorterWhole(frame)) return false;
     if (before !== -1) frame.nextBefore = next(this.#before, before);
     if (after !== -1) frame.nextAfter = next(this.#after, after);
     frame.index += 1;
@@ -196,11 +196,16 @@ class Walk {
 
   /** Element by element, as the list has it now, or the whole array, where that adds no more; a document always whole. */
   #decideArray(frame: Frame): void {
-    if (this.list.count === frame.count) return;
-    const bytesWhole = this.list.memberBytes(frame.segment, frame.before, frame.after);
-    if (bytesWhole > this.list.bytes - frame.bytes && frame.segment !== rootSegment) return;
+    const isDocument = frame.segment === rootSegment && this.list.count > frame.count;
+    if (!isDocument && !this.#isShorterWhole(frame)) return;
     this.list.cutBack(frame.count, frame.bytes, frame.segment);
     this.list.addMember(frame.segment, frame.before, frame.after);
+  }
+
+  /** Whether elements of the array differ, and those visited so far add as much to `paths` as all of it would. */
+  #isShorterWhole(frame: Frame): boolean {
+    if (this.list.count === frame.count) return false;
+    return this.list.memberBytes(frame.segment, frame.before, frame.after) <= this.list.bytes - frame.bytes;
   }
 }
 

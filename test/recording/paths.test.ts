@@ -136,7 +136,7 @@ describe('laws', () => {
         const members = membersOf(referenceParse(result)).map(([key, value]) => `${key.text}:${compact(value)}`);
         expect(members.sort()).toEqual(referencePaths(before, after).sort());
       }),
-      { numRuns: 5000 },
+      { numRuns: 2000 },
     );
   });
 
@@ -160,7 +160,7 @@ describe('laws', () => {
         const result = paths(before && written(before), after && written(after));
         expect(withoutEmpty(applied(before, referenceParse(result)))).toEqual(withoutEmpty(nested(after)));
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     );
   });
 });
