@@ -22,7 +22,10 @@ export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
     types: { getTypeParser },
   });
   // A lost connection is an event of daily life; unheard, it would end the process.
-  pool.on('error', (error) => options.onLostConnection?.(error));
+  pool.on('error', (error) => {
+    // Connections on their way out may yet hear from a server that is on its way out as well.
+    if (!pool.ending) options.onLostConnection?.(error);
+  });
   // The same for one that is lost while it is checked out and between two queries: the next query reports it.
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;

@@ -9,8 +9,8 @@ export interface FileLock {
 export type LockMode = 'shared' | 'exclusive';
 
 // SQLite's file locks are the only kernel-dropped ones that Node reaches on Linux, macOS and Windows alike.
-// Nothing is ever written: the file stays empty, in rollback-journal mode, where a reader holds a shared
-// lock for the length of its transaction.
+// Nothing is ever written, not even where the disk is full: the file stays empty and its journal in memory. Outside
+// of WAL mode a reader holds a shared lock for the length of its transaction.
 const statementOf: Record<LockMode, string> = {
   shared: 'begin; select count(*) from sqlite_schema',
   exclusive: 'begin exclusive',
@@ -22,7 +22,7 @@ const sqliteBusy = 5;
 export function tryFileLock(path: string, mode: LockMode): FileLock | undefined {
   const file = new DatabaseSync(path, { timeout: 0 });
   try {
-    file.exec(statementOf[mode]);
+    file.exec(`pragma journal_mode = memory; ${statementOf[mode]}`);
   } catch (error) {
     file.close();
     if (isBusy(error)) return undefined;

@@ -157,6 +157,6 @@ function portFile(home: Home): string {
 function startFailed(home: Home, log: string): EmbeddedDatabaseError {
   return new EmbeddedDatabaseError(
     `The embedded PostgreSQL in ${home.folder} did not start. The end of its log (${serverLogFile(home)}):\n` +
-      log.trim().split('\n').slice(-15).join('\n'),
+      (log.trim().split('\n').slice(-15).join('\n') || '(nothing, as when the disk is full)'),
   );
 }
