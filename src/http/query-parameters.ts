@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { AnnalsError, type ErrorDetail } from '../errors.ts';
 import { decimalDigits } from './query-number.ts';
-import { malformed, type QueryParameters } from './query-string.ts';
+import { MalformedValue, type QueryParameters } from './query-string.ts';
 
 interface ParameterSchema {
   type?: string;
@@ -59,7 +59,9 @@ function readParameter(
   if (given === undefined) return required ? { message: `${name} is required` } : { value: fallback };
   const [text] = given;
   if (text === undefined || given.length > 1) return { message: `${name} must be given once` };
-  if (text === malformed) return { message: `${name} must be percent-encoded UTF-8` };
+  if (text instanceof MalformedValue) {
+    return { message: `At position ${text.position}: expected percent-encoded UTF-8` };
+  }
   return readText(text);
 }
 

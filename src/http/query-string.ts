@@ -1,7 +1,14 @@
-/** Stands for a value that is not percent-encoded UTF-8; only a parameter somebody reads makes it an error. */
-export const malformed = Symbol('malformed percent-encoding');
+/** Stands for a value that is not percent-encoded UTF-8; only a parameter that somebody reads makes it an error. */
+export class MalformedValue {
+  /** Of the first escape that does not decode: 1-based, in characters of the decoded text before it. */
+  readonly position: number;
 
-export type QueryValue = string | typeof malformed;
+  constructor(encoded: string) {
+    this.position = positionOfFault(encoded);
+  }
+}
+
+export type QueryValue = string | MalformedValue;
 
 /** Every parameter with all its values, in the order they came. */
 export type QueryParameters = Record<string, QueryValue[] | undefined>;
@@ -28,9 +35,33 @@ export function parseQueryString(text: string): QueryParameters {
 function decode(text: string): QueryValue {
   const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
   if (!spaced.includes('%')) return spaced;
+  return decodeEscapes(spaced) ?? new MalformedValue(spaced);
+}
+
+function decodeEscapes(text: string): string | undefined {
   try {
-    return decodeURIComponent(spaced);
+    return decodeURIComponent(text);
   } catch {
-    return malformed;
+    return undefined;
   }
+}
+
+function positionOfFault(encoded: string): number {
+  let position = 1;
+  let index = 0;
+  while (index < encoded.length) {
+    const length = encoded[index] === '%' ? escapeLength(encoded, index) : 1;
+    if (decodeEscapes(encoded.slice(index, index + length)) === undefined) break;
+    index += length;
+    position += 1;
+  }
+  return position;
+}
+
+/** How many characters write the one that begins with this escape: its first byte tells how many bytes it has. */
+function escapeLength(encoded: string, index: number): number {
+  const first = Number.parseInt(encoded.slice(index + 1, index + 3), 16);
+  if (first >= 0xf0) return 12;
+  if (first >= 0xe0) return 9;
+  return first >= 0xc0 ? 6 : 3;
 }

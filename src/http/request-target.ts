@@ -36,7 +36,7 @@ export function requestLineTooLong(): AnnalsError {
   );
 }
 
-/** Bytes of the request line as sent; the parser has checked that a target is ASCII or single bytes. */
+/** Bytes of the request line as sent: the parser refuses a target that is not ASCII. */
 export function requestLineLength(message: IncomingMessage & { originalUrl?: string }): number {
   const target = message.originalUrl ?? message.url ?? '';
   return (message.method ?? '').length + 1 + target.length + 1 + 'HTTP/1.1'.length;

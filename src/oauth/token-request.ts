@@ -1,4 +1,4 @@
-import { malformed, type QueryParameters } from '../http/query-string.ts';
+import { MalformedValue, type QueryParameters } from '../http/query-string.ts';
 import { TokenError } from './token-error.ts';
 
 /** A token request with the client's credentials, whichever way they came. */
@@ -36,7 +36,9 @@ function single(form: QueryParameters, name: string): string | undefined {
   if (values === undefined) return undefined;
   const [value] = values;
   if (values.length > 1) throw new TokenError('invalid_request', `The parameter ${name} is given more than once`);
-  if (value === malformed) throw new TokenError('invalid_request', `The parameter ${name} is not form-encoded UTF-8`);
+  if (value instanceof MalformedValue) {
+    throw new TokenError('invalid_request', `The parameter ${name} is not form-encoded UTF-8`);
+  }
   // RFC 6749, 3.2: a parameter without a value counts as left out.
   return value === '' ? undefined : value;
 }

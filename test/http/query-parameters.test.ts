@@ -80,8 +80,17 @@ test('unknown parameters are ignored, given twice or malformed too', () => {
   expect(details('Page=0&page%20=0&x=1&x=2&y=%zz&__proto__=1&=&&')).toEqual({ page: 1, size: 20 });
 });
 
-test.each(['%zz', '%', '%C3%28', '%ED%A0%80', '%FF'])('q=%s, which is no UTF-8, is an error', (text) => {
-  expect(details(`q=${text}`)).toEqual([{ field: 'q', message: 'q must be percent-encoded UTF-8' }]);
+test.each([
+  ['%zz', 1],
+  ['a%', 2],
+  ['%C3%28', 1],
+  ['%C3%A4+%F0%9F%99%82%ED%A0%80', 4],
+  ['ab%FFc', 3],
+  ['%F0%9F%99', 1],
+])('q=%s, which is no UTF-8, is an error that tells the position', (text, position) => {
+  expect(details(`q=${text}`)).toEqual([
+    { field: 'q', message: `At position ${position}: expected percent-encoded UTF-8` },
+  ]);
 });
 
 test('the schema of a string holds, with its own message', () => {

@@ -124,6 +124,7 @@ describe('malformed HTTP', () => {
       'a length and chunks',
       'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
     ],
+    ['a target that is not ASCII', 'GET /\u00e4 HTTP/1.1\r\nHost: a\r\n\r\n'],
     ['bytes of TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
   ])('%s is 400, and the connection is closed', async (_case, text) => {
     const answer = await sendRaw(server.baseUrl, text);
