@@ -2,30 +2,34 @@ import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
-import { isAlive, servesCluster } from '../../src/db/embedded/postmaster-file.ts';
+import { isAlive, readPostmasterFile, servesCluster } from '../../src/db/embedded/postmaster-file.ts';
 import { makeDataFolder, removeDataFolder } from '../support/data-folder.ts';
 import { type Member, startMember } from '../support/member.ts';
 
 let dataDir: string;
 let members: Member[];
 
-beforeEach(async () => {
-  members = [];
+beforeAll(async () => {
   // A name that needs quoting in every language that it may pass through.
   dataDir = await makeDataFolder(`my "data" folder, Grüße d'été $HOME`);
+});
+
+beforeEach(() => {
+  members = [];
 });
 
 afterEach(async () => {
   for (const member of members) await member.kill();
   // Whoever comes last stops the server, also one that the killed have left running.
-  await (await open()).release();
-  await removeDataFolder(dataDir);
+  if ((await readPostmasterFile(cluster())) !== undefined) await (await open()).release();
 });
 
+afterAll(() => removeDataFolder(dataDir));
+
 test('processes that start at once share one server, and whoever leaves last stops it', async () => {
-  const [one, two, three] = await joinAtOnce(3);
+  const [one, two, three] = await arriveAtOnce(3);
   expect(new Set([one.url, two.url, three.url]).size).toBe(1);
   const pid = await serverPid();
   for (const member of [two, one]) {
@@ -34,15 +38,15 @@ test('processes that start at once share one server, and whoever leaves last sto
   }
   await three.leave();
   expect(await serverRuns(pid)).toBe(false);
-  expect(await readdir(join(dataDir, 'postgres', 'cluster'))).not.toContain('postmaster.pid');
+  expect(await readdir(cluster())).not.toContain('postmaster.pid');
 });
 
 test('a server whose processes were all killed is found by the next one, which stops it when it leaves', async () => {
-  const [one, two] = await joinAtOnce(2);
+  const [one, two] = await arriveAtOnce(2);
   const pid = await serverPid();
   await one.kill();
   await two.kill();
-  const next = await join1();
+  const next = await arrive();
   expect(await serverPid()).toBe(pid);
   await ask(next.url);
   await next.leave();
@@ -50,9 +54,9 @@ test('a server whose processes were all killed is found by the next one, which s
 });
 
 test('one that leaves while another arrives leaves it a server that answers', async () => {
-  let present = await join1();
+  let present = await arrive();
   for (let round = 0; round < 6; round++) {
-    const [next] = await Promise.all([join1(), present.leave()]);
+    const [next] = await Promise.all([arrive(), present.leave()]);
     await ask(next.url);
     present = next;
   }
@@ -60,22 +64,22 @@ test('one that leaves while another arrives leaves it a server that answers', as
 });
 
 test('a server that was killed is started anew beside a process that still uses it, at the same address', async () => {
-  const one = await join1();
+  const one = await arrive();
   await ask(one.url, 'set synchronous_commit = on; create table kept (n integer)');
   process.kill(await serverPid(), 'SIGKILL');
-  const two = await join1();
+  const two = await arrive();
   expect(two.url).toBe(one.url);
   await ask(one.url, 'select * from kept');
 });
 
 test('a process whose server was killed starts it again by itself', async () => {
-  const one = await join1();
+  const one = await arrive();
   process.kill(await serverPid(), 'SIGKILL');
   await expect.poll(() => ask(one.url).catch(() => 'away'), { timeout: 20_000 }).toEqual([{ '?column?': 1 }]);
 });
 
 test('what a killed server leaves behind in the middle of a long query does not keep the next one from starting', async () => {
-  const one = await join1();
+  const one = await arrive();
   const busy = new pg.Client(one.url);
   busy.on('error', () => {});
   await busy.connect();
@@ -83,41 +87,44 @@ test('what a killed server leaves behind in the middle of a long query does not 
   const query = busy.query('select count(*) from generate_series(1, 10000000000)').catch(() => 'ended');
   await untilActive(one.url, 'generate_series');
   process.kill(await serverPid(), 'SIGKILL');
-  const two = await join1();
+  const two = await arrive();
   await ask(two.url);
   expect(await query).toBe('ended');
 });
 
 test('a stale lock file whose process id is now that of another process is no obstacle', async () => {
-  await (await join1()).leave();
-  const cluster = join(dataDir, 'postgres', 'cluster');
-  const lines = [process.pid, cluster, '1700000000', '1', '', '127.0.0.1', '    123       456', 'ready   ', ''];
-  await writeFile(join(cluster, 'postmaster.pid'), lines.join('\n'));
-  await ask((await join1()).url);
+  await (await arrive()).leave();
+  const lines = [process.pid, cluster(), '1700000000', '1', '', '127.0.0.1', '    123       456', 'ready   ', ''];
+  await writeFile(join(cluster(), 'postmaster.pid'), lines.join('\n'));
+  await ask((await arrive()).url);
 });
 
 test('where the port of the last time is taken the server takes another one', async () => {
-  const first = await join1();
+  const first = await arrive();
   await first.leave();
   const port = Number(new URL(first.url).port);
   const squatter = await listenOn(port);
-  const second = await join1();
+  const second = await arrive();
   squatter.close();
   expect(new URL(second.url).port).not.toBe(String(port));
   await ask(second.url);
 });
 
 test('a cluster that was half made when its process was killed is made anew', async () => {
-  const half = join(dataDir, 'postgres', 'cluster.new-1');
+  const fresh = await makeDataFolder();
+  const half = join(fresh, 'postgres', 'cluster.new-1');
   await mkdir(half, { recursive: true });
   await writeFile(join(half, 'PG_VERSION'), '18\n');
-  await ask((await join1()).url);
-  expect(await readdir(join(dataDir, 'postgres'))).not.toContain('cluster.new-1');
+  const member = await startMember(fresh);
+  await ask(member.url);
+  expect(await readdir(join(fresh, 'postgres'))).not.toContain('cluster.new-1');
+  await member.leave();
+  await removeDataFolder(fresh);
 });
 
 test('a cluster of another major version is refused with what to do', async () => {
-  await (await join1()).leave();
-  const path = join(dataDir, 'postgres', 'cluster', 'PG_VERSION');
+  await (await arrive()).leave();
+  const path = join(cluster(), 'PG_VERSION');
   const version = await readFile(path, 'utf8');
   await writeFile(path, '12\n');
   await expect(open()).rejects.toThrow(
@@ -127,48 +134,52 @@ test('a cluster of another major version is refused with what to do', async () =
 });
 
 test('a server that cannot start says so with the end of its log', async () => {
-  await (await join1()).leave();
-  const own = join(dataDir, 'postgres', 'cluster', 'own.conf');
+  await (await arrive()).leave();
+  const own = join(cluster(), 'own.conf');
   await writeFile(own, "no_such_setting = 'x'\n");
   await expect(open()).rejects.toThrow(/did not start\. The end of its log .*no_such_setting/s);
   await writeFile(own, '');
 });
 
 test('the service works in the database as a role that is no superuser', async () => {
-  const { url } = await join1();
+  const { url } = await arrive();
   expect(
     await ask(url, 'select rolsuper, current_database() as name from pg_roles where rolname = current_user'),
   ).toEqual([{ rolsuper: false, name: 'annals' }]);
 });
 
 test('its password is readable by its owner alone', async () => {
-  await join1();
+  await arrive();
   expect((await stat(join(dataDir, 'postgres', 'password'))).mode & 0o777).toBe(0o600);
 });
+
+function cluster(): string {
+  return join(dataDir, 'postgres', 'cluster');
+}
 
 function open() {
   return openEmbeddedDatabase({ dataDir, log: () => {}, durability: 'none' });
 }
 
-async function join1(): Promise<Member> {
+async function arrive(): Promise<Member> {
   const member = await startMember(dataDir);
   members.push(member);
   return member;
 }
 
-async function joinAtOnce(count: 2): Promise<[Member, Member]>;
-async function joinAtOnce(count: 3): Promise<[Member, Member, Member]>;
-async function joinAtOnce(count: number): Promise<Member[]> {
-  return await Promise.all(Array.from({ length: count }, join1));
+async function arriveAtOnce(count: 2): Promise<[Member, Member]>;
+async function arriveAtOnce(count: 3): Promise<[Member, Member, Member]>;
+async function arriveAtOnce(count: number): Promise<Member[]> {
+  return await Promise.all(Array.from({ length: count }, arrive));
 }
 
 /** A process that has ended stays visible until its parent takes note, which may be long. */
 async function serverRuns(pid: number): Promise<boolean> {
-  return (await servesCluster(pid, join(dataDir, 'postgres', 'cluster'))) ?? isAlive(pid);
+  return (await servesCluster(pid, cluster())) ?? isAlive(pid);
 }
 
 async function serverPid(): Promise<number> {
-  const text = await readFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8');
+  const text = await readFile(join(cluster(), 'postmaster.pid'), 'utf8');
   return Number.parseInt(text, 10);
 }
 
