@@ -3,7 +3,7 @@ import { RE2JS } from 're2js';
 import { describe, expect, it } from 'vitest';
 import { regex } from '../../src/query/ast.ts';
 import { measureRegex, regexWorkLimit } from '../../src/query/regex.ts';
-import { fuzzRuns, fuzzSeed } from '../support/query-fuzz.ts';
+import { fuzzRuns, fuzzSeed, fuzzTimeout } from '../support/query-fuzz.ts';
 import { faultOf, matcherOf, outline, parse } from '../support/query-parsing.ts';
 
 describe('a regular expression without quotes', () => {
@@ -173,7 +173,7 @@ describe('the size of a pattern', () => {
     expect(measureRegex('\\x{28}\\x{29}').size).toBe(4);
   });
 
-  it('is never less than the instructions of the compiled program', () => {
+  it('is never less than the instructions of the compiled program', { timeout: fuzzTimeout(10_000) }, () => {
     const seed = fuzzSeed('sizes of patterns');
     const token = fc.constantFrom(
       'a',

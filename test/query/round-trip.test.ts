@@ -3,8 +3,9 @@ import { expect, it } from 'vitest';
 import { changelogDialect } from '../../src/changelog/dialect.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { QueryError } from '../../src/query/query-error.ts';
-import { arbitraryMutatedText, arbitraryQuery, hardExpressions, hardNames } from '../support/query-arbitrary.ts';
-import { fuzzRuns, fuzzSeed } from '../support/query-fuzz.ts';
+import { arbitraryQuery, hardExpressions, hardNames } from '../support/query-arbitrary.ts';
+import { fuzzRuns, fuzzSeed, fuzzTimeout } from '../support/query-fuzz.ts';
+import { arbitraryMutatedText } from '../support/query-mutations.ts';
 
 const vocabulary = {
   entities: ['order', 'customer', 'group-assignment', ...hardNames],
@@ -14,7 +15,9 @@ const vocabulary = {
   times: [Date.UTC(2026, 7, 31, 12), Date.UTC(1971, 0, 2), Date.UTC(2024, 1, 29, 23, 59, 59, 999)],
 };
 
-it('what is written down by the grammar is read back as it was meant, positions included', () => {
+it('what is written down by the grammar is read back as it was meant, positions included', {
+  timeout: fuzzTimeout(5000),
+}, () => {
   const seed = fuzzSeed('round trip');
   fc.assert(
     fc.property(arbitraryQuery(vocabulary), ({ text, query }) => {
@@ -24,7 +27,9 @@ it('what is written down by the grammar is read back as it was meant, positions 
   );
 });
 
-it('whatever the text, the parser gives a query or a QueryError with a position in the text', () => {
+it('whatever the text, the parser gives a query or a QueryError with a position in the text', {
+  timeout: fuzzTimeout(20_000),
+}, () => {
   const seed = fuzzSeed('mutated queries');
   let slowest = { milliseconds: 0, text: '' };
   let accepted = 0;

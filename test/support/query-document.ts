@@ -1,0 +1,37 @@
+import type { HistoryEntry } from './query-evaluator.ts';
+
+export interface QueryExample {
+  query: string;
+  /** The numbers of the entries found, `none`, or `400` and a part of the message. */
+  outcome: string;
+}
+
+/** The examples of docs/query-language.md: in a block `query`, each on a line, with `=>` and its outcome on the next. */
+export function examplesOf(document: string): QueryExample[] {
+  const blocks = [...document.matchAll(/^```query\n(.*?)^```$/gms)].map(([, block = '']) => block.split('\n'));
+  return blocks.flatMap((lines) =>
+    lines.flatMap((line, index) =>
+      line.startsWith('=> ') ? [{ query: lines[index - 1] ?? '', outcome: line.slice('=> '.length) }] : [],
+    ),
+  );
+}
+
+/** The rows of the document's table of entries, in its order. */
+export function entriesOf(document: string): HistoryEntry[] {
+  return [...document.matchAll(/^\| \d+ \|(.*)\|$/gm)].map(([, row = '']) => {
+    const [at = '', type = '', entity = '', entityId = '', actor = '', related = ''] = row
+      .split('|')
+      .map((cell) => cell.trim());
+    return { at: Date.parse(at), type, entity, entityId, actor, related: relatedOf(related) };
+  });
+}
+
+function relatedOf(cell: string): HistoryEntry['related'] {
+  return cell
+    .split(', ')
+    .filter((item) => item !== '')
+    .map((item) => {
+      const [entity = '', entityId = ''] = item.split(' ');
+      return { entity, entityId };
+    });
+}
