@@ -1,16 +1,16 @@
 import { type DestinationStream, destination, type Logger, pino } from 'pino';
 
-const secretFields = [
+const secretFields: ReadonlySet<string> = new Set([
   'authorization',
   'secret',
-  'clientSecret',
+  'clientsecret',
   'client_secret',
   'password',
   'token',
-  'accessToken',
+  'accesstoken',
   'access_token',
-  'apiKey',
-];
+  'apikey',
+]);
 
 /**
  * JSON lines on stderr (contract: settings). Redaction is the second net: nothing logs a header, a body or a query in
@@ -22,12 +22,26 @@ export function createLogger(level: string, stream: DestinationStream = destinat
       level,
       base: null,
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
-      formatters: { level: (label) => ({ level: label }) },
-      redact: { paths: secretFields.flatMap((field) => [field, `*.${field}`]), censor: '********' },
+      formatters: { level: (label) => ({ level: label }), log: (fields) => redact(fields, 2) },
       serializers: { err: describeError, req: () => undefined, res: () => undefined },
     },
     stream,
   );
+}
+
+/** By name, down to `levels`. Not pino's own redaction: that takes each path apart again for every line. */
+function redact(fields: Record<string, unknown>, levels: number): Record<string, unknown> {
+  const redacted: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (secretFields.has(name.toLowerCase())) redacted[name] = '********';
+    else if (levels > 1 && isPlainObject(value)) redacted[name] = redact(value, levels - 1);
+    else redacted[name] = value;
+  }
+  return redacted;
+}
+
+function isPlainObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
 /**
