@@ -10,16 +10,23 @@ export interface SampleCallOptions {
   around: number;
 }
 
-/** Calls ready to paste into a shell, with curl and sed alone: one for a token, the others for the history. */
+/**
+ * Calls ready to paste into a shell, with curl and sed alone: one for a token, the others for the history. The names
+ * of the variables are those that the scripts under examples/ read.
+ */
 export function sampleCalls(options: SampleCallOptions): string {
   const { baseUrl, tenant, clientId, clientSecret } = options;
-  const history = `${baseUrl}/changelog/${tenant}/changelogs`;
   const calls = questions(options).map(
-    ({ what, parameters }) => `# ${what}\ncurl -sG ${history} -H "Authorization: Bearer $TOKEN" ${parameters}\n`,
+    ({ what, parameters }) =>
+      `# ${what}\ncurl -sG $ANNALS_URL/changelog/${tenant}/changelogs -H "Authorization: Bearer $TOKEN" ${parameters}\n`,
   );
   return `
+export ANNALS_URL=${baseUrl}
+export ANNALS_CLIENT_ID=${clientId}
+export ANNALS_CLIENT_SECRET=${clientSecret}
+
 # First a token; it is good for four hours.
-TOKEN=$(curl -s -u '${clientId}:${clientSecret}' -d grant_type=client_credentials ${baseUrl}/oauth/token \\
+TOKEN=$(curl -s -u "$ANNALS_CLIENT_ID:$ANNALS_CLIENT_SECRET" -d grant_type=client_credentials $ANNALS_URL/oauth/token \\
   | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')
 
 ${calls.join('\n')}`;

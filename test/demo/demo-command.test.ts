@@ -1,9 +1,16 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { expect, test } from 'vitest';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { demoVerb } from '../../src/cli/demo.ts';
-import { createTestDatabaseForThisTest } from '../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+const execute = promisify(execFile);
+const examples = join(import.meta.dirname, '..', '..', 'examples');
 
 interface RunningDemo {
   baseUrl: string;
@@ -18,29 +25,49 @@ interface History {
   totalElements: number;
 }
 
+let database: TestDatabase;
+let demo: RunningDemo;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  demo = await startDemo(database.url);
+});
+
+afterAll(() => database.drop());
+
 test('the calls that the demo prints are all answered with entries', async () => {
-  const { url } = await createTestDatabaseForThisTest();
-  const demo = await startDemo(url);
   const token = await tokenOf(demo);
   const calls = demo.calls.split('\n').filter((line) => line.startsWith('curl '));
   expect(calls).toHaveLength(10);
   for (const call of calls) {
-    const { status, body } = await paste(call, token);
+    const { status, body } = await paste(demo, call, token);
     expect(status, call).toBe(200);
     expect(body.items.length, call).toBeGreaterThan(0);
   }
-  const { code, stderr } = await demo.end();
-  expect(code).toBe(0);
-  expect(stderr).toMatch(/^Recorded (4[5-9]|5[0-4])\d\d changes of an invented shop/);
+});
+
+test('the scripts under examples run with what the demo prints', async () => {
+  const env = Object.fromEntries(
+    ['ANNALS_URL', 'ANNALS_CLIENT_ID', 'ANNALS_CLIENT_SECRET'].map((name) => [name, exported(name, demo.calls)]),
+  );
+  const scripts = (await readdir(examples)).filter((name) => name.endsWith('.ts'));
+  expect(scripts.length).toBeGreaterThan(0);
+  for (const script of scripts) {
+    const { stdout } = await execute(process.execPath, [join(examples, script)], { env });
+    expect(stdout, script).not.toBe('');
+  }
+  const { stdout } = await execute(process.execPath, [join(examples, 'history.ts'), 'entity:product'], { env });
+  expect(stdout).toMatch(/^\d+ changes on \d+ pages; the latest:\n(\S+Z .+: \w+ product \S+ \(.+\)\n){5}$/);
 });
 
 test('a second start records nothing again and has a client of its own, in place of the first one', async () => {
-  const { url } = await createTestDatabaseForThisTest();
-  const first = await startDemo(url);
-  const before = await everything(first, await tokenOf(first));
-  await first.end();
-  const second = await startDemo(url);
-  await expect(tokenOf({ ...first, baseUrl: second.baseUrl })).rejects.toThrow('401');
+  const before = await everything(demo, await tokenOf(demo));
+  const { code, stderr } = await demo.end();
+  expect(code).toBe(0);
+  expect(stderr).toMatch(/^Recorded (4[5-9]|5[0-4])\d\d changes of an invented shop/);
+
+  const second = await startDemo(database.url);
+  await expect(tokenOf({ ...demo, baseUrl: second.baseUrl })).rejects.toThrow('401');
   expect(await everything(second, await tokenOf(second))).toEqual(before);
   expect((await second.end()).stderr).toContain(`a history of ${before.totalElements} changes already`);
 });
@@ -84,7 +111,7 @@ async function startDemo(databaseUrl: string): Promise<RunningDemo> {
 const secretKey = randomBytes(32).toString('base64');
 
 async function tokenOf({ baseUrl, calls }: RunningDemo): Promise<string> {
-  const credentials = /-u '([^']+)'/.exec(calls)?.[1] ?? '';
+  const credentials = `${exported('ANNALS_CLIENT_ID', calls)}:${exported('ANNALS_CLIENT_SECRET', calls)}`;
   const response = await fetch(`${baseUrl}/oauth/token`, {
     method: 'POST',
     headers: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` },
@@ -95,9 +122,14 @@ async function tokenOf({ baseUrl, calls }: RunningDemo): Promise<string> {
   return body.access_token;
 }
 
+function exported(variable: string, calls: string): string {
+  return new RegExp(`^export ${variable}=(\\S+)$`, 'm').exec(calls)?.[1] ?? '';
+}
+
 /** Does what a shell and curl would do with a printed line. */
-async function paste(call: string, token: string): Promise<{ status: number; body: History }> {
-  const url = new URL(/^curl -sG (\S+) -H "Authorization: Bearer \$TOKEN" /.exec(call)?.[1] ?? '');
+async function paste(demo: RunningDemo, call: string, token: string): Promise<{ status: number; body: History }> {
+  const path = /^curl -sG \$ANNALS_URL(\S+) -H "Authorization: Bearer \$TOKEN" /.exec(call)?.[1] ?? '';
+  const url = new URL(path, exported('ANNALS_URL', demo.calls));
   for (const [, name = '', value = ''] of call.matchAll(/ -d (\w+)=(\S+)/g)) url.searchParams.set(name, value);
   const q = / --data-urlencode 'q=([^']*)'$/.exec(call)?.[1];
   if (q !== undefined) url.searchParams.set('q', q);
