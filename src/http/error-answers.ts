@@ -8,9 +8,13 @@ import type { HttpServer } from './http-server.ts';
 export function answerErrors(app: HttpServer): void {
   app.setErrorHandler(answerError);
   app.setNotFoundHandler(() => {
-    // A known path with another method is answered alike.
-    throw new AnnalsError('resource_not_found', 'There is nothing at this path.');
+    throw nothingAtThisPath();
   });
+}
+
+/** For an unknown path, and alike for a known one with another method. */
+export function nothingAtThisPath(): AnnalsError {
+  return new AnnalsError('resource_not_found', 'There is nothing at this path.');
 }
 
 function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {

@@ -5,6 +5,13 @@ import type { HttpServer } from './http-server.ts';
 /** Levels of arrays and objects in a body (contract: how changes are recorded, limits). */
 const deepestBody = 100;
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The JSON body as it was written, for rooms that keep numbers as they came (contract: how changes are recorded). */
+    bodyText: string;
+  }
+}
+
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
@@ -12,11 +19,13 @@ const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
  * own properties, which harm nobody as long as no code copies by assignment.
  */
 export function acceptJsonBodies(app: HttpServer): void {
+  app.decorateRequest('bodyText', '');
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     try {
       refuseEncodedBody(request);
-      done(null, body.length === 0 ? undefined : parseJson(body));
+      request.bodyText = textOf(body);
+      done(null, body.length === 0 ? undefined : parseJson(request.bodyText));
     } catch (error) {
       done(error instanceof Error ? error : new Error('The body could not be read.', { cause: error }));
     }
@@ -29,13 +38,15 @@ function refuseEncodedBody(request: FastifyRequest): void {
   throw new AnnalsError('unsupported_media_type', 'The request body must not be compressed.');
 }
 
-function parseJson(body: Buffer): unknown {
-  let text: string;
+function textOf(body: Buffer): string {
   try {
-    text = strictUtf8.decode(body);
+    return strictUtf8.decode(body);
   } catch {
     throw new AnnalsError('validation_violation', 'The request body is not UTF-8.');
   }
+}
+
+function parseJson(text: string): unknown {
   if (isDeeperThan(text, deepestBody)) {
     throw new AnnalsError('validation_violation', `The request body is nested deeper than ${deepestBody} levels.`);
   }

@@ -2,6 +2,7 @@ import type { FastifyRequest, RouteOptions } from 'fastify';
 import { AnnalsError } from '../errors.ts';
 import { AccessTokenFault } from './access-token-fault.ts';
 import type { Credentials, VerifyAccessToken } from './credentials.ts';
+import { nothingAtThisPath } from './error-answers.ts';
 import type { HttpServer } from './http-server.ts';
 import { pathIsMalformed } from './request-target.ts';
 import { isTenantName } from './tenant-name.ts';
@@ -23,7 +24,7 @@ export function checkInOrder(app: HttpServer, verifyAccessToken: VerifyAccessTok
 
   app.addHook('onRequest', (request, _reply, done) => {
     if (request.routeOptions.config.scopes === undefined) {
-      done(pathIsMalformed(request.raw) ? malformedPath() : undefined);
+      done(admitAnybody(request));
       return;
     }
     try {
@@ -52,6 +53,12 @@ function bearerToken(authorization: string | undefined): string {
   const token = authorization === undefined ? undefined : /^Bearer +([^\s]+) *$/i.exec(authorization)?.[1];
   if (token === undefined) throw new AccessTokenFault('invalid');
   return token;
+}
+
+function admitAnybody(request: FastifyRequest): AnnalsError | undefined {
+  if (pathIsMalformed(request.raw)) return malformedPath();
+  // Told here already, or the body of a request to nowhere would be read, and its faults told instead.
+  return request.is404 ? nothingAtThisPath() : undefined;
 }
 
 function admit(request: FastifyRequest, credentials: Credentials): Error | undefined {

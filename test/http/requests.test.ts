@@ -60,6 +60,13 @@ describe('paths', () => {
     expect(await response.json()).toEqual(nothing);
   });
 
+  test('whatever is wrong with its body, a request to nowhere is 404', async () => {
+    for (const body of ['{', '['.repeat(101), 'x'.repeat(mebibyte + 1)]) {
+      expect(await post(body, {}, '/nothing')).toEqual({ status: 404, body: nothing });
+    }
+    expect(await post('{', { 'content-type': 'text/plain' }, '/nothing')).toEqual({ status: 404, body: nothing });
+  });
+
   test('a path that does not decode is 400, known or not', async () => {
     for (const path of ['/%zz', '/health/live%', '/%C3%28', '/docs/static/%zz', '/%E0%80%AF']) {
       const response = await server.call(path);
@@ -131,6 +138,15 @@ describe('malformed HTTP', () => {
     expect(answer.status).toBe(400);
     expect(answer.headers.connection).toBe('close');
     expect(JSON.parse(answer.body)).toEqual(violation('The request is not valid HTTP.').body);
+  });
+
+  test.each([
+    ['HTTP/1.0 without Host', 'GET /health/live HTTP/1.0\r\n\r\n'],
+    ['an expectation nobody knows', 'GET /health/live HTTP/1.1\r\nHost: a\r\nExpect: miracles\r\n\r\n'],
+    ['an upgrade', 'GET /health/live HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'],
+    ['an absolute target', 'GET http://elsewhere.example/health/live HTTP/1.1\r\nHost: a\r\n\r\n'],
+  ])('%s is answered as usual', async (_case, text) => {
+    expect((await sendRaw(server.baseUrl, text)).status).toBe(200);
   });
 
   test('no Host header is 400', async () => {

@@ -110,4 +110,23 @@ describe('over HTTP', () => {
     expect(await server.tokenOf(client)).toMatch(/^ey/);
     expect(await server.tokenOf(fresh)).toMatch(/^ey/);
   });
+
+  test('behind a proxy of the own network, the address is the one it forwards', async () => {
+    const client = await server.createClient('acme');
+    const guessFrom = async (address: string, secret: string) => {
+      const response = await server.call('/oauth/token', {
+        method: 'POST',
+        headers: { 'x-forwarded-for': address },
+        body: new URLSearchParams({
+          grant_type: 'client_credentials',
+          client_id: client.clientId,
+          client_secret: secret,
+        }),
+      });
+      return response.status;
+    };
+    for (let attempt = 0; attempt < 10; attempt += 1) await guessFrom('198.51.100.1', 'wrong');
+    expect(await guessFrom('198.51.100.1', client.clientSecret)).toBe(429);
+    expect(await guessFrom('198.51.100.2', client.clientSecret)).toBe(200);
+  });
 });
