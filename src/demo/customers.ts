@@ -1,5 +1,5 @@
 import type { Customer } from './documents.ts';
-import { inventAddress, inventPerson, inventPhone, staff, system, unknown } from './people.ts';
+import { inventAddress, inventPerson, inventPhone, mailAddress, staff, system, unknown } from './people.ts';
 import type { Shop } from './shop.ts';
 
 /** Somebody opens an account: as yet nobody knows them, later they are known by their name. */
@@ -27,8 +27,7 @@ export function editCustomer(shop: Shop): void {
   const actor = shop.isStaffed && random.chance(0.3) ? random.pick(staff.service) : `${firstName} ${lastName}`;
   const address = inventAddress(random);
   const phone = inventPhone(random);
-  const number = random.integer(1, 99);
-  const person = inventPerson(random, number);
+  const { lastName: newName } = inventPerson(random, 0);
   shop.update('customer', id, actor, (draft) => {
     const [first] = draft.addresses;
     switch (random.weighted([5, 3, 3, 4, 1])) {
@@ -46,8 +45,8 @@ export function editCustomer(shop: Shop): void {
         draft.preferences.newsletter = !draft.preferences.newsletter;
         break;
       default:
-        draft.lastName = person.lastName;
-        draft.email = person.email;
+        draft.lastName = newName;
+        draft.email = mailAddress(firstName, newName, random.integer(1, 99));
     }
   });
 }

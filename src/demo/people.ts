@@ -111,11 +111,15 @@ export interface Person {
   email: string;
 }
 
-/** A person who does not exist, with an address under example.com, which belongs to nobody. */
+/** A person who does not exist, with an e-mail address under example.com, which belongs to nobody. */
 export function inventPerson(random: Random, number: number): Person {
   const firstName = random.pick(firstNames);
   const lastName = random.pick(lastNames);
-  return { firstName, lastName, email: `${mailName(firstName)}.${mailName(lastName)}${number % 100}@example.com` };
+  return { firstName, lastName, email: mailAddress(firstName, lastName, number) };
+}
+
+export function mailAddress(firstName: string, lastName: string, number: number): string {
+  return `${mailName(firstName)}.${mailName(lastName)}${number % 100}@example.com`;
 }
 
 export function inventAddress(random: Random): Address {
