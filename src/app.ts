@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { changelogRoutes } from './changelog/routes.ts';
 import { changelogUpkeep } from './changelog/upkeep.ts';
+import { configurationRoutes } from './configuration/routes.ts';
 import type { Context } from './context.ts';
 import { healthRoutes } from './http/health-routes.ts';
 import { createHttpServer, type HttpServer } from './http/http-server.ts';
@@ -11,7 +12,7 @@ import { packageFolder } from './package-folder.ts';
 
 /** The table of contents: every room is plugged in here, by name, in order. */
 export async function buildApp(context: Context): Promise<HttpServer> {
-  const { clock, db, findPage, logger, oauth, pool } = context;
+  const { clock, configuration, db, findPage, logger, oauth, pool } = context;
   const app = await createHttpServer({ logger, verifyAccessToken: oauth.verifyAccessToken });
   await describeInterface(app, { version: productVersion() });
 
@@ -19,6 +20,7 @@ export async function buildApp(context: Context): Promise<HttpServer> {
   await app.register(oauthRoutes, { grantToken: oauth.grantToken, publishedKeys: oauth.publishedKeys });
   await app.register(changelogRoutes, { findPage });
   await app.register(changelogUpkeep, { db, now: () => clock.now() });
+  await app.register(configurationRoutes, { configuration });
 
   return app;
 }

@@ -2,6 +2,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
 import { createFindPage, type FindPage } from './changelog/find-page.ts';
 import type { Config } from './config.ts';
+import { type Configuration, createConfiguration } from './configuration/service.ts';
 import { createDatabase, type Database } from './db/database.ts';
 import { createPool } from './db/pool.ts';
 import { createLogger } from './http/logger.ts';
@@ -24,6 +25,7 @@ export interface Context {
   sealer: Sealer;
   oauth: OAuthService;
   findPage: FindPage;
+  configuration: Configuration;
   /** Lets go of everything the context made; what is in flight finishes first. */
   close(): Promise<void>;
 }
@@ -57,11 +59,12 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       onUnreadableKey: (kid) => logger.warn({ kid }, 'no secret key opens this signing key; its tokens are refused'),
     });
     const findPage = createFindPage({ pool, db, regexes, now: () => clock.now() });
+    const configuration = createConfiguration({ db, sealer, now: () => clock.now() });
     const close = async () => {
       await regexes.close();
       await db.destroy();
     };
-    return { config, clock, logger, pool, db, sealer, oauth, findPage, close };
+    return { config, clock, logger, pool, db, sealer, oauth, findPage, configuration, close };
   } catch (error) {
     await db.destroy();
     throw error;

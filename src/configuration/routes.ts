@@ -1,0 +1,137 @@
+import { AnnalsError } from '../errors.ts';
+import type { HttpServer } from '../http/http-server.ts';
+import type { Scope } from '../http/scopes.ts';
+import { type ConfigurationItem, viewOf } from './item.ts';
+import { valueTexts } from './json-source.ts';
+import {
+  ChangedConfiguration,
+  ConfigurationItemSchema,
+  ConfigurationList,
+  ConfigurationPath,
+  ConfigurationsPath,
+  ConfigurationsQuery,
+  NewConfigurations,
+} from './schemas.ts';
+import type { Configuration } from './service.ts';
+
+const reading: readonly Scope[] = ['configuration.configuration_view', 'configuration.configuration_manage'];
+const writing: readonly Scope[] = ['configuration.configuration_manage'];
+const tags = ['Configuration'];
+const json = 'application/json; charset=utf-8';
+
+/** Configuration (contract: configuration). */
+export async function configurationRoutes(
+  app: HttpServer,
+  { configuration }: { configuration: Configuration },
+): Promise<void> {
+  app.get(
+    '/configuration/:tenant/configurations',
+    {
+      config: { scopes: reading },
+      schema: {
+        tags,
+        summary: 'Retrieving configurations',
+        params: ConfigurationsPath,
+        querystring: ConfigurationsQuery,
+        response: { 200: ConfigurationList },
+      },
+    },
+    async (request, reply) => {
+      const keys = request.query.keys?.split(',').map(readableKey);
+      const items = await configuration.list(request.params.tenant, keys);
+      return await reply.type(json).send(viewOfAll(items) as never);
+    },
+  );
+
+  app.post(
+    '/configuration/:tenant/configurations',
+    {
+      config: { scopes: writing },
+      schema: {
+        tags,
+        summary: 'Creating configurations: all of them or none',
+        params: ConfigurationsPath,
+        body: NewConfigurations,
+        response: { 201: ConfigurationList },
+      },
+    },
+    async (request, reply) => {
+      const texts = valueTexts(request.bodyText);
+      const sent = request.body.map((item, index) => ({ ...item, json: texts[index] ?? 'null' }));
+      const items = await configuration.create(request.params.tenant, sent, request.credentials.clientName);
+      return await reply
+        .code(201)
+        .type(json)
+        .send(viewOfAll(items) as never);
+    },
+  );
+
+  app.get(
+    '/configuration/:tenant/configurations/:key',
+    {
+      config: { scopes: reading },
+      schema: {
+        tags,
+        summary: 'Retrieving a configuration',
+        params: ConfigurationPath,
+        response: { 200: ConfigurationItemSchema },
+      },
+    },
+    async (request, reply) => {
+      const { tenant, key } = request.params;
+      const item = await configuration.find(tenant, readableKey(key));
+      return await reply.type(json).send(viewOf(item) as never);
+    },
+  );
+
+  app.put(
+    '/configuration/:tenant/configurations/:key',
+    {
+      config: { scopes: writing },
+      schema: {
+        tags,
+        summary: 'Replacing a configuration that is there',
+        params: ConfigurationPath,
+        body: ChangedConfiguration,
+        response: { 200: ConfigurationItemSchema },
+      },
+    },
+    async (request, reply) => {
+      const { tenant, key } = request.params;
+      refuseOtherKey(request.body.key, key);
+      const [text = 'null'] = valueTexts(request.bodyText);
+      const sent = { ...request.body, json: text };
+      const item = await configuration.replace(tenant, readableKey(key), sent, request.credentials.clientName);
+      return await reply.type(json).send(viewOf(item) as never);
+    },
+  );
+
+  app.delete(
+    '/configuration/:tenant/configurations/:key',
+    {
+      config: { scopes: writing },
+      schema: { tags, summary: 'Deleting a configuration', params: ConfigurationPath },
+    },
+    async (request, reply) => {
+      const { tenant, key } = request.params;
+      await configuration.remove(tenant, readableKey(key), request.credentials.clientName);
+      return await reply.code(204).send();
+    },
+  );
+}
+
+function viewOfAll(items: readonly ConfigurationItem[]): string {
+  return `[${items.map((item) => viewOf(item)).join(',')}]`;
+}
+
+/** PostgreSQL has no NUL in its text; the empty text is no key either and stands for one that cannot be there. */
+function readableKey(key: string): string {
+  return key.includes('\u0000') ? '' : key;
+}
+
+function refuseOtherKey(given: string | undefined, key: string): void {
+  if (given === undefined || given === key) return;
+  throw new AnnalsError('validation_violation', 'The request body is not valid.', {
+    details: [{ field: 'key', message: 'must be the key of the path' }],
+  });
+}

@@ -1,0 +1,78 @@
+import { Type } from 'typebox';
+import { TenantName } from '../http/tenant-name.ts';
+import { mask } from './item.ts';
+
+// No control characters, which PostgreSQL's text cannot all hold, no commas, which separate keys in `?keys=`, and no
+// lone surrogates, which are no text.
+const keyPattern = '^[^\\u0000-\\u001f\\u007f,\\ud800-\\udfff]{1,256}$';
+const textPattern = '^[^\\u0000\\ud800-\\udfff]*$';
+
+const Key = Type.String({
+  pattern: keyPattern,
+  description: 'Up to 256 characters, none of them a comma or a control character.',
+  examples: ['providerApiToken'],
+});
+
+const Value = Type.Unknown({
+  description: `Any JSON. Numbers keep every digit. A secured value is a string; answers show "${mask}" in its place.`,
+});
+
+const Description = Type.String({ maxLength: 4_096, pattern: textPattern });
+
+const Secured = Type.Boolean({
+  description: 'Encrypted at rest and never shown again. `providerApiToken` always is.',
+});
+
+const Version = Type.Integer({ minimum: 1, description: 'Counts up with every change.' });
+
+export const ConfigurationItemSchema = Type.Object(
+  {
+    key: Key,
+    value: Value,
+    version: Version,
+    description: Type.Optional(Description),
+    secured: Secured,
+  },
+  {
+    examples: [{ key: 'notificationEmail', value: 'shop@example.com', version: 1, secured: false }],
+  },
+);
+
+export const ConfigurationList = Type.Array(ConfigurationItemSchema);
+
+export const NewConfigurations = Type.Array(
+  Type.Object({
+    key: Key,
+    value: Value,
+    version: Type.Optional(Type.Integer({ description: 'Of no effect: a new item has version 1.' })),
+    description: Type.Optional(Description),
+    secured: Type.Optional(Secured),
+  }),
+  {
+    minItems: 1,
+    maxItems: 1_000,
+    examples: [[{ key: 'notificationEmail', value: 'shop@example.com' }]],
+  },
+);
+
+export const ChangedConfiguration = Type.Object(
+  {
+    key: Type.Optional(Type.String({ description: 'The key of the path, where given.' })),
+    value: Value,
+    version: Type.Optional(
+      Type.Integer({ description: 'The version that this change is meant for; another one is a conflict.' }),
+    ),
+    description: Type.Optional(Description),
+    secured: Type.Optional(Secured),
+  },
+  { examples: [{ key: 'notificationEmail', value: 'desk@example.com', version: 1 }] },
+);
+
+export const ConfigurationsPath = Type.Object({ tenant: TenantName });
+export const ConfigurationPath = Type.Object({ tenant: TenantName, key: Type.String() });
+
+export const ConfigurationsQuery = Type.Object({
+  keys: Type.Optional(
+    Type.String({ description: 'Only these keys, separated by commas.', examples: ['providerApiToken,site'] }),
+  ),
+});

@@ -1,0 +1,19 @@
+import type { Sealer } from '../sealing.ts';
+
+/** Binds a sealed value to its row: moved to another tenant or key, it does not open. A tenant has no blank in it. */
+export function purposeOf(tenant: string, key: string): string {
+  return `configuration ${tenant} ${key}`;
+}
+
+export function sealSecret(sealer: Sealer, tenant: string, key: string, secret: string): Uint8Array {
+  return sealer.seal(Buffer.from(secret, 'utf8'), purposeOf(tenant, key));
+}
+
+/** Throws where none of the secret keys opens it; the message names the row alone. */
+export function openSecret(sealer: Sealer, tenant: string, key: string, sealed: Uint8Array): string {
+  const secret = sealer.open(sealed, purposeOf(tenant, key));
+  if (secret === undefined) {
+    throw new Error(`no key of ANNALS_SECRET_KEY opens the secured value of ${key} of tenant ${tenant}`);
+  }
+  return Buffer.from(secret).toString('utf8');
+}

@@ -1,0 +1,150 @@
+import type { Database } from '../db/database.ts';
+import { inTransaction } from '../db/transaction.ts';
+import { AnnalsError, type ErrorDetail } from '../errors.ts';
+import type { Sealer } from '../sealing.ts';
+import {
+  type ConfigurationItem,
+  type ConfigurationValue,
+  mask,
+  providerApiTokenKey,
+  type StoredValue,
+} from './item.ts';
+import { type Author, recordItemChange } from './recorded-change.ts';
+import { openSecret, sealSecret } from './secrets.ts';
+import { deleteItem, insertItems, readItem, readItems, updateItem } from './store.ts';
+
+/** An item as a client sends it; `json` is the text of its value. */
+export interface SentItem {
+  json: string;
+  value: unknown;
+  version?: number | undefined;
+  description?: string | undefined;
+  secured?: boolean | undefined;
+}
+
+/** What a tenant has set (contract: configuration). Everything takes the tenant first. */
+export interface Configuration {
+  list(tenant: string, keys: readonly string[] | undefined): Promise<ConfigurationItem[]>;
+  find(tenant: string, key: string): Promise<ConfigurationItem>;
+  create(tenant: string, items: readonly (SentItem & { key: string })[], actor: string): Promise<ConfigurationItem[]>;
+  replace(tenant: string, key: string, item: SentItem, actor: string): Promise<ConfigurationItem>;
+  remove(tenant: string, key: string, actor: string): Promise<void>;
+  /** The value in the clear, for the rooms that need it; undefined where it is not set. */
+  read(tenant: string, key: string): Promise<ConfigurationValue | undefined>;
+}
+
+export function createConfiguration(options: { db: Database; sealer: Sealer; now: () => number }): Configuration {
+  const { db, sealer, now } = options;
+  const author = (actor: string): Author => ({ actor, at: now() });
+
+  function stored(tenant: string, key: string, value: ConfigurationValue): StoredValue {
+    return value.secured ? { secured: true, sealed: sealSecret(sealer, tenant, key, value.secret) } : value;
+  }
+
+  return {
+    list: (tenant, keys) => readItems(db, tenant, keys),
+
+    async find(tenant, key) {
+      const item = await readItem(db, tenant, key);
+      if (item === undefined) throw notThere();
+      return item;
+    },
+
+    async create(tenant, sent, actor) {
+      const items = sent.map((item, index): ConfigurationItem => {
+        const value = stored(tenant, item.key, checkedValue(item.key, item, `${index}.`));
+        return { key: item.key, value, version: 1, description: item.description };
+      });
+      refuseRepeatedKeys(items);
+      await inTransaction(db, async (transaction) => {
+        const inserted = new Set(await insertItems(transaction, tenant, items));
+        if (inserted.size < items.length) throw alreadyThere(items, inserted);
+        const made = author(actor);
+        for (const item of items) await recordItemChange(transaction, tenant, { after: item }, made);
+      });
+      return items;
+    },
+
+    async replace(tenant, key, sent, actor) {
+      return await inTransaction(db, async (transaction) => {
+        const before = await readItem(transaction, tenant, key, { lock: true });
+        if (before === undefined) throw unknownKey();
+        if (sent.version !== undefined && sent.version !== before.version) throw changedMeanwhile(before.version);
+        // The mask that an answer showed, sent back: the secret stays. Left out, `secured` stays too.
+        const secured = sent.secured ?? before.value.secured;
+        const keepsSecret = before.value.secured && secured && sent.value === mask;
+        const value = keepsSecret ? before.value : stored(tenant, key, checkedValue(key, { ...sent, secured }, ''));
+        const after = { key, value, version: before.version + 1, description: sent.description };
+        await updateItem(transaction, tenant, after);
+        await recordItemChange(transaction, tenant, { before, after }, author(actor));
+        return after;
+      });
+    },
+
+    async remove(tenant, key, actor) {
+      await inTransaction(db, async (transaction) => {
+        const before = await deleteItem(transaction, tenant, key);
+        if (before === undefined) throw notThere();
+        await recordItemChange(transaction, tenant, { before }, author(actor));
+      });
+    },
+
+    async read(tenant, key) {
+      const value = (await readItem(db, tenant, key))?.value;
+      if (value === undefined || !value.secured) return value;
+      return { secured: true, secret: openSecret(sealer, tenant, key, value.sealed) };
+    },
+  };
+}
+
+/** What a client sent, checked; `place` begins the names of the fields in details. */
+function checkedValue(key: string, { json, value, secured }: SentItem, place: string): ConfigurationValue {
+  if (secured !== true && key !== providerApiTokenKey) return { secured: false, json };
+  const fault = faultOfSecret(key, value);
+  if (fault !== undefined) throw invalid([{ field: `${place}value`, message: fault }]);
+  return { secured: true, secret: String(value) };
+}
+
+function faultOfSecret(key: string, value: unknown): string | undefined {
+  if (typeof value !== 'string') return 'must be a string, because it is secured';
+  if (!value.isWellFormed()) return 'must not contain lone surrogates';
+  if (value === mask) return 'must be the secret itself: this is the mask that answers show';
+  // It travels in a header, which takes visible ASCII alone.
+  if (key === providerApiTokenKey && !/^[\x21-\x7e]{1,4096}$/.test(value)) {
+    return 'must be 1 to 4096 visible ASCII characters without blanks';
+  }
+  return undefined;
+}
+
+function refuseRepeatedKeys(items: readonly ConfigurationItem[]): void {
+  const seen = new Set<string>();
+  for (const [index, { key }] of items.entries()) {
+    if (seen.has(key)) throw invalid([{ field: `${index}.key`, message: 'must not be given twice' }]);
+    seen.add(key);
+  }
+}
+
+function invalid(details: readonly ErrorDetail[]): AnnalsError {
+  return new AnnalsError('validation_violation', 'The request body is not valid.', { details });
+}
+
+function unknownKey(): AnnalsError {
+  return invalid([{ field: 'key', message: 'is not there yet; POST makes it' }]);
+}
+
+function notThere(): AnnalsError {
+  return new AnnalsError('resource_not_found', 'There is no configuration with this key.');
+}
+
+function alreadyThere(items: readonly ConfigurationItem[], inserted: ReadonlySet<string>): AnnalsError {
+  const details = [...items.entries()]
+    .filter(([, { key }]) => !inserted.has(key))
+    .map(([index]) => ({ field: `${index}.key`, message: 'exists already' }));
+  return new AnnalsError('conflict_resource', 'A configuration exists already; none was stored.', { details });
+}
+
+function changedMeanwhile(version: number): AnnalsError {
+  return new AnnalsError('conflict_resource', 'The configuration has another version.', {
+    details: [{ field: 'version', message: `must be ${version}` }],
+  });
+}
