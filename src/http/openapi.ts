@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { RouteOptions } from 'fastify';
@@ -46,6 +47,7 @@ export async function describeInterface(app: HttpServer, { version }: { version:
         },
       },
     },
+    transformObject: (document) => nameResponses('openapiObject' in document ? document.openapiObject : {}),
     refResolver: { buildLocalReference: (schema) => String(schema.$id) },
   });
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
@@ -54,6 +56,22 @@ export async function describeInterface(app: HttpServer, { version }: { version:
     staticCSP: pagePolicy,
     uiConfig: { url: '/openapi.json', validatorUrl: null, defaultModelsExpandDepth: 0 },
   });
+}
+
+interface Described {
+  paths?: Record<string, Record<string, { responses?: Record<string, { description?: string }> }>>;
+}
+
+/** A response that nobody described is called by its status, which says more than the generator's filler. */
+function nameResponses<Document extends object>(document: Document): Document {
+  for (const path of Object.values((document as Described).paths ?? {})) {
+    for (const { responses = {} } of Object.values(path)) {
+      for (const [status, response] of Object.entries(responses)) {
+        if (response.description === 'Default Response') response.description = STATUS_CODES[status] ?? status;
+      }
+    }
+  }
+  return document;
 }
 
 /** What every operation under a tenant answers besides its own (contract: errors), told once. */

@@ -6,9 +6,10 @@ export function isTenantName(text: string): boolean {
   return tenantPattern.test(text);
 }
 
-/** The `{tenant}` of every path, for the route's `params` schema. */
+/** The `{tenant}` of every path, for the route's `params` schema; the same rule in the words of the specification. */
 export const TenantName = Type.String({
-  pattern: tenantPattern.source,
+  pattern: '^[a-z][a-z0-9]+$',
+  maxLength: 63,
   description: 'The tenant: lower case, a letter first.',
   examples: ['demo'],
 });

@@ -1,4 +1,5 @@
-import { createHmac, createSign, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { createHmac, createPrivateKey, createSign, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { request } from 'node:http';
 import { decodeJwt, decodeProtectedHeader, exportSPKI, importJWK, type JWK } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestServer, type TestServer } from '../support/server.ts';
@@ -54,7 +55,6 @@ async function ownKey(): Promise<KeyObject> {
   const { db, sealer } = server.context;
   const row = await db.selectFrom('oauth_signing_key').selectAll().executeTakeFirstOrThrow();
   const opened = sealer.open(row.sealed_key, `oauth signing key ${row.kid}`);
-  const { createPrivateKey } = await import('node:crypto');
   return createPrivateKey({ key: JSON.parse(Buffer.from(opened ?? []).toString()), format: 'jwk' });
 }
 
@@ -149,7 +149,6 @@ describe('a forged token is invalid', () => {
     'which is no JWT: %j',
     async (text) => {
       const { port } = new URL(server.baseUrl);
-      const { request } = await import('node:http');
       const status = await new Promise((resolve, reject) => {
         const authorization = Buffer.from(`Bearer ${text}`).toString('latin1');
         request({ port, path: '/rooms/acme', headers: { authorization } }, (response) => {
