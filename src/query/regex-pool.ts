@@ -24,6 +24,8 @@ export interface RegexMatcherPoolOptions {
   readonly waiting?: number;
   /** Milliseconds by the clock after which a call's thread is ended, whatever it does. */
   readonly timeLimit?: number;
+  /** MiB of heap that a thread may have; one that wants more is ended too. */
+  readonly memory?: number;
 }
 
 export interface MatchNamesOptions {
@@ -48,6 +50,7 @@ export class RegexMatcherPool {
       threads: options.threads ?? Math.max(1, Math.min(4, availableParallelism() - 1)),
       waiting: options.waiting ?? 128,
       timeLimit: options.timeLimit ?? 10_000,
+      memory: options.memory ?? 256,
     };
   }
 
@@ -88,7 +91,7 @@ export class RegexMatcherPool {
     try {
       return await matchInChunks(thread, source, names, budget);
     } catch (error) {
-      if (timedOut) throw new RegexFault(tooSlow, 0);
+      if (timedOut || isOutOfMemory(error)) throw new RegexFault(tooSlow, 0);
       throw this.#closed ? unavailable() : error;
     } finally {
       clearTimeout(timer);
@@ -98,15 +101,17 @@ export class RegexMatcherPool {
 
   async #acquire(): Promise<RegexThread> {
     if (this.#closed) throw unavailable();
-    const idle = this.#idle.pop();
-    if (idle !== undefined) return idle;
+    for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
+      if (!idle.ended) return idle;
+      this.#threads.delete(idle);
+    }
     if (this.#threads.size < this.#limits.threads) return this.#start();
     if (this.#waiting.length >= this.#limits.waiting) throw unavailable();
     return await new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
   }
 
   #start(): RegexThread {
-    const thread = new RegexThread();
+    const thread = new RegexThread(this.#limits.memory);
     this.#threads.add(thread);
     return thread;
   }
@@ -125,7 +130,8 @@ const inlineSteps = 50_000;
 const inlineWork = 500;
 
 const tooManySteps = `a regular expression whose size times the characters of the names it is tried on stays within ${regexStepBudget.toLocaleString('en')}; narrow the query or simplify the pattern`;
-const tooSlow = 'a regular expression that takes less time on the names it is tried on; simplify the pattern';
+const tooSlow =
+  'a regular expression that takes less time and memory on the names it is tried on; simplify the pattern';
 
 function matchHere(source: string, names: readonly string[]): Uint8Array {
   const matches = compileRegex(source);
@@ -155,6 +161,10 @@ async function matchInChunks(
     start = end;
   }
   return matched;
+}
+
+function isOutOfMemory(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
 }
 
 function endOfChunk(names: readonly string[], start: number): number {

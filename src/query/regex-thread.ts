@@ -7,13 +7,14 @@ export class RegexThread {
   #ended: Error | undefined;
   #settle: { resolve(reply: RegexReply): void; reject(error: Error): void } | undefined;
 
-  constructor() {
+  /** `memory` is in MiB of heap; a thread that wants more ends. */
+  constructor(memory: number) {
     // The sources run as they are and compiled; this path is in no import that the compiler would rewrite.
     const file = import.meta.url.endsWith('.ts') ? './regex-worker.ts' : './regex-worker.js';
     this.#worker = new Worker(new URL(file, import.meta.url), {
       execArgv: [],
       env: {},
-      resourceLimits: { maxOldGenerationSizeMb: 256 },
+      resourceLimits: { maxOldGenerationSizeMb: memory },
     });
     this.#worker.unref();
     this.#worker.on('message', (reply: RegexReply) => this.#settle?.resolve(reply));

@@ -70,7 +70,7 @@ describe('a pattern', () => {
     const budget = new RegexBudget({ processorTime: 20 });
     const error = await rejectionOf(pool.matchNames(hostile, noise, { budget }));
     expect(error).toBeInstanceOf(QueryError);
-    expect(error).toMatchObject({ message: expect.stringMatching(/less time/) });
+    expect(error).toMatchObject({ message: expect.stringMatching(/less time and memory/) });
     expect([...(await pool.matchNames('^a', ['a']))]).toEqual([1]);
   });
 
@@ -106,6 +106,15 @@ describe('a pool', () => {
     expect(await slow).toBeInstanceOf(QueryError);
     expect((await next).every((matched) => matched === 1)).toBe(true);
     await hasty.close();
+  });
+
+  it('loses a thread that wants too much memory, and goes on with another', async () => {
+    const small = new RegexMatcherPool({ threads: 1, memory: 14 });
+    const budget = new RegexBudget({ steps: 1e12, processorTime: 100_000 });
+    const call = small.matchNames('(?:[ab]?\\pL){0,900}[0-9]$', noise, { budget });
+    expect(await rejectionOf(call)).toBeInstanceOf(QueryError);
+    expect([...(await small.matchNames('^J', people))]).toEqual(people.map(() => 1));
+    await small.close();
   });
 
   it('lets so many calls wait and refuses one more with 503', async () => {

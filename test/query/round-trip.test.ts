@@ -38,7 +38,9 @@ it('whatever the text, the parser gives a query or a QueryError with a position 
     fc.property(arbitraryMutatedText(vocabulary), (text) => {
       const start = performance.now();
       const outcome = outcomeOf(text);
-      const milliseconds = performance.now() - start;
+      let milliseconds = performance.now() - start;
+      // What else the machine did meanwhile is not the parser's time: it does not come twice.
+      if (milliseconds > slowest.milliseconds) milliseconds = Math.min(milliseconds, timeOf(text), timeOf(text));
       if (milliseconds > slowest.milliseconds) slowest = { milliseconds, text };
       if (!(outcome instanceof QueryError)) {
         accepted += 1;
@@ -63,4 +65,10 @@ function outcomeOf(text: string): unknown {
     if (error instanceof QueryError) return error;
     throw error;
   }
+}
+
+function timeOf(text: string): number {
+  const start = performance.now();
+  outcomeOf(text);
+  return performance.now() - start;
 }
