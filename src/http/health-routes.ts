@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { AnnalsError } from '../errors.ts';
 import type { HttpServer } from './http-server.ts';
+import { within } from './within.ts';
 
 /** A database slower than this does not count as there (milliseconds). */
 const patience = 1_000;
@@ -36,14 +37,4 @@ export async function healthRoutes(app: HttpServer, options: { askDatabase: () =
       return { status: 'ok' as const };
     },
   );
-}
-
-async function within(milliseconds: number, work: Promise<unknown>): Promise<void> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`no answer within ${milliseconds} ms`)), milliseconds);
-  try {
-    await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,4 +1,5 @@
 import type { Database } from '../db/database.ts';
+import { within } from '../http/within.ts';
 import { createBoundedCache } from './bounded-cache.ts';
 import { findClient } from './clients.ts';
 
@@ -53,7 +54,7 @@ export function createClientStates(db: Database, elapsed: () => number = () => p
 
   async function orElse(known: Entry | undefined, answer: Promise<Entry>): Promise<ClientState | undefined> {
     try {
-      return (await withPatience(answer)).state;
+      return (await within(patience, answer)).state;
     } catch (error) {
       if (known !== undefined && elapsed() - known.asOf <= distrusted) return known.state;
       throw error;
@@ -71,15 +72,4 @@ export function createClientStates(db: Database, elapsed: () => number = () => p
     }
     return orElse(known, askOnce(key, tenant, clientId));
   };
-}
-
-/** A database that hangs counts as away: a call must not hang with it. */
-async function withPatience<Answer>(answer: Promise<Answer>): Promise<Answer> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`the database gave no answer within ${patience} ms`)), patience);
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,6 +1,3 @@
-import { once } from 'node:events';
-import { request as httpRequest } from 'node:http';
-import { Type } from 'typebox';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { sendRaw } from './raw-request.ts';
@@ -13,8 +10,6 @@ beforeAll(async () => {
   server = await startTestServer({
     extend: (app) => {
       app.post('/echo', async (request) => ({ body: request.body ?? null }));
-      app.delete('/echo', async (request) => ({ body: request.body ?? null }));
-      app.post('/strict', { schema: { body: Type.Array(Type.Object({ n: Type.Integer() })) } }, async () => 'fine');
       app.get('/broken', async () => {
         throw new Error('the secret detail');
       });
@@ -27,17 +22,8 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-async function post(body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}, path = '/echo') {
-  const response = await server.call(path, {
-    method: 'POST',
-    body,
-    headers: { 'content-type': 'application/json', ...headers },
-  });
-  return { status: response.status, body: await response.json() };
-}
-
 function violation(message: string) {
-  return { status: 400, body: { status: 400, type: 'validation_violation', message } };
+  return { status: 400, type: 'validation_violation', message };
 }
 
 describe('paths', () => {
@@ -62,16 +48,19 @@ describe('paths', () => {
 
   test('whatever is wrong with its body, a request to nowhere is 404', async () => {
     for (const body of ['{', '['.repeat(101), 'x'.repeat(mebibyte + 1)]) {
-      expect(await post(body, {}, '/nothing')).toEqual({ status: 404, body: nothing });
+      for (const type of ['application/json', 'text/plain']) {
+        const headers = { 'content-type': type };
+        const response = await server.call('/nothing', { method: 'POST', body, headers });
+        expect(await response.json()).toEqual(nothing);
+      }
     }
-    expect(await post('{', { 'content-type': 'text/plain' }, '/nothing')).toEqual({ status: 404, body: nothing });
   });
 
   test('a path that does not decode is 400, known or not', async () => {
     for (const path of ['/%zz', '/health/live%', '/%C3%28', '/docs/static/%zz', '/%E0%80%AF']) {
       const response = await server.call(path);
       expect(response.status, path).toBe(400);
-      expect(await response.json()).toEqual(violation('The path is not valid percent-encoded UTF-8.').body);
+      expect(await response.json()).toEqual(violation('The path is not valid percent-encoded UTF-8.'));
     }
   });
 
@@ -137,7 +126,7 @@ describe('malformed HTTP', () => {
     const answer = await sendRaw(server.baseUrl, text);
     expect(answer.status).toBe(400);
     expect(answer.headers.connection).toBe('close');
-    expect(JSON.parse(answer.body)).toEqual(violation('The request is not valid HTTP.').body);
+    expect(JSON.parse(answer.body)).toEqual(violation('The request is not valid HTTP.'));
   });
 
   test.each([
@@ -152,139 +141,7 @@ describe('malformed HTTP', () => {
   test('no Host header is 400', async () => {
     const answer = await sendRaw(server.baseUrl, 'GET /health/live HTTP/1.1\r\n\r\n');
     expect(answer.status).toBe(400);
-    expect(JSON.parse(answer.body)).toEqual(violation('The request has no Host header.').body);
-  });
-});
-
-describe('bodies', () => {
-  test('1 MiB fits, one byte more is 413', async () => {
-    const fits = await post(`"${'x'.repeat(mebibyte - 2)}"`);
-    expect(fits.status).toBe(200);
-    const tooLarge = await post(`"${'x'.repeat(mebibyte - 1)}"`);
-    expect(tooLarge).toEqual({
-      status: 413,
-      body: {
-        status: 413,
-        type: 'payload_too_large',
-        message: 'The request body is larger than this operation accepts.',
-      },
-    });
-  });
-
-  test('a body in chunks is measured as well', async () => {
-    const { port } = new URL(server.baseUrl);
-    const sending = httpRequest({
-      port,
-      path: '/echo',
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-    });
-    sending.on('error', () => {});
-    sending.write('x'.repeat(mebibyte));
-    sending.write('x');
-    const [response] = await once(sending, 'response');
-    expect(response.statusCode).toBe(413);
-    sending.destroy();
-  });
-
-  test.each([
-    'text/plain',
-    'application/xml',
-    'application/x-www-form-urlencoded',
-    'multipart/form-data',
-    'garbage',
-    '',
-  ])('the content type %j is 415', async (type) => {
-    const { port } = new URL(server.baseUrl);
-    const sending = httpRequest({ port, path: '/echo', method: 'POST', headers: type ? { 'content-type': type } : {} });
-    sending.end('{}');
-    const [response] = await once(sending, 'response');
-    expect(response.statusCode).toBe(415);
-    expect(JSON.parse(Buffer.concat(await response.toArray()).toString())).toEqual({
-      status: 415,
-      type: 'unsupported_media_type',
-      message: 'The content type is not one that this operation accepts.',
-    });
-  });
-
-  test('JSON with a charset is JSON', async () => {
-    expect(await post('[1]', { 'content-type': 'application/json; charset=UTF-8' })).toEqual({
-      status: 200,
-      body: { body: [1] },
-    });
-  });
-
-  test('a compressed body is 415', async () => {
-    expect((await post('[1]', { 'content-encoding': 'gzip' })).status).toBe(415);
-  });
-
-  test.each(['{', '{"a":}', '[1,]', "{'a':1}", '{"secret":"s3cret"', 'NaN', '\u{feff}\u{feff}1'])(
-    'malformed JSON %j is 400, and not repeated',
-    async (text) => {
-      expect(await post(text)).toEqual(violation('The request body is not valid JSON.'));
-    },
-  );
-
-  test('bytes that are no UTF-8 are 400', async () => {
-    expect(await post(Uint8Array.of(0x22, 0xff, 0x22))).toEqual(violation('The request body is not UTF-8.'));
-  });
-
-  test('100 levels fit, 101 are 400', async () => {
-    for (const [open, close] of [
-      ['[', ']'],
-      ['{"a":', '}'],
-    ]) {
-      const nested = (depth: number) => `${open?.repeat(depth - 1)}[]${close?.repeat(depth - 1)}`;
-      expect((await post(nested(100))).status).toBe(200);
-      expect(await post(nested(101))).toEqual(violation('The request body is nested deeper than 100 levels.'));
-    }
-  });
-
-  test('brackets in strings are no levels, and neighbours do not add up', async () => {
-    const text = JSON.stringify({
-      a: '[{'.repeat(200),
-      'b\\"[': ['\\', '"', '['.repeat(200)],
-      c: Array(500).fill([[]]),
-    });
-    expect(await post(text)).toEqual({ status: 200, body: { body: JSON.parse(text) } });
-  });
-
-  test('a million brackets are refused at once', async () => {
-    expect((await post('['.repeat(mebibyte))).status).toBe(400);
-  });
-
-  test('__proto__ is a key like others and changes no prototype', async () => {
-    const text = '{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}';
-    const response = await server.call('/echo', {
-      method: 'POST',
-      body: text,
-      headers: { 'content-type': 'application/json' },
-    });
-    expect(await response.text()).toBe(`{"body":${text}}`);
-    expect('polluted' in {}).toBe(false);
-  });
-
-  test('what is wrong with a body is told by field', async () => {
-    expect(await post('[{"n":1},{"n":"2"},{}]', {}, '/strict')).toEqual({
-      status: 400,
-      body: {
-        status: 400,
-        type: 'validation_violation',
-        message: 'The request body is not valid.',
-        details: [
-          { field: '1.n', message: 'must be integer' },
-          { field: '2', message: 'must have required properties n' },
-        ],
-      },
-    });
-    const none = await server.call('/strict', { method: 'POST' });
-    expect(none.status).toBe(400);
-  });
-
-  test('an operation without a body takes none', async () => {
-    expect((await server.call('/echo', { method: 'DELETE' })).status).toBe(200);
-    const empty = await server.call('/echo', { method: 'DELETE', headers: { 'content-type': 'application/json' } });
-    expect(empty.status).toBe(200);
+    expect(JSON.parse(answer.body)).toEqual(violation('The request has no Host header.'));
   });
 });
 
