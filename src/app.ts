@@ -7,12 +7,13 @@ import type { Context } from './context.ts';
 import { healthRoutes } from './http/health-routes.ts';
 import { createHttpServer, type HttpServer } from './http/http-server.ts';
 import { describeInterface } from './http/openapi.ts';
+import { modelRoutes } from './models/routes.ts';
 import { oauthRoutes } from './oauth/routes.ts';
 import { packageFolder } from './package-folder.ts';
 
 /** The table of contents: every room is plugged in here, by name, in order. */
 export async function buildApp(context: Context): Promise<HttpServer> {
-  const { clock, configuration, db, findPage, logger, oauth, pool } = context;
+  const { clock, configuration, db, findPage, logger, models, oauth, pool } = context;
   const app = await createHttpServer({ logger, verifyAccessToken: oauth.verifyAccessToken });
   await describeInterface(app, { version: productVersion() });
 
@@ -21,6 +22,7 @@ export async function buildApp(context: Context): Promise<HttpServer> {
   await app.register(changelogRoutes, { findPage });
   await app.register(changelogUpkeep, { db, now: () => clock.now() });
   await app.register(configurationRoutes, { configuration });
+  await app.register(modelRoutes, { models });
 
   return app;
 }

@@ -6,6 +6,8 @@ import { type Configuration, createConfiguration } from './configuration/service
 import { createDatabase, type Database } from './db/database.ts';
 import { createPool } from './db/pool.ts';
 import { createLogger } from './http/logger.ts';
+import { readModels } from './models/read-models.ts';
+import type { ModelList } from './models/schemas.ts';
 import { createOAuthService, type OAuthService } from './oauth/service.ts';
 import { RegexMatcherPool } from './query/regex-pool.ts';
 import { createSealer, type Sealer } from './sealing.ts';
@@ -26,6 +28,7 @@ export interface Context {
   oauth: OAuthService;
   findPage: FindPage;
   configuration: Configuration;
+  models: ModelList;
   /** Lets go of everything the context made; what is in flight finishes first. */
   close(): Promise<void>;
 }
@@ -45,6 +48,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const clock = overrides.clock ?? { now: () => Date.now() };
   const logger = overrides.logger ?? createLogger(config.logLevel);
   const sealer = createSealer(secretKeys);
+  const models = await readModels(config.modelsFile);
   const pool = createPool(databaseUrl, {
     onLostConnection: (error) => logger.warn({ err: error }, 'a connection to the database was lost'),
   });
@@ -64,7 +68,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       await regexes.close();
       await db.destroy();
     };
-    return { config, clock, logger, pool, db, sealer, oauth, findPage, configuration, close };
+    return { config, clock, logger, pool, db, sealer, oauth, findPage, configuration, models, close };
   } catch (error) {
     await db.destroy();
     throw error;

@@ -1,0 +1,14 @@
+import type { HttpServer } from '../http/http-server.ts';
+import { ModelList, ModelsPath } from './schemas.ts';
+
+/** Listing models (spec B). */
+export async function modelRoutes(app: HttpServer, { models }: { models: ModelList }): Promise<void> {
+  app.get(
+    '/ai-service/:tenant/agentic/models',
+    {
+      config: { scopes: ['ai.agent_read', 'ai.agent_manage'] },
+      schema: { tags: ['Models'], summary: 'Listing models', params: ModelsPath, response: { 200: ModelList } },
+    },
+    async () => models,
+  );
+}
