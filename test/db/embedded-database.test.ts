@@ -3,9 +3,10 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { findHome } from '../../src/db/embedded/home.ts';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { isAlive, readPostmasterFile, servesCluster } from '../../src/db/embedded/postmaster-file.ts';
-import { makeDataFolder, removeDataFolder } from '../support/data-folder.ts';
+import { homeOf, makeDataFolder, removeDataFolder } from '../support/data-folder.ts';
 import { type Member, startMember } from '../support/member.ts';
 
 let dataDir: string;
@@ -23,7 +24,7 @@ beforeEach(() => {
 afterEach(async () => {
   for (const member of members) await member.kill();
   // Whoever comes last stops the server, also one that the killed have left running.
-  if ((await readPostmasterFile(cluster())) !== undefined) await (await open()).release();
+  if ((await readPostmasterFile(await cluster())) !== undefined) await (await open()).release();
 });
 
 afterAll(() => removeDataFolder(dataDir));
@@ -38,7 +39,7 @@ test('processes that start at once share one server, and whoever leaves last sto
   }
   await three.leave();
   expect(await serverRuns(pid)).toBe(false);
-  expect(await readdir(cluster())).not.toContain('postmaster.pid');
+  expect(await readdir(await cluster())).not.toContain('postmaster.pid');
 });
 
 test('a server whose processes were all killed is found by the next one, which stops it when it leaves', async () => {
@@ -94,8 +95,8 @@ test('what a killed server leaves behind in the middle of a long query does not 
 
 test('a stale lock file whose process id is now that of another process is no obstacle', async () => {
   await (await arrive()).leave();
-  const lines = [process.pid, cluster(), '1700000000', '1', '', '127.0.0.1', '    123       456', 'ready   ', ''];
-  await writeFile(join(cluster(), 'postmaster.pid'), lines.join('\n'));
+  const lines = [process.pid, await cluster(), '1700000000', '1', '', '127.0.0.1', '    123       456', 'ready   ', ''];
+  await writeFile(join(await cluster(), 'postmaster.pid'), lines.join('\n'));
   await ask((await arrive()).url);
 });
 
@@ -112,19 +113,21 @@ test('where the port of the last time is taken the server takes another one', as
 
 test('a cluster that was half made when its process was killed is made anew', async () => {
   const fresh = await makeDataFolder();
-  const half = join(fresh, 'postgres', 'cluster.new-1');
+  // As findHome makes it, so that the half cluster lies where a killed process would have left it.
+  const { folder } = await findHome(fresh);
+  const half = join(folder, 'cluster.new-1');
   await mkdir(half, { recursive: true });
   await writeFile(join(half, 'PG_VERSION'), '18\n');
   const member = await startMember(fresh);
   await ask(member.url);
-  expect(await readdir(join(fresh, 'postgres'))).not.toContain('cluster.new-1');
+  expect(await readdir(folder)).not.toContain('cluster.new-1');
   await member.leave();
   await removeDataFolder(fresh);
 });
 
 test('a cluster of another major version is refused with what to do', async () => {
   await (await arrive()).leave();
-  const path = join(cluster(), 'PG_VERSION');
+  const path = join(await cluster(), 'PG_VERSION');
   const version = await readFile(path, 'utf8');
   await writeFile(path, '12\n');
   await expect(open()).rejects.toThrow(
@@ -135,7 +138,7 @@ test('a cluster of another major version is refused with what to do', async () =
 
 test('a server that cannot start says so with the end of its log', async () => {
   await (await arrive()).leave();
-  const own = join(cluster(), 'own.conf');
+  const own = join(await cluster(), 'own.conf');
   await writeFile(own, "no_such_setting = 'x'\n");
   await expect(open()).rejects.toThrow(/did not start\. The end of its log .*no_such_setting/s);
   await writeFile(own, '');
@@ -150,11 +153,11 @@ test('the service works in the database as a role that is no superuser', async (
 
 test('its password is readable by its owner alone', async () => {
   await arrive();
-  expect((await stat(join(dataDir, 'postgres', 'password'))).mode & 0o777).toBe(0o600);
+  expect((await stat(join(await homeOf(dataDir), 'password'))).mode & 0o777).toBe(0o600);
 });
 
-function cluster(): string {
-  return join(dataDir, 'postgres', 'cluster');
+async function cluster(): Promise<string> {
+  return join(await homeOf(dataDir), 'cluster');
 }
 
 function open() {
@@ -175,11 +178,11 @@ async function arriveAtOnce(count: number): Promise<Member[]> {
 
 /** A process that has ended stays visible until its parent takes note, which may be long. */
 async function serverRuns(pid: number): Promise<boolean> {
-  return (await servesCluster(pid, cluster())) ?? isAlive(pid);
+  return (await servesCluster(pid, await cluster())) ?? isAlive(pid);
 }
 
 async function serverPid(): Promise<number> {
-  const text = await readFile(join(cluster(), 'postmaster.pid'), 'utf8');
+  const text = await readFile(join(await cluster(), 'postmaster.pid'), 'utf8');
   return Number.parseInt(text, 10);
 }
 

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { readPostmasterFile, servesCluster } from '../../src/db/embedded/postmaster-file.ts';
 import { isRoot } from '../../src/db/embedded/server-user.ts';
-import { makeDataFolder, removeDataFolder } from '../support/data-folder.ts';
+import { homeOf, makeDataFolder, removeDataFolder } from '../support/data-folder.ts';
 import { type Member, startMember } from '../support/member.ts';
 
 type Step = 'join' | 'join twice' | 'leave first' | 'leave last' | 'kill first' | 'kill last';
@@ -67,8 +67,8 @@ async function followScript(dataDir: string, script: Step[]): Promise<void> {
   // All leave at once, and one more comes meanwhile, who may be the last.
   const late = openEmbeddedDatabase({ dataDir, log: () => {}, durability: 'none' });
   await Promise.all(present.map((member) => member.leave()));
-  const cluster = join(dataDir, 'postgres', 'cluster');
   await ask((await late).url);
+  const cluster = join(await homeOf(dataDir), 'cluster');
   const server = await readPostmasterFile(cluster);
   await (await late).release();
   expect(await readPostmasterFile(cluster)).toBeUndefined();

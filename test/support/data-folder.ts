@@ -9,9 +9,14 @@ export async function makeDataFolder(name = 'data'): Promise<string> {
   return join(folder, name);
 }
 
+/** Where the database of a data folder lives: in it, or where its pointer says. */
+export async function homeOf(dataDir: string): Promise<string> {
+  const elsewhere = await readFile(join(dataDir, 'postgres.location'), 'utf8').catch(() => undefined);
+  return elsewhere?.trim() ?? join(dataDir, 'postgres');
+}
+
 /** Removes what makeDataFolder made, and the database's home where it had to be elsewhere. */
 export async function removeDataFolder(dataDir: string): Promise<void> {
-  const elsewhere = await readFile(join(dataDir, 'postgres.location'), 'utf8').catch(() => '');
-  if (elsewhere !== '') await rm(elsewhere.trim(), { recursive: true, force: true });
+  await rm(await homeOf(dataDir), { recursive: true, force: true });
   await rm(join(dataDir, '..'), { recursive: true, force: true });
 }
