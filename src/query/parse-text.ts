@@ -55,10 +55,10 @@ export function parseBare(cursor: Cursor, surroundings: Surroundings): Text | Gl
   return interpret(cursor.text.slice(start, end));
 }
 
-/** Whether a blank at `offset` is followed by a field, by the end, or belongs to the value; `next` is past the blanks. */
+/** What the blanks at `offset` are followed by: a field, which ends any value without quotes, or `next`. */
 export function afterBlanks(cursor: Cursor, offset: number): { next: number; endsValue: boolean } {
   const next = endOfBlanks(cursor.text, offset);
-  return { next, endsValue: next === cursor.text.length || cursor.fieldAt(next) !== undefined };
+  return { next, endsValue: cursor.fieldAt(next) !== undefined };
 }
 
 function refuseStart(cursor: Cursor, surroundings: Surroundings): void {

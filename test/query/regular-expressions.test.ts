@@ -14,7 +14,13 @@ describe('a regular expression without quotes', () => {
     expect(outline(parse('related:elemMatch(entity:~^c entityId:~(1|2))'))).toBe(
       'and(related=item(entity=regex(^c), entityId=regex((1|2))))',
     );
-    expect(faultOf('actor:~[ type:x]').message).toMatch(/RE2 syntax/);
+  });
+
+  it('ends before a field even where a class is open or the blank is escaped', () => {
+    expect(faultOf('actor:~[x type:y]').details[0]?.message).toMatch(/RE2 syntax \(missing closing \]/);
+    expect(faultOf('actor:~Jane\\ type:create').details[0]?.message).toMatch(/RE2 syntax \(trailing backslash/);
+    expect(faultOf('actor:~Jane\\ ').details[0]?.message).toMatch(/RE2 syntax \(trailing backslash/);
+    expect(matcherOf('actor:~Jane\\ Doe')).toEqual(regex('Jane\\ Doe'));
   });
 
   it('has balanced parentheses of its own', () => {
