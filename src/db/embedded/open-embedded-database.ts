@@ -13,6 +13,8 @@ import type { Durability } from './settings.ts';
 
 // How often to look whether the server is still there, in milliseconds.
 const watchInterval = 2_000;
+// After how long a start is worth a word, in milliseconds.
+const slowStart = 10_000;
 
 export interface EmbeddedDatabase {
   url: string;
@@ -72,10 +74,18 @@ interface Opening {
 }
 
 async function ensureServer(opening: Opening): Promise<{ server: RunningServer; password: string }> {
-  const password = await clusterPassword(opening.home);
-  const server = (await findServer(opening.home, password)) ?? (await start(opening, password));
-  await setUpService(server.port, password);
-  return { server, password };
+  const slow = setTimeout(
+    () => opening.log('the embedded PostgreSQL takes its time to start, as it does after a crash: waiting for it'),
+    slowStart,
+  );
+  try {
+    const password = await clusterPassword(opening.home);
+    const server = (await findServer(opening.home, password)) ?? (await start(opening, password));
+    await setUpService(server.port, password);
+    return { server, password };
+  } finally {
+    clearTimeout(slow);
+  }
 }
 
 async function start({ home, log, durability }: Opening, password: string): Promise<RunningServer> {

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFile, rename, rm, statfs, writeFile } from 'node:fs/promises';
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readIfThere } from '../write-once.ts';
-import { type Binaries, programPath } from './binaries.ts';
+import { type Binaries, findBinaries, programPath } from './binaries.ts';
 import { greet } from './credentials.ts';
 import { EmbeddedDatabaseError } from './embedded-database-error.ts';
 import { freePort } from './free-port.ts';
@@ -76,6 +77,7 @@ export async function startServer(
 export async function stopServer(home: Home): Promise<void> {
   const file = await readPostmasterFile(home.cluster);
   if (file === undefined || (await servesCluster(file.pid, home.cluster)) === false) return;
+  if (process.platform === 'win32') return await stopByProgram(home);
   // SIGINT is PostgreSQL's fast shutdown: clients are let go, a checkpoint is written. SIGQUIT does without.
   for (const [signal, seconds] of [['SIGINT', 120] as const, ['SIGQUIT', 20] as const]) {
     try {
@@ -89,6 +91,13 @@ export async function stopServer(home: Home): Promise<void> {
       await sleep(10);
     }
   }
+}
+
+/** On Windows, which has no signals, PostgreSQL's own program speaks to the server. */
+async function stopByProgram(home: Home): Promise<void> {
+  const program = programPath(await findBinaries(), 'pg_ctl');
+  const child = spawn(program, ['stop', '-D', home.cluster, '-m', 'fast', '-w'], { stdio: 'ignore' });
+  await once(child, 'exit');
 }
 
 type Launch = RunningServer | { log: string };
