@@ -1,0 +1,22 @@
+import { createAnthropic } from '@ai-sdk/anthropic';
+import { type Adapter, figure, promptMessage, systemFirst } from './adapter.ts';
+
+/** Instructions are a field of the request, apart from the conversation. */
+export const anthropic: Adapter = {
+  defaultBaseUrl: 'https://api.anthropic.com/v1',
+
+  languageModel({ model, apiKey, baseUrl, fetch }) {
+    return createAnthropic({ apiKey, baseURL: baseUrl, fetch }).languageModel(model);
+  },
+
+  promptOf: (messages) => systemFirst(messages).map(promptMessage),
+
+  usageOf(raw) {
+    const fresh = figure(raw, 'input_tokens');
+    const cached = (figure(raw, 'cache_creation_input_tokens') ?? 0) + (figure(raw, 'cache_read_input_tokens') ?? 0);
+    return {
+      inputTokens: fresh === undefined ? undefined : fresh + cached,
+      outputTokens: figure(raw, 'output_tokens'),
+    };
+  },
+};

@@ -1,0 +1,26 @@
+import { createGoogle } from '@ai-sdk/google';
+import { type Adapter, figure, promptMessage, systemFirst } from './adapter.ts';
+
+/** Instructions are a field of the request, apart from the conversation. */
+export const google: Adapter = {
+  defaultBaseUrl: 'https://generativelanguage.googleapis.com/v1beta',
+
+  languageModel({ model, apiKey, baseUrl, fetch }) {
+    return createGoogle({ apiKey, baseURL: baseUrl, fetch }).languageModel(model);
+  },
+
+  promptOf: (messages) => systemFirst(messages).map(promptMessage),
+
+  usageOf(raw) {
+    const prompt = figure(raw, 'promptTokenCount');
+    const tools = figure(raw, 'toolUsePromptTokenCount') ?? 0;
+    const text = figure(raw, 'candidatesTokenCount');
+    const thoughts = figure(raw, 'thoughtsTokenCount');
+    const total = figure(raw, 'totalTokenCount');
+    const inputTokens = prompt === undefined ? undefined : prompt + tools;
+    // The count of an empty answer is left out; the total still tells it.
+    const rest = inputTokens === undefined || total === undefined ? undefined : Math.max(0, total - inputTokens);
+    const said = text === undefined && thoughts === undefined ? undefined : (text ?? 0) + (thoughts ?? 0);
+    return { inputTokens, outputTokens: said ?? rest };
+  },
+};

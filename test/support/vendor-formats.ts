@@ -1,0 +1,219 @@
+/** How one vendor's requests are read and its answers written, as its public reference has them. */
+export interface VendorFormat {
+  name: 'openai' | 'anthropic' | 'google';
+  /** undefined: the request is not one of this vendor's. */
+  read(path: string, body: VendorBody): ReadRequest | undefined;
+  answer(answer: VendorAnswer): unknown;
+  /** Server-sent events, each as it goes over the wire. */
+  events(answer: VendorAnswer): string[];
+  error(status: number, message: string): unknown;
+}
+
+export interface ReadRequest {
+  model: string;
+  /** All text of the conversation, system included. */
+  text: string;
+  /** The most output tokens the request allows; undefined where it names no cap. */
+  cap: number | undefined;
+  streaming: boolean;
+}
+
+export interface VendorAnswer {
+  text: string;
+  toolCall?: { id: string; name: string; input: Record<string, unknown> };
+  /** undefined: the answer has no usage. */
+  usage: { input: number; output: number } | undefined;
+}
+
+// Vendors' requests are theirs; the tests read no more of them than this.
+export interface VendorBody {
+  model?: string;
+  messages?: { role: string; content: string | { text?: string }[] }[];
+  system?: { text: string }[];
+  max_tokens?: number;
+  max_completion_tokens?: number;
+  stream?: boolean;
+  systemInstruction?: { parts: { text: string }[] };
+  contents?: { role: string; parts: { text?: string }[] }[];
+  generationConfig?: { maxOutputTokens?: number };
+  tools?: unknown[];
+}
+
+const chat: VendorFormat = {
+  name: 'openai',
+  read(path, body) {
+    if (path !== '/v1/chat/completions') return undefined;
+    return {
+      model: body.model ?? '',
+      text: textOfMessages(body),
+      cap: body.max_completion_tokens ?? body.max_tokens,
+      streaming: body.stream === true,
+    };
+  },
+  answer: ({ text, toolCall, usage }) => ({
+    id: 'chatcmpl-1',
+    object: 'chat.completion',
+    created: 1_790_000_000,
+    model: 'm',
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: toolCall === undefined ? text : null,
+          ...(toolCall === undefined ? {} : { tool_calls: [chatToolCall(toolCall)] }),
+        },
+        finish_reason: toolCall === undefined ? 'stop' : 'tool_calls',
+      },
+    ],
+    ...(usage === undefined ? {} : { usage: chatUsage(usage) }),
+  }),
+  events({ text, toolCall, usage }) {
+    const chunk = (delta: unknown, finish: string | null) => ({
+      id: 'chatcmpl-1',
+      object: 'chat.completion.chunk',
+      created: 1_790_000_000,
+      model: 'm',
+      choices: [{ index: 0, delta, finish_reason: finish }],
+    });
+    const deltas = toolCall === undefined ? words(text).map((content) => chunk({ content }, null)) : [];
+    const calls =
+      toolCall === undefined ? [] : [chunk({ tool_calls: [{ index: 0, ...chatToolCall(toolCall) }] }, null)];
+    return [
+      ...[...deltas, ...calls, chunk({}, toolCall === undefined ? 'stop' : 'tool_calls')].map(dataEvent),
+      ...(usage === undefined ? [] : [dataEvent({ id: 'chatcmpl-1', choices: [], usage: chatUsage(usage) })]),
+      'data: [DONE]\n\n',
+    ];
+  },
+  error: (_status, message) => ({ error: { message, type: 'some_error', param: null, code: null } }),
+};
+
+const messages: VendorFormat = {
+  name: 'anthropic',
+  read(path, body) {
+    if (path !== '/v1/messages') return undefined;
+    const system = (body.system ?? []).map(({ text }) => text).join('');
+    return {
+      model: body.model ?? '',
+      text: system + textOfMessages(body),
+      cap: body.max_tokens,
+      streaming: body.stream === true,
+    };
+  },
+  answer: ({ text, toolCall, usage }) => ({
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    content: [toolCall === undefined ? { type: 'text', text } : { type: 'tool_use', ...toolCall }],
+    stop_reason: toolCall === undefined ? 'end_turn' : 'tool_use',
+    stop_sequence: null,
+    ...(usage === undefined ? {} : { usage: { input_tokens: usage.input, output_tokens: usage.output } }),
+  }),
+  events({ text, toolCall, usage }) {
+    const event = (data: { type: string; [key: string]: unknown }) => `event: ${data.type}\n${dataEvent(data)}`;
+    const start =
+      toolCall === undefined
+        ? { type: 'text', text: '' }
+        : { type: 'tool_use', id: toolCall.id, name: toolCall.name, input: {} };
+    const deltas =
+      toolCall === undefined
+        ? words(text).map((word) => ({ type: 'text_delta', text: word }))
+        : [{ type: 'input_json_delta', partial_json: JSON.stringify(toolCall.input) }];
+    return [
+      event({
+        type: 'message_start',
+        message: {
+          id: 'msg_1',
+          type: 'message',
+          role: 'assistant',
+          model: 'm',
+          content: [],
+          stop_reason: null,
+          stop_sequence: null,
+          usage: { input_tokens: usage?.input ?? 0, output_tokens: 1 },
+        },
+      }),
+      event({ type: 'content_block_start', index: 0, content_block: start }),
+      ...deltas.map((delta) => event({ type: 'content_block_delta', index: 0, delta })),
+      event({ type: 'content_block_stop', index: 0 }),
+      event({
+        type: 'message_delta',
+        delta: { stop_reason: toolCall === undefined ? 'end_turn' : 'tool_use', stop_sequence: null },
+        usage: { output_tokens: usage?.output ?? 0 },
+      }),
+      event({ type: 'message_stop' }),
+    ];
+  },
+  error: (_status, message) => ({ type: 'error', error: { type: 'some_error', message } }),
+};
+
+const generateContent: VendorFormat = {
+  name: 'google',
+  read(path, body) {
+    const match = /^\/v1beta\/models\/([^:/]+):(generateContent|streamGenerateContent)$/.exec(path);
+    if (match === null) return undefined;
+    const parts = [...(body.systemInstruction?.parts ?? []), ...(body.contents ?? []).flatMap((turn) => turn.parts)];
+    return {
+      model: match[1] ?? '',
+      text: parts.map(({ text = '' }) => text).join(''),
+      cap: body.generationConfig?.maxOutputTokens,
+      streaming: match[2] === 'streamGenerateContent',
+    };
+  },
+  answer: (answer) => candidate(answer, answer.text, 'STOP'),
+  events(answer) {
+    const parts = answer.toolCall === undefined ? words(answer.text) : [''];
+    return parts.map((word, index) =>
+      dataEvent(candidate(answer, word, index === parts.length - 1 ? 'STOP' : undefined)),
+    );
+  },
+  error: (status, message) => ({ error: { code: status, message, status: 'SOME_ERROR' } }),
+};
+
+export const vendorFormats: readonly VendorFormat[] = [chat, messages, generateContent];
+
+function candidate({ toolCall, usage }: VendorAnswer, text: string, finishReason: string | undefined) {
+  const part =
+    toolCall === undefined
+      ? { text }
+      : { functionCall: { id: toolCall.id, name: toolCall.name, args: toolCall.input } };
+  return {
+    candidates: [
+      { content: { role: 'model', parts: [part] }, index: 0, ...(finishReason === undefined ? {} : { finishReason }) },
+    ],
+    ...(usage === undefined
+      ? {}
+      : {
+          usageMetadata: {
+            promptTokenCount: usage.input,
+            candidatesTokenCount: usage.output,
+            totalTokenCount: usage.input + usage.output,
+          },
+        }),
+  };
+}
+
+function chatUsage({ input, output }: { input: number; output: number }) {
+  return { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
+}
+
+function chatToolCall({ id, name, input }: NonNullable<VendorAnswer['toolCall']>) {
+  return { id, type: 'function', function: { name, arguments: JSON.stringify(input) } };
+}
+
+function textOfMessages({ messages = [] }: VendorBody): string {
+  return messages
+    .map(({ content }) =>
+      typeof content === 'string' ? content : (content ?? []).map(({ text = '' }) => text).join(''),
+    )
+    .join('');
+}
+
+function dataEvent(data: unknown): string {
+  return `data: ${JSON.stringify(data)}\n\n`;
+}
+
+function words(text: string): string[] {
+  return text.match(/\S+\s*/g) ?? [''];
+}

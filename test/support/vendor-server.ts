@@ -1,0 +1,136 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type ReadRequest,
+  type VendorAnswer,
+  type VendorBody,
+  type VendorFormat,
+  vendorFormats,
+} from './vendor-formats.ts';
+
+/** What the vendor does with a request. */
+export type Behaviour =
+  | (Partial<VendorAnswer> & { kind: 'answer'; delay?: number })
+  /** Half of an answer, then the connection is closed. */
+  | { kind: 'cut'; usage?: VendorAnswer['usage'] }
+  /** A complete answer of 200 that is no JSON. */
+  | { kind: 'garbage' }
+  | { kind: 'hang' }
+  | { kind: 'status'; status: number; headers?: Record<string, string>; body?: unknown };
+
+export interface VendorRequest extends ReadRequest {
+  format: VendorFormat['name'];
+  headers: IncomingHttpHeaders;
+  body: VendorBody;
+  /** The connection it came on, from 1. */
+  connection: number;
+}
+
+export interface Vendor {
+  baseUrl: string;
+  requests: VendorRequest[];
+  /** When connections were closed on requests that had no whole answer yet (milliseconds of performance.now). */
+  abandoned: number[];
+  /** Tokens counted for answers, also for those that nobody received. */
+  counted: { input: number; output: number };
+  /** What is done with every request from now on; the default answers with a text and its usage. */
+  behave(behaviour: Behaviour | ((request: VendorRequest) => Behaviour)): void;
+  close(): Promise<void>;
+}
+
+/** A text that vendors put into their errors here; it must not be met anywhere else. */
+export const vendorSecret = 'vendor-text-that-nobody-may-see';
+
+/** A real HTTP server on loopback that stands for all three vendors, each under its own path. */
+export async function startVendor(): Promise<Vendor> {
+  let behaviour: Behaviour | ((request: VendorRequest) => Behaviour) = { kind: 'answer' };
+  let connections = 0;
+  const numbers = new WeakMap<object, number>();
+
+  const server = createServer((message, response) => {
+    serve(message, response).catch(() => response.destroy());
+  });
+  server.on('connection', (socket) => numbers.set(socket, ++connections));
+
+  const vendor: Vendor = {
+    baseUrl: '',
+    requests: [],
+    abandoned: [],
+    counted: { input: 0, output: 0 },
+    behave(next) {
+      behaviour = next;
+    },
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+
+  async function serve(message: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.once('close', () => {
+      if (!response.writableFinished) vendor.abandoned.push(performance.now());
+    });
+    const body = (await json(message)) as VendorBody;
+    const path = new URL(message.url ?? '', 'http://vendor').pathname;
+    const format = vendorFormats.find((candidate) => candidate.read(path, body) !== undefined);
+    const read = format?.read(path, body);
+    if (format === undefined || read === undefined) {
+      send(response, 404, { error: { message: `no such path: ${path}` } });
+      return;
+    }
+    const request: VendorRequest = {
+      ...read,
+      format: format.name,
+      headers: message.headers,
+      body,
+      connection: numbers.get(message.socket) ?? 0,
+    };
+    vendor.requests.push(request);
+    const doing = typeof behaviour === 'function' ? behaviour(request) : behaviour;
+    await act(doing, request, format, response);
+  }
+
+  async function act(doing: Behaviour, request: VendorRequest, format: VendorFormat, response: ServerResponse) {
+    if (doing.kind === 'hang') return;
+    if (doing.kind === 'status') {
+      const { status, headers = {}, body = format.error(status, vendorSecret) } = doing;
+      send(response, status, body, headers);
+      return;
+    }
+    if (doing.kind === 'garbage') {
+      response.writeHead(200, { 'content-type': 'application/json' }).end(`<html>${vendorSecret}</html>`);
+      return;
+    }
+    if (doing.kind === 'answer' && doing.delay !== undefined) await sleep(doing.delay);
+    const usage = 'usage' in doing ? doing.usage : { input: 10, output: 5 };
+    vendor.counted.input += usage?.input ?? 0;
+    vendor.counted.output += usage?.output ?? 0;
+    const answer: VendorAnswer =
+      doing.kind === 'cut' ? { text: 'cut in the middle', usage } : { text: 'Hello there', ...doing, usage };
+    if (request.streaming) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const events = format.events(answer);
+      const sent = doing.kind === 'cut' ? events.slice(0, Math.ceil(events.length / 2)) : events;
+      for (const event of sent) response.write(event);
+    } else {
+      const text = JSON.stringify(format.answer(answer));
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
+      response.write(doing.kind === 'cut' ? text.slice(0, text.length / 2) : text);
+    }
+    if (doing.kind === 'cut') setTimeout(() => response.destroy(), 20);
+    else response.end();
+  }
+
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  vendor.baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return vendor;
+}
+
+function send(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+}
