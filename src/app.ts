@@ -2,8 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { changelogRoutes } from './changelog/routes.ts';
 import { changelogUpkeep } from './changelog/upkeep.ts';
+import { completionRoutes } from './completions/routes.ts';
+import { completionUpkeep } from './completions/upkeep.ts';
 import { configurationRoutes } from './configuration/routes.ts';
 import type { Context } from './context.ts';
+import { customEntityRoutes } from './custom-entities/routes.ts';
 import { healthRoutes } from './http/health-routes.ts';
 import { createHttpServer, type HttpServer } from './http/http-server.ts';
 import { describeInterface } from './http/openapi.ts';
@@ -13,8 +16,25 @@ import { packageFolder } from './package-folder.ts';
 
 /** The table of contents: every room is plugged in here, by name, in order. */
 export async function buildApp(context: Context): Promise<HttpServer> {
-  const { clock, configuration, db, findPage, logger, models, oauth, pool } = context;
-  const app = await createHttpServer({ logger, verifyAccessToken: oauth.verifyAccessToken });
+  const {
+    clock,
+    completions,
+    config,
+    configuration,
+    customEntities,
+    db,
+    findPage,
+    logger,
+    models,
+    oauth,
+    paginator,
+    pool,
+  } = context;
+  const app = await createHttpServer({
+    logger,
+    verifyAccessToken: oauth.verifyAccessToken,
+    corsOrigins: config.corsOrigins,
+  });
   await describeInterface(app, { version: productVersion() });
 
   await app.register(healthRoutes, { askDatabase: () => pool.query('select 1') });
@@ -22,7 +42,10 @@ export async function buildApp(context: Context): Promise<HttpServer> {
   await app.register(changelogRoutes, { findPage });
   await app.register(changelogUpkeep, { db, now: () => clock.now() });
   await app.register(configurationRoutes, { configuration });
+  await app.register(customEntityRoutes, { customEntities, paginator });
   await app.register(modelRoutes, { models });
+  await app.register(completionRoutes, completions);
+  await app.register(completionUpkeep, completions);
 
   return app;
 }

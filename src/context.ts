@@ -1,15 +1,24 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
 import { createFindPage, type FindPage } from './changelog/find-page.ts';
+import { type Completions, type CompletionTimes, createCompletions } from './completions/service.ts';
 import type { Config } from './config.ts';
+import { providerApiTokenKey } from './configuration/item.ts';
 import { type Configuration, createConfiguration } from './configuration/service.ts';
+import { createSchemaChecker } from './custom-entities/schema-checker.ts';
+import { type CustomEntities, createCustomEntities } from './custom-entities/service.ts';
 import { createDatabase, type Database } from './db/database.ts';
 import { createPool } from './db/pool.ts';
 import { createLogger } from './http/logger.ts';
 import { readModels } from './models/read-models.ts';
 import type { ModelList } from './models/schemas.ts';
 import { createOAuthService, type OAuthService } from './oauth/service.ts';
+import { createPaginator, type Paginator } from './pagination/paginator.ts';
+import { createLanguageModels } from './providers/language-models.ts';
+import type { LanguageModels } from './providers/port.ts';
+import { createTransport } from './providers/transport.ts';
 import { RegexMatcherPool } from './query/regex-pool.ts';
+import { recordChange } from './recording/record-change.ts';
 import { createSealer, type Sealer } from './sealing.ts';
 
 export interface Clock {
@@ -28,7 +37,11 @@ export interface Context {
   oauth: OAuthService;
   findPage: FindPage;
   configuration: Configuration;
+  paginator: Paginator;
+  customEntities: CustomEntities;
   models: ModelList;
+  languageModels: LanguageModels;
+  completions: Completions;
   /** Lets go of everything the context made; what is in flight finishes first. */
   close(): Promise<void>;
 }
@@ -39,7 +52,7 @@ export interface ContextOptions {
   /** 32 bytes each; the first seals, all open. */
   secretKeys: readonly Uint8Array[];
   /** For tests: instead of what is made from the settings. */
-  overrides?: { clock?: Clock; logger?: FastifyBaseLogger };
+  overrides?: { clock?: Clock; logger?: FastifyBaseLogger; completionTimes?: CompletionTimes };
 }
 
 /** Builds everything that lives as long as the process. The database has to be migrated. */
@@ -54,6 +67,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   });
   const db = createDatabase(pool);
   const regexes = new RegexMatcherPool();
+  const schemas = createSchemaChecker();
   try {
     const oauth = await createOAuthService({
       db,
@@ -64,11 +78,53 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     });
     const findPage = createFindPage({ pool, db, regexes, now: () => clock.now() });
     const configuration = createConfiguration({ db, sealer, now: () => clock.now() });
+    const paginator = createPaginator({ sealer, now: () => clock.now() });
+    const customEntities = createCustomEntities({
+      db,
+      regexes,
+      paginator,
+      schemas,
+      now: () => clock.now(),
+      record: recordChange,
+    });
+    const transport = createTransport();
+    const languageModels = createLanguageModels({
+      baseUrls: config.providerBaseUrls,
+      transports: { vendors: transport },
+    });
+    const completions = createCompletions({
+      pool,
+      db,
+      sealer,
+      logger,
+      languageModels,
+      config,
+      ownToken: (tenant) => configuration.readSecret(tenant, providerApiTokenKey),
+      times: overrides.completionTimes,
+    });
     const close = async () => {
+      transport.close();
       await regexes.close();
+      await schemas.close();
       await db.destroy();
     };
-    return { config, clock, logger, pool, db, sealer, oauth, findPage, configuration, models, close };
+    return {
+      config,
+      clock,
+      logger,
+      pool,
+      db,
+      sealer,
+      oauth,
+      findPage,
+      configuration,
+      paginator,
+      customEntities,
+      models,
+      languageModels,
+      completions,
+      close,
+    };
   } catch (error) {
     await db.destroy();
     throw error;

@@ -31,6 +31,8 @@ export interface Configuration {
   remove(tenant: string, key: string, actor: string): Promise<void>;
   /** The value in the clear, for the rooms that need it; undefined where it is not set. */
   read(tenant: string, key: string): Promise<ConfigurationValue | undefined>;
+  /** The same of a key that is always secured. */
+  readSecret(tenant: string, key: string): Promise<string | undefined>;
 }
 
 export function createConfiguration(options: { db: Database; sealer: Sealer; now: () => number }): Configuration {
@@ -39,6 +41,12 @@ export function createConfiguration(options: { db: Database; sealer: Sealer; now
 
   function stored(tenant: string, key: string, value: ConfigurationValue): StoredValue {
     return value.secured ? { secured: true, sealed: sealSecret(sealer, tenant, key, value.secret) } : value;
+  }
+
+  async function read(tenant: string, key: string): Promise<ConfigurationValue | undefined> {
+    const value = (await readItem(db, tenant, key))?.value;
+    if (value === undefined || !value.secured) return value;
+    return { secured: true, secret: openSecret(sealer, tenant, key, value.sealed) };
   }
 
   return {
@@ -89,10 +97,11 @@ export function createConfiguration(options: { db: Database; sealer: Sealer; now
       });
     },
 
-    async read(tenant, key) {
-      const value = (await readItem(db, tenant, key))?.value;
-      if (value === undefined || !value.secured) return value;
-      return { secured: true, secret: openSecret(sealer, tenant, key, value.sealed) };
+    read,
+
+    async readSecret(tenant, key) {
+      const value = await read(tenant, key);
+      return value?.secured === true ? value.secret : undefined;
     },
   };
 }

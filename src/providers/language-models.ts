@@ -25,8 +25,8 @@ import { type Exchange, newExchange, type Transport } from './transport.ts';
 export interface LanguageModelsOptions {
   /** The vendors' addresses by the settings; undefined is the vendor's own. */
   baseUrls: Readonly<Partial<Record<ProviderName, string | undefined>>>;
-  /** `selfHosted` is a transport of its own, which looks at where it connects to. */
-  transports: { vendors: Transport; selfHosted: Transport };
+  /** `selfHosted` is a transport of its own, which looks at where it connects to; without it none is reached. */
+  transports: { vendors: Transport; selfHosted?: Transport };
 }
 
 const adapters: Record<ProviderName, Adapter> = { openai, anthropic, google, self_hosted: openai };
@@ -36,6 +36,7 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
   function begin(call: ModelCall, streaming: boolean) {
     const adapter = adapters[call.provider];
     const transport = call.provider === 'self_hosted' ? transports.selfHosted : transports.vendors;
+    if (transport === undefined) throw new ProviderError('unreachable', 'none');
     const exchange = newExchange();
     const model = adapter.languageModel({
       model: call.model,

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { buildApp } from '../../src/app.ts';
+import type { CompletionTimes } from '../../src/completions/service.ts';
 import { readConfig } from '../../src/config.ts';
 import { type Clock, type Context, createContext } from '../../src/context.ts';
 import { createTenant } from '../../src/db/tenants.ts';
@@ -17,6 +18,8 @@ export interface TestServerOptions {
   clock?: Clock;
   /** Environment variables; PORT and DATABASE_URL are of no effect. */
   environment?: Record<string, string>;
+  /** Left out: those of the contract. */
+  completionTimes?: CompletionTimes;
   /** Adds routes, as a room would. */
   extend?: (app: HttpServer, context: Context) => void;
 }
@@ -59,6 +62,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     overrides: {
       logger: createLogger('debug', { write: (line) => void logLines.push(line) }),
       ...(options.clock === undefined ? {} : { clock: options.clock }),
+      ...(options.completionTimes === undefined ? {} : { completionTimes: options.completionTimes }),
     },
   });
   const app = await buildApp(context);

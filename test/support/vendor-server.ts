@@ -12,14 +12,18 @@ import {
 } from './vendor-formats.ts';
 
 /** What the vendor does with a request. */
-export type Behaviour =
-  | (Partial<VendorAnswer> & { kind: 'answer'; delay?: number })
+export type Behaviour = {
+  /** Milliseconds before anything is answered. */
+  delay?: number;
+} & (
+  | (Partial<VendorAnswer> & { kind: 'answer' })
   /** Half of an answer, then the connection is closed. */
   | { kind: 'cut'; usage?: VendorAnswer['usage'] }
   /** A complete answer of 200 that is no JSON. */
   | { kind: 'garbage' }
   | { kind: 'hang' }
-  | { kind: 'status'; status: number; headers?: Record<string, string>; body?: unknown };
+  | { kind: 'status'; status: number; headers?: Record<string, string>; body?: unknown }
+);
 
 export interface VendorRequest extends ReadRequest {
   format: VendorFormat['name'];
@@ -96,6 +100,7 @@ export async function startVendor(): Promise<Vendor> {
 
   async function act(doing: Behaviour, request: VendorRequest, format: VendorFormat, response: ServerResponse) {
     if (doing.kind === 'hang') return;
+    if (doing.delay !== undefined) await sleep(doing.delay);
     if (doing.kind === 'status') {
       const { status, headers = {}, body = format.error(status, vendorSecret) } = doing;
       send(response, status, body, headers);
@@ -105,7 +110,6 @@ export async function startVendor(): Promise<Vendor> {
       response.writeHead(200, { 'content-type': 'application/json' }).end(`<html>${vendorSecret}</html>`);
       return;
     }
-    if (doing.kind === 'answer' && doing.delay !== undefined) await sleep(doing.delay);
     const usage = 'usage' in doing ? doing.usage : { input: 10, output: 5 };
     vendor.counted.input += usage?.input ?? 0;
     vendor.counted.output += usage?.output ?? 0;

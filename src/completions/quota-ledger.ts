@@ -1,0 +1,83 @@
+import type { Decision, Settlement, Want } from './quota-store.ts';
+
+/**
+ * What this process has to tell the database about quotas, one batch of a tenant at a time: all its calls change one
+ * row, and would otherwise each hold a connection to wait for that row.
+ */
+export interface Ledger {
+  reserve(tenant: string, want: Want): Promise<Decision>;
+  settle(tenant: string, settlement: Settlement): Promise<void>;
+}
+
+export interface Batch {
+  settlements: readonly Settlement[];
+  wants: readonly Want[];
+}
+
+/** Decisions in the order of the wants. */
+export type ApplyBatch = (tenant: string, batch: Batch) => Promise<readonly Decision[]>;
+
+interface Entry<Item, Outcome> {
+  item: Item;
+  resolve(outcome: Outcome): void;
+  reject(error: unknown): void;
+}
+
+interface Page {
+  settlements: Entry<Settlement, void>[];
+  wants: Entry<Want, Decision>[];
+}
+
+const mostAtOnce = 256;
+
+export function createLedger(apply: ApplyBatch): Ledger {
+  /** What waits for its batch; there for as long as a batch of the tenant is under way. */
+  const pages = new Map<string, Page>();
+
+  function enter(tenant: string, write: (page: Page) => void): void {
+    const page = pages.get(tenant);
+    if (page !== undefined) {
+      write(page);
+      return;
+    }
+    const fresh: Page = { settlements: [], wants: [] };
+    pages.set(tenant, fresh);
+    write(fresh);
+    void send(tenant, fresh);
+  }
+
+  async function send(tenant: string, page: Page): Promise<void> {
+    while (page.settlements.length > 0 || page.wants.length > 0) {
+      const settlements = page.settlements.splice(0, mostAtOnce);
+      const wants = page.wants.splice(0, mostAtOnce);
+      try {
+        const decisions = await apply(tenant, {
+          settlements: settlements.map(({ item }) => item),
+          wants: wants.map(({ item }) => item),
+        });
+        for (const entry of settlements) entry.resolve();
+        for (const [index, entry] of wants.entries()) {
+          const decision = decisions[index];
+          if (decision === undefined) entry.reject(new Error('the quota gave no decision'));
+          else entry.resolve(decision);
+        }
+      } catch (error) {
+        for (const entry of [...settlements, ...wants]) entry.reject(error);
+      }
+    }
+    pages.delete(tenant);
+  }
+
+  return {
+    reserve(tenant, item) {
+      return new Promise((resolve, reject) => {
+        enter(tenant, ({ wants }) => wants.push({ item, resolve, reject }));
+      });
+    },
+    settle(tenant, item) {
+      return new Promise((resolve, reject) => {
+        enter(tenant, ({ settlements }) => settlements.push({ item, resolve, reject }));
+      });
+    },
+  };
+}

@@ -1,0 +1,116 @@
+import { sql } from 'kysely';
+import type pg from 'pg';
+import type { Database } from '../db/database.ts';
+import './tables.ts';
+
+export interface Tokens {
+  input: number;
+  output: number;
+}
+
+export interface QuotaState {
+  used: Tokens;
+  reserved: Tokens;
+}
+
+export type Decision = { outcome: 'reserved'; granted: number } | { outcome: 'wait' } | { outcome: 'exceeded' };
+
+/** What was used in the place of a reservation; undefined is what was reserved. */
+export interface Settlement {
+  reservation: string;
+  input: number | undefined;
+  output: number | undefined;
+}
+
+export interface Want {
+  reservation: string;
+  inputBound: number;
+  outputCap: number;
+  /** Milliseconds. */
+  lease: number;
+}
+
+// Charged reservations are remembered for late figures this long.
+const correctable = '1 day';
+
+/** Settles and then reserves, in one transaction of its own, durable when it returns; decisions in the order of wants. */
+export async function applyToQuota(
+  pool: pg.Pool,
+  tenant: string,
+  { settlements, wants }: { settlements: readonly Settlement[]; wants: readonly Want[] },
+  { limits, leastOutput }: { limits: Tokens; leastOutput: number },
+): Promise<Decision[]> {
+  const { rows } = await pool.query<{ outcome: string; granted: number }>({
+    name: 'completion_quota_apply',
+    text: `select outcome, granted
+             from completion_quota_apply($1, $2, $3, $4, $5, $6, $7, $8::interval[], $9, $10, $11)`,
+    values: [
+      tenant,
+      settlements.map(({ reservation }) => reservation),
+      settlements.map(({ input }) => input ?? null),
+      settlements.map(({ output }) => output ?? null),
+      wants.map(({ reservation }) => reservation),
+      wants.map(({ inputBound }) => inputBound),
+      wants.map(({ outputCap }) => outputCap),
+      wants.map(({ lease }) => `${lease} milliseconds`),
+      leastOutput,
+      limits.input,
+      limits.output,
+    ],
+  });
+  return rows.map(({ outcome, granted }) => {
+    if (outcome === 'reserved') return { outcome, granted };
+    if (outcome === 'wait' || outcome === 'exceeded') return { outcome };
+    throw new Error('the quota gave a decision that is none');
+  });
+}
+
+export async function readQuota(db: Database, tenant: string): Promise<QuotaState> {
+  const row = await db.selectFrom('completion_quota').selectAll().where('tenant', '=', tenant).executeTakeFirst();
+  return {
+    used: { input: row?.input_used ?? 0, output: row?.output_used ?? 0 },
+    reserved: { input: row?.input_reserved ?? 0, output: row?.output_reserved ?? 0 },
+  };
+}
+
+/** Charges the tenant's reservations whose lease has ended; those of dead processes. */
+export async function chargeExpired(db: Database, tenant: string): Promise<void> {
+  const expired = await db
+    .selectFrom('completion_reservation')
+    .select('reservation')
+    .where('tenant', '=', tenant)
+    .where('charged', '=', false)
+    .where('expires_at', '<=', sql<Date>`clock_timestamp()`)
+    .limit(1)
+    .executeTakeFirst();
+  if (expired === undefined) return;
+  await db.transaction().execute(async (transaction) => {
+    await transaction
+      .selectFrom('completion_quota')
+      .select('tenant')
+      .where('tenant', '=', tenant)
+      .forUpdate()
+      .executeTakeFirst();
+    await sql`select completion_quota_charge_expired(${tenant})`.execute(transaction);
+  });
+}
+
+export async function tenantsWithExpired(db: Database): Promise<string[]> {
+  const rows = await db
+    .selectFrom('completion_reservation')
+    .select('tenant')
+    .distinct()
+    .where('charged', '=', false)
+    .where('expires_at', '<=', sql<Date>`clock_timestamp()`)
+    .execute();
+  return rows.map(({ tenant }) => tenant);
+}
+
+/** Drops charged reservations that nobody will correct any more. */
+export async function dropCharged(db: Database): Promise<void> {
+  await db
+    .deleteFrom('completion_reservation')
+    .where('charged', '=', true)
+    .where('expires_at', '<', sql<Date>`clock_timestamp() - ${correctable}::interval`)
+    .execute();
+}

@@ -1,0 +1,199 @@
+import { randomUUID } from 'node:crypto';
+import type { FastifyBaseLogger } from 'fastify';
+import type pg from 'pg';
+import type { Database } from '../db/database.ts';
+import { AnnalsError } from '../errors.ts';
+import type { FailedUsage, Message, Tool } from '../providers/port.ts';
+import { createLedger } from './quota-ledger.ts';
+import {
+  applyToQuota,
+  chargeExpired,
+  dropCharged,
+  type QuotaState,
+  readQuota,
+  type Tokens,
+  tenantsWithExpired,
+} from './quota-store.ts';
+import { createSettlements } from './settlements.ts';
+import { createTurns, type Turn } from './turns.ts';
+
+/** What a tenant may use of the shared token, in tokens, for its lifetime (spec: limits). */
+export const quotaLimits: Tokens = { input: 3_000_000, output: 1_000_000 };
+
+/** An answer shorter than this is not worth a call (contract: completions). */
+export const leastOutput = 16;
+
+export interface QuotaRequest {
+  tenant: string;
+  /** Upper bound of the input, see `inputBound`. */
+  input: number;
+  /** The cap that the call would like. */
+  output: number;
+  /** How long the call may last, in milliseconds; the reservation outlives it. */
+  longest: number;
+  /** Gives up waiting. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface Reservation {
+  /** The cap that the call has to send: near the end of the quota less than it would like. */
+  output: number;
+  /**
+   * Puts what was used in the place of what was reserved. `none` gives all back; `unknown`, and a figure that is
+   * missing, charge what was reserved. Does not throw: what the database does not take now is tried again.
+   */
+  settle(usage: FailedUsage): Promise<void>;
+}
+
+/** The shared token's quota: reserve, call, settle, for whoever calls a provider with that token. */
+export interface Quota {
+  /**
+   * Reserves before a call goes out, and waits its turn where it would fit once others have settled. Throws 403
+   * quota_exceeded where it would not, 503 after 60 seconds.
+   */
+  reserve(request: QuotaRequest): Promise<Reservation>;
+  state(tenant: string): Promise<QuotaState>;
+  /** Charges what dead processes left, for all tenants. */
+  upkeep(): Promise<void>;
+  /** Waits for settlements that the database has not taken yet, within limits. */
+  close(): Promise<void>;
+}
+
+export interface QuotaOptions {
+  pool: pg.Pool;
+  db: Database;
+  logger: FastifyBaseLogger;
+  /** Milliseconds; tests wait less. */
+  longestWait?: number;
+}
+
+// Milliseconds.
+const usualLongestWait = 60_000;
+const leaseMargin = 30_000;
+const shortestPause = 20;
+const longestPause = 200;
+const retryAfter = '5';
+
+export function createQuota({ pool, db, logger, longestWait = usualLongestWait }: QuotaOptions): Quota {
+  const ledger = createLedger((tenant, batch) =>
+    applyToQuota(pool, tenant, batch, { limits: quotaLimits, leastOutput }),
+  );
+  const turns = createTurns();
+  const settlements = createSettlements(logger);
+
+  async function attempt(request: QuotaRequest): Promise<Reservation | undefined> {
+    const id = randomUUID();
+    const { tenant, input, output, longest } = request;
+    const want = { reservation: id, inputBound: input, outputCap: output, lease: longest + leaseMargin };
+    const decision = await ledger.reserve(tenant, want).catch((error) => {
+      // The connection may have been lost on the way back, after the reservation was made.
+      void settlements.settle(() => ledger.settle(tenant, { reservation: id, input: 0, output: 0 }));
+      throw error;
+    });
+    if (decision.outcome === 'exceeded') throw quotaExceeded();
+    return decision.outcome === 'wait' ? undefined : reservation(request, id, decision.granted);
+  }
+
+  function reservation({ tenant, input }: QuotaRequest, id: string, granted: number): Reservation {
+    return {
+      output: granted,
+      async settle(usage) {
+        const tokens = tokensOf(usage);
+        if ((tokens.input ?? 0) > input || (tokens.output ?? 0) > granted) {
+          logger.warn({ tenant, reserved: { input, output: granted }, tokens }, 'a provider counted more than its cap');
+        }
+        await settlements.settle(() => ledger.settle(tenant, { reservation: id, ...tokens }));
+        turns.wake(tenant);
+      },
+    };
+  }
+
+  async function waitFor(request: QuotaRequest): Promise<Reservation> {
+    const { tenant } = request;
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(busy()), longestWait);
+    const signal = request.signal === undefined ? deadline.signal : AbortSignal.any([request.signal, deadline.signal]);
+    let turn: Turn | undefined;
+    try {
+      turn = await turns.take(tenant, signal);
+      for (let pause = shortestPause; ; pause = Math.min(longestPause, pause * 1.5)) {
+        const reserved = await attempt(request);
+        if (reserved !== undefined) return reserved;
+        // What other processes give back is not heard of here: hence no pause is long.
+        await turn.pause(pause * (0.5 + Math.random()), signal);
+      }
+    } finally {
+      clearTimeout(timer);
+      turn?.leave();
+    }
+  }
+
+  return {
+    async reserve(request) {
+      const { tenant } = request;
+      const reserved = turns.busy(tenant) ? undefined : await attempt(request);
+      return reserved ?? (await waitFor(request));
+    },
+
+    async state(tenant) {
+      await chargeExpired(db, tenant);
+      return await readQuota(db, tenant);
+    },
+
+    async upkeep() {
+      for (const tenant of await tenantsWithExpired(db)) await chargeExpired(db, tenant);
+      await dropCharged(db);
+    },
+
+    close: () => settlements.close(),
+  };
+}
+
+/**
+ * An upper bound of the input tokens: a token has at least one byte, and vendors add a few of their own around a
+ * message and around the whole (contract: completions). Tools count with their names, descriptions and schemas.
+ */
+export function inputBound(messages: readonly Message[], tools: readonly Tool[] = []): number {
+  const described = tools.map((tool) => Buffer.byteLength(JSON.stringify(tool)) + perMessage);
+  return [...messages.map(boundOfMessage), ...described].reduce((sum, bound) => sum + bound, perCall);
+}
+
+const perMessage = 16;
+const perCall = 64;
+
+function boundOfMessage(message: Message): number {
+  if (message.role === 'tool') {
+    return message.results.reduce(
+      (sum, result) => sum + bytesOf(result.id, result.name, result.output) + perMessage,
+      0,
+    );
+  }
+  const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : [];
+  const bytes = calls.reduce((sum, call) => sum + bytesOf(call.id, call.name, call.input) + perMessage, 0);
+  return Buffer.byteLength(message.content) + perMessage + bytes;
+}
+
+function bytesOf(...texts: string[]): number {
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+}
+
+function tokensOf(usage: FailedUsage): { input: number | undefined; output: number | undefined } {
+  if (usage === 'none') return { input: 0, output: 0 };
+  if (usage === 'unknown') return { input: undefined, output: undefined };
+  return { input: usage.inputTokens, output: usage.outputTokens };
+}
+
+function quotaExceeded(): AnnalsError {
+  return new AnnalsError(
+    'quota_exceeded',
+    'The quota of the shared provider token is used up. Set providerApiToken to go on with a token of your own.',
+  );
+}
+
+function busy(): AnnalsError {
+  return new AnnalsError(
+    'service_unavailable',
+    'What is left of the quota of the shared provider token is reserved for calls under way.',
+    { headers: { 'Retry-After': retryAfter } },
+  );
+}

@@ -1,0 +1,172 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyBaseLogger } from 'fastify';
+import type { Database } from '../db/database.ts';
+import { AnnalsError, type ErrorDetail, type ErrorType } from '../errors.ts';
+import type { Sealer } from '../sealing.ts';
+import {
+  claimRequest,
+  dropExpiredRequests,
+  extendRequest,
+  finishRequest,
+  type RequestName,
+  readRequest,
+  type StoredRequest,
+} from './request-store.ts';
+
+/** Calls that are safe to repeat (contract: completions, Idempotency-Key). */
+export interface Repeatable {
+  /**
+   * Does the work once for each key of a client: a repeat of the same body waits for the first one, or is answered
+   * with what came of it. The signal gives up waiting, never the work.
+   */
+  once(request: RepeatableRequest, work: () => Promise<string>, signal: AbortSignal): Promise<string>;
+  upkeep(): Promise<void>;
+  /** Waits for what is under way. */
+  close(): Promise<void>;
+}
+
+export interface RepeatableRequest {
+  tenant: string;
+  clientId: string;
+  key: string;
+  body: unknown;
+}
+
+type Outcome = { result: string } | { error: StoredError };
+
+interface StoredError {
+  type: ErrorType;
+  message: string;
+  details: readonly ErrorDetail[];
+  headers: Readonly<Record<string, string>>;
+}
+
+// Milliseconds. A process that has not extended its lease is dead, and a repeat begins anew.
+const lease = 30_000;
+const heartbeat = 8_000;
+const successMemory = 24 * 60 * 60 * 1_000;
+// Long enough for everybody who waited to hear of it.
+const failureMemory = 60_000;
+const shortestPause = 50;
+const longestPause = 250;
+
+export function createRepeatable(options: { db: Database; sealer: Sealer; logger: FastifyBaseLogger }): Repeatable {
+  const { db, sealer, logger } = options;
+  const underWay = new Set<Promise<unknown>>();
+
+  async function run(name: RequestName, attempt: string, work: () => Promise<string>): Promise<string> {
+    const beat = setInterval(() => extendRequest(db, name, attempt, lease).catch(warn), heartbeat);
+    try {
+      const result = await work();
+      await finish(name, attempt, { result }).catch(warn);
+      return result;
+    } catch (error) {
+      if (error instanceof AnnalsError) await finish(name, attempt, { error: storable(error) }).catch(warn);
+      else await finish(name, attempt, { error: internal }).catch(warn);
+      throw error;
+    } finally {
+      clearInterval(beat);
+    }
+  }
+
+  async function finish(name: RequestName, attempt: string, outcome: Outcome): Promise<void> {
+    const plaintext = Buffer.from(JSON.stringify(outcome), 'utf8');
+    const state = 'result' in outcome ? 'succeeded' : 'failed';
+    const memory = state === 'succeeded' ? successMemory : failureMemory;
+    await finishRequest(db, name, attempt, {
+      state,
+      outcome: sealer.seal(plaintext, purposeOf(name, attempt)),
+      memory,
+    });
+  }
+
+  function outcomeOf(name: RequestName, { attempt, outcome }: StoredRequest): Outcome | undefined {
+    const plaintext = outcome === null ? undefined : sealer.open(outcome, purposeOf(name, attempt));
+    return plaintext && JSON.parse(Buffer.from(plaintext).toString('utf8'));
+  }
+
+  function warn(error: unknown): void {
+    logger.warn({ err: error }, 'what became of a repeatable request could not be stored');
+  }
+
+  return {
+    async once({ tenant, clientId, key, body }, work, signal) {
+      const name: RequestName = { tenant, clientId, keyHash: sha256(key) };
+      const fingerprint = sha256(canonicalText(body));
+      // Whoever met an attempt while it ran shares its failure; whoever comes later begins anew.
+      let met: string | undefined;
+      for (let pause = shortestPause; ; pause = Math.min(longestPause, pause * 1.5)) {
+        const stored = met === undefined ? undefined : await readRequest(db, name);
+        if (stored === undefined || stored.expired) {
+          const attempt = await claimRequest(db, name, fingerprint, lease);
+          if (attempt !== undefined) {
+            const running = run(name, attempt, work);
+            underWay.add(running);
+            running.catch(() => {}).finally(() => underWay.delete(running));
+            return await running;
+          }
+        }
+        const current = stored ?? (await readRequest(db, name));
+        if (current === undefined || current.expired) continue;
+        if (!Buffer.from(current.fingerprint).equals(fingerprint)) throw otherBody();
+        met = current.attempt;
+        const outcome = outcomeOf(name, current);
+        if (current.state !== 'running' && outcome === undefined) throw unreadable();
+        if (outcome !== undefined) return resultOf(outcome);
+        await sleep(pause, undefined, { signal });
+      }
+    },
+
+    upkeep: () => dropExpiredRequests(db),
+
+    async close() {
+      await Promise.allSettled([...underWay]);
+    },
+  };
+}
+
+/** Binds an outcome to its request and attempt, so that it answers no other. */
+function purposeOf({ tenant, clientId, keyHash }: RequestName, attempt: string): string {
+  return `completion outcome ${tenant} ${clientId} ${Buffer.from(keyHash).toString('hex')} ${attempt}`;
+}
+
+function resultOf(outcome: Outcome): string {
+  if ('result' in outcome) return outcome.result;
+  const { type, message, details, headers } = outcome.error;
+  throw new AnnalsError(type, message, { details, headers });
+}
+
+const internal: StoredError = {
+  type: 'internal_service_error',
+  message: 'An internal error occurred.',
+  details: [],
+  headers: {},
+};
+
+function storable({ type, message, details, headers }: AnnalsError): StoredError {
+  return { type, message, details, headers };
+}
+
+function otherBody(): AnnalsError {
+  return new AnnalsError('conflict_resource', 'The Idempotency-Key was used with another body.', {
+    details: [{ field: 'Idempotency-Key', message: 'belongs to another request' }],
+  });
+}
+
+function unreadable(): Error {
+  return new Error('no key of ANNALS_SECRET_KEY opens the stored outcome of a repeatable request');
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text, 'utf8').digest();
+}
+
+/** The same text for the same JSON value, in whatever order its keys came. */
+function canonicalText(value: unknown): string {
+  return JSON.stringify(value, (_key, member: unknown) =>
+    typeof member === 'object' && member !== null && !Array.isArray(member)
+      ? Object.fromEntries(Object.entries(member).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : member,
+  );
+}

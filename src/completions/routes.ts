@@ -1,0 +1,106 @@
+import type { FastifyReply } from 'fastify';
+import type { HttpServer } from '../http/http-server.ts';
+import type { Scope } from '../http/scopes.ts';
+import type { Message } from '../providers/port.ts';
+import { quotaLimits } from './quota.ts';
+import type { Tokens } from './quota-store.ts';
+import {
+  CompletionHeaders,
+  CompletionRequest,
+  CompletionResponse,
+  CompletionsPath,
+  CompletionUsage,
+} from './schemas.ts';
+import type { Completions } from './service.ts';
+
+const scopes: readonly Scope[] = ['ai.completion_manage'];
+const tags = ['Completions'];
+/** Nobody reads the answer to a client that has gone; this is how logs tell it from an error. */
+const clientClosedRequest = 499;
+
+/** Generating a completion (spec C), and what its quota has left. */
+export async function completionRoutes(app: HttpServer, completions: Completions): Promise<void> {
+  const { complete, repeatable, quota, tokens } = completions;
+
+  app.post(
+    '/ai-service/:tenant/completions',
+    {
+      config: { scopes },
+      schema: {
+        tags,
+        summary: 'Generating a completion',
+        params: CompletionsPath,
+        headers: CompletionHeaders,
+        body: CompletionRequest,
+        response: { 200: CompletionResponse },
+      },
+    },
+    async (request, reply) => {
+      const { tenant, clientId } = request.credentials;
+      const { id, messages } = request.body;
+      const key = request.headers['idempotency-key'];
+      const conversation = messages.map(({ role, content }) => ({ role: roleOf(role), content }));
+      const gone = whenGone(reply);
+      try {
+        const result =
+          key === undefined
+            ? await complete(tenant, conversation, gone)
+            : await repeatable.once(
+                { tenant, clientId, key, body: request.body },
+                () => complete(tenant, conversation, undefined),
+                gone,
+              );
+        return { ...(id === undefined ? {} : { id }), result };
+      } catch (error) {
+        if (!gone.aborted) throw error;
+        return await reply.code(clientClosedRequest as 200).send({});
+      }
+    },
+  );
+
+  app.get(
+    '/ai-service/:tenant/completions/usage',
+    {
+      config: { scopes },
+      schema: {
+        tags,
+        summary: 'What the quota of the shared token has left, and whose token is in use',
+        params: CompletionsPath,
+        response: { 200: CompletionUsage },
+      },
+    },
+    async (request) => {
+      const { tenant } = request.params;
+      const [own, { used, reserved }] = await Promise.all([tokens.own(tenant), quota.state(tenant)]);
+      return {
+        token:
+          own !== undefined ? ('own' as const) : tokens.shared !== undefined ? ('shared' as const) : ('none' as const),
+        limits: view(quotaLimits),
+        used: view(used),
+        reserved: view(reserved),
+        left: view({
+          input: Math.max(0, quotaLimits.input - used.input - reserved.input),
+          output: Math.max(0, quotaLimits.output - used.output - reserved.output),
+        }),
+      };
+    },
+  );
+}
+
+function roleOf(role: string): Exclude<Message['role'], 'tool'> {
+  const lower = role.toLowerCase();
+  return lower === 'system' || lower === 'assistant' ? lower : 'user';
+}
+
+function view({ input, output }: Tokens): { inputTokens: number; outputTokens: number } {
+  return { inputTokens: input, outputTokens: output };
+}
+
+/** Aborted when the client goes away before its answer is written. */
+function whenGone(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) controller.abort(new Error('the client has gone'));
+  });
+  return controller.signal;
+}

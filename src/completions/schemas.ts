@@ -1,0 +1,59 @@
+import { Type } from 'typebox';
+import { TenantName } from '../http/tenant-name.ts';
+
+const Role = Type.String({
+  pattern: '^([Uu][Ss][Ee][Rr]|[Ss][Yy][Ss][Tt][Ee][Mm]|[Aa][Ss][Ss][Ii][Ss][Tt][Aa][Nn][Tt])$',
+  description: '`USER`, `SYSTEM` for instructions, or `ASSISTANT`; in any case.',
+  examples: ['USER'],
+});
+
+export const CompletionRequest = Type.Object(
+  {
+    id: Type.Optional(Type.String({ description: 'Identifies the request; echoed in the answer.' })),
+    messages: Type.Array(Type.Object({ role: Role, content: Type.String() }), {
+      minItems: 1,
+      maxItems: 1_000,
+      description: 'The chat history.',
+    }),
+  },
+  {
+    examples: [
+      {
+        id: 'greeting-1',
+        messages: [
+          { role: 'SYSTEM', content: 'You answer in one sentence.' },
+          { role: 'USER', content: 'What is a change history good for?' },
+        ],
+      },
+    ],
+  },
+);
+
+export const CompletionResponse = Type.Object({
+  id: Type.Optional(Type.String({ description: 'Set only where the request carried one.' })),
+  result: Type.Optional(Type.String({ description: 'The generated text.' })),
+});
+
+export const CompletionHeaders = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description: 'Makes the call safe to repeat for 24 hours: the same key with the same body gives the same result.',
+    }),
+  ),
+});
+
+const Tokens = Type.Object({ inputTokens: Type.Integer(), outputTokens: Type.Integer() });
+
+export const CompletionUsage = Type.Object({
+  token: Type.Union([Type.Literal('own'), Type.Literal('shared'), Type.Literal('none')], {
+    description: 'Whose token completions use: the tenant\u2019s own, the shared one, or none is there.',
+  }),
+  limits: Tokens,
+  used: Tokens,
+  reserved: Tokens,
+  left: Tokens,
+});
+
+export const CompletionsPath = Type.Object({ tenant: TenantName });

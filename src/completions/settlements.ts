@@ -1,0 +1,56 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyBaseLogger } from 'fastify';
+
+/** Settlements that must not be lost on the way while this process lives. */
+export interface Settlements {
+  /** Tries once and returns; what fails is tried again in the background. */
+  settle(attempt: () => Promise<void>): Promise<void>;
+  close(): Promise<void>;
+}
+
+// Milliseconds. What cannot be settled when the process ends is charged in full when its lease has.
+const firstRest = 250;
+const longestRest = 10_000;
+const patienceOnClose = 3_000;
+
+export function createSettlements(logger: FastifyBaseLogger): Settlements {
+  const underWay = new Set<Promise<void>>();
+  const stop = new AbortController();
+
+  async function again(attempt: () => Promise<void>): Promise<void> {
+    for (let rest = firstRest; ; rest = Math.min(longestRest, rest * 2)) {
+      await sleep(rest, undefined, { signal: stop.signal, ref: false });
+      try {
+        await attempt();
+        return;
+      } catch (error) {
+        logger.warn({ err: error }, 'a settlement of the quota failed; it is tried again');
+      }
+    }
+  }
+
+  function keep(work: Promise<void>): void {
+    underWay.add(work);
+    work.catch(() => {}).finally(() => underWay.delete(work));
+  }
+
+  return {
+    async settle(attempt) {
+      const first = attempt();
+      keep(first);
+      try {
+        await first;
+      } catch (error) {
+        logger.warn({ err: error }, 'a settlement of the quota failed; it is tried again');
+        keep(again(attempt));
+      }
+    },
+
+    async close() {
+      const settled = Promise.allSettled([...underWay]);
+      await Promise.race([settled, sleep(patienceOnClose, undefined, { ref: false })]);
+      stop.abort();
+      await Promise.allSettled([...underWay]);
+    },
+  };
+}

@@ -1,0 +1,38 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { HttpServer } from '../http/http-server.ts';
+import type { Completions } from './service.ts';
+
+// Milliseconds. A tenant that asks does its own; this is for those that do not.
+const every = 5_000;
+
+/** What completions want done beside their requests, and what is under way when the server closes. */
+export async function completionUpkeep(
+  app: HttpServer,
+  { quota, repeatable }: Pick<Completions, 'quota' | 'repeatable'>,
+): Promise<void> {
+  const stop = new AbortController();
+  let work: Promise<void> = Promise.resolve();
+
+  async function repeat(): Promise<void> {
+    while (!stop.signal.aborted) {
+      try {
+        await quota.upkeep();
+        await repeatable.upkeep();
+      } catch (error) {
+        app.log.warn({ err: error }, 'the upkeep of completions failed; it is tried again');
+      }
+      await sleep(every, undefined, { signal: stop.signal, ref: false }).catch(() => {});
+    }
+  }
+
+  app.addHook('onListen', async () => {
+    work = repeat();
+  });
+  app.addHook('onClose', async () => {
+    stop.abort();
+    await work;
+    // Calls whose client has gone are not among the requests that a closing server waits for.
+    await repeatable.close();
+    await quota.close();
+  });
+}

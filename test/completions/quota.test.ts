@@ -1,0 +1,196 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createQuota, inputBound, type Quota, quotaLimits, type Reservation } from '../../src/completions/quota.ts';
+import { createTenant } from '../../src/db/tenants.ts';
+import { AnnalsError } from '../../src/errors.ts';
+import { createLogger } from '../../src/http/logger.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+let database: TestDatabase;
+let quota: Quota;
+let tenants = 0;
+
+/** How a call ends; figures are shares of what was reserved. */
+type End = 'none' | 'unknown' | 'dead' | { input: number; output: number };
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const { pool, db } = database;
+  quota = createQuota({ pool, db, logger: createLogger('silent'), longestWait: 100 });
+});
+
+afterAll(async () => {
+  await quota.close();
+  await database.drop();
+});
+
+const step = fc.record({
+  input: fc.integer({ min: 0, max: 900_000 }),
+  output: fc.integer({ min: 16, max: 300_000 }),
+  end: fc.oneof(
+    fc.constant('none' as const),
+    fc.constant('unknown' as const),
+    fc.constant('dead' as const),
+    fc.record({
+      input: fc.double({ min: 0, max: 1, noNaN: true }),
+      output: fc.double({ min: 0, max: 1, noNaN: true }),
+    }),
+  ),
+  late: fc.boolean(),
+});
+
+test('a plain account of any calls, one after another or overlapping, agrees with what the database says', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
+      const tenant = await newTenant();
+      const used = { input: 0, output: 0 };
+      const open: { reservation: Reservation; step: (typeof steps)[number]; input: number }[] = [];
+      for (const one of steps) {
+        const reserved = {
+          input: open.reduce((sum, { input }) => sum + input, 0),
+          output: open.reduce((sum, { reservation }) => sum + reservation.output, 0),
+        };
+        const outcome = await reserve(tenant, one);
+        const cap = Math.min(one.output, quotaLimits.output - used.output);
+        if (used.input + one.input > quotaLimits.input || used.output + 16 > quotaLimits.output) {
+          expect(outcome).toBe('quota_exceeded');
+        } else if (
+          used.input + reserved.input + one.input > quotaLimits.input ||
+          used.output + reserved.output + cap > quotaLimits.output
+        ) {
+          expect(outcome).toBe('service_unavailable');
+        } else {
+          expect(outcome).toMatchObject({ output: cap });
+          if (typeof outcome === 'object') open.push({ reservation: outcome, step: one, input: one.input });
+        }
+        if (one.late) continue;
+        for (const { reservation, step: ended, input } of open.splice(0)) {
+          const tokens = await end(tenant, reservation, ended.end, input);
+          used.input += tokens.input;
+          used.output += tokens.output;
+        }
+      }
+      const reserved = { input: 0, output: 0 };
+      for (const { reservation, input } of open) {
+        reserved.input += input;
+        reserved.output += reservation.output;
+      }
+      expect(await quota.state(tenant)).toEqual({ used, reserved });
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test('many at once never reserve more than there is, and all that fits is used', async () => {
+  const tenant = await newTenant();
+  const outcomes = await Promise.all(Array.from({ length: 40 }, () => reserve(tenant, { input: 100, output: 40_000 })));
+  expect(outcomes.filter((outcome) => typeof outcome === 'object')).toHaveLength(25);
+  expect(outcomes.filter((outcome) => outcome === 'service_unavailable')).toHaveLength(15);
+  expect(await quota.state(tenant)).toMatchObject({ reserved: { input: 2_500, output: 1_000_000 } });
+});
+
+test('a reservation whose lease has ended is charged in full, for whoever asks next and by the upkeep', async () => {
+  for (const ask of ['reserve', 'state', 'upkeep'] as const) {
+    const tenant = await newTenant();
+    await reserve(tenant, { input: 10, output: 20 });
+    await endLeases(tenant);
+    if (ask === 'reserve') await reserve(tenant, { input: 0, output: 16 });
+    if (ask === 'upkeep') await quota.upkeep();
+    const { rows } =
+      ask === 'state'
+        ? { rows: [await stateColumns(tenant)] }
+        : await database.pool.query('select input_used, output_used from completion_quota where tenant = $1', [tenant]);
+    expect(rows[0]).toEqual({ input_used: 10, output_used: 20 });
+  }
+});
+
+test('figures that come after the lease has ended correct what was charged', async () => {
+  const tenant = await newTenant();
+  const late = await reserve(tenant, { input: 10, output: 20 });
+  await endLeases(tenant);
+  expect(await quota.state(tenant)).toMatchObject({
+    used: { input: 10, output: 20 },
+    reserved: { input: 0, output: 0 },
+  });
+  if (typeof late === 'object') await late.settle({ inputTokens: 3, outputTokens: 25 });
+  expect(await quota.state(tenant)).toMatchObject({
+    used: { input: 3, output: 25 },
+    reserved: { input: 0, output: 0 },
+  });
+});
+
+test('settling twice counts once', async () => {
+  const tenant = await newTenant();
+  const reservation = await reserve(tenant, { input: 10, output: 20 });
+  if (typeof reservation !== 'object') throw new Error('not reserved');
+  await reservation.settle({ inputTokens: 3, outputTokens: 4 });
+  await reservation.settle('unknown');
+  expect((await quota.state(tenant)).used).toEqual({ input: 3, output: 4 });
+});
+
+test('of figures of which one is missing, that one is charged as reserved', async () => {
+  const tenant = await newTenant();
+  const reservation = await reserve(tenant, { input: 10, output: 20 });
+  if (typeof reservation === 'object') await reservation.settle({ inputTokens: undefined, outputTokens: 4 });
+  expect((await quota.state(tenant)).used).toEqual({ input: 10, output: 4 });
+});
+
+test('what one tenant uses another has still', async () => {
+  const [one, other] = [await newTenant(), await newTenant()];
+  await reserve(one, { input: 1, output: 1_000_000 });
+  expect(await quota.state(other)).toEqual({ used: { input: 0, output: 0 }, reserved: { input: 0, output: 0 } });
+});
+
+test('the input bound is bytes, 16 a message and 64, and counts tools, calls and results', () => {
+  expect(inputBound([{ role: 'user', content: 'é' }])).toBe(2 + 16 + 64);
+  expect(inputBound([])).toBe(64);
+  const call = { id: 'ab', name: 'cd', input: '{}' };
+  expect(inputBound([{ role: 'assistant', content: 'x', toolCalls: [call] }])).toBe(1 + 16 + 6 + 16 + 64);
+  expect(inputBound([{ role: 'tool', results: [{ id: 'ab', name: 'cd', output: 'efg' }] }])).toBe(7 + 16 + 64);
+  const tool = { name: 'n', description: 'd', inputSchema: {} };
+  expect(inputBound([], [tool])).toBe(JSON.stringify(tool).length + 16 + 64);
+});
+
+async function newTenant(): Promise<string> {
+  tenants += 1;
+  await createTenant(database.db, `quota${tenants}`);
+  return `quota${tenants}`;
+}
+
+/** The reservation, or the type of the error. */
+async function reserve(
+  tenant: string,
+  { input, output }: { input: number; output: number },
+): Promise<Reservation | string> {
+  try {
+    return await quota.reserve({ tenant, input, output, longest: 60_000 });
+  } catch (error) {
+    if (error instanceof AnnalsError) return error.type;
+    throw error;
+  }
+}
+
+async function end(tenant: string, reservation: Reservation, how: End, input: number) {
+  const whole = { input, output: reservation.output };
+  if (how === 'dead') {
+    await endLeases(tenant);
+    await quota.state(tenant);
+    return whole;
+  }
+  if (how === 'none' || how === 'unknown') {
+    await reservation.settle(how);
+    return how === 'none' ? { input: 0, output: 0 } : whole;
+  }
+  const tokens = { input: Math.floor(how.input * input), output: Math.floor(how.output * reservation.output) };
+  await reservation.settle({ inputTokens: tokens.input, outputTokens: tokens.output });
+  return tokens;
+}
+
+async function endLeases(tenant: string): Promise<void> {
+  await database.pool.query('update completion_reservation set expires_at = now() where tenant = $1', [tenant]);
+}
+
+async function stateColumns(tenant: string) {
+  const { used } = await quota.state(tenant);
+  return { input_used: used.input, output_used: used.output };
+}
