@@ -113,114 +113,118 @@ create function change_horizon(of_tenant text, now bigint) returns bigint langua
     from change_retention where tenant = of_tenant
 $$;
 
--- How many entries in [since, before) the keys have, read from the entries themselves.
-create function change_direct_count(of_tenant text, kinds bigint[], actors bigint[], since bigint, before bigint)
-returns bigint language plpgsql stable as $$
-declare
-  counted bigint;
-  total bigint := 0;
+-- What is asked for is a list of scans, each a range of some index, and no entry may belong to two of them: an actor
+-- (0: any) and the number of a row of kind_sets. Such a row is padded with nulls and begins with the kind whose
+-- tallies, with that actor, tell how dense the scan is:
+--   actor 0, {k}         entries of kind k, by whomever; k 0: all entries
+--   actor a, {0}         entries of actor a, of any kind
+--   actor a, {0, k, l}   entries of actor a of the kinds k and l
+
+-- The times of a scan's entries in [since, before), read from the entries themselves.
+create function change_direct(of_tenant text, kind_sets bigint[], actors bigint[], sets integer[], since bigint, before bigint)
+returns table (at bigint) language plpgsql stable as $$
 begin
-  if exists (select from unnest(kinds, actors) key (kind, actor) where key.kind = 0 and key.actor = 0) then
-    select count(*) into total from change_entry e
-      where e.tenant = of_tenant and e.at >= since and e.at < before;
+  if 0 < any (actors) then
+    return query
+      select e.at
+        from unnest(actors, sets) scan (actor, set)
+        join change_entry e on e.tenant = of_tenant and e.actor = scan.actor and e.at >= since and e.at < before
+         and (kind_sets[scan.set][2] is null or e.kind = any (kind_sets[scan.set:scan.set]))
+        where scan.actor > 0;
   end if;
-  if exists (select from unnest(kinds, actors) key (kind, actor) where key.kind > 0 and key.actor = 0) then
-    select count(*) into counted from unnest(kinds, actors) key (kind, actor)
-      join change_entry e on e.tenant = of_tenant and e.kind = key.kind and e.at >= since and e.at < before
-      where key.kind > 0 and key.actor = 0;
-    total := total + counted;
+  if 0 = any (actors) then
+    return query
+      select e.at
+        from unnest(actors, sets) scan (actor, set)
+        join change_entry e on e.tenant = of_tenant and e.kind = kind_sets[scan.set][1] and e.at >= since and e.at < before
+        where scan.actor = 0 and kind_sets[scan.set][1] > 0;
+    if exists (select from unnest(actors, sets) scan (actor, set) where scan.actor = 0 and kind_sets[scan.set][1] = 0) then
+      return query select e.at from change_entry e where e.tenant = of_tenant and e.at >= since and e.at < before;
+    end if;
   end if;
-  if exists (select from unnest(actors) key (actor) where key.actor > 0) then
-    select coalesce(sum(found.entries), 0) into counted
-      from (
-        select key.actor, array_agg(key.kind) as kinds, bool_or(key.kind = 0) as any_kind
-          from unnest(kinds, actors) key (kind, actor) where key.actor > 0 group by key.actor
-      ) as wanted
-      cross join lateral (
-        select count(*) as entries from change_entry e
-          where e.tenant = of_tenant and e.actor = wanted.actor and e.at >= since and e.at < before
-            and (wanted.any_kind or e.kind = any (wanted.kinds))
-      ) as found;
-    total := total + counted;
-  end if;
-  return total;
 end
 $$;
 
--- How many entries at or after `since` the keys have. Keys are pairs (kind, actor), 0 for any, and no entry
--- may belong to two of them. Descends through the cells that hold `since`; what is after it in each is added up.
-create function change_rank(of_tenant text, of_kinds bigint[], of_actors bigint[], since bigint)
+-- Which entries wait to be folded, with the scan each belongs to.
+create function change_pending(of_tenant text, kind_sets bigint[], of_actors bigint[], of_sets integer[])
+returns table (at bigint, actor bigint, set integer) language sql stable as $$
+  select pending.at, scan.actor, scan.set
+    from change_delta d
+    cross join lateral unnest(d.ats, d.kinds, d.actors) as pending (at, kind, actor)
+    cross join lateral (values (0::bigint), (pending.actor)) as by (actor)
+    join unnest(of_actors, of_sets) scan (actor, set) on scan.actor = by.actor
+    where d.tenant = of_tenant
+      and (pending.kind = any (kind_sets[scan.set:scan.set])
+           or kind_sets[scan.set][1] = 0 and kind_sets[scan.set][2] is null)
+$$;
+
+-- How many entries at or after `since` the scans have. Descends through the cells that hold `since`; what is after
+-- it in each is added up.
+create function change_rank(of_tenant text, kind_sets bigint[], of_actors bigint[], of_sets integer[], since bigint)
 returns bigint language plpgsql stable as $$
 declare
-  total bigint;
+  total bigint := 0;
   added bigint;
-  kinds bigint[] := of_kinds;
   actors bigint[] := of_actors;
-  next_kinds bigint[];
+  sets integer[] := of_sets;
   next_actors bigint[];
-  sparse_kinds bigint[];
+  next_sets integer[];
   sparse_actors bigint[];
-  direct_kinds bigint[] := '{}';
+  sparse_sets integer[];
   direct_actors bigint[] := '{}';
+  direct_sets integer[] := '{}';
   direct_before bigint[] := '{}';
   cell bigint;
   child integer;
   whole boolean;
 begin
-  select coalesce(sum(t.upto[cardinality(t.upto)]), 0) into total
-    from unnest(of_kinds, of_actors) key (kind, actor)
-    join change_tally t on t.tenant = of_tenant and t.level = 0 and t.actor = key.actor and t.kind = key.kind
-     and t.bucket > since / change_cell(0);
-
   for depth in 0..4 loop
     cell := since / change_cell(depth);
     child := (since % change_cell(depth)) / change_cell(depth + 1);
     whole := since % change_cell(depth + 1) = 0;
-    select coalesce(sum(read.after + case when whole then read.inside else 0 end), 0),
-           array_agg(read.kind) filter (where read.inside > 0),
-           array_agg(read.actor) filter (where read.inside > 0),
-           array_agg(read.kind) filter (where read.inside is null),
-           array_agg(read.actor) filter (where read.inside is null)
-      into added, next_kinds, next_actors, sparse_kinds, sparse_actors
+    -- seconds have no tallies of their own, and a child that is counted whole needs none
+    select coalesce(sum(case when whole then read.after + read.inside else read.after end) filter (where read.counted), 0),
+           array_agg(read.actor) filter (where read.measure and read.inside >= change_dense() and depth < 4),
+           array_agg(read.set) filter (where read.measure and read.inside >= change_dense() and depth < 4),
+           array_agg(read.actor) filter (where read.measure and read.inside > 0 and (read.inside < change_dense() or depth = 4)),
+           array_agg(read.set) filter (where read.measure and read.inside > 0 and (read.inside < change_dense() or depth = 4))
+      into added, next_actors, next_sets, sparse_actors, sparse_sets
       from (
-        select key.kind, key.actor,
-               t.upto[cardinality(t.upto)] - coalesce(t.upto[place.i], 0) as after,
-               case when t.children is null then null
-                    when t.children[place.i] = child then t.upto[place.i] - coalesce(t.upto[place.i - 1], 0)
-                    else 0 end as inside
-          from unnest(kinds, actors) key (kind, actor)
-          left join change_tally t on t.tenant = of_tenant and t.level = depth and t.actor = key.actor
-           and t.kind = key.kind and t.bucket = cell
+        select scan.actor, scan.set,
+               t.kind = kind_sets[scan.set][1] as measure,
+               t.kind > 0 or kind_sets[scan.set][2] is null as counted,
+               t.upto[cardinality(t.upto)] - case when t.bucket = cell then coalesce(t.upto[place.i], 0) else 0 end as after,
+               case when t.bucket = cell and t.children[place.i] = child
+                    then t.upto[place.i] - coalesce(t.upto[place.i - 1], 0) else 0 end as inside
+          from unnest(actors, sets) scan (actor, set)
+          join change_tally t on t.tenant = of_tenant and t.level = depth and t.actor = scan.actor
+           and t.kind = any (kind_sets[scan.set:scan.set])
+           and t.bucket >= cell and t.bucket <= case when depth = 0 then 9223372036854775807 else cell end
           cross join lateral (select width_bucket(child::smallint, t.children) as i) as place
       ) as read;
     total := total + added;
-    if depth > 0 and sparse_kinds is not null then
-      total := total + change_direct_count(of_tenant, sparse_kinds, sparse_actors, since, (cell + 1) * change_cell(depth));
-      direct_kinds := direct_kinds || sparse_kinds;
+    exit when whole;
+    if sparse_actors is not null then
+      select count(*) into added
+        from change_direct(of_tenant, kind_sets, sparse_actors, sparse_sets, since,
+                           (since / change_cell(depth + 1) + 1) * change_cell(depth + 1));
+      total := total + added;
       direct_actors := direct_actors || sparse_actors;
-      direct_before := direct_before || array_fill((cell + 1) * change_cell(depth), array[cardinality(sparse_kinds)]);
+      direct_sets := direct_sets || sparse_sets;
+      direct_before := direct_before || array_fill((since / change_cell(depth + 1) + 1) * change_cell(depth + 1),
+                                                   array[cardinality(sparse_actors)]);
     end if;
-    kinds := next_kinds;
+    exit when next_actors is null;
     actors := next_actors;
-    exit when whole or kinds is null;
-    if depth = 4 then
-      total := total + change_direct_count(of_tenant, kinds, actors, since, (since / 1000 + 1) * 1000);
-      direct_kinds := direct_kinds || kinds;
-      direct_actors := direct_actors || actors;
-      direct_before := direct_before || array_fill((since / 1000 + 1) * 1000, array[cardinality(kinds)]);
-    end if;
+    sets := next_sets;
   end loop;
 
   if exists (select from change_delta d where d.tenant = of_tenant) then
     select count(*) into added
-      from change_delta d
-      cross join lateral unnest(d.ats, d.kinds, d.actors) as pending (at, kind, actor)
-      cross join lateral (values (0::bigint, 0::bigint), (pending.kind, 0), (0, pending.actor), (pending.kind, pending.actor))
-        as seen (kind, actor)
-      join unnest(of_kinds, of_actors) key (kind, actor) on key.kind = seen.kind and key.actor = seen.actor
-      left join unnest(direct_kinds, direct_actors, direct_before) direct (kind, actor, before)
-        on direct.kind = key.kind and direct.actor = key.actor
-      where d.tenant = of_tenant and pending.at >= since and (direct.before is null or pending.at >= direct.before);
+      from change_pending(of_tenant, kind_sets, of_actors, of_sets) as pending
+      left join unnest(direct_actors, direct_sets, direct_before) direct (actor, set, before)
+        on direct.actor = pending.actor and direct.set = pending.set
+      where pending.at >= since and (direct.before is null or pending.at >= direct.before);
     total := total + added;
   end if;
   return total;
@@ -228,116 +232,116 @@ end
 $$;
 
 -- Where, counted from the newest, the entry stands that has `skip` newer ones: it is the one with `cell_skip`
--- newer ones before `cell_end`. There must be more than `skip` entries. Keys as for change_rank.
-create function change_seek(of_tenant text, of_kinds bigint[], of_actors bigint[], skip bigint,
+-- newer ones before `cell_end`. There must be more than `skip` entries.
+create function change_seek(of_tenant text, kind_sets bigint[], of_actors bigint[], of_sets integer[], skip bigint,
                             out cell_end bigint, out cell_skip bigint)
 language plpgsql stable as $$
 declare
-  kinds bigint[] := of_kinds;
   actors bigint[] := of_actors;
-  next_kinds bigint[];
+  sets integer[] := of_sets;
   next_actors bigint[];
-  sparse_kinds bigint[];
+  next_sets integer[];
   sparse_actors bigint[];
-  direct_kinds bigint[] := '{}';
+  sparse_sets integer[];
   direct_actors bigint[] := '{}';
+  direct_sets integer[] := '{}';
   cell bigint;
-  cell_start bigint;
-  found record;
+  cell_start bigint := 0;
+  picked_child bigint;
+  picked_entries bigint;
+  picked_newer bigint;
   any_pending boolean := exists (select from change_delta d where d.tenant = of_tenant);
 begin
   cell_skip := skip;
-  -- depth -1 chooses the cell of level 0; each further turn chooses a child of the cell chosen before
+  -- first the cell of level 0 is chosen, and then of each cell the child
   for depth in -1..4 loop
-    if depth >= 1 then
-      select array_agg(key.kind), array_agg(key.actor) into sparse_kinds, sparse_actors
-        from unnest(kinds, actors) key (kind, actor)
-        where not exists (
-          select from change_tally t where t.tenant = of_tenant and t.level = depth and t.actor = key.actor
-             and t.kind = key.kind and t.bucket = cell);
-      if sparse_kinds is not null then
-        direct_kinds := direct_kinds || sparse_kinds;
-        direct_actors := direct_actors || sparse_actors;
-      end if;
+    if any_pending or cardinality(direct_actors) > 0 then
+      select histogram.child, histogram.entries, histogram.newer into picked_child, picked_entries, picked_newer
+        from (
+          select part.child, sum(part.entries) as entries,
+                 sum(sum(part.entries)) over (order by part.child desc) - sum(part.entries) as newer
+            from (
+              select tallied.child, tallied.entries
+                from change_histogram(of_tenant, kind_sets, actors, sets, depth, cell) as tallied
+              union all
+              select (direct.at - cell_start) / change_cell(depth + 1), 1
+                from change_direct(of_tenant, kind_sets, direct_actors, direct_sets, cell_start,
+                                   cell_start + change_cell(depth)) as direct
+                where cardinality(direct_actors) > 0
+              union all
+              select (pending.at - cell_start) / change_cell(depth + 1), 1
+                from change_pending(of_tenant, kind_sets, of_actors, of_sets) as pending
+                where any_pending
+                  and (depth = -1 or pending.at >= cell_start and pending.at < cell_start + change_cell(depth))
+                  and not exists (
+                    select from unnest(direct_actors, direct_sets) direct (actor, set)
+                      where direct.actor = pending.actor and direct.set = pending.set)
+            ) as part
+            group by part.child
+        ) as histogram
+        where histogram.newer <= cell_skip
+        order by histogram.child
+        limit 1;
+    else
+      select histogram.child, histogram.entries, histogram.newer into picked_child, picked_entries, picked_newer
+        from (
+          select tallied.child, tallied.entries,
+                 sum(tallied.entries) over (order by tallied.child desc) - tallied.entries as newer
+            from change_histogram(of_tenant, kind_sets, actors, sets, depth, cell) as tallied
+        ) as histogram
+        where histogram.newer <= cell_skip
+        order by histogram.child
+        limit 1;
     end if;
-    select histogram.child, histogram.entries, histogram.newer into found
-      from (
-        select part.child, sum(part.entries) as entries,
-               sum(sum(part.entries)) over (order by part.child desc) - sum(part.entries) as newer
-          from (
-            select t.bucket as child, t.upto[cardinality(t.upto)] as entries
-              from unnest(kinds, actors) key (kind, actor)
-              join change_tally t on t.tenant = of_tenant and t.level = 0 and t.actor = key.actor and t.kind = key.kind
-              where depth = -1
-            union all
-            select node.child, node.upto - coalesce(t.upto[node.i - 1], 0)
-              from unnest(kinds, actors) key (kind, actor)
-              join change_tally t on t.tenant = of_tenant and t.level = depth and t.actor = key.actor
-               and t.kind = key.kind and t.bucket = cell
-              cross join lateral unnest(t.children, t.upto) with ordinality as node (child, upto, i)
-              where depth >= 0
-            union all
-            select (d.at - cell_start) / change_cell(depth + 1), 1
-              from change_direct_entries(of_tenant, direct_kinds, direct_actors, cell_start,
-                                         cell_start + change_cell(depth)) as d
-              where depth >= 1 and cardinality(direct_kinds) > 0
-            union all
-            select (pending.at - coalesce(cell_start, 0)) / change_cell(depth + 1), 1
-              from change_delta d
-              cross join lateral unnest(d.ats, d.kinds, d.actors) as pending (at, kind, actor)
-              cross join lateral (values (0::bigint, 0::bigint), (pending.kind, 0), (0, pending.actor), (pending.kind, pending.actor))
-                as seen (kind, actor)
-              join unnest(of_kinds, of_actors) key (kind, actor) on key.kind = seen.kind and key.actor = seen.actor
-              where any_pending and d.tenant = of_tenant
-                and (depth = -1 or pending.at >= cell_start and pending.at < cell_start + change_cell(depth))
-                and not exists (
-                  select from unnest(direct_kinds, direct_actors) direct (kind, actor)
-                    where direct.kind = key.kind and direct.actor = key.actor)
-          ) as part
-          group by part.child
-      ) as histogram
-      where histogram.newer <= cell_skip
-      order by histogram.child
-      limit 1;
-    cell_skip := cell_skip - found.newer;
-    cell_start := coalesce(cell_start, 0) + found.child * change_cell(depth + 1);
+    cell_skip := cell_skip - picked_newer;
+    cell_start := cell_start + picked_child * change_cell(depth + 1);
     cell_end := cell_start + change_cell(depth + 1);
-    exit when found.entries <= change_dense() or depth = 4;
+    exit when picked_entries <= change_dense() or depth = 4;
     if depth >= 0 then
-      select array_agg(key.kind), array_agg(key.actor) into next_kinds, next_actors
-        from unnest(kinds, actors) key (kind, actor)
-        join change_tally t on t.tenant = of_tenant and t.level = depth and t.actor = key.actor
-         and t.kind = key.kind and t.bucket = cell
-        where t.children[width_bucket(found.child::smallint, t.children)] = found.child;
-      kinds := coalesce(next_kinds, '{}');
+      select array_agg(scan.actor) filter (where found.entries >= change_dense()),
+             array_agg(scan.set) filter (where found.entries >= change_dense()),
+             array_agg(scan.actor) filter (where found.entries < change_dense()),
+             array_agg(scan.set) filter (where found.entries < change_dense())
+        into next_actors, next_sets, sparse_actors, sparse_sets
+        from unnest(actors, sets) scan (actor, set)
+        join change_tally t on t.tenant = of_tenant and t.level = depth and t.actor = scan.actor
+         and t.kind = kind_sets[scan.set][1] and t.bucket = cell
+        cross join lateral (select width_bucket(picked_child::smallint, t.children) as i) as place
+        cross join lateral (select t.upto[place.i] - coalesce(t.upto[place.i - 1], 0) as entries) as found
+        where t.children[place.i] = picked_child;
       actors := coalesce(next_actors, '{}');
+      sets := coalesce(next_sets, '{}');
+      if sparse_actors is not null then
+        direct_actors := direct_actors || sparse_actors;
+        direct_sets := direct_sets || sparse_sets;
+      end if;
     end if;
     cell := cell_start / change_cell(depth + 1);
   end loop;
 end
 $$;
 
--- The times of the entries in [since, before) that the keys have, from the entries themselves.
-create function change_direct_entries(of_tenant text, kinds bigint[], actors bigint[], since bigint, before bigint)
-returns table (at bigint) language plpgsql stable as $$
+-- How many entries the tallies hold for the scans in each child of a cell; in each cell of level 0 for depth -1.
+create function change_histogram(of_tenant text, kind_sets bigint[], actors bigint[], sets integer[], depth integer, cell bigint)
+returns table (child bigint, entries bigint) language plpgsql stable as $$
 begin
-  if exists (select from unnest(kinds, actors) key (kind, actor) where key.kind = 0 and key.actor = 0) then
-    return query select e.at from change_entry e where e.tenant = of_tenant and e.at >= since and e.at < before;
-  end if;
-  if exists (select from unnest(kinds, actors) key (kind, actor) where key.kind > 0 and key.actor = 0) then
-    return query select e.at from unnest(kinds, actors) key (kind, actor)
-      join change_entry e on e.tenant = of_tenant and e.kind = key.kind and e.at >= since and e.at < before
-      where key.kind > 0 and key.actor = 0;
-  end if;
-  if exists (select from unnest(actors) key (actor) where key.actor > 0) then
+  if depth = -1 then
     return query
-      select e.at
-        from (
-          select key.actor, array_agg(key.kind) as kinds, bool_or(key.kind = 0) as any_kind
-            from unnest(kinds, actors) key (kind, actor) where key.actor > 0 group by key.actor
-        ) as wanted
-        join change_entry e on e.tenant = of_tenant and e.actor = wanted.actor and e.at >= since and e.at < before
-         and (wanted.any_kind or e.kind = any (wanted.kinds));
+      select t.bucket, sum(t.upto[cardinality(t.upto)])::bigint
+        from unnest(actors, sets) scan (actor, set)
+        join change_tally t on t.tenant = of_tenant and t.level = 0 and t.actor = scan.actor
+         and t.kind = any (kind_sets[scan.set:scan.set])
+        where t.kind > 0 or kind_sets[scan.set][2] is null
+        group by t.bucket;
+  else
+    return query
+      select node.child::bigint, sum(node.upto - coalesce(t.upto[node.i - 1], 0))::bigint
+        from unnest(actors, sets) scan (actor, set)
+        join change_tally t on t.tenant = of_tenant and t.level = depth and t.actor = scan.actor
+         and t.kind = any (kind_sets[scan.set:scan.set]) and t.bucket = cell
+        cross join lateral unnest(t.children, t.upto) with ordinality as node (child, upto, i)
+        where t.kind > 0 or kind_sets[scan.set][2] is null
+        group by node.child;
   end if;
 end
 $$;
@@ -346,7 +350,7 @@ $$;
 -- another fold of the tenant is at work. To be called alone in a transaction that is repeatable read: then the
 -- entries it sees are just those that the tallies hold afterwards, so that a cell which has become dense can be
 -- built from them.
-create function change_fold(of_tenant text) returns bigint language plpgsql as $$
+create function change_fold(of_tenant text) returns bigint language plpgsql set plan_cache_mode = force_custom_plan as $$
 declare
   ats bigint[];
   kinds bigint[];
@@ -375,31 +379,46 @@ begin
              case when w.scan = 1 then w.kind else 0 end as scan_kind,
              case when w.scan = 2 then w.actor else 0 end as scan_actor
         from unnest(ats, kinds, actors, scans) as w (at, kind, actor, scan)
-    ), dense as (
+    ), touched as materialized (
+      select distinct scan, scan_kind, scan_actor, bucket from work
+    ), dense as materialized (
       select touched.*,
              depth = 0 or exists (
                select from change_tally t where t.tenant = of_tenant and t.level = depth and t.actor = touched.scan_actor
                   and t.kind = touched.scan_kind and t.bucket = touched.bucket) as known
-        from (select distinct scan, scan_kind, scan_actor, bucket from work) as touched
+        from touched
         where depth = 0 or change_child_count(of_tenant, depth - 1, touched.scan_kind, touched.scan_actor,
                                               touched.bucket * change_cell(depth)) >= change_dense()
     ), source as materialized (
       select work.at, work.kind, work.actor, work.scan
         from work join dense using (scan, scan_kind, scan_actor, bucket) where dense.known
       union all
+      -- fenced: each cell is a range of an index, whatever the planner makes of the number of cells
       select e.at, e.kind, e.actor, dense.scan
-        from dense join change_entry e on e.tenant = of_tenant and e.at >= dense.bucket * change_cell(depth)
-         and e.at < (dense.bucket + 1) * change_cell(depth)
+        from dense
+        cross join lateral (
+          select one.at, one.kind, one.actor from change_entry one
+            where one.tenant = of_tenant and one.at >= dense.bucket * change_cell(depth)
+              and one.at < (dense.bucket + 1) * change_cell(depth) offset 0
+        ) as e
         where not dense.known and dense.scan = 0
       union all
       select e.at, e.kind, e.actor, dense.scan
-        from dense join change_entry e on e.tenant = of_tenant and e.kind = dense.scan_kind
-         and e.at >= dense.bucket * change_cell(depth) and e.at < (dense.bucket + 1) * change_cell(depth)
+        from dense
+        cross join lateral (
+          select one.at, one.kind, one.actor from change_entry one
+            where one.tenant = of_tenant and one.kind = dense.scan_kind and one.at >= dense.bucket * change_cell(depth)
+              and one.at < (dense.bucket + 1) * change_cell(depth) offset 0
+        ) as e
         where not dense.known and dense.scan = 1
       union all
       select e.at, e.kind, e.actor, dense.scan
-        from dense join change_entry e on e.tenant = of_tenant and e.actor = dense.scan_actor
-         and e.at >= dense.bucket * change_cell(depth) and e.at < (dense.bucket + 1) * change_cell(depth)
+        from dense
+        cross join lateral (
+          select one.at, one.kind, one.actor from change_entry one
+            where one.tenant = of_tenant and one.actor = dense.scan_actor and one.at >= dense.bucket * change_cell(depth)
+              and one.at < (dense.bucket + 1) * change_cell(depth) offset 0
+        ) as e
         where not dense.known and dense.scan = 2
     ), added as (
       select key.kind, key.actor, source.at / change_cell(depth) as bucket,
@@ -455,14 +474,14 @@ returns bigint language sql stable as $$
       and t.bucket = child_start / change_cell(of_level) and t.children[place.i] = wanted.child
 $$;
 
--- The entries that the keys have in [since, before), newest first and of one millisecond the latest recorded first,
+-- The entries of the scans in [since, before), newest first and of one millisecond the latest recorded first,
 -- without the first `skip`, `size` at most. `in_time` reads along the time and tests each entry, which is right
--- where matches are dense; otherwise the newest of each key are merged.
-create function change_newest(of_tenant text, kinds bigint[], actors bigint[], since bigint, before bigint,
-                              skip bigint, size bigint, in_time boolean)
+-- where matches are dense; otherwise the newest of each scan are merged.
+create function change_newest(of_tenant text, kind_sets bigint[], actors bigint[], sets integer[], since bigint,
+                              before bigint, skip bigint, size bigint, in_time boolean)
 returns table (at bigint, sequence bigint) language plpgsql stable as $$
 begin
-  if kinds = '{0}' and actors = '{0}' then
+  if actors = '{0}' and kind_sets[sets[1]][1] = 0 then
     return query
       select e.at, e.sequence from change_entry e
         where e.tenant = of_tenant and e.at >= since and e.at < before
@@ -471,83 +490,84 @@ begin
     return query
       select e.at, e.sequence from change_entry e
         where e.tenant = of_tenant and e.at >= since and e.at < before
-          and (e.kind in (select key.kind from unnest(kinds, actors) key (kind, actor) where key.actor = 0)
-               or e.actor in (select key.actor from unnest(kinds, actors) key (kind, actor) where key.kind = 0)
-               or (e.kind, e.actor) in (select key.kind, key.actor from unnest(kinds, actors) key (kind, actor)
-                                         where key.kind > 0 and key.actor > 0))
+          and (e.kind in (select kind_sets[scan.set][1] from unnest(actors, sets) scan (actor, set) where scan.actor = 0)
+               or e.actor in (select scan.actor from unnest(actors, sets) scan (actor, set)
+                               where scan.actor > 0 and kind_sets[scan.set][2] is null)
+               or (e.kind, e.actor) in (select kind, scan.actor
+                                          from unnest(actors, sets) scan (actor, set),
+                                               unnest(kind_sets[scan.set:scan.set]) as kind
+                                         where scan.actor > 0 and kind > 0))
         order by e.at desc, e.sequence desc offset skip limit size;
   else
     return query
       select newest.at, newest.sequence
         from (
           select e.at, e.sequence
-            from unnest(kinds, actors) key (kind, actor)
+            from unnest(actors, sets) scan (actor, set)
             cross join lateral (
               select one.at, one.sequence from change_entry one
-                where one.tenant = of_tenant and one.kind = key.kind and one.at >= since and one.at < before
+                where one.tenant = of_tenant and one.kind = kind_sets[scan.set][1] and one.at >= since and one.at < before
                 order by one.at desc, one.sequence desc limit skip + size
             ) as e
-            where key.actor = 0
+            where scan.actor = 0
           union all
           select e.at, e.sequence
-            from unnest(kinds, actors) key (kind, actor)
+            from unnest(actors, sets) scan (actor, set)
             cross join lateral (
               select one.at, one.sequence from change_entry one
-                where one.tenant = of_tenant and one.actor = key.actor and one.at >= since and one.at < before
+                where one.tenant = of_tenant and one.actor = scan.actor and one.at >= since and one.at < before
                 order by one.at desc, one.sequence desc limit skip + size
             ) as e
-            where key.kind = 0
+            where scan.actor > 0 and kind_sets[scan.set][2] is null
           union all
           select e.at, e.sequence
-            from (
-              select key.actor, array_agg(key.kind) as kinds
-                from unnest(kinds, actors) key (kind, actor) where key.kind > 0 and key.actor > 0 group by key.actor
-            ) as joint
+            from unnest(actors, sets) scan (actor, set)
             cross join lateral (
               select one.at, one.sequence from change_entry one
-                where one.tenant = of_tenant and one.actor = joint.actor and one.kind = any (joint.kinds)
+                where one.tenant = of_tenant and one.actor = scan.actor and one.kind = any (kind_sets[scan.set:scan.set])
                   and one.at >= since and one.at < before
                 order by one.at desc, one.sequence desc limit skip + size
             ) as e
+            where scan.actor > 0 and kind_sets[scan.set][2] is not null
         ) as newest
         order by newest.at desc, newest.sequence desc offset skip limit size;
   end if;
 end
 $$;
 
--- A page over intervals of time, newest first, each with keys of its own: those from key_ends[i - 1] + 1 to
--- key_ends[i]. An interval is [sinces[i], befores[i]); an infinite one ends at null. The first row has the total
+-- A page over intervals of time, newest first, each with scans of its own: those from scan_ends[i - 1] + 1 to
+-- scan_ends[i]. An interval is [sinces[i], befores[i]); an infinite one ends at null. The first row has the total
 -- alone; the others have the entries of the page. All is read in the snapshot of the calling statement.
-create function change_page(of_tenant text, horizon bigint, sinces bigint[], befores bigint[], key_ends integer[],
-                            kinds bigint[], actors bigint[], skip bigint, size bigint)
-returns table (total bigint, at bigint, sequence bigint) language plpgsql stable as $$
+create function change_page(of_tenant text, horizon bigint, sinces bigint[], befores bigint[], scan_ends integer[],
+                            kind_sets bigint[], actors bigint[], sets integer[], skip bigint, size bigint)
+returns table (total bigint, at bigint, sequence bigint) language plpgsql stable rows 50
+-- planned once: its statements and those of what it calls are ranges of indexes whatever they are given, and to plan
+-- them anew takes several times as long as to run them
+set plan_cache_mode = force_generic_plan as $$
 declare
   counts bigint[] := '{}';
   before_counts bigint[] := '{}';
   newer bigint := 0;
   taken bigint := 0;
+  left_out bigint;
   added bigint;
-  some_kinds bigint[];
   some_actors bigint[];
-  scans bigint;
+  some_sets integer[];
   start record;
   in_time boolean;
 begin
   total := 0;
   for i in 1..cardinality(sinces) loop
-    some_kinds := kinds[coalesce(key_ends[i - 1], 0) + 1:key_ends[i]];
-    some_actors := actors[coalesce(key_ends[i - 1], 0) + 1:key_ends[i]];
+    some_actors := actors[coalesce(scan_ends[i - 1], 0) + 1:scan_ends[i]];
+    some_sets := sets[coalesce(scan_ends[i - 1], 0) + 1:scan_ends[i]];
     sinces[i] := greatest(sinces[i], horizon);
-    if befores[i] is null then
-      before_counts[i] := 0;
-    elsif befores[i] <= sinces[i] then
-      before_counts[i] := 0;
-      counts[i] := 0;
-      continue;
-    else
-      before_counts[i] := change_rank(of_tenant, some_kinds, some_actors, befores[i]);
+    before_counts[i] := 0;
+    counts[i] := 0;
+    continue when befores[i] <= sinces[i];
+    if befores[i] is not null then
+      before_counts[i] := change_rank(of_tenant, kind_sets, some_actors, some_sets, befores[i]);
     end if;
-    counts[i] := change_rank(of_tenant, some_kinds, some_actors, sinces[i]) - before_counts[i];
+    counts[i] := change_rank(of_tenant, kind_sets, some_actors, some_sets, sinces[i]) - before_counts[i];
     total := total + counts[i];
   end loop;
   return next;
@@ -556,30 +576,30 @@ begin
   end if;
 
   for i in 1..cardinality(sinces) loop
-    if counts[i] > greatest(skip - newer, 0) then
-      some_kinds := kinds[coalesce(key_ends[i - 1], 0) + 1:key_ends[i]];
-      some_actors := actors[coalesce(key_ends[i - 1], 0) + 1:key_ends[i]];
-      if before_counts[i] + greatest(skip - newer, 0) > change_dense() then
-        select * into start
-          from change_seek(of_tenant, some_kinds, some_actors, before_counts[i] + greatest(skip - newer, 0));
-        if befores[i] is not null and start.cell_end > befores[i] then
-          start.cell_end := befores[i];
-          start.cell_skip := greatest(skip - newer, 0);
+    left_out := greatest(skip - newer, 0);
+    if counts[i] > left_out then
+      some_actors := actors[coalesce(scan_ends[i - 1], 0) + 1:scan_ends[i]];
+      some_sets := sets[coalesce(scan_ends[i - 1], 0) + 1:scan_ends[i]];
+      select coalesce(befores[i], 9223372036854775807) as cell_end, left_out as cell_skip into start;
+      if left_out > change_dense() then
+        select * into start from change_seek(of_tenant, kind_sets, some_actors, some_sets, before_counts[i] + left_out);
+        if start.cell_end > befores[i] then
+          select befores[i] as cell_end, left_out as cell_skip into start;
         end if;
-      else
-        select coalesce(befores[i], 9223372036854775807) as cell_end, greatest(skip - newer, 0) as cell_skip into start;
       end if;
       in_time := false;
-      scans := change_scan_count(some_kinds, some_actors);
-      if scans > 2 then
+      if cardinality(some_actors) > 2 then
+        -- whichever reads fewer entries, were matches spread evenly; to go to another range of an index counts as two
         in_time := (start.cell_skip + size - taken)
-                     * (change_rank(of_tenant, '{0}', '{0}', sinces[i])
-                        - case when befores[i] is null then 0 else change_rank(of_tenant, '{0}', '{0}', befores[i]) end)
-                   < (scans * (start.cell_skip + size - taken + 2)) * counts[i];
+                     * (change_rank(of_tenant, '{{0}}', '{0}', '{1}', sinces[i])
+                        - case when befores[i] is null then 0
+                               else change_rank(of_tenant, '{{0}}', '{0}', '{1}', befores[i]) end)
+                   < least(cardinality(some_actors) * (start.cell_skip + size - taken),
+                           counts[i] + 2 * cardinality(some_actors)) * counts[i];
       end if;
       return query
         select total, newest.at, newest.sequence
-          from change_newest(of_tenant, some_kinds, some_actors, sinces[i], start.cell_end, start.cell_skip,
+          from change_newest(of_tenant, kind_sets, some_actors, some_sets, sinces[i], start.cell_end, start.cell_skip,
                              size - taken, in_time) as newest;
       get diagnostics added = row_count;
       taken := taken + added;
@@ -590,8 +610,27 @@ begin
 end
 $$;
 
--- How many index ranges hold the entries of the keys: one a kind, one an actor.
-create function change_scan_count(kinds bigint[], actors bigint[]) returns bigint language sql immutable as $$
-  select count(distinct case when key.actor > 0 then key.actor else -key.kind end)
-    from unnest(kinds, actors) key (kind, actor)
+-- A page with its entries as they are shown, and whether the snapshot knows no names besides those that somebody
+-- read before: as many as `recent` were registered by transactions from `names_since` on. Null: nobody did.
+create function change_read(of_tenant text, now bigint, sinces bigint[], befores bigint[], scan_ends integer[],
+                            kind_sets bigint[], actors bigint[], sets integer[], skip bigint, size bigint,
+                            names_since xid8, recent bigint)
+returns table (total bigint, current boolean, at bigint, type text, entity text, entity_id text, name text,
+               schema_version text, actor text, related text, paths text)
+language plpgsql stable set plan_cache_mode = force_generic_plan as $$
+declare
+  names_current boolean := names_since is null or recent =
+    (select count(*) from change_kind n where n.tenant = of_tenant and n.registered >= names_since)
+    + (select count(*) from change_actor n where n.tenant = of_tenant and n.registered >= names_since);
+begin
+  return query
+    select page.total, names_current, e.at, k.type, k.entity, e.entity_id, e.name, e.schema_version, a.name, e.related, e.paths
+      from change_page(of_tenant, change_horizon(of_tenant, now), sinces, befores, scan_ends, kind_sets, actors, sets,
+                       skip, size) as page
+      left join (change_entry e
+                 join change_kind k on k.tenant = e.tenant and k.kind = e.kind
+                 join change_actor a on a.tenant = e.tenant and a.actor = e.actor)
+        on e.tenant = of_tenant and e.at = page.at and e.sequence = page.sequence
+      order by page.at desc nulls first, page.sequence desc;
+end
 $$;

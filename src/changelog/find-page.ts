@@ -7,7 +7,7 @@ import { RegexBudget, type RegexMatcherPool } from '../query/regex-pool.ts';
 import { type Dictionary, DictionaryCache } from './dictionary.ts';
 import { type DocumentTerm, decide, type Expression, isNever, type RelatedTerm, termsOf } from './expression.ts';
 import { mergedPage } from './merged-page.ts';
-import { type Interval, planTallies, possibleKinds } from './plan.ts';
+import { planTallies, possibleKinds, wholeInterval } from './plan.ts';
 import { documentSatisfies, itemSatisfies, namesDocuments, satisfies } from './predicate.ts';
 import { asksForDocuments, resolve } from './resolve.ts';
 import {
@@ -81,8 +81,7 @@ interface Means {
 
 /** The window as it is: no name has to be looked up. */
 async function readWindow(pool: pg.Pool, { tenant, from, now, skip, size }: Question): Promise<PageOfEntries> {
-  const intervals: Interval[] = [{ since: from, before: null, kinds: [0], actors: [0] }];
-  return await readTalliedPage(pool, tenant, { now, intervals, skip, size });
+  return await readTalliedPage(pool, tenant, { now, intervals: [wholeInterval(from)], skip, size });
 }
 
 /** Answers undefined where the dictionary is out of date. */

@@ -1,16 +1,26 @@
 import type { Dictionary } from './dictionary.ts';
 import { decide, type Expression, isAlways, isNever, termsOf } from './expression.ts';
 
-/** Disjoint pairs of a kind and an actor, as parallel lists; 0 stands for any. */
-export interface Keys {
-  readonly kinds: readonly number[];
+/**
+ * What is asked for, as a list of ranges of an index of which no two share an entry: `actors[i]` (0: any) with the
+ * kinds `kindSets[sets[i]]`. The first kind of a set is the one whose tallies tell how dense the range is: `[0]` is
+ * any kind, `[k]` one kind by any actor, and `[0, k, l]` two kinds by one actor.
+ */
+export interface Scans {
   readonly actors: readonly number[];
+  readonly sets: readonly number[];
+  readonly kindSets: readonly (readonly number[])[];
 }
 
-/** A stretch of time [since, before) in which one set of keys is asked for; `before` null: without an end. */
-export interface Interval extends Keys {
+/** A stretch of time [since, before) in which one list of scans is asked for; `before` null: without an end. */
+export interface Interval extends Scans {
   readonly since: number;
   readonly before: number | null;
+}
+
+/** All entries there are, from a time on. */
+export function wholeInterval(since: number): Interval {
+  return { ...everything, since, before: null };
 }
 
 /**
@@ -20,7 +30,7 @@ export interface Interval extends Keys {
  */
 export function planTallies(expression: Expression, dictionary: Dictionary, from: number): Interval[] {
   const intervals: Interval[] = [];
-  const keysOf = memoized((open: Expression) => keysOfExpression(open, dictionary));
+  const scansOf = memoized((open: Expression) => scansOfExpression(open, dictionary));
   for (const { since, before } of stretches(expression, from)) {
     const open = decide(expression, (term) => {
       if (term.kind === 'time') {
@@ -31,12 +41,12 @@ export function planTallies(expression: Expression, dictionary: Dictionary, from
       }
       return term.kind === 'document' || term.kind === 'related' ? false : undefined;
     });
-    const keys = keysOf(open);
+    const scans = scansOf(open);
     const last = intervals.at(-1);
-    if (last !== undefined && last.since === before && last.kinds === keys.kinds) {
-      intervals[intervals.length - 1] = { ...keys, since, before: last.before };
-    } else if (keys.kinds.length > 0) {
-      intervals.push({ ...keys, since, before });
+    if (last !== undefined && last.since === before && last.actors === scans.actors) {
+      intervals[intervals.length - 1] = { ...scans, since, before: last.before };
+    } else if (scans.actors.length > 0) {
+      intervals.push({ ...scans, since, before });
     }
   }
   return intervals;
@@ -62,29 +72,33 @@ function stretches(expression: Expression, from: number): { since: number; befor
   return sorted.map((since, index) => ({ since, before: sorted[index - 1] ?? null }));
 }
 
-const noKeys: Keys = { kinds: [], actors: [] };
-const everything: Keys = { kinds: [0], actors: [0] };
+const nothing: Scans = { actors: [], sets: [], kindSets: [] };
+const everything: Scans = { actors: [0], sets: [0], kindSets: [[0]] };
 
-/** The keys of an expression that has terms on kinds and actors alone. */
-function keysOfExpression(expression: Expression, dictionary: Dictionary): Keys {
+/** The scans of an expression that has terms on kinds and actors alone. */
+function scansOfExpression(expression: Expression, dictionary: Dictionary): Scans {
   if (isAlways(expression)) return everything;
-  if (isNever(expression)) return noKeys;
+  if (isNever(expression)) return nothing;
   const groups = groupKinds(expression, dictionary);
-  const kinds: number[] = [];
   const actors: number[] = [];
+  const sets: number[] = [];
+  const kindSets: number[][] = [];
+  const add = (ids: readonly number[], kindSet: number[]) => {
+    const set = kindSets.push(kindSet) - 1;
+    for (const id of ids) {
+      actors.push(id);
+      sets.push(set);
+    }
+  };
   for (const { open, ids } of groups) {
     if (isNever(open)) continue;
-    const members = isAlways(open) ? undefined : actorsOf(open, dictionary);
-    const those = members === undefined || members.length === dictionary.actors.length ? [0] : members;
-    const these = groups.length === 1 ? [0] : ids;
-    for (const actor of those) {
-      for (const kind of these) {
-        kinds.push(kind);
-        actors.push(actor);
-      }
-    }
+    const some = isAlways(open) ? undefined : actorsOf(open, dictionary);
+    const anyActor = some === undefined || some.length === dictionary.actors.length;
+    if (anyActor && groups.length === 1) return everything;
+    if (anyActor) for (const id of ids) add([0], [id]);
+    else add(some, groups.length === 1 ? [0] : [0, ...ids]);
   }
-  return { kinds, actors };
+  return { actors, sets, kindSets };
 }
 
 /** Kinds for which the same is left to be said of the actor. */

@@ -69,10 +69,9 @@ export async function readTalliedPage(
 }
 
 const talliedPage = `
-select page.total, ${currentNames('$1', '$10', '$11')} as current, ${entryColumns}
-  from change_page($1, change_horizon($1, $2), $3, $4, $5, $6, $7, $8, $9) as page
-  left join (change_entry e ${withNames}) on e.tenant = $1 and e.at = page.at and e.sequence = page.sequence
-  order by page.at desc nulls first, page.sequence desc`;
+select total, current, at, type, entity, entity_id as "entityId", name, schema_version as "schemaVersion", actor,
+       related, paths
+  from change_read($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::text::xid8, $12)`;
 
 function currentNames(tenant: string, since: string, recent: string): string {
   return `(${since}::text is null or ${recent}::bigint =
@@ -80,17 +79,25 @@ function currentNames(tenant: string, since: string, recent: string): string {
     + (select count(*) from change_actor n where n.tenant = ${tenant} and n.registered >= ${since}::text::xid8))`;
 }
 
+/** Arrays as change_page wants them: the scans of all intervals in one list, kind sets padded to one length. */
 function intervalColumns(intervals: readonly Interval[]): unknown[] {
-  let end = 0;
+  const kindSets = intervals.flatMap((interval) => interval.kindSets);
+  const longest = Math.max(0, ...kindSets.map((set) => set.length));
+  const scanEnds: number[] = [];
+  const sets: number[] = [];
+  let setsBefore = 0;
+  for (const interval of intervals) {
+    for (const set of interval.sets) sets.push(setsBefore + set + 1);
+    scanEnds.push(sets.length);
+    setsBefore += interval.kindSets.length;
+  }
   return [
     intervals.map((interval) => interval.since),
     intervals.map((interval) => interval.before),
-    intervals.map((interval) => {
-      end += interval.kinds.length;
-      return end;
-    }),
-    intervals.flatMap((interval) => interval.kinds),
+    scanEnds,
+    kindSets.map((set) => [...set, ...new Array<null>(longest - set.length).fill(null)]),
     intervals.flatMap((interval) => interval.actors),
+    sets,
   ];
 }
 
@@ -155,7 +162,7 @@ export async function readTalliedPlaces(
   page: { horizon: number; intervals: readonly Interval[]; skip: number; size: number },
 ): Promise<{ total: number; places: Place[] }> {
   const { rows } = await transaction.executeQuery<{ total: number } & Place>(
-    CompiledQuery.raw('select total, at, sequence from change_page($1, $2, $3, $4, $5, $6, $7, $8, $9)', [
+    CompiledQuery.raw('select total, at, sequence from change_page($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)', [
       tenant,
       page.horizon,
       ...intervalColumns(page.intervals),

@@ -10,6 +10,7 @@ import { clientVerb } from './client.ts';
 import { demoVerb } from './demo.ts';
 import { importVerb } from './import-verb.ts';
 import { migrateVerb } from './migrate.ts';
+import { retentionVerb } from './retention.ts';
 import { serveVerb } from './serve.ts';
 import { tenantVerb } from './tenant.ts';
 import { OperatorError, type Surroundings, UsageError, type Verb } from './verb.ts';
@@ -21,6 +22,7 @@ const verbs: Record<string, Verb> = {
   tenant: tenantVerb,
   client: clientVerb,
   import: importVerb,
+  retention: retentionVerb,
   demo: demoVerb,
 };
 

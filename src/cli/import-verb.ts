@@ -1,4 +1,6 @@
 import { parseArgs } from 'node:util';
+import { foldHistory } from '../changelog/fold.ts';
+import { foldAlong } from '../changelog/fold-along.ts';
 import { tenantExists } from '../db/tenants.ts';
 import { createRecorder } from '../recording/record-change.ts';
 import { runImport } from './import.ts';
@@ -36,8 +38,11 @@ Example:
       if (!(await tenantExists(db, tenant))) {
         throw new OperatorError(`there is no tenant ${tenant}; make it with: annals tenant create ${tenant}`);
       }
-      const record = createRecorder(db, tenant, () => clock.now());
-      return await runImport({ tenant, file, record, stdin, stdout, stderr, signal });
+      const recorder = createRecorder(db, tenant, () => clock.now());
+      const { record, finish } = foldAlong(recorder, () => foldHistory(db, tenant));
+      const code = await runImport({ tenant, file, record, stdin, stdout, stderr, signal });
+      if (!signal.aborted) await finish();
+      return code;
     });
   },
 };

@@ -69,7 +69,7 @@ test('filters, order and totals agree with an evaluator that reads all entries a
   );
 }, 3_600_000);
 
-function throwDifference(details: fc.RunDetails<unknown>): void {
+function throwDifference(details: { failed: boolean; numRuns: number; errorInstance: unknown }): void {
   if (!details.failed) return;
   throw new Error(`a difference after ${details.numRuns} histories`, { cause: details.errorInstance });
 }

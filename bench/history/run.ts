@@ -1,0 +1,187 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import { changelogDialect } from '../../src/changelog/dialect.ts';
+import { createFindPage } from '../../src/changelog/find-page.ts';
+import { createDatabase } from '../../src/db/database.ts';
+import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
+import { parseQuery } from '../../src/query/parse.ts';
+import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
+import { benchNow, openBenchDatabase } from './data.ts';
+import { type Question, questionsAt } from './questions.ts';
+
+const size = 20;
+const tenant = 'big';
+const rowColumns = 'at, type, entity, entity_id, name, actor, related, paths';
+
+interface Column {
+  name: string;
+  ask: () => Promise<unknown>;
+  milliseconds: number[];
+}
+
+interface Row {
+  entries: number;
+  question: Question;
+  page: string;
+  total: number;
+  columns: Column[];
+}
+
+const { values } = parseArgs({
+  options: {
+    entries: { type: 'string', multiple: true, default: ['1000000', '10000000'] },
+    rounds: { type: 'string', default: '30' },
+    row: { type: 'string', multiple: true },
+    data: { type: 'string', default: join(import.meta.dirname, '../../data/bench') },
+    out: { type: 'string' },
+  },
+});
+
+const embedded = process.env.DATABASE_URL
+  ? { url: process.env.DATABASE_URL, release: async () => {} }
+  : await openEmbeddedDatabase({ dataDir: values.data, log: (line: string) => process.stderr.write(`${line}\n`) });
+try {
+  const rows: Row[] = [];
+  for (const entries of values.entries.map(Number)) rows.push(...(await measure(embedded.url, entries)));
+  const report = table(rows);
+  process.stdout.write(report);
+  if (values.out !== undefined) await writeFile(values.out, report);
+} finally {
+  await embedded.release();
+}
+
+async function measure(url: string, entries: number): Promise<Row[]> {
+  const pool = await openBenchDatabase(url, entries);
+  const db = createDatabase(pool);
+  const regexes = new RegexMatcherPool();
+  const findPage = createFindPage({ pool, db, regexes, now: () => benchNow });
+  const rows: Row[] = [];
+  // The other columns have one connection, as prepared statements want it; so has Annals, one request at a time.
+  const client = new pg.Client({ connectionString: pool.options.connectionString });
+  await client.connect();
+  try {
+    await client.query('set jit = off; set max_parallel_workers_per_gather = 0');
+    for (const question of questionsAt(benchNow)) {
+      if (values.row !== undefined && !values.row.includes(question.row)) continue;
+      const query = parseQuery(question.q, changelogDialect);
+      const { total } = await findPage(tenant, query, { skip: 0, size: 1 });
+      await checkTotal(client, question, total);
+      const pages = Math.max(1, Math.ceil(total / size));
+      for (const [page, number] of [
+        ['first', 1],
+        ['middle', Math.ceil(pages / 2)],
+        ['last', pages],
+      ] as const) {
+        if (page !== 'first' && pages === 1) continue;
+        const skip = (number - 1) * size;
+        const columns: Column[] = [
+          {
+            name: 'Annals',
+            ask: () => findPage(tenant, parseQuery(question.q, changelogDialect), { skip, size }),
+            milliseconds: [],
+          },
+          { name: 'plain SQL', ask: plainSql(client, question, skip), milliseconds: [] },
+          { name: 'floor', ask: await floor(client, question, skip), milliseconds: [] },
+        ];
+        await interleave(columns, Number(values.rounds));
+        rows.push({ entries, question, page, total, columns });
+        process.stderr.write(
+          `${entries} ${question.row} ${page}: ${columns.map((c) => `${c.name} ${median(c).toFixed(2)}`).join(', ')}\n`,
+        );
+      }
+    }
+  } finally {
+    await client.end();
+    await regexes.close();
+    await db.destroy();
+  }
+  return rows;
+}
+
+/** Each column in turn, so that whatever else the machine does meets all of them alike. */
+async function interleave(columns: readonly Column[], rounds: number): Promise<void> {
+  for (const column of columns) for (let warm = 0; warm < 3; warm++) await column.ask();
+  for (let round = 0; round < rounds; round++) {
+    for (const column of columns) {
+      // What takes seconds need not be asked so often.
+      if (round >= 5 && median(column) > 200) continue;
+      const begun = performance.now();
+      await column.ask();
+      column.milliseconds.push(performance.now() - begun);
+    }
+  }
+}
+
+function conditionOf({ where, days = 30 }: Question): string {
+  return `tenant = $1 and at >= '${new Date(benchNow - days * 86_400_000).toISOString()}' and ${where}`;
+}
+
+function plainSql(client: pg.Client, question: Question, skip: number): () => Promise<unknown> {
+  const condition = conditionOf(question);
+  const name = `${question.row} ${skip}`;
+  return async () => {
+    await client.query({
+      name: `count ${name}`,
+      text: `select count(*) from plain where ${condition}`,
+      values: [tenant],
+    });
+    await client.query({
+      name: `page ${name}`,
+      text: `select ${rowColumns} from plain where ${condition} order by at desc, id desc limit $2 offset $3`,
+      values: [tenant, size, skip],
+    });
+  };
+}
+
+/** The rows of the page alone, of which somebody has told where they begin. */
+async function floor(client: pg.Client, question: Question, skip: number): Promise<() => Promise<unknown>> {
+  const condition = conditionOf(question);
+  const { rows } = await client.query(
+    `select at, id from plain where ${condition} order by at desc, id desc limit 1 offset $2`,
+    [tenant, skip],
+  );
+  const first = rows[0] ?? { at: new Date(benchNow), id: 0 };
+  return async () =>
+    await client.query({
+      name: `floor ${question.row} ${skip}`,
+      text: `select ${rowColumns} from plain where ${condition} and at <= $2 order by at desc, id desc limit $3`,
+      values: [tenant, first.at, size],
+    });
+}
+
+async function checkTotal(client: pg.Client, question: Question, total: number): Promise<void> {
+  const { rows } = await client.query(`select count(*) as total from plain where ${conditionOf(question)}`, [tenant]);
+  if (Number(rows[0].total) !== total) throw new Error(`${question.row}: ${total}, and ${rows[0].total} by counting`);
+}
+
+function median({ milliseconds }: Column): number {
+  return quantile(milliseconds, 0.5);
+}
+
+function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((one, other) => one - other);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+function table(rows: readonly Row[]): string {
+  const lines = [
+    '| entries | row | matches | page | Annals, median (p99) | plain SQL / Annals | Annals / floor | Annals / Annals at 1 million |',
+    '|---:|---|---:|---|---:|---:|---:|---:|',
+  ];
+  for (const { entries, question, page, total, columns } of rows) {
+    const [annals, plain, lowest] = columns.map(median) as [number, number, number];
+    const small = rows.find(
+      (row) => row.entries === 1_000_000 && row.question.row === question.row && row.page === page,
+    );
+    const smallest =
+      small?.columns[0] === undefined || small.entries === entries ? undefined : median(small.columns[0]);
+    const p99 = quantile(columns[0]?.milliseconds ?? [], 0.99);
+    lines.push(
+      `| ${entries.toLocaleString('en')} | ${question.row} | ${total.toLocaleString('en')} | ${page} | ${annals.toFixed(2)} ms (${p99.toFixed(1)}) | ` +
+        `${(plain / annals).toFixed(1)} | ${(annals / lowest).toFixed(2)} | ${smallest === undefined ? '' : (annals / smallest).toFixed(2)} |`,
+    );
+  }
+  return `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,42 @@
+import { parseArgs } from 'node:util';
+import { setRetention } from '../changelog/retention.ts';
+import { tenantExists } from '../db/tenants.ts';
+import { OperatorError, UsageError, type Verb } from './verb.ts';
+import { withContext } from './with-context.ts';
+
+const mostDays = 100_000;
+
+export const retentionVerb: Verb = {
+  summary: "drop a tenant's old history",
+  help: `Usage: annals retention --tenant T --keep-days N
+
+Keeps of a tenant's change history today and the N whole UTC days before it, from now on
+and day by day. What is older is in no answer any more when the command returns; the
+service deletes its rows afterwards, a few at a time. What has been dropped does not come
+back: a larger N later keeps more only of what is still there. Prints one JSON object:
+tenant, keepDays and horizon, the first moment that is kept.
+
+Example:
+  annals retention --tenant acme --keep-days 365`,
+
+  async run(args, surroundings) {
+    const { values, positionals } = parseArgs({
+      args,
+      options: { tenant: { type: 'string' }, 'keep-days': { type: 'string' } },
+      allowPositionals: true,
+    });
+    const { tenant, 'keep-days': days } = values;
+    if (positionals.length > 0) throw new UsageError(`retention takes no ${positionals[0]}`);
+    if (tenant === undefined) throw new UsageError('retention needs --tenant');
+    const keepDays = days !== undefined && /^[0-9]+$/.test(days) ? Number(days) : Number.NaN;
+    if (!(keepDays >= 1 && keepDays <= mostDays)) {
+      throw new UsageError(`retention needs --keep-days with a whole number from 1 to ${mostDays}`);
+    }
+    return await withContext(surroundings, async ({ db, clock }) => {
+      if (!(await tenantExists(db, tenant))) throw new OperatorError(`there is no tenant ${tenant}`);
+      const { horizon } = await setRetention(db, tenant, keepDays, clock.now());
+      surroundings.answer(JSON.stringify({ tenant, keepDays, horizon: new Date(horizon).toISOString() }));
+      return 0;
+    });
+  },
+};
