@@ -12,6 +12,8 @@ export interface Config {
   secretKeys: Buffer[];
   /** The public address, without a slash at its end; names the token issuer. */
   baseUrl: string | undefined;
+  /** Origins whose pages may call the service; `*` is any, none at all keeps browsers out. */
+  corsOrigins: string[];
   logLevel: LogLevel;
   sharedProviderToken: string | undefined;
   completionModel: string;
@@ -85,6 +87,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     dataDir: text('ANNALS_DATA_DIR') ?? './data',
     secretKeys,
     baseUrl: parsed('ANNALS_BASE_URL', parseBaseUrl, undefined),
+    corsOrigins: parsed('ANNALS_CORS_ORIGINS', parseOrigins, ['*']),
     logLevel: parsed('LOG_LEVEL', parseLogLevel, 'info'),
     sharedProviderToken: parsed('ANNALS_SHARED_PROVIDER_TOKEN', parseToken, undefined),
     completionModel: text('ANNALS_COMPLETION_MODEL') ?? 'gpt-5.4-mini',
@@ -132,6 +135,15 @@ function parseBaseUrl(value: string): string | Fault {
   const plain = url !== null && url.search === '' && url.hash === '' && url.username === '' && url.password === '';
   if (plain && /^https?:$/.test(url.protocol)) return value.replace(/\/+$/, '');
   return new Fault('must be a URL that begins with http:// or https://, without user, query and fragment');
+}
+
+function parseOrigins(value: string): string[] | Fault {
+  if (value === 'none') return [];
+  const origins = value.split(',').map((origin) => origin.trim());
+  const areOrigins = origins.every((origin) => origin === '*' || URL.parse(origin)?.origin === origin);
+  return areOrigins
+    ? origins
+    : new Fault('must be a comma-separated list of origins such as https://shop.example, * or none');
 }
 
 function parseLogLevel(value: string): LogLevel | Fault {

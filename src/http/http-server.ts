@@ -12,6 +12,7 @@ import {
 import { AnnalsError } from '../errors.ts';
 import { logRequests } from './access-log.ts';
 import { closeGracefully } from './closing.ts';
+import { allowOrigins } from './cors.ts';
 import type { VerifyAccessToken } from './credentials.ts';
 import { answerErrors } from './error-answers.ts';
 import { ErrorMessage, UnauthorizedFault } from './error-bodies.ts';
@@ -38,8 +39,10 @@ const largestBody = 1024 * 1024;
 export async function createHttpServer(options: {
   logger: FastifyBaseLogger;
   verifyAccessToken: VerifyAccessToken;
+  /** Origins whose pages may call the service; left out: none. */
+  corsOrigins?: readonly string[];
 }): Promise<HttpServer> {
-  const { logger, verifyAccessToken } = options;
+  const { logger, verifyAccessToken, corsOrigins = [] } = options;
   const app: HttpServer = fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -84,6 +87,8 @@ export async function createHttpServer(options: {
     xPermittedCrossDomainPolicies: false,
     xXssProtection: false,
   });
+  // Before the token is looked at: a preflight has none, and a page may read why it was refused.
+  await allowOrigins(app, corsOrigins);
   checkInOrder(app, verifyAccessToken);
   // An expectation that nobody knows is let be; Node would refuse it without a body.
   app.server.on('checkExpectation', (message, response) => app.server.emit('request', message, response));

@@ -21,7 +21,12 @@ const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
 export function acceptJsonBodies(app: HttpServer): void {
   app.decorateRequest('bodyText', '');
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+  acceptJsonOf(app, 'application/json');
+}
+
+/** Reads bodies of one more content type as JSON, for the routes of a plugin and no others. */
+export function acceptJsonOf(app: HttpServer, contentType: string): void {
+  app.addContentTypeParser<Buffer>(contentType, { parseAs: 'buffer' }, (request, body, done) => {
     try {
       refuseEncodedBody(request);
       request.bodyText = textOf(body);

@@ -8,15 +8,19 @@ export type Condition = And | Or | Match | TimeRange | ItemMatch;
 /** A query is the AND of its terms; without terms it filters nothing. */
 export type Query = And;
 
-export interface And {
+/** What a query over the fields of JSON documents asks (contract 9): values have types, and there are no times. */
+export type DocumentCondition = And<DocumentCondition> | Or<DocumentCondition> | Match | Comparison;
+export type DocumentQuery = And<DocumentCondition>;
+
+export interface And<Operand = Condition> {
   readonly kind: 'and';
-  readonly operands: readonly Condition[];
+  readonly operands: readonly Operand[];
   readonly position: number;
 }
 
-export interface Or {
+export interface Or<Operand = Condition> {
   readonly kind: 'or';
-  readonly operands: readonly Condition[];
+  readonly operands: readonly Operand[];
   readonly position: number;
 }
 
@@ -38,6 +42,21 @@ export interface TimeRange {
   readonly to: number | undefined;
   readonly hasFromBound: boolean;
   readonly position: number;
+}
+
+/** The value of `field` is of the type of each bound, a number or a string, and lies on its right side. */
+export interface Comparison {
+  readonly kind: 'comparison';
+  readonly field: string;
+  readonly bounds: readonly Bound[];
+  readonly position: number;
+}
+
+export interface Bound {
+  readonly operator: '>' | '>=' | '<' | '<=';
+  readonly type: 'number' | 'string';
+  /** A number as it was written, since it may have more digits than a double. */
+  readonly text: string;
 }
 
 /** One item of `field` satisfies everything in `operand`. */
@@ -79,11 +98,11 @@ export interface List {
   readonly items: readonly (Text | Glob)[];
 }
 
-export function and(operands: readonly Condition[], position: number): And {
+export function and<Operand = Condition>(operands: readonly Operand[], position: number): And<Operand> {
   return Object.freeze({ kind: 'and', operands: Object.freeze(operands), position });
 }
 
-export function or(operands: readonly Condition[], position: number): Or {
+export function or<Operand = Condition>(operands: readonly Operand[], position: number): Or<Operand> {
   return Object.freeze({ kind: 'or', operands: Object.freeze(operands), position });
 }
 
@@ -98,6 +117,10 @@ export function timeRange(
 ): TimeRange {
   const { from, to } = bounds;
   return Object.freeze({ kind: 'time', field, from, to, hasFromBound: from !== undefined, position });
+}
+
+export function comparison(field: string, bounds: readonly Bound[], position: number): Comparison {
+  return Object.freeze({ kind: 'comparison', field, bounds: Object.freeze(bounds), position });
 }
 
 export function itemMatch(field: string, operand: ItemQuery, position: number): ItemMatch {

@@ -10,7 +10,7 @@ export interface Dialect {
   readonly needs: readonly FieldNeed[];
 }
 
-export type FieldRule = TextField | ChoiceField | TimeField | ItemField | GroupField;
+export type FieldRule = TextField | ChoiceField | TimeField | ItemField | GroupField | ValueField;
 
 /** Takes a text, a glob, a regular expression, or a list of texts and globs. */
 export interface TextField {
@@ -37,6 +37,11 @@ export interface ItemField {
 export interface ItemDialect {
   field(name: string): TextField | undefined;
   readonly fields: string;
+}
+
+/** A field of a JSON document: takes what a text takes, and comparisons with numbers and strings besides. */
+export interface ValueField {
+  readonly kind: 'value';
 }
 
 /** Takes a group of AND or OR. */

@@ -1,7 +1,23 @@
-import { and, type Condition, type ItemMatch, itemMatch, itemQuery, type Match, match, or, type Query } from './ast.ts';
+import {
+  type And,
+  and,
+  type Comparison,
+  type DocumentQuery,
+  type ItemMatch,
+  itemMatch,
+  itemQuery,
+  type Match,
+  match,
+  type Or,
+  or,
+  type Query,
+  type TimeRange,
+} from './ast.ts';
 import { Cursor } from './cursor.ts';
 import type { Dialect, ItemDialect } from './dialect.ts';
+import { documentDialect } from './document-dialect.ts';
 import { checkNeeds } from './field-needs.ts';
+import { parseDocumentTerm } from './parse-document-term.ts';
 import { parseRange } from './parse-range.ts';
 import type { Surroundings } from './parse-text.ts';
 import { parseValue } from './parse-value.ts';
@@ -19,11 +35,24 @@ export const queryLimits = { characters: 4096, levels: 16, terms: 256 } as const
  * time linear in the text and, with regular expressions in it, some 20 ms at most to check those.
  */
 export function parseQuery(text: string, dialect: Dialect): Query {
-  refuseLength(text);
-  refuseCharacters(text);
-  const query = new Parser(text).parse(dialect);
+  // Only a dialect of documents has fields that take comparisons.
+  const query = parse(text, dialect) as Query;
   checkNeeds(query, dialect.needs);
   return query;
+}
+
+/** The same over the fields of JSON documents (contract 9): any field, with comparisons and no times. */
+export function parseDocumentQuery(text: string): DocumentQuery {
+  return parse(text, documentDialect) as DocumentQuery;
+}
+
+/** Everything that any dialect can say. */
+type AnyCondition = And<AnyCondition> | Or<AnyCondition> | Match | TimeRange | ItemMatch | Comparison;
+
+function parse(text: string, dialect: Dialect): And<AnyCondition> {
+  refuseLength(text);
+  refuseCharacters(text);
+  return new Parser(text).parse(dialect);
 }
 
 interface Place {
@@ -41,7 +70,7 @@ class Parser {
     this.#cursor = new Cursor(text);
   }
 
-  parse(dialect: Dialect): Query {
+  parse(dialect: Dialect): And<AnyCondition> {
     const place: Place = { level: 0, inParentheses: false };
     return and(
       this.#sequence(place, () => this.#term(dialect, place)),
@@ -67,7 +96,7 @@ class Parser {
     return this.#cursor.atEnd || (inParentheses && this.#cursor.next === ')');
   }
 
-  #term(dialect: Dialect, place: Place): Condition {
+  #term(dialect: Dialect, place: Place): AnyCondition {
     const { field, rule, position } = this.#field(dialect);
     switch (rule.kind) {
       case 'time':
@@ -76,6 +105,8 @@ class Parser {
         return this.#item(field, rule.item, position);
       case 'group':
         return this.#group(dialect, place.level + 1);
+      case 'value':
+        return parseDocumentTerm(this.#cursor, field, this.#surroundings(place), this.#regexAllowance, position);
       default:
         return match(
           field,
@@ -125,7 +156,7 @@ class Parser {
   }
 
   /** A group of one operand is an AND of that one. */
-  #group(dialect: Dialect, level: number): Condition {
+  #group(dialect: Dialect, level: number): AnyCondition {
     const cursor = this.#cursor;
     const { position } = cursor;
     if (level > queryLimits.levels) throw cursor.error(`no more than ${queryLimits.levels} levels of groups`);
@@ -152,7 +183,7 @@ class Parser {
     return operator;
   }
 
-  #operand(dialect: Dialect, level: number): Condition {
+  #operand(dialect: Dialect, level: number): AnyCondition {
     const cursor = this.#cursor;
     if (cursor.text.startsWith('((', cursor.offset)) return this.#group(dialect, level + 1);
     const { position } = cursor;

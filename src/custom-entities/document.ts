@@ -1,0 +1,136 @@
+import { AnnalsError, type ErrorDetail } from '../errors.ts';
+import { ProjectionFault, projectedJson } from '../query/json-projection.ts';
+import { parseJson } from '../recording/json.ts';
+import { type JsonNode, JsonSyntaxError } from '../recording/json-tape.ts';
+import { compactText } from '../recording/json-text.ts';
+import { kindOf, membersOf, objectText, stringOf } from './json-members.ts';
+
+/** A type or an instance as it is written: what the service keeps about it, and the rest as it came. */
+export interface DocumentInput {
+  readonly id: string | undefined;
+  /** What the writer believes the document's version to be. */
+  readonly version: number | undefined;
+  readonly name: JsonNode | undefined;
+  /** Further members of `metadata` than those that the service keeps. */
+  readonly metadata: readonly (readonly [string, JsonNode])[];
+  readonly rest: ReadonlyMap<string, JsonNode>;
+}
+
+/** What the service keeps about a document. Times are in milliseconds since 1970. */
+export interface DocumentState {
+  readonly id: string;
+  readonly version: number;
+  readonly createdAt: number;
+  readonly modifiedAt: number;
+}
+
+const deepest = 100;
+const kept = new Set(['version', 'createdAt', 'modifiedAt']);
+
+/** Reads the JSON text of a document. Throws validation_violation with a detail for each wrong field. */
+export function readDocument(text: string): DocumentInput {
+  const members = membersOf(parseObject(text));
+  const details: ErrorDetail[] = [];
+  const wrong = (field: string, message: string) => {
+    details.push({ field, message });
+    return undefined;
+  };
+
+  const idNode = members.get('id');
+  const id = stringOf(idNode);
+  if (idNode !== undefined && id === undefined) wrong('id', 'must be a string');
+  if (members.has('_id')) wrong('_id', 'is how sort calls the id; the field is id');
+  const metadataNode = members.get('metadata');
+  const metadata =
+    metadataNode === undefined
+      ? new Map<string, JsonNode>()
+      : kindOf(metadataNode) === 'object'
+        ? membersOf(metadataNode)
+        : (wrong('metadata', 'must be an object') ?? new Map<string, JsonNode>());
+  const versionNode = metadata.get('version');
+  const version = versionNode === undefined ? undefined : Number(compactText(versionNode));
+  if (version !== undefined && !(Number.isSafeInteger(version) && version > 0)) {
+    wrong('metadata.version', 'must be a whole number above 0');
+  }
+  refuse(details);
+  return {
+    id,
+    version,
+    name: members.get('name'),
+    metadata: [...metadata].filter(([key]) => !kept.has(key)),
+    rest: new Map([...members].filter(([key]) => key !== 'id' && key !== 'name' && key !== 'metadata')),
+  };
+}
+
+/** The JSON text of a document as it is stored and goes out; every value as it was written. */
+export function documentText(input: DocumentInput, state: DocumentState): string {
+  const metadata = objectText([
+    ['version', String(state.version)],
+    ['createdAt', timeText(state.createdAt)],
+    ['modifiedAt', timeText(state.modifiedAt)],
+    ...input.metadata,
+  ]);
+  return objectText([
+    ['id', JSON.stringify(state.id)],
+    ...(input.name === undefined ? [] : [['name', input.name] as const]),
+    ['metadata', metadata],
+    ...input.rest,
+  ]);
+}
+
+/** What jsonb is made of. Throws validation_violation for what the database has no place for. */
+export function projectionOf(text: string): string {
+  try {
+    return projectedJson(text);
+  } catch (error) {
+    if (error instanceof ProjectionFault)
+      throw new AnnalsError('validation_violation', error.message, { cause: error });
+    throw error;
+  }
+}
+
+/** Reads a stored document's time; in milliseconds since 1970. */
+export function createdAtOf(document: string): number {
+  const metadata = membersOf(parseJson(document)).get('metadata');
+  return Date.parse(stringOf(metadata && membersOf(metadata).get('createdAt')) ?? '');
+}
+
+/**
+ * What change entries show as the name (contract 6: at most 1,000 characters without NUL and lone surrogates): the
+ * name itself, or of a map by language the English one, or else the first.
+ */
+export function displayName(name: JsonNode | undefined): string | undefined {
+  const plain = stringOf(name) ?? nameByLanguage(name);
+  if (plain === undefined || /[\0\p{Surrogate}]/u.test(plain)) return undefined;
+  return plain.length <= 1000 ? plain : [...plain].slice(0, 1000).join('');
+}
+
+/** Whether the value is a map from languages to texts. */
+export function isMapByLanguage(value: JsonNode): boolean {
+  if (kindOf(value) !== 'object') return false;
+  return [...membersOf(value)].every(([key, text]) => /^[A-Za-z0-9_-]{1,35}$/.test(key) && kindOf(text) === 'string');
+}
+
+export function refuse(details: readonly ErrorDetail[], message = 'The request body is not valid.'): void {
+  if (details.length > 0) throw new AnnalsError('validation_violation', message, { details });
+}
+
+function parseObject(text: string): JsonNode {
+  try {
+    const node = parseJson(text, deepest);
+    if (kindOf(node) === 'object') return node;
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error;
+  }
+  throw new AnnalsError('validation_violation', 'The request body must be a JSON object.');
+}
+
+function nameByLanguage(name: JsonNode | undefined): string | undefined {
+  if (name === undefined || kindOf(name) !== 'object') return undefined;
+  const members = membersOf(name);
+  return stringOf(members.get('en')) ?? [...members.values()].map(stringOf).find((text) => text !== undefined);
+}
+
+function timeText(milliseconds: number): string {
+  return JSON.stringify(new Date(milliseconds).toISOString());
+}

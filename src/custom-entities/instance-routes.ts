@@ -1,0 +1,157 @@
+import type { HttpServer } from '../http/http-server.ts';
+import { acceptJsonOf } from '../http/json-body.ts';
+import type { Scope } from '../http/scopes.ts';
+import { compilePagingValidator, PagingHeaders } from '../pagination/parameters.ts';
+import type { CustomEntityRoutesOptions } from './routes.ts';
+import {
+  Created,
+  CustomInstance,
+  InstancePath,
+  InstancesQuery,
+  JsonPatch,
+  SearchBody,
+  SearchQuery,
+  TypePath,
+} from './schemas.ts';
+import { parseFields, selectFields } from './select-fields.ts';
+
+const tags = ['Custom entities'];
+const reading: readonly Scope[] = ['schema.custominstance_read', 'schema.custominstance_manage'];
+const writing: readonly Scope[] = ['schema.custominstance_manage'];
+const json = 'application/json; charset=utf-8';
+
+/** Instances of custom entities (contract 9). */
+export async function instanceRoutes(
+  app: HttpServer,
+  { customEntities: { instances }, paginator }: CustomEntityRoutesOptions,
+): Promise<void> {
+  acceptJsonOf(app, 'application/json-patch+json');
+
+  app.get(
+    '/schema/:tenant/custom-entities/:type/instances',
+    {
+      config: { scopes: reading },
+      validatorCompiler: compilePagingValidator,
+      schema: {
+        tags,
+        summary: 'Listing instances',
+        params: TypePath,
+        querystring: InstancesQuery,
+        headers: PagingHeaders,
+      },
+    },
+    async (request, reply) => {
+      const { tenant, type } = request.params;
+      const { q = '', fields } = request.query;
+      const selection = parseFields(fields);
+      const wanted = paginator.read(request, { tenant, operation: `list instances of ${type}`, filter: q });
+      const { items, headers } = await instances.list(tenant, type, q, wanted);
+      const shown = selection === undefined ? items : items.map((item) => selectFields(item, selection));
+      return await reply
+        .headers(headers)
+        .type(json)
+        .send(`[${shown.join(',')}]`);
+    },
+  );
+
+  app.post(
+    '/schema/:tenant/custom-entities/:type/instances/search',
+    {
+      config: { scopes: reading },
+      validatorCompiler: compilePagingValidator,
+      schema: {
+        tags,
+        summary: 'Searching instances',
+        params: TypePath,
+        querystring: SearchQuery,
+        headers: PagingHeaders,
+        body: SearchBody,
+      },
+    },
+    async (request, reply) => {
+      const { tenant, type } = request.params;
+      const { q = '' } = request.body;
+      const selection = parseFields(request.query.fields);
+      const wanted = paginator.read(request, { tenant, operation: `search instances of ${type}`, filter: q });
+      const { items, headers } = await instances.list(tenant, type, q, wanted);
+      const shown = selection === undefined ? items : items.map((item) => selectFields(item, selection));
+      return await reply
+        .headers(headers)
+        .type(json)
+        .send(`[${shown.join(',')}]`);
+    },
+  );
+
+  app.post(
+    '/schema/:tenant/custom-entities/:type/instances',
+    {
+      config: { scopes: writing },
+      schema: {
+        tags,
+        summary: 'Making an instance',
+        params: TypePath,
+        body: CustomInstance,
+        response: { 201: Created },
+      },
+    },
+    async (request, reply) => {
+      const { tenant, type } = request.params;
+      const author = { tenant, actor: request.credentials.clientName };
+      const id = await instances.create(author, type, request.bodyText);
+      const location = `/schema/${tenant}/custom-entities/${type}/instances/${encodeURIComponent(id)}`;
+      return await reply.code(201).header('location', location).send({ id });
+    },
+  );
+
+  app.get(
+    '/schema/:tenant/custom-entities/:type/instances/:id',
+    { config: { scopes: reading }, schema: { tags, summary: 'Retrieving an instance', params: InstancePath } },
+    async (request, reply) => {
+      const { tenant, type, id } = request.params;
+      return await reply.type(json).send(await instances.find(tenant, type, id));
+    },
+  );
+
+  app.put(
+    '/schema/:tenant/custom-entities/:type/instances/:id',
+    {
+      config: { scopes: writing },
+      schema: { tags, summary: 'Making or replacing an instance', params: InstancePath, body: CustomInstance },
+    },
+    async (request, reply) => {
+      const { tenant, type, id } = request.params;
+      const author = { tenant, actor: request.credentials.clientName };
+      const put = await instances.put(author, type, id, request.bodyText);
+      return put === 'created' ? await reply.code(201).send({ id }) : await reply.code(204).send();
+    },
+  );
+
+  app.patch(
+    '/schema/:tenant/custom-entities/:type/instances/:id',
+    {
+      config: { scopes: writing },
+      schema: {
+        tags,
+        summary: 'Changing an instance by a JSON Patch',
+        params: InstancePath,
+        consumes: ['application/json-patch+json', 'application/json'],
+        body: JsonPatch,
+      },
+    },
+    async (request, reply) => {
+      const { tenant, type, id } = request.params;
+      await instances.patch({ tenant, actor: request.credentials.clientName }, type, id, request.bodyText || 'null');
+      return await reply.code(204).send();
+    },
+  );
+
+  app.delete(
+    '/schema/:tenant/custom-entities/:type/instances/:id',
+    { config: { scopes: writing }, schema: { tags, summary: 'Deleting an instance', params: InstancePath } },
+    async (request, reply) => {
+      const { tenant, type, id } = request.params;
+      await instances.remove({ tenant, actor: request.credentials.clientName }, type, id);
+      return await reply.code(204).send();
+    },
+  );
+}

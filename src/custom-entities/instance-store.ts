@@ -1,0 +1,89 @@
+import { sql } from 'kysely';
+import type { Database, DatabaseTransaction } from '../db/database.ts';
+import './tables.ts';
+
+type Connection = Database | DatabaseTransaction;
+
+export interface StoredDocument {
+  readonly version: number;
+  /** JSON text. */
+  readonly document: string;
+}
+
+export interface InstanceRow extends StoredDocument {
+  readonly type: string;
+  readonly id: string;
+  /** What jsonb is made of. */
+  readonly fields: string;
+}
+
+export async function findInstance(
+  db: Connection,
+  tenant: string,
+  { type, id }: { type: string; id: string },
+): Promise<StoredDocument | undefined> {
+  return await db
+    .selectFrom('custom_instance')
+    .select(['version', 'document'])
+    .where('tenant', '=', tenant)
+    .where('type', '=', type)
+    .where('id', '=', id)
+    .executeTakeFirst();
+}
+
+/** The same, and nobody else changes it until the transaction ends. */
+export async function lockInstance(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { type, id }: { type: string; id: string },
+): Promise<StoredDocument | undefined> {
+  return await transaction
+    .selectFrom('custom_instance')
+    .select(['version', 'document'])
+    .where('tenant', '=', tenant)
+    .where('type', '=', type)
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst();
+}
+
+/** False where there is one with this id. Fails on its foreign key where the type is not there. */
+export async function insertInstance(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { type, id, version, document, fields }: InstanceRow,
+): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await transaction
+    .insertInto('custom_instance')
+    .values({ tenant, type, id, version, document, fields: sql`${fields}::jsonb` })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirstOrThrow();
+  return numInsertedOrUpdatedRows === 1n;
+}
+
+export async function updateInstance(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { type, id, version, document, fields }: InstanceRow,
+): Promise<void> {
+  await transaction
+    .updateTable('custom_instance')
+    .set({ version, document, fields: sql`${fields}::jsonb` })
+    .where('tenant', '=', tenant)
+    .where('type', '=', type)
+    .where('id', '=', id)
+    .execute();
+}
+
+export async function deleteInstance(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { type, id }: { type: string; id: string },
+): Promise<void> {
+  await transaction
+    .deleteFrom('custom_instance')
+    .where('tenant', '=', tenant)
+    .where('type', '=', type)
+    .where('id', '=', id)
+    .execute();
+}

@@ -1,0 +1,98 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import type { Database, DatabaseTransaction } from '../db/database.ts';
+import { inTransaction } from '../db/transaction.ts';
+import type { Collection } from '../pagination/keyset.ts';
+import type { Page, PageWanted, Paginator } from '../pagination/paginator.ts';
+import { idField } from '../pagination/sort.ts';
+import type { DocumentQuery, Match } from '../query/ast.ts';
+import { documentField } from '../query/document-field.ts';
+import { type DocumentMapping, documentQueryToSql, pathOfField, regexTermsOf } from '../query/document-sql.ts';
+import { textOfProjection } from '../query/json-projection.ts';
+import { QueryError } from '../query/query-error.ts';
+import { RegexBudget, type RegexMatcherPool } from '../query/regex-pool.ts';
+
+export interface ReadContext {
+  readonly db: Database;
+  readonly regexes: RegexMatcherPool;
+  readonly paginator: Paginator;
+}
+
+/** Rows of documents: a table with `id`, `document` and `fields`, and which of them are meant. */
+interface Documents {
+  readonly from: RawBuilder<unknown>;
+  readonly where: RawBuilder<SqlBool>;
+}
+
+/** The types of a tenant. */
+export function typesOf(tenant: string): Documents {
+  return { from: sql`custom_entity`, where: sql`tenant = ${tenant}` };
+}
+
+/** The instances of a type. */
+export function instancesOf(tenant: string, type: string): Documents {
+  return { from: sql`custom_instance`, where: sql`tenant = ${tenant} and type = ${type}` };
+}
+
+/** A page of the documents that satisfy the query, each as JSON text. */
+export async function findDocuments(
+  { db, regexes, paginator }: ReadContext,
+  documents: Documents,
+  query: DocumentQuery,
+  wanted: PageWanted,
+): Promise<Page<string>> {
+  const terms = regexTermsOf(query);
+  const fetch = async (connection: Database | DatabaseTransaction, matched: ReadonlyMap<Match, readonly string[]>) => {
+    const mapping: DocumentMapping = {
+      value,
+      column: (path) => (path.length === 1 && (path[0] === 'id' || path[0] === idField) ? sql`id` : undefined),
+      matchedStrings: (term) => matched.get(term) ?? [],
+    };
+    const collection: Collection = {
+      from: documents.from,
+      where: sql`${documents.where} and ${documentQueryToSql(query, mapping)}`,
+      id: sql`id`,
+      field: value,
+      item: sql`document`,
+    };
+    return await paginator.fetch<string>(connection, wanted, collection);
+  };
+  if (terms.length === 0) return await fetch(db, new Map());
+  // The strings that are tried and the page are of one snapshot.
+  const work = async (transaction: DatabaseTransaction) => {
+    const budget = new RegexBudget();
+    const matched = new Map<Match, readonly string[]>();
+    for (const term of terms) matched.set(term, await matchStrings(transaction, regexes, documents, term, budget));
+    return await fetch(transaction, matched);
+  };
+  return await inTransaction(db, work, { isolation: 'repeatable read' });
+}
+
+function value(path: readonly string[]): RawBuilder<unknown> {
+  return path.length === 1 && path[0] === idField ? sql`to_jsonb(id)` : documentField(sql`fields`, path);
+}
+
+/** What may be read at most to try a regular expression on, in bytes; the pattern's own budget comes on top. */
+const mostTried = 32 * 1024 * 1024;
+
+/** The distinct strings at the field that the regular expression matches, found by the linear engine (contract 4). */
+async function matchStrings(
+  transaction: DatabaseTransaction,
+  regexes: RegexMatcherPool,
+  { from, where }: Documents,
+  { field, matcher, position }: Match,
+  budget: RegexBudget,
+): Promise<string[]> {
+  if (matcher.kind !== 'regex') return [];
+  const tried = value(pathOfField(field));
+  const distinct = sql`select distinct ${tried} #>> '{}' as text from ${from}
+    where ${where} and jsonb_typeof(${tried}) = 'string'`;
+  const size = await sql<{ bytes: number | null }>`
+    select sum(octet_length(text) + 1)::bigint as bytes from (${distinct}) strings`.execute(transaction);
+  if ((size.rows[0]?.bytes ?? 0) > mostTried) {
+    throw new QueryError(position, `a regular expression on a field whose different values have at most 32 MiB in all`);
+  }
+  const { rows } = await sql<{ text: string }>`${distinct}`.execute(transaction);
+  const strings = rows.map((row) => row.text);
+  const matches = await regexes.matchNames(matcher.source, strings.map(textOfProjection), { position, budget });
+  return strings.filter((_text, index) => matches[index] === 1);
+}

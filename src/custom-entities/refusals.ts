@@ -1,0 +1,48 @@
+import { AnnalsError } from '../errors.ts';
+
+/** Ids of types: capital letters, digits and `_`, a letter first (contract 9). */
+export const typeIdPattern = /^[A-Z][A-Z0-9_]{0,62}$/;
+
+export const longestInstanceId = 255;
+
+/** What is wrong with an instance's id, or undefined: an index entry and a cursor have to hold it. */
+export function faultOfInstanceId(id: string): string | undefined {
+  if (id === '') return 'must not be empty';
+  if (/[\p{Cc}\p{Surrogate}]/u.test(id)) return 'must not have control characters';
+  if (Buffer.byteLength(id) > longestInstanceId) return `must have at most ${longestInstanceId} bytes of UTF-8`;
+  return undefined;
+}
+
+export function typeNotFound(): AnnalsError {
+  return new AnnalsError('resource_not_found', 'There is no such custom entity type.');
+}
+
+export function instanceNotFound(): AnnalsError {
+  return new AnnalsError('resource_not_found', 'There is no such instance.');
+}
+
+export function alreadyThere(what: 'type' | 'instance'): AnnalsError {
+  return new AnnalsError(
+    'conflict_resource',
+    `There is ${what === 'type' ? 'a type' : 'an instance'} with this id already.`,
+  );
+}
+
+/** Optimistic locking: somebody else has written since the client read (contract 9). */
+export function oldVersion(): AnnalsError {
+  return new AnnalsError(
+    'conflict_resource',
+    'The document has been changed since: its metadata.version is another one.',
+  );
+}
+
+export function idDiffers(): AnnalsError {
+  return new AnnalsError('validation_violation', 'The id in the body is not that of the path.', {
+    details: [{ field: 'id', message: 'must be that of the path' }],
+  });
+}
+
+/** The error of a statement that met a foreign key (SQLSTATE 23503): the other row is gone, or still needed. */
+export function isForeignKeyViolation(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '23503';
+}

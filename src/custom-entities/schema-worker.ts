@@ -1,0 +1,145 @@
+import { parentPort } from 'node:worker_threads';
+import type { ErrorObject, ValidateFunction } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { RE2JS } from 're2js';
+import type { ErrorDetail } from '../errors.ts';
+
+/** A schema to check, or a document to check against it; both are JSON texts. */
+export interface SchemaRequest {
+  readonly schema: string;
+  readonly document: string | undefined;
+}
+
+/** What is wrong with the document, or why the schema is none. */
+export type SchemaReply = { readonly details: readonly ErrorDetail[] } | { readonly fault: readonly ErrorDetail[] };
+
+/** Enough to mend a document by. */
+const mostDetails = 100;
+const mostCompiled = 500;
+const dialects = [undefined, 'https://json-schema.org/draft/2020-12/schema'];
+
+/** By the text of the schema, which changes with the version of its type. */
+const compiled = new Map<string, ValidateFunction>();
+const metaSchema = new Ajv2020({ strict: false, validateFormats: false, logger: false, allErrors: true });
+
+class SchemaFault extends Error {
+  readonly details: readonly ErrorDetail[];
+
+  constructor(details: readonly ErrorDetail[]) {
+    super('not a schema');
+    this.details = details;
+  }
+}
+
+parentPort?.on('message', (request: SchemaRequest) => {
+  parentPort?.postMessage(answer(request));
+});
+
+function answer({ schema, document }: SchemaRequest): SchemaReply {
+  try {
+    const validate = compiled.get(schema) ?? compile(schema);
+    if (document === undefined || validate(JSON.parse(document))) return { details: [] };
+    return { details: detailsOf(validate.errors ?? []) };
+  } catch (error) {
+    if (error instanceof SchemaFault) return { fault: error.details };
+    throw error;
+  }
+}
+
+function compile(text: string): ValidateFunction {
+  const schema = JSON.parse(text);
+  if (!dialects.includes(schema.$schema?.replace?.(/#$/, ''))) {
+    throw new SchemaFault([{ field: '$schema', message: `must be ${dialects[1]}` }]);
+  }
+  if (metaSchema.validateSchema(schema) !== true) throw new SchemaFault(detailsOf(metaSchema.errors ?? []));
+  const validate = compileSafely(schema);
+  if (compiled.size >= mostCompiled) compiled.delete(compiled.keys().next().value ?? '');
+  compiled.set(text, validate);
+  return validate;
+}
+
+/**
+ * An instance of Ajv for each schema, so that no `$id` of one is seen by another. Without meta-schemas and with nothing
+ * to load from, a `$ref` reaches its own schema and nothing else.
+ */
+function compileSafely(schema: object | boolean): ValidateFunction {
+  const ajv = new Ajv2020({
+    allErrors: true,
+    strict: false,
+    // 1e400 is a number of JSON, though no finite double.
+    strictNumbers: false,
+    // In 2020-12 a format is an annotation.
+    validateFormats: false,
+    validateSchema: false,
+    meta: false,
+    addUsedSchema: false,
+    inlineRefs: false,
+    // What every object inherits is not in the document.
+    ownProperties: true,
+    logger: false,
+    code: { regExp: Object.assign(linearPattern, { code: 'linearPattern' }) },
+  });
+  ajv.removeKeyword('uniqueItems');
+  ajv.addKeyword({
+    keyword: 'uniqueItems',
+    type: 'array',
+    schemaType: 'boolean',
+    validate: hasUniqueItems,
+    errors: false,
+  });
+  try {
+    const validate = ajv.compile(schema);
+    if ('$async' in validate) throw new Error('$async is no keyword of JSON Schema 2020-12');
+    return validate;
+  } catch (error) {
+    throw new SchemaFault([{ field: '', message: error instanceof Error ? error.message : 'it cannot be compiled' }]);
+  }
+}
+
+/** Patterns run in time linear in the text (contract 9), by the engine of the query language. */
+function linearPattern(pattern: string) {
+  const expression = RE2JS.compile(RE2JS.translateRegExp(pattern));
+  // Ajv tells patterns apart by this text.
+  return { test: (text: string) => expression.test(text), toString: () => `/${pattern}/` };
+}
+
+/** Ajv compares each item with each other one; this looks each up. */
+function hasUniqueItems(wanted: boolean, items: readonly unknown[]): boolean {
+  return !wanted || new Set(items.map(canonicalText)).size === items.length;
+}
+
+function canonicalText(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalText).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).map(([key, item]) => `${JSON.stringify(key)}:${canonicalText(item)}`);
+  return `{${members.sort().join(',')}}`;
+}
+
+/** A detail for each wrong field: of several faults of one field the first. */
+function detailsOf(errors: readonly ErrorObject[]): ErrorDetail[] {
+  const details = new Map<string, string>();
+  for (const error of errors) {
+    const field = fieldOf(error);
+    if (!details.has(field)) details.set(field, messageOf(error));
+    if (details.size === mostDetails) break;
+  }
+  return [...details].map(([field, message]) => ({ field, message }));
+}
+
+/** The path of the field as change entries write it; one that is missing or too many is named itself. */
+function fieldOf({ instancePath, params }: ErrorObject): string {
+  const keys = instancePath
+    .split('/')
+    .slice(1)
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const named: unknown = params.missingProperty ?? params.additionalProperty ?? params.unevaluatedProperty;
+  if (typeof named === 'string') keys.push(named);
+  return keys.map((key) => key.replaceAll(/[\\.]/g, '\\$&')).join('.');
+}
+
+function messageOf({ keyword, message = 'is not valid' }: ErrorObject): string {
+  if (keyword === 'required' || keyword === 'dependentRequired') return 'is required';
+  if (keyword === 'additionalProperties' || keyword === 'unevaluatedProperties') return 'is not allowed';
+  if (keyword === 'uniqueItems') return 'must have no equal items';
+  return message;
+}

@@ -1,0 +1,84 @@
+import { Type } from 'typebox';
+import { TenantName } from '../http/tenant-name.ts';
+import { pagingParameters } from '../pagination/parameters.ts';
+
+const TypeId = Type.String({
+  description: 'Capital letters, digits and `_`, a letter first.',
+  examples: ['WARRANTY_CLAIM'],
+});
+const InstanceId = Type.String({ description: 'At most 255 bytes of UTF-8.', examples: ['claim-17'] });
+
+export const TypesPath = Type.Object({ tenant: TenantName });
+export const TypePath = Type.Object({ tenant: TenantName, type: TypeId });
+export const InstancePath = Type.Object({ tenant: TenantName, type: TypeId, id: InstanceId });
+
+const Metadata = Type.Object(
+  {
+    version: Type.Optional(
+      Type.Number({ description: 'Counts up. A write that carries another one than the current is refused with 409.' }),
+    ),
+    createdAt: Type.Optional(Type.String({ format: 'date-time', description: 'Kept by the service.' })),
+    modifiedAt: Type.Optional(Type.String({ format: 'date-time', description: 'Kept by the service.' })),
+  },
+  { description: 'Further members are kept as they are.' },
+);
+
+const examplesOfTypes = [
+  {
+    id: 'WARRANTY_CLAIM',
+    name: { en: 'Warranty claim' },
+    jsonSchema: { type: 'object', properties: { orderId: { type: 'string' }, amount: { type: 'number' } } },
+  },
+];
+
+export const CustomEntityType = Type.Object(
+  {
+    id: Type.Optional(TypeId),
+    name: Type.Optional(Type.Unknown({ description: 'A map by language.' })),
+    jsonSchema: Type.Optional(
+      Type.Unknown({
+        description:
+          'JSON Schema 2020-12 that instances must satisfy: at most 64 KiB and 32 levels, no remote `$ref`, patterns in RE2 syntax.',
+      }),
+    ),
+    metadata: Type.Optional(Metadata),
+  },
+  { examples: examplesOfTypes },
+);
+
+export const CustomInstance = Type.Object(
+  {
+    id: Type.Optional(InstanceId),
+    name: Type.Optional(Type.Unknown({ description: 'A text, or a map by language.' })),
+    metadata: Type.Optional(Metadata),
+  },
+  {
+    description: 'Any further JSON fields, those the schema of the type allows where it has one.',
+    examples: [{ id: 'claim-17', name: { en: 'Claim 17' }, orderId: 'o-4711', amount: 19.9 }],
+  },
+);
+
+export const Created = Type.Object({ id: Type.String() });
+
+/** An operation of a patch (RFC 6902); what is wrong with one is told by the room itself. */
+export const JsonPatch = Type.Unknown({
+  description: 'A patch as RFC 6902 has it: a list of operations, all of them or none.',
+  examples: [[{ op: 'replace', path: '/amount', value: 24.9 }]],
+});
+
+const q = Type.String({
+  description:
+    'A filter over any field path; docs/query-language.md teaches the grammar, docs/pagination.md the types.',
+  examples: ['amount:>=10 name.en:Claim*'],
+});
+
+export const ListQuery = Type.Object({ ...pagingParameters, q: Type.Optional(q) });
+export const InstancesQuery = Type.Object({
+  ...pagingParameters,
+  q: Type.Optional(q),
+  fields: Type.Optional(
+    Type.String({ description: 'The field paths that are wanted; the id always is.', examples: ['name,amount'] }),
+  ),
+});
+export const SearchQuery = Type.Object({ ...pagingParameters, fields: InstancesQuery.properties.fields });
+export const SearchBody = Type.Object({ q: Type.Optional(q) });

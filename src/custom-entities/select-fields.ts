@@ -1,0 +1,65 @@
+import { AnnalsError } from '../errors.ts';
+import { parsePath, splitUnescaped } from '../pagination/sort.ts';
+import { parseJson } from '../recording/json.ts';
+import type { JsonNode } from '../recording/json-tape.ts';
+import { compactText } from '../recording/json-text.ts';
+import { elementsOf, kindOf, membersOf, objectText } from './json-members.ts';
+
+/** The fields that are wanted of a document: by key, everything there or what is wanted of it. */
+export type Selection = Map<string, Selection | 'everything'>;
+
+const mostFields = 100;
+
+/**
+ * Reads `fields=name,price.amount`: paths as in `sort`. The id is always wanted. Throws validation_violation for an
+ * empty path and for more than 100.
+ */
+export function parseFields(text: string | undefined): Selection | undefined {
+  if (text === undefined) return undefined;
+  const paths = splitUnescaped(text, ',').map((path) => path.trim());
+  const fault = paths.includes('')
+    ? 'fields must not have an empty field'
+    : paths.length > mostFields
+      ? `fields must have at most ${mostFields} fields`
+      : undefined;
+  if (fault !== undefined) {
+    throw new AnnalsError('validation_violation', fault, { details: [{ field: 'fields', message: fault }] });
+  }
+  const selection: Selection = new Map([['id', 'everything']]);
+  for (const path of paths) add(selection, parsePath(path));
+  return selection;
+}
+
+/** A document with those fields alone, in the order they have in it; every value as it was written. */
+export function selectFields(document: string, selection: Selection): string {
+  return selectedText(parseJson(document), selection);
+}
+
+function add(selection: Selection, [key = '', ...rest]: string[]): void {
+  const known = selection.get(key);
+  if (known === 'everything') return;
+  if (rest.length === 0) {
+    selection.set(key, 'everything');
+    return;
+  }
+  const inner: Selection = known ?? new Map();
+  selection.set(key, inner);
+  add(inner, rest);
+}
+
+/** In an array the fields are those of each of its objects. */
+function selectedText(value: JsonNode, selection: Selection): string {
+  if (kindOf(value) === 'array') {
+    const inner = elementsOf(value).filter((element) => kindOf(element) === 'object' || kindOf(element) === 'array');
+    return `[${inner.map((element) => selectedText(element, selection)).join(',')}]`;
+  }
+  const members: [string, string][] = [];
+  for (const [key, member] of membersOf(value)) {
+    const wanted = selection.get(key);
+    if (wanted === 'everything') members.push([key, compactText(member)]);
+    else if (wanted !== undefined && ['object', 'array'].includes(kindOf(member))) {
+      members.push([key, selectedText(member, wanted)]);
+    }
+  }
+  return objectText(members);
+}

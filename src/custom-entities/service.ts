@@ -1,0 +1,50 @@
+import type { Page, PageWanted } from '../pagination/paginator.ts';
+import { parseDocumentQuery } from '../query/parse.ts';
+import { findInstance } from './instance-store.ts';
+import { findDocuments, instancesOf, type ReadContext, typesOf } from './read-documents.ts';
+import { instanceNotFound, typeNotFound } from './refusals.ts';
+import { findType } from './type-store.ts';
+import type { WriteContext } from './write-context.ts';
+import { createInstanceWrites, type InstanceWrites } from './write-instances.ts';
+import { createTypeWrites, type TypeWrites } from './write-types.ts';
+
+/** Custom entity types and their instances (contract 9); documents go in and out as JSON texts. */
+export interface CustomEntities {
+  readonly types: TypeWrites & {
+    find(tenant: string, id: string): Promise<string>;
+    list(tenant: string, q: string, wanted: PageWanted): Promise<Page<string>>;
+  };
+  readonly instances: InstanceWrites & {
+    find(tenant: string, type: string, id: string): Promise<string>;
+    list(tenant: string, type: string, q: string, wanted: PageWanted): Promise<Page<string>>;
+  };
+}
+
+export function createCustomEntities(context: ReadContext & WriteContext): CustomEntities {
+  const { db } = context;
+  return {
+    types: {
+      ...createTypeWrites(context),
+      async find(tenant, id) {
+        const found = await findType(db, tenant, id);
+        if (found === undefined) throw typeNotFound();
+        return found.document;
+      },
+      list: (tenant, q, wanted) => findDocuments(context, typesOf(tenant), parseDocumentQuery(q), wanted),
+    },
+    instances: {
+      ...createInstanceWrites(context),
+      async find(tenant, type, id) {
+        const found = await findInstance(db, tenant, { type, id });
+        if (found === undefined) throw instanceNotFound();
+        return found.document;
+      },
+      async list(tenant, type, q, wanted) {
+        const page = await findDocuments(context, instancesOf(tenant, type), parseDocumentQuery(q), wanted);
+        // Only a list that is empty may be one of no type at all.
+        if (page.items.length === 0 && (await findType(db, tenant, type)) === undefined) throw typeNotFound();
+        return page;
+      },
+    },
+  };
+}

@@ -1,0 +1,26 @@
+interface CustomEntityTable {
+  tenant: string;
+  id: string;
+  version: number;
+  /** The type as JSON text, as it goes out. */
+  document: string;
+  /** The same as jsonb, for filters and sorting. */
+  fields: string;
+  json_schema: string | null;
+}
+
+interface CustomInstanceTable {
+  tenant: string;
+  type: string;
+  id: string;
+  version: number;
+  document: string;
+  fields: string;
+}
+
+declare module '../db/tables.ts' {
+  interface Tables {
+    custom_entity: CustomEntityTable;
+    custom_instance: CustomInstanceTable;
+  }
+}

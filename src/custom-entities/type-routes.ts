@@ -1,0 +1,89 @@
+import type { HttpServer } from '../http/http-server.ts';
+import type { Scope } from '../http/scopes.ts';
+import { compilePagingValidator, PagingHeaders } from '../pagination/parameters.ts';
+import type { CustomEntityRoutesOptions } from './routes.ts';
+import { Created, CustomEntityType, ListQuery, TypePath, TypesPath } from './schemas.ts';
+
+const tags = ['Custom entities'];
+const reading: readonly Scope[] = ['schema.schema_read', 'schema.schema_manage'];
+const writing: readonly Scope[] = ['schema.schema_manage'];
+const json = 'application/json; charset=utf-8';
+
+/** Custom entity types (contract 9). */
+export async function typeRoutes(
+  app: HttpServer,
+  { customEntities: { types }, paginator }: CustomEntityRoutesOptions,
+): Promise<void> {
+  app.get(
+    '/schema/:tenant/custom-entities',
+    {
+      config: { scopes: reading },
+      validatorCompiler: compilePagingValidator,
+      schema: {
+        tags,
+        summary: 'Listing custom entity types',
+        params: TypesPath,
+        querystring: ListQuery,
+        headers: PagingHeaders,
+      },
+    },
+    async (request, reply) => {
+      const { tenant } = request.params;
+      const { q = '' } = request.query;
+      const wanted = paginator.read(request, { tenant, operation: 'list types', filter: q });
+      const { items, headers } = await types.list(tenant, q, wanted);
+      return await reply
+        .headers(headers)
+        .type(json)
+        .send(`[${items.join(',')}]`);
+    },
+  );
+
+  app.post(
+    '/schema/:tenant/custom-entities',
+    {
+      config: { scopes: writing },
+      schema: { tags, summary: 'Making a type', params: TypesPath, body: CustomEntityType, response: { 201: Created } },
+    },
+    async (request, reply) => {
+      const { tenant } = request.params;
+      const id = await types.create({ tenant, actor: request.credentials.clientName }, request.bodyText);
+      return await reply.code(201).header('location', `/schema/${tenant}/custom-entities/${id}`).send({ id });
+    },
+  );
+
+  app.get(
+    '/schema/:tenant/custom-entities/:type',
+    { config: { scopes: reading }, schema: { tags, summary: 'Retrieving a type', params: TypePath } },
+    async (request, reply) => {
+      const { tenant, type } = request.params;
+      return await reply.type(json).send(await types.find(tenant, type));
+    },
+  );
+
+  app.put(
+    '/schema/:tenant/custom-entities/:type',
+    {
+      config: { scopes: writing },
+      schema: { tags, summary: 'Making or replacing a type', params: TypePath, body: CustomEntityType },
+    },
+    async (request, reply) => {
+      const { tenant, type } = request.params;
+      const put = await types.put({ tenant, actor: request.credentials.clientName }, type, request.bodyText);
+      return put === 'created' ? await reply.code(201).send({ id: type }) : await reply.code(204).send();
+    },
+  );
+
+  app.delete(
+    '/schema/:tenant/custom-entities/:type',
+    {
+      config: { scopes: writing },
+      schema: { tags, summary: 'Deleting a type that has no instances', params: TypePath },
+    },
+    async (request, reply) => {
+      const { tenant, type } = request.params;
+      await types.remove({ tenant, actor: request.credentials.clientName }, type);
+      return await reply.code(204).send();
+    },
+  );
+}

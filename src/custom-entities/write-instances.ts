@@ -1,0 +1,224 @@
+import { randomUUID } from 'node:crypto';
+import type { DatabaseTransaction } from '../db/database.ts';
+import { inTransaction } from '../db/transaction.ts';
+import { AnnalsError } from '../errors.ts';
+import { type ChangeType, changeOfDocuments } from '../recording/change.ts';
+import { parseJson } from '../recording/json.ts';
+import {
+  createdAtOf,
+  type DocumentInput,
+  displayName,
+  documentText,
+  isMapByLanguage,
+  projectionOf,
+  readDocument,
+  refuse,
+} from './document.ts';
+import {
+  deleteInstance,
+  findInstance,
+  insertInstance,
+  lockInstance,
+  type StoredDocument,
+  updateInstance,
+} from './instance-store.ts';
+import { kindOf, membersOf, objectText } from './json-members.ts';
+import { patchDocument } from './json-patch.ts';
+import {
+  alreadyThere,
+  faultOfInstanceId,
+  idDiffers,
+  instanceNotFound,
+  isForeignKeyViolation,
+  oldVersion,
+  typeNotFound,
+} from './refusals.ts';
+import { findType, type TypeRow } from './type-store.ts';
+import type { Author, Put, WriteContext } from './write-context.ts';
+
+export interface InstanceWrites {
+  /** Answers the id, drawn at random where the document has none. */
+  create(author: Author, type: string, text: string): Promise<string>;
+  put(author: Author, type: string, id: string, text: string): Promise<Put>;
+  /** `patch` is the JSON text of a patch (RFC 6902). */
+  patch(author: Author, type: string, id: string, patch: string): Promise<void>;
+  remove(author: Author, type: string, id: string): Promise<void>;
+}
+
+/** The largest instance, in bytes of its JSON text. */
+const largestDocument = 1_048_576;
+
+/**
+ * Writing instances (contract 9). Each write and its change entry are one transaction, so that both happen or neither;
+ * writers of one instance wait for each other, and whoever brings an old version is refused.
+ */
+export function createInstanceWrites(context: WriteContext): InstanceWrites {
+  const { db, now } = context;
+
+  async function typeOf(tenant: string, type: string): Promise<TypeRow> {
+    const found = await findType(db, tenant, type);
+    if (found === undefined) throw typeNotFound();
+    return found;
+  }
+
+  async function record(
+    transaction: DatabaseTransaction,
+    { tenant, actor }: Author,
+    type: TypeRow,
+    change: { type: ChangeType; id: string; at: number; before?: string; after?: string },
+  ): Promise<void> {
+    const shown = change.after ?? change.before ?? '{}';
+    const recorded = changeOfDocuments({
+      type: change.type,
+      entity: type.id,
+      entityId: change.id,
+      at: change.at,
+      actor,
+      name: displayName(membersOf(parseJson(shown)).get('name')),
+      schemaVersion: type.jsonSchema === null ? undefined : String(type.version),
+      before: change.before,
+      after: change.after,
+    });
+    if (recorded !== 'unchanged') await context.record(transaction, tenant, recorded, change.at);
+  }
+
+  async function insert(author: Author, type: TypeRow, id: string, input: DocumentInput): Promise<boolean> {
+    try {
+      return await inTransaction(db, async (transaction) => {
+        const at = now();
+        const document = documentText(input, { id, version: 1, createdAt: at, modifiedAt: at });
+        const fields = projectionOf(document);
+        if (!(await insertInstance(transaction, author.tenant, { type: type.id, id, version: 1, document, fields }))) {
+          return false;
+        }
+        await record(transaction, author, type, { type: 'create', id, at, after: document });
+        return true;
+      });
+    } catch (error) {
+      if (isForeignKeyViolation(error)) throw typeNotFound();
+      throw error;
+    }
+  }
+
+  async function replace(
+    transaction: DatabaseTransaction,
+    author: Author,
+    type: TypeRow,
+    { id, current, input }: { id: string; current: StoredDocument; input: DocumentInput },
+  ): Promise<void> {
+    if (input.version !== undefined && input.version !== current.version) throw oldVersion();
+    const at = now();
+    const version = current.version + 1;
+    const createdAt = createdAtOf(current.document);
+    const document = documentText(input, { id, version, createdAt, modifiedAt: Math.max(at, createdAt) });
+    const fields = projectionOf(document);
+    await updateInstance(transaction, author.tenant, { type: type.id, id, version, document, fields });
+    await record(transaction, author, type, { type: 'update', id, at, before: current.document, after: document });
+  }
+
+  return {
+    async create(author, typeId, text) {
+      const input = readInstance(text);
+      const id = input.id ?? randomUUID();
+      refuseId(id);
+      const type = await typeOf(author.tenant, typeId);
+      await checkAgainstSchema(context, type, input, id);
+      if (!(await insert(author, type, id, input))) throw alreadyThere('instance');
+      return id;
+    },
+
+    async put(author, typeId, id, text) {
+      const input = readInstance(text);
+      if (input.id !== undefined && input.id !== id) throw idDiffers();
+      refuseId(id);
+      const type = await typeOf(author.tenant, typeId);
+      await checkAgainstSchema(context, type, input, id);
+      for (;;) {
+        const replaced = await inTransaction(db, async (transaction) => {
+          const current = await lockInstance(transaction, author.tenant, { type: type.id, id });
+          if (current !== undefined) await replace(transaction, author, type, { id, current, input });
+          return current !== undefined;
+        });
+        if (replaced) return 'replaced';
+        // A version of what is gone, or never was, is an old one.
+        if (input.version !== undefined) throw oldVersion();
+        // Where somebody else was quicker there is something to replace after all.
+        if (await insert(author, type, id, input)) return 'created';
+      }
+    },
+
+    async patch(author, typeId, id, patch) {
+      const type = await typeOf(author.tenant, typeId);
+      for (;;) {
+        // Patched and checked without a lock: a schema may take its time. What is stored is what was checked.
+        const current = await findInstance(db, author.tenant, { type: type.id, id });
+        if (current === undefined) throw instanceNotFound();
+        const input = readInstance(patchDocument(current.document, patch));
+        if (input.id !== id) throw idDiffers();
+        if (input.version !== undefined && input.version !== current.version) throw oldVersion();
+        await checkAgainstSchema(context, type, input, id);
+        const patched = await inTransaction(db, async (transaction) => {
+          const locked = await lockInstance(transaction, author.tenant, { type: type.id, id });
+          if (locked?.document !== current.document) return false;
+          await replace(transaction, author, type, { id, current, input });
+          return true;
+        });
+        if (patched) return;
+      }
+    },
+
+    async remove(author, typeId, id) {
+      const type = await typeOf(author.tenant, typeId);
+      await inTransaction(db, async (transaction) => {
+        const current = await lockInstance(transaction, author.tenant, { type: type.id, id });
+        if (current === undefined) throw instanceNotFound();
+        await deleteInstance(transaction, author.tenant, { type: type.id, id });
+        await record(transaction, author, type, { type: 'delete', id, at: now(), before: current.document });
+      });
+    },
+  };
+}
+
+function readInstance(text: string): DocumentInput {
+  if (Buffer.byteLength(text) > largestDocument) {
+    throw new AnnalsError('payload_too_large', `An instance has at most ${largestDocument} bytes.`);
+  }
+  const input = readDocument(text);
+  const { name } = input;
+  const named = name === undefined || kindOf(name) === 'string' || isMapByLanguage(name);
+  refuse(named ? [] : [{ field: 'name', message: 'must be a string, or a map by language' }]);
+  return input;
+}
+
+function refuseId(id: string): void {
+  const fault = faultOfInstanceId(id);
+  refuse(fault === undefined ? [] : [{ field: 'id', message: fault }]);
+}
+
+/**
+ * What the schema sees is the instance's own fields: id, name and metadata, which every instance has, only where the
+ * schema itself speaks of them. So a schema that allows nothing further need not list them.
+ */
+async function checkAgainstSchema(
+  { schemas }: WriteContext,
+  { jsonSchema }: TypeRow,
+  input: DocumentInput,
+  id: string,
+): Promise<void> {
+  if (jsonSchema === null) return;
+  const spokenOf = fieldsSpokenOf(jsonSchema);
+  const document = objectText([
+    ...(spokenOf.has('id') ? [['id', JSON.stringify(id)] as const] : []),
+    ...(spokenOf.has('name') && input.name !== undefined ? [['name', input.name] as const] : []),
+    ...(spokenOf.has('metadata') ? [['metadata', objectText(input.metadata)] as const] : []),
+    ...input.rest,
+  ]);
+  await schemas.checkDocument(jsonSchema, document);
+}
+
+function fieldsSpokenOf(jsonSchema: string): Set<string> {
+  const schema: { properties?: object; required?: unknown } | boolean = JSON.parse(jsonSchema);
+  if (typeof schema === 'boolean') return new Set();
+  const required = Array.isArray(schema.required) ? schema.required : [];
+  return new Set([...Object.keys(schema.properties ?? {}), ...required]);
+}

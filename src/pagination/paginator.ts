@@ -1,0 +1,71 @@
+import type { Database } from '../db/database.ts';
+import type { Sealer } from '../sealing.ts';
+import { type CursorScope, openCursor, sealCursor } from './cursor.ts';
+import { type Collection, keysetOf } from './keyset.ts';
+import { type PagingRequest, readPaging } from './parameters.ts';
+import { type Reading, readPage } from './read-page.ts';
+import { parseSort, type Sort } from './sort.ts';
+
+export interface PagedOperation {
+  readonly tenant: string;
+  /** Names the operation and what its path holds: a cursor of one serves no other. */
+  readonly operation: string;
+  /** Everything that narrows the list, as it was asked for. */
+  readonly filter: string;
+}
+
+/** What a request asks of a list, checked. */
+export interface PageWanted {
+  readonly scope: CursorScope;
+  readonly sort: Sort;
+  readonly reading: Reading;
+}
+
+export interface Page<Item> {
+  readonly items: Item[];
+  /** The paging headers of the answer (spec D). */
+  readonly headers: Record<string, string>;
+}
+
+export interface Paginator {
+  /** Checks everything about paging; throws validation_violation. */
+  read(request: PagingRequest, operation: PagedOperation): PageWanted;
+  /** Reads that page of the rows; in a transaction where the filter was prepared in it. */
+  fetch<Item>(
+    db: Pick<Database, 'executeQuery' | 'getExecutor'>,
+    wanted: PageWanted,
+    collection: Collection,
+  ): Promise<Page<Item>>;
+}
+
+/** Offset and cursor mode for any list (contract 10): rooms hand in their rows and add no paging of their own. */
+export function createPaginator({ sealer, now }: { sealer: Sealer; now: () => number }): Paginator {
+  return {
+    read(request, operation) {
+      const paging = readPaging(request);
+      const sort = parseSort(request.query.sort);
+      const scope = { ...operation, sort: sort.text };
+      const size = paging.pageSize;
+      if (paging.mode === 'offset') {
+        const skip = (paging.pageNumber - 1) * size;
+        return { scope, sort, reading: { kind: 'page', skip, size, wantsTotal: paging.wantsTotal } };
+      }
+      const position = openCursor(sealer, scope, paging.cursor, sort.fields.length, now());
+      const side = paging.side === 'next' ? 'following' : 'preceding';
+      return { scope, sort, reading: { kind: 'beside', position, side, size } };
+    },
+
+    async fetch<Item>(
+      db: Pick<Database, 'executeQuery' | 'getExecutor'>,
+      { scope, sort, reading }: PageWanted,
+      collection: Collection,
+    ): Promise<Page<Item>> {
+      const { items, total, begin, end } = await readPage(db, collection, keysetOf(collection, sort), reading);
+      const headers: Record<string, string> = {};
+      if (total !== undefined) headers['X-Total-Count'] = String(total);
+      if (end !== undefined) headers['X-Next-Cursor'] = sealCursor(sealer, scope, end, now());
+      if (begin !== undefined) headers['X-Prev-Cursor'] = sealCursor(sealer, scope, begin, now());
+      return { items: items as Item[], headers };
+    },
+  };
+}

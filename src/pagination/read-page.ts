@@ -1,0 +1,155 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely';
+import type { Tables } from '../db/tables.ts';
+import { type Collection, type Keyset, orderBy, type Side, seek } from './keyset.ts';
+import type { Position, RowPlace } from './position.ts';
+
+/** What to read of a list: a page by its number, or the rows on one side of a position, those next to it. */
+export type Reading =
+  | { readonly kind: 'page'; readonly skip: number; readonly size: number; readonly wantsTotal: boolean }
+  | { readonly kind: 'beside'; readonly position: Position; readonly side: Side; readonly size: number };
+
+export interface PageRead {
+  /** In the order of the list, whichever way they were read. */
+  readonly items: unknown[];
+  readonly total: number | undefined;
+  /** Where the page begins, if something comes before it. */
+  readonly begin: Position | undefined;
+  /** Where it ends, if something follows. */
+  readonly end: Position | undefined;
+}
+
+type Reader = Pick<Kysely<Tables>, 'executeQuery' | 'getExecutor'>;
+
+/** Reads a page in one statement, and so from one snapshot. A count is made only where the total is wanted. */
+export async function readPage(
+  db: Reader,
+  collection: Collection,
+  keyset: Keyset,
+  reading: Reading,
+): Promise<PageRead> {
+  return reading.kind === 'page'
+    ? await readByNumber(db, collection, keyset, reading)
+    : await readBeside(db, collection, keyset, reading);
+}
+
+async function readByNumber(
+  db: Reader,
+  collection: Collection,
+  keyset: Keyset,
+  { skip, size, wantsTotal }: Extract<Reading, { kind: 'page' }>,
+): Promise<PageRead> {
+  const { from, where } = collection;
+  const total = wantsTotal ? sql`(select count(*) from ${from} where ${where})` : sql`null::bigint`;
+  const { rows, total: counted } = await readRows(db, collection, keyset, {
+    side: 'following',
+    wanted: size + 1,
+    condition: where,
+    skip,
+    total,
+    beyond: sql`null::boolean`,
+  });
+  const { page, more } = cut(rows, size);
+  return {
+    items: page.map((row) => row.item),
+    total: wantsTotal ? counted : undefined,
+    begin: await beginOfPage(),
+    end: more ? behind(page.at(-1)) : undefined,
+  };
+
+  async function beginOfPage(): Promise<Position | undefined> {
+    if (skip === 0) return undefined;
+    if (page.length > 0) return ahead(page[0]);
+    // Beyond the end: everything there is comes before it.
+    const { rows: any } = await sql`select from ${from} where ${where} limit 1`.execute(db as Kysely<Tables>);
+    return any.length > 0 ? { row: undefined, after: true } : undefined;
+  }
+}
+
+async function readBeside(
+  db: Reader,
+  collection: Collection,
+  keyset: Keyset,
+  { position, side, size }: Extract<Reading, { kind: 'beside' }>,
+): Promise<PageRead> {
+  const { from, where, id } = collection;
+  const otherSide: Side = side === 'following' ? 'preceding' : 'following';
+  // In a subquery that is a value the order stays, and with it the index; "exists" would drop it.
+  const beyond = sql`(select true from ${from} where ${where} and ${seek(keyset, id, position, otherSide)}
+    order by ${orderBy(keyset, id, otherSide)} limit 1)`;
+  const read = await readRows(db, collection, keyset, {
+    side,
+    wanted: size + 1,
+    condition: sql`${where} and ${seek(keyset, id, position, side)}`,
+    skip: 0,
+    total: sql`null::bigint`,
+    beyond,
+  });
+  const { page, more } = cut(read.rows, size);
+  const inOrder = side === 'following' ? page : page.toReversed();
+  const hasBefore = side === 'following' ? read.beyond : more;
+  const hasAfter = side === 'following' ? more : read.beyond;
+  return {
+    items: inOrder.map((row) => row.item),
+    total: undefined,
+    begin: hasBefore ? (ahead(inOrder[0]) ?? position) : undefined,
+    end: hasAfter ? (behind(inOrder.at(-1)) ?? position) : undefined,
+  };
+}
+
+interface Row {
+  readonly item: unknown;
+  readonly place: RowPlace;
+}
+
+interface RowsWanted {
+  side: Side;
+  wanted: number;
+  condition: RawBuilder<unknown>;
+  skip: number;
+  total: RawBuilder<unknown>;
+  beyond: RawBuilder<unknown>;
+}
+
+/** The rows in the order they are met going to that side, with what is told besides even if there are none. */
+async function readRows(
+  db: Reader,
+  { from, id, item }: Collection,
+  keyset: Keyset,
+  { side, wanted, condition, skip, total, beyond }: RowsWanted,
+): Promise<{ rows: Row[]; total: number | undefined; beyond: boolean }> {
+  const names = keyset.keys.map((_key, index) => sql.ref(`key_${index}`));
+  const keys = keyset.keys.map((key, index) => sql`${key} as ${names[index]}, `);
+  const direction = orderBy({ ...keyset, keys: names }, sql.ref('key_id'), side);
+  const { rows } = await sql<Record<string, unknown>>`
+    select told.total, told.beyond, found.*
+      from (select ${total} as total, ${beyond} as beyond) told
+      left join (
+        select ${keys.length === 0 ? sql`` : sql.join(keys, sql``)}${id} as key_id, ${item} as item
+          from ${from} where ${condition}
+          order by ${orderBy(keyset, id, side)} limit ${wanted}::integer offset ${skip}::bigint
+      ) found on true
+      order by ${direction}`.execute(db as Kysely<Tables>);
+  const [first] = rows;
+  return {
+    rows: rows.flatMap((row) => {
+      if (row.key_id === null) return [];
+      const keysOfRow = keyset.keys.map((_key, index) => row[`key_${index}`] as Uint8Array);
+      return [{ item: row.item, place: { keys: keysOfRow, id: row.key_id as string } }];
+    }),
+    total: (first?.total as number | null) ?? undefined,
+    beyond: first?.beyond === true,
+  };
+}
+
+/** One row more than the page was asked for: whether it is there tells whether something follows. */
+function cut(rows: readonly Row[], size: number): { page: readonly Row[]; more: boolean } {
+  return { page: rows.slice(0, size), more: rows.length > size };
+}
+
+function ahead(row: Row | undefined): Position | undefined {
+  return row === undefined ? undefined : { row: row.place, after: false };
+}
+
+function behind(row: Row | undefined): Position | undefined {
+  return row === undefined ? undefined : { row: row.place, after: true };
+}

@@ -1,0 +1,104 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import type { Bound, Comparison, DocumentCondition, DocumentQuery, Glob, Match, Text } from './ast.ts';
+import { isJsonNumber } from './json-number.ts';
+import { projectedText } from './json-projection.ts';
+import { likePattern } from './sql.ts';
+
+type Predicate = RawBuilder<SqlBool>;
+
+/** How the fields of documents are found in rows. This room knows no table. */
+export interface DocumentMapping {
+  /** The value at the field's path, of type jsonb; null where there is none. */
+  value(path: readonly string[]): RawBuilder<unknown>;
+  /** A field that is a column of text as well, never null, so that its index is of use; undefined for the rest. */
+  column(path: readonly string[]): RawBuilder<unknown> | undefined;
+  /** The strings that the regular expression of this term matches, as the projection has them. */
+  matchedStrings(term: Match): readonly string[];
+}
+
+/** The keys of a field; its name has no escapes. */
+export function pathOfField(field: string): string[] {
+  return field.split('.');
+}
+
+/**
+ * A predicate for rows of documents: true where the query's conditions hold, false or null where not. A term compares
+ * values of one type only: numbers by value, strings by code point (contract 9). Every value is a parameter.
+ */
+export function documentQueryToSql(query: DocumentQuery, mapping: DocumentMapping): Predicate {
+  return conditionToSql(query, mapping);
+}
+
+/** Every term of the query that a regular expression decides. */
+export function regexTermsOf(condition: DocumentCondition): Match[] {
+  if (condition.kind === 'match') return condition.matcher.kind === 'regex' ? [condition] : [];
+  return condition.kind === 'comparison' ? [] : condition.operands.flatMap(regexTermsOf);
+}
+
+function conditionToSql(condition: DocumentCondition, mapping: DocumentMapping): Predicate {
+  switch (condition.kind) {
+    case 'and':
+    case 'or': {
+      const operands = condition.operands.map((operand) => conditionToSql(operand, mapping));
+      if (operands.length === 0) return condition.kind === 'and' ? sql`true` : sql`false`;
+      return sql`(${sql.join(operands, condition.kind === 'and' ? sql` and ` : sql` or `)})`;
+    }
+    case 'match':
+      return matchToSql(condition, mapping);
+    case 'comparison':
+      return comparisonToSql(condition, mapping);
+  }
+}
+
+function matchToSql(term: Match, mapping: DocumentMapping): Predicate {
+  const { matcher } = term;
+  const path = pathOfField(term.field);
+  const value = mapping.value(path);
+  switch (matcher.kind) {
+    case 'text':
+    case 'glob':
+      return itemToSql(matcher, value, mapping.column(path));
+    case 'list': {
+      const items = matcher.items.map((item) => itemToSql(item, value, mapping.column(path)));
+      return sql`(${sql.join(items, sql` or `)})`;
+    }
+    case 'regex':
+      return sql`(jsonb_typeof(${value}) = 'string' and ${value} #>> '{}' = any(${mapping.matchedStrings(term)}::text[]))`;
+  }
+}
+
+function itemToSql(item: Text | Glob, value: RawBuilder<unknown>, column: RawBuilder<unknown> | undefined): Predicate {
+  if (item.kind === 'glob') {
+    const pattern = likePattern({ ...item, parts: item.parts.map(projectedText) });
+    return sql`(jsonb_typeof(${value}) = 'string' and (${value} #>> '{}') collate "C" like ${pattern} escape '\\')`;
+  }
+  if (!item.quoted) {
+    if (item.text === 'null') return sql`coalesce(${value}, 'null') = 'null'`;
+    if (item.text === 'exists') return sql`${value} is not null`;
+    if (item.text === 'missing') return sql`${value} is null`;
+    if (item.text === 'true' || item.text === 'false' || isJsonNumber(item.text)) {
+      return sql`${value} = ${item.text}::jsonb`;
+    }
+  }
+  if (column !== undefined) return sql`${column} = ${projectedText(item.text)}`;
+  return sql`${value} = ${JSON.stringify(projectedText(item.text))}::jsonb`;
+}
+
+function comparisonToSql({ field, bounds }: Comparison, mapping: DocumentMapping): Predicate {
+  const value = mapping.value(pathOfField(field));
+  return sql`(${sql.join(
+    bounds.map((bound) => boundToSql(value, bound)),
+    sql` and `,
+  )})`;
+}
+
+/** jsonb compares numbers by value; its strings it would compare by the database's collation. */
+function boundToSql(value: RawBuilder<unknown>, { operator, type, text }: Bound): Predicate {
+  if (type === 'number') {
+    return sql`(jsonb_typeof(${value}) = 'number' and ${value} ${sqlOperators[operator]} ${text}::jsonb)`;
+  }
+  return sql`(jsonb_typeof(${value}) = 'string' and
+    (${value} #>> '{}') collate "C" ${sqlOperators[operator]} ${projectedText(text)})`;
+}
+
+const sqlOperators = { '>': sql`>`, '>=': sql`>=`, '<': sql`<`, '<=': sql`<=` } as const;

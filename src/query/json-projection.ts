@@ -1,0 +1,51 @@
+import { isJsonNumber, keepsNumberLimits, numberLimits } from './json-number.ts';
+
+/** A JSON text holds what the projection, and so filters and sorting, have no place for; `message` tells what. */
+export class ProjectionFault extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'ProjectionFault';
+  }
+}
+
+/**
+ * The text that jsonb is made of. It is the same document, except that jsonb knows no U+0000: U+0001 U+0001 stands
+ * for it, and U+0001 U+0002 for U+0001, which keeps the order by code point. Throws ProjectionFault for half of a
+ * surrogate pair, which is no text, and for numbers beyond the limits.
+ */
+export function projectedJson(json: string): string {
+  if (!suspicious.test(json)) return json;
+  return json.replaceAll(scalar, (token) => {
+    if (!token.startsWith('"')) {
+      if (!isJsonNumber(token) || keepsNumberLimits(token)) return token;
+      throw new ProjectionFault(
+        `A number has at most ${numberLimits.digits} digits and a power of ten within ±${numberLimits.exponent}.`,
+      );
+    }
+    if (!rareEscape.test(token)) return token;
+    const text: string = JSON.parse(token);
+    if (!text.isWellFormed()) throw new ProjectionFault('Half of a surrogate pair is no text.');
+    return JSON.stringify(projectedText(text));
+  });
+}
+
+/** A text as the projection has it. */
+export function projectedText(text: string): string {
+  return text.replaceAll(zeroOrOne, (character) => (character === '\0' ? '\u0001\u0001' : '\u0001\u0002'));
+}
+
+/** The text that stands in the projection like this. */
+export function textOfProjection(projected: string): string {
+  return projected.replaceAll(pair, (standing) => (standing === '\u0001\u0001' ? '\0' : '\u0001'));
+}
+
+// Control characters are what this is about.
+// biome-ignore-start lint/suspicious/noControlCharactersInRegex: see above
+const zeroOrOne = /[\u0000\u0001]/g;
+const pair = /\u0001[\u0001\u0002]/g;
+// biome-ignore-end lint/suspicious/noControlCharactersInRegex: see above
+
+const rareEscape = /\\u(?:000[01]|[dD][89a-fA-F])/;
+/** What is in hardly any document: only then is it gone through token by token. */
+const suspicious = /\\u(?:000[01]|[dD][89a-fA-F])|[0-9.]{400}|[0-9][eE][+-]?[0-9]{3}/;
+const scalar = /"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*/g;

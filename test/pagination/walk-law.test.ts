@@ -1,0 +1,120 @@
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parseDocumentQuery } from '../../src/query/parse.ts';
+import { arbitraryDocuments, arbitraryFilter, arbitrarySort } from '../support/document-arbitrary.ts';
+import { compareDocuments, finds } from '../support/document-evaluator.ts';
+import { type Listing, type PageSeen, readInstances, storeInstances } from '../support/instances.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+
+// More of them: ANNALS_LAW_WALKS=5000 npx vitest run test/pagination/walk-law.test.ts
+const walks = Number(process.env.ANNALS_LAW_WALKS ?? 150);
+const walksOfCollection = 10;
+const seed = Number(process.env.ANNALS_LAW_SEED ?? Date.now() % 2 ** 31);
+const place = { tenant: 'alpha', type: 'THING' };
+
+let server: TestServer;
+let token: string;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  token = await server.token(place.tenant);
+  await server.call(`/schema/${place.tenant}/custom-entities`, {
+    token,
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ id: place.type, name: { en: 'Thing' } }),
+  });
+});
+
+afterAll(() => server.close());
+
+test('forward is the sorted list, back again is its mirror, and offset pages joined are the same list', async () => {
+  console.log(`walk law: seed ${seed}, ${walks} walks`);
+  const scenario = fc.record({
+    documents: arbitraryDocuments,
+    walked: fc.array(
+      fc.record({
+        sort: fc.option(arbitrarySort, { nil: { text: undefined, fields: [] } }),
+        q: arbitraryFilter,
+        by: fc.constantFrom<Listing['by']>('list', 'search'),
+        sizes: fc.array(fc.constantFrom(1, 2, 3, 5, 8, 13, 60), { minLength: 1, maxLength: 5 }),
+      }),
+      { minLength: walksOfCollection, maxLength: walksOfCollection },
+    ),
+  });
+  await fc.assert(
+    fc.asyncProperty(scenario, async ({ documents, walked }) => {
+      await storeInstances(server, place, documents);
+      for (const { sort, q, by, sizes } of walked) {
+        const query = parseDocumentQuery(q);
+        const wanted = documents
+          .filter((document) => finds(query, document))
+          .sort((one, other) => compareDocuments(sort.fields, one, other))
+          .map((document) => document.id);
+        const told = { sort: sort.text, q, sizes };
+        const parameters: Record<string, string> = sort.text === undefined ? {} : { sort: sort.text };
+        const read = (paging: Record<string, string | number>, headers?: Record<string, string>) =>
+          readInstances(server, { ...place, token, by, q }, { ...parameters, ...paging }, headers);
+        expect({ ...told, ...(await walk(read, sizes)) }).toEqual({
+          ...told,
+          forward: wanted,
+          back: wanted,
+          wrong: [],
+        });
+        expect({ ...told, ids: await turnPages(read, sizes[0] ?? 1, wanted.length) }).toEqual({ ...told, ids: wanted });
+      }
+    }),
+    { numRuns: Math.ceil(walks / walksOfCollection), seed, endOnFailure: true, reporter: throwDifference },
+  );
+}, 3_600_000);
+
+/** The difference says what there is to know; a counterexample would be pages of documents. */
+function throwDifference(details: { failed: boolean; numRuns: number; errorInstance?: unknown }): void {
+  if (!details.failed) return;
+  throw new Error(`a difference after ${details.numRuns} collections`, { cause: details.errorInstance });
+}
+
+type Read = (paging: Record<string, string | number>, headers?: Record<string, string>) => Promise<PageSeen>;
+
+/** Forward to the end and back to the beginning, with page sizes that change on the way. */
+async function walk(read: Read, sizes: readonly number[]) {
+  const wrong: unknown[] = [];
+  let step = 0;
+  const nextSize = () => sizes[step++ % sizes.length] ?? 1;
+  const check = (page: PageSeen, size: number, before: boolean, after: boolean) => {
+    const full = page.ids.length === size || !before || !after;
+    if (page.status !== 200 || !full || page.ids.length > size) wrong.push({ ...page, size });
+    if ((page.prev !== null) !== before || (page.next !== null) !== after) wrong.push({ ...page, before, after });
+  };
+
+  let size = nextSize();
+  let page = await read({ pageSize: size });
+  const forward = [...page.ids];
+  check(page, size, false, page.next !== null);
+  while (page.next !== null) {
+    size = nextSize();
+    page = await read({ pageSize: size, next: page.next });
+    forward.push(...page.ids);
+    check(page, size, true, page.next !== null);
+  }
+  const back = [...page.ids];
+  while (page.prev !== null) {
+    size = nextSize();
+    page = await read({ pageSize: size, prev: page.prev });
+    back.unshift(...page.ids);
+    check(page, size, page.prev !== null, true);
+  }
+  return { forward, back, wrong };
+}
+
+async function turnPages(read: Read, size: number, total: number): Promise<string[]> {
+  const ids: string[] = [];
+  for (let pageNumber = 1; ; pageNumber += 1) {
+    const page = await read({ pageNumber, pageSize: size }, { 'X-Total-Count': 'true' });
+    expect(page.total).toBe(String(total));
+    expect(page.next !== null).toBe(pageNumber * size < total);
+    expect(page.prev !== null).toBe(pageNumber > 1 && total > 0);
+    if (page.ids.length === 0) return ids;
+    ids.push(...page.ids);
+  }
+}

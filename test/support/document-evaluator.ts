@@ -1,0 +1,117 @@
+import { RE2JS } from 're2js';
+import type { Bound, DocumentCondition, DocumentQuery, Glob, Text } from '../../src/query/ast.ts';
+import {
+  compareCodePoints,
+  compareNumbers,
+  isNumber,
+  isObject,
+  type JsonModel,
+  type JsonObject,
+  valueAt,
+} from './json-model.ts';
+
+export interface SortedField {
+  readonly path: readonly string[];
+  readonly descending: boolean;
+}
+
+export interface ModelDocument {
+  readonly id: string;
+  readonly content: JsonObject;
+}
+
+/** Whether a query finds a document, told as plainly as can be and with nothing of the service's own. */
+export function finds(query: DocumentQuery, { id, content }: ModelDocument): boolean {
+  return holds(query, { members: { ...content.members, id, _id: id } });
+}
+
+function holds(condition: DocumentCondition, document: JsonObject): boolean {
+  if (condition.kind === 'and') return condition.operands.every((operand) => holds(operand, document));
+  if (condition.kind === 'or') return condition.operands.some((operand) => holds(operand, document));
+  const value = valueAt(document, condition.field.split('.'));
+  if (condition.kind === 'comparison') return condition.bounds.every((bound) => liesWithin(value, bound));
+  const { matcher } = condition;
+  if (matcher.kind === 'regex') return typeof value === 'string' && RE2JS.compile(matcher.source).test(value);
+  if (matcher.kind === 'list') return matcher.items.some((item) => accepts(item, value));
+  return accepts(matcher, value);
+}
+
+function accepts(item: Text | Glob, value: JsonModel | undefined): boolean {
+  if (item.kind === 'glob') {
+    const pattern = item.parts.map((part) =>
+      part.replaceAll(/[^A-Za-z0-9]/gu, (found) => `\\u{${found.codePointAt(0)?.toString(16)}}`),
+    );
+    return typeof value === 'string' && new RegExp(`^${pattern.join('.*')}$`, 'su').test(value);
+  }
+  if (item.quoted) return value === item.text;
+  switch (item.text) {
+    case 'null':
+      return value === undefined || value === null;
+    case 'exists':
+      return value !== undefined;
+    case 'missing':
+      return value === undefined;
+    case 'true':
+    case 'false':
+      return value === (item.text === 'true');
+  }
+  if (/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(item.text)) {
+    return isNumber(value) && compareNumbers(value.number, item.text) === 0;
+  }
+  return value === item.text;
+}
+
+function liesWithin(value: JsonModel | undefined, { operator, type, text }: Bound): boolean {
+  let order: number;
+  if (type === 'number' && isNumber(value)) order = compareNumbers(value.number, text);
+  else if (type === 'string' && typeof value === 'string') order = compareCodePoints(value, text);
+  else return false;
+  return order === 0 ? operator.endsWith('=') : operator.startsWith(order > 0 ? '>' : '<');
+}
+
+/** The order of two documents (contract 10), with the id last. */
+export function compareDocuments(sort: readonly SortedField[], one: ModelDocument, other: ModelDocument): number {
+  for (const { path, descending } of sort) {
+    const order =
+      path[0] === '_id' && path.length === 1
+        ? compareCodePoints(one.id, other.id)
+        : compareValues(valueAt(one.content, path), valueAt(other.content, path));
+    if (order !== 0) return descending ? -order : order;
+  }
+  return compareCodePoints(one.id, other.id);
+}
+
+function compareValues(one: JsonModel | undefined, other: JsonModel | undefined): number {
+  const difference = groupOf(one) - groupOf(other);
+  if (difference !== 0) return Math.sign(difference);
+  if (isNumber(one) && isNumber(other)) return compareNumbers(one.number, other.number);
+  if (typeof one === 'boolean') return Number(one) - Number(other);
+  return compareCodePoints(firstOf(one), firstOf(other));
+}
+
+function groupOf(value: JsonModel | undefined): number {
+  if (typeof value === 'string') return 0;
+  if (isNumber(value)) return 1;
+  if (typeof value === 'boolean') return 2;
+  if (Array.isArray(value)) return 3;
+  return isObject(value) ? 4 : 5;
+}
+
+/** The first 128 characters of a string, or of canonical JSON (RFC 8785, but numbers exact). */
+function firstOf(value: JsonModel | undefined): string {
+  const text = value === undefined || value === null ? '' : typeof value === 'string' ? value : canonical(value);
+  return [...text].slice(0, 128).join('');
+}
+
+function canonical(value: JsonModel): string {
+  if (isNumber(value)) {
+    const shortest = String(Number(value.number));
+    return Number.isFinite(Number(value.number)) && compareNumbers(shortest, value.number) === 0
+      ? shortest.replace('-0', '0')
+      : BigInt(value.number).toString();
+  }
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (!isObject(value)) return JSON.stringify(value);
+  const members = Object.entries(value.members).sort(([one], [other]) => compareCodePoints(one, other));
+  return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`).join(',')}}`;
+}

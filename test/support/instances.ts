@@ -1,0 +1,72 @@
+import { documentText, projectionOf, readDocument } from '../../src/custom-entities/document.ts';
+import { insertInstance } from '../../src/custom-entities/instance-store.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import type { ModelDocument } from './document-evaluator.ts';
+import { writeJson } from './json-model.ts';
+import type { TestServer } from './server.ts';
+
+/** Replaces all instances of a type by these, without recording: a quick start for what reads them. */
+export async function storeInstances(
+  { context: { db } }: TestServer,
+  { tenant, type }: { tenant: string; type: string },
+  documents: readonly ModelDocument[],
+): Promise<void> {
+  await inTransaction(db, async (transaction) => {
+    await transaction.deleteFrom('custom_instance').where('tenant', '=', tenant).where('type', '=', type).execute();
+    for (const { id, content } of documents) {
+      const state = { id, version: 1, createdAt: 0, modifiedAt: 0 };
+      const document = documentText(readDocument(writeJson(content)), state);
+      await insertInstance(transaction, tenant, { type, id, version: 1, document, fields: projectionOf(document) });
+    }
+  });
+}
+
+export interface PageSeen {
+  readonly status: number;
+  readonly ids: string[];
+  readonly next: string | null;
+  readonly prev: string | null;
+  readonly total: string | null;
+  readonly body: unknown;
+}
+
+export interface Listing {
+  readonly tenant: string;
+  readonly type: string;
+  readonly token: string;
+  /** Lists with GET, or searches with POST. */
+  readonly by: 'list' | 'search';
+  readonly q?: string;
+}
+
+/** One page of instances over HTTP. */
+export async function readInstances(
+  server: TestServer,
+  { tenant, type, token, by, q }: Listing,
+  paging: Record<string, string | number>,
+  headers: Record<string, string> = {},
+): Promise<PageSeen> {
+  const parameters = new URLSearchParams(Object.entries(paging).map(([name, value]) => [name, String(value)]));
+  if (by === 'list' && q !== undefined) parameters.set('q', q);
+  const path = `/schema/${tenant}/custom-entities/${type}/instances${by === 'search' ? '/search' : ''}?${parameters}`;
+  const response = await server.call(
+    path,
+    by === 'list'
+      ? { token, headers }
+      : {
+          token,
+          method: 'POST',
+          headers: { 'content-type': 'application/json', ...headers },
+          body: JSON.stringify(q === undefined ? {} : { q }),
+        },
+  );
+  const body: unknown = await response.json();
+  return {
+    status: response.status,
+    ids: Array.isArray(body) ? body.map((item: { id: string }) => item.id) : [],
+    next: response.headers.get('x-next-cursor'),
+    prev: response.headers.get('x-prev-cursor'),
+    total: response.headers.get('x-total-count'),
+    body,
+  };
+}
