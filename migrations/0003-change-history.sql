@@ -247,6 +247,7 @@ declare
   direct_sets integer[] := '{}';
   cell bigint;
   cell_start bigint := 0;
+  ats bigint[];
   picked_child bigint;
   picked_entries bigint;
   picked_newer bigint;
@@ -314,6 +315,21 @@ begin
       if sparse_actors is not null then
         direct_actors := direct_actors || sparse_actors;
         direct_sets := direct_sets || sparse_sets;
+      end if;
+      if next_actors is null then
+        -- no tally knows more: what is left of the cell is read at once
+        ats := array(
+          select direct.at from change_direct(of_tenant, kind_sets, direct_actors, direct_sets, cell_start, cell_end) as direct
+          union all
+          select pending.at from change_pending(of_tenant, kind_sets, of_actors, of_sets) as pending
+            where any_pending and pending.at >= cell_start and pending.at < cell_end
+              and not exists (
+                select from unnest(direct_actors, direct_sets) direct (actor, set)
+                  where direct.actor = pending.actor and direct.set = pending.set)
+          order by 1 desc);
+        cell_end := ats[cell_skip + 1] + 1;
+        cell_skip := cell_skip + 1 - array_position(ats, ats[cell_skip + 1]);
+        return;
       end if;
     end if;
     cell := cell_start / change_cell(depth + 1);
