@@ -8,6 +8,8 @@ export interface Sealer {
   seal(plaintext: Uint8Array, boundTo: string): Uint8Array;
   /** undefined: not sealed by one of the keys, not for this purpose, or altered. */
   open(sealed: Uint8Array, boundTo: string): Uint8Array | undefined;
+  /** Whether it was sealed with the first key, as far as its header tells. */
+  isCurrent(sealed: Uint8Array): boolean;
 }
 
 // version, key id, salt, nonce, ciphertext, tag
@@ -32,6 +34,10 @@ export function createSealer(keys: readonly Uint8Array[]): Sealer {
       const cipher = createCipheriv('aes-256-gcm', messageKey(first.key, header), header.subarray(saltEnd, nonceEnd));
       cipher.setAAD(associatedData(header, boundTo));
       return Buffer.concat([header, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
+    },
+
+    isCurrent(sealed) {
+      return sealed[0] === version && first.id.equals(sealed.subarray(1, keyIdEnd));
     },
 
     open(sealed, boundTo) {

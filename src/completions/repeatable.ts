@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Database } from '../db/database.ts';
+import type { SealedColumn } from '../db/reseal.ts';
 import { AnnalsError, type ErrorDetail, type ErrorType } from '../errors.ts';
 import type { Sealer } from '../sealing.ts';
 import {
@@ -130,6 +131,17 @@ export function createRepeatable(options: { db: Database; sealer: Sealer; logger
 function purposeOf({ tenant, clientId, keyHash }: RequestName, attempt: string): string {
   return `completion outcome ${tenant} ${clientId} ${Buffer.from(keyHash).toString('hex')} ${attempt}`;
 }
+
+export const sealedOutcomes: SealedColumn = {
+  table: 'completion_request',
+  column: 'outcome',
+  keys: ['tenant', 'client_id', 'key_hash'],
+  bound: ['attempt'],
+  purposeOf: ({ tenant, client_id: clientId, key_hash: keyHash, attempt }) => {
+    if (!(keyHash instanceof Uint8Array)) throw new Error('the hash of an Idempotency-Key is no bytes');
+    return purposeOf({ tenant: String(tenant), clientId: String(clientId), keyHash }, String(attempt));
+  },
+};
 
 function resultOf(outcome: Outcome): string {
   if ('result' in outcome) return outcome.result;

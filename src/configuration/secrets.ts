@@ -1,3 +1,4 @@
+import type { SealedColumn } from '../db/reseal.ts';
 import type { Sealer } from '../sealing.ts';
 
 /** Binds a sealed value to its row: moved to another tenant or key, it does not open. A tenant has no blank in it. */
@@ -17,3 +18,10 @@ export function openSecret(sealer: Sealer, tenant: string, key: string, sealed: 
   }
   return Buffer.from(secret).toString('utf8');
 }
+
+export const sealedConfiguration: SealedColumn = {
+  table: 'configuration',
+  column: 'sealed',
+  keys: ['tenant', 'key'],
+  purposeOf: ({ tenant, key }) => purposeOf(String(tenant), String(key)),
+};

@@ -1,4 +1,5 @@
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
+import type { SealedColumn } from '../db/reseal.ts';
 import type { Sealer } from '../sealing.ts';
 import type { StoredSigningKey } from './signing-key-store.ts';
 
@@ -47,3 +48,10 @@ export async function openSigningKey(sealer: Sealer, stored: StoredSigningKey): 
 function purposeOf(kid: string): string {
   return `oauth signing key ${kid}`;
 }
+
+export const sealedSigningKeys: SealedColumn = {
+  table: 'oauth_signing_key',
+  column: 'sealed_key',
+  keys: ['kid'],
+  purposeOf: ({ kid }) => purposeOf(String(kid)),
+};

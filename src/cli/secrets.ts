@@ -1,0 +1,42 @@
+import { sealedOutcomes } from '../completions/repeatable.ts';
+import { sealedConfiguration } from '../configuration/secrets.ts';
+import { type ResealCounts, resealColumn, type SealedColumn } from '../db/reseal.ts';
+import { sealedSigningKeys } from '../oauth/signing-key.ts';
+import { UsageError, type Verb } from './verb.ts';
+import { withInterruptibleContext } from './with-context.ts';
+
+/** Everything that the rooms keep sealed. */
+const sealedColumns: readonly SealedColumn[] = [sealedConfiguration, sealedOutcomes, sealedSigningKeys];
+
+export const secretsVerb: Verb = {
+  summary: 'seal stored secrets with the newest key',
+  help: `Usage: annals secrets reseal
+
+Finishes the rotation of ANNALS_SECRET_KEY. First put the new key in front of the list
+and restart every process with it; then reseal; then take the old key off the list.
+Prints one JSON object: how many values were resealed, were sealed with the first key
+before, and are opened by none of the keys, which is exit code 1.
+
+Example:
+  ANNALS_SECRET_KEY=$NEW,$OLD annals secrets reseal`,
+
+  async run([action, ...args], surroundings) {
+    if (action !== 'reseal') throw new UsageError(action === undefined ? 'secrets what?' : `secrets cannot ${action}`);
+    if (args.length > 0) throw new UsageError(`secrets reseal takes no arguments, and was given ${args[0]}`);
+    const counts = await withInterruptibleContext(surroundings, async ({ db, sealer }) => {
+      const sum: ResealCounts = { resealed: 0, current: 0, unreadable: 0 };
+      for (const column of sealedColumns) {
+        const { resealed, current, unreadable } = await resealColumn(db, sealer, column);
+        sum.resealed += resealed;
+        sum.current += current;
+        sum.unreadable += unreadable;
+        if (unreadable > 0) {
+          surroundings.tell(`${unreadable} values of ${column.table} are opened by none of the keys; they are left`);
+        }
+      }
+      return sum;
+    });
+    surroundings.answer(JSON.stringify(counts));
+    return counts.unreadable > 0 ? 1 : 0;
+  },
+};
