@@ -18,7 +18,6 @@ import {
   readEntries,
   readSnapshot,
   readTalliedPage,
-  readTalliedPlaces,
   type Search,
 } from './store.ts';
 import { defaultWindowFrom, hasFromBound } from './window.ts';
@@ -127,11 +126,10 @@ async function readDocuments(
     const places = skip >= rest ? [] : await findPlaces(transaction, search, { skip, size });
     return { total: rest, entries: await readEntries(transaction, tenant, places) };
   }
-  const tallied = { horizon: since, intervals };
-  const { total } = await readTalliedPlaces(transaction, tenant, { ...tallied, skip: 0, size: 0 });
   const everything: Search = { tenant, since, condition: satisfies(expression, dictionary) };
-  const places = await mergedPage(transaction, { tallied, total, search, rest, everything, skip, size });
-  return { total: total + rest, entries: await readEntries(transaction, tenant, places) };
+  const tallied = { horizon: since, intervals };
+  const { total, places } = await mergedPage(transaction, { tallied, search, rest, everything, skip, size });
+  return { total, entries: await readEntries(transaction, tenant, places) };
 }
 
 /** What finds the entries that satisfy the query because of its terms on documents, and not without them. */
