@@ -12,16 +12,13 @@ export const TypesPath = Type.Object({ tenant: TenantName });
 export const TypePath = Type.Object({ tenant: TenantName, type: TypeId });
 export const InstancePath = Type.Object({ tenant: TenantName, type: TypeId, id: InstanceId });
 
-const Metadata = Type.Object(
-  {
-    version: Type.Optional(
-      Type.Number({ description: 'Counts up. A write that carries another one than the current is refused with 409.' }),
-    ),
-    createdAt: Type.Optional(Type.String({ format: 'date-time', description: 'Kept by the service.' })),
-    modifiedAt: Type.Optional(Type.String({ format: 'date-time', description: 'Kept by the service.' })),
-  },
-  { description: 'Further members are kept as they are.' },
-);
+// What is wrong with a body is told by the room itself, since it reads the text and not what was parsed of it.
+const Metadata = Type.Unknown({
+  description:
+    '`version` counts up, and a write that carries another one than the current is refused with 409; `createdAt` and ' +
+    '`modifiedAt` are kept by the service. Further members are kept as they are.',
+  examples: [{ version: 1, createdAt: '2026-09-01T09:30:00.000Z', modifiedAt: '2026-09-01T09:30:00.000Z' }],
+});
 
 const examplesOfTypes = [
   {
@@ -33,7 +30,7 @@ const examplesOfTypes = [
 
 export const CustomEntityType = Type.Object(
   {
-    id: Type.Optional(TypeId),
+    id: Type.Optional(Type.Unknown({ description: 'Capital letters, digits and `_`, a letter first.' })),
     name: Type.Optional(Type.Unknown({ description: 'A map by language.' })),
     jsonSchema: Type.Optional(
       Type.Unknown({
@@ -48,7 +45,9 @@ export const CustomEntityType = Type.Object(
 
 export const CustomInstance = Type.Object(
   {
-    id: Type.Optional(InstanceId),
+    id: Type.Optional(
+      Type.Unknown({ description: 'A text of at most 255 bytes; drawn at random where it is left out.' }),
+    ),
     name: Type.Optional(Type.Unknown({ description: 'A text, or a map by language.' })),
     metadata: Type.Optional(Metadata),
   },

@@ -1,0 +1,294 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { historyOf, type SchemaClient, schemaClient } from '../support/schema-client.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+
+let server: TestServer;
+let token: string;
+let client: SchemaClient;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  token = await server.token('acme', { name: 'Jane Doe' });
+  client = schemaClient(server, 'acme', token);
+  await client.type('THING');
+});
+
+afterAll(() => server.close());
+
+const at = (id: string) => `/THING/instances/${encodeURIComponent(id)}`;
+
+describe('writing', () => {
+  test('POST answers 201 with the id, given or drawn', async () => {
+    const made = await client.post('/THING/instances', { id: 'given', name: { en: 'Given' }, n: 1 });
+    expect([made.status, made.body]).toEqual([201, { id: 'given' }]);
+    expect(made.headers.get('location')).toBe('/schema/acme/custom-entities/THING/instances/given');
+    expect((await client.post('/THING/instances', { id: 'given' })).status).toBe(409);
+    const drawn = await client.post('/THING/instances', {});
+    expect(drawn).toMatchObject({ status: 201, body: { id: expect.stringMatching(/^[0-9a-f-]{36}$/) } });
+  });
+
+  test('an instance has id, name, metadata and any further fields', async () => {
+    await client.post('/THING/instances', { id: 'shown', name: 'Shown', n: 1, deep: { list: [1, { a: null }] } });
+    expect((await client.get(at('shown'))).body).toEqual({
+      id: 'shown',
+      name: 'Shown',
+      metadata: {
+        version: 1,
+        createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        modifiedAt: expect.any(String),
+      },
+      n: 1,
+      deep: { list: [1, { a: null }] },
+    });
+  });
+
+  test('values come back as they were written', async () => {
+    const written =
+      '"a":9007199254740993,"b":1.10,"c":-0,"d":1e400,"e":"\\u00e9\\u0000\\u0001\\u001f\\"","f":[1.0,{"g":1E+2}],"__proto__":{"x":1},"constructor":"c","toString":1';
+    await client.post('/THING/instances', `{"id":"exact", ${written} }`);
+    expect((await client.get(at('exact'))).text).toContain(written);
+    await client.patch(at('exact'), [{ op: 'add', path: '/h', value: 1 }]);
+    const patched = (await client.get(at('exact'))).text;
+    for (const member of [
+      '"a":9007199254740993',
+      '"b":1.10',
+      '"c":-0',
+      '"d":1e400',
+      '[1.0,{"g":1E+2}]',
+      '"__proto__":{"x":1}',
+      '"constructor":"c"',
+    ]) {
+      expect(patched).toContain(member);
+    }
+  });
+
+  test('of a key given twice the last counts', async () => {
+    await client.post('/THING/instances', '{"id":"twice","a":1,"a":2}');
+    expect((await client.get(at('twice'))).text).toContain('"a":2');
+    expect((await client.get(at('twice'))).text).not.toContain('"a":1');
+  });
+
+  test('PUT makes (201) or replaces (204)', async () => {
+    const made = await client.put(at('put'), { n: 1, m: 1 });
+    expect([made.status, made.body]).toEqual([201, { id: 'put' }]);
+    expect((await client.put(at('put'), { id: 'put', n: 2 })).status).toBe(204);
+    const { body } = await client.get(at('put'));
+    expect(body).toMatchObject({ id: 'put', n: 2, metadata: { version: 2 } });
+    expect(body).not.toHaveProperty('m');
+  });
+
+  test('DELETE answers 204, and 404 where there is nothing', async () => {
+    await client.put(at('gone'), {});
+    expect((await client.remove(at('gone'))).status).toBe(204);
+    expect((await client.remove(at('gone'))).status).toBe(404);
+    expect((await client.get(at('gone'))).status).toBe(404);
+    expect((await client.patch(at('gone'), [])).status).toBe(404);
+  });
+
+  test('of a type that is not there: 404', async () => {
+    for (const answer of [
+      await client.post('/NOTHING/instances', {}),
+      await client.put('/NOTHING/instances/a', {}),
+      await client.patch('/NOTHING/instances/a', []),
+      await client.remove('/NOTHING/instances/a'),
+      await client.get('/NOTHING/instances/a'),
+      await client.get('/NOTHING/instances'),
+      await client.post('/NOTHING/instances/search', {}),
+    ]) {
+      expect(answer).toMatchObject({ status: 404, body: { type: 'resource_not_found' } });
+    }
+  });
+
+  test.each(['a/b', 'ä b', '😀', '..', '%', 'a?b#c', '_', 'x'.repeat(255), '😀'.repeat(63)])(
+    'the id "%s" will do',
+    async (id) => {
+      expect((await client.post('/THING/instances', { id })).status).toBe(201);
+      if (id !== '..') expect((await client.get(at(id))).body).toMatchObject({ id });
+    },
+  );
+
+  test.each([
+    ['an empty id', { id: '' }, 'id'],
+    ['an id that is no text', { id: 7 }, 'id'],
+    ['an id of more than 255 bytes', { id: 'x'.repeat(256) }, 'id'],
+    ['an id with control characters', { id: 'a\u0000b' }, 'id'],
+    ['a name that is a number', { name: 7 }, 'name'],
+    ['a name in no text', { name: { en: 7 } }, 'name'],
+    ['metadata that is none', { metadata: 7 }, 'metadata'],
+    ['a version that is none', { metadata: { version: '1' } }, 'metadata.version'],
+    ['a version of 0', { metadata: { version: 0 } }, 'metadata.version'],
+    ['a field called _id', { _id: 'x' }, '_id'],
+  ])('%s is 400 with a detail', async (_case, body, field) => {
+    const answer = await client.post('/THING/instances', body);
+    expect(answer).toMatchObject({ status: 400, body: { type: 'validation_violation', details: [{ field }] } });
+  });
+
+  test.each([
+    ['no object', '[]'],
+    ['no JSON', '{"a":}'],
+    ['half of a surrogate pair', '{"a":"\\ud800"}'],
+    ['half of one in a key', '{"\\udc00":1}'],
+    ['a number of more than 500 digits', `{"a":${'9'.repeat(501)}}`],
+    ['a number out of all bounds', '{"a":1e10000}'],
+    ['a number next to nothing', '{"a":1e-1000000}'],
+  ])('%s is 400', async (_case, body) => {
+    expect((await client.put(at('bad'), body)).status).toBe(400);
+    expect((await client.get(at('bad'))).status).toBe(404);
+  });
+
+  test('numbers up to the limits are taken', async () => {
+    const body = `{"a":${'9'.repeat(500)},"b":1e9999,"c":-1.5e-9999,"d":0e99999}`;
+    expect((await client.put(at('limits'), body)).status).toBe(201);
+    expect(
+      (await client.get(`/THING/instances?q=${encodeURIComponent('b:1e9999 a:exists id:limits')}&sort=a,b,c,d`)).body,
+    ).toHaveLength(1);
+  });
+
+  test("further members of metadata are kept; times and version are the service's", async () => {
+    await client.put(at('meta'), { metadata: { createdAt: 'x', modifiedAt: 'y', tags: ['a'] } });
+    expect((await client.get(at('meta'))).body).toMatchObject({
+      metadata: { version: 1, createdAt: expect.stringContaining('Z'), tags: ['a'] },
+    });
+  });
+});
+
+describe('optimistic locking', () => {
+  test('a write with an old metadata.version is 409', async () => {
+    await client.put(at('locked'), { n: 1 });
+    expect((await client.put(at('locked'), { n: 2, metadata: { version: 1 } })).status).toBe(204);
+    const old = await client.put(at('locked'), { n: 3, metadata: { version: 1 } });
+    expect(old).toMatchObject({ status: 409, body: { type: 'conflict_resource' } });
+    expect((await client.put(at('locked'), { n: 3, metadata: { version: 99 } })).status).toBe(409);
+    expect((await client.put(at('locked'), { n: 3 })).status).toBe(204);
+    const replace = (version: number) => [{ op: 'replace', path: '/metadata/version', value: version }];
+    expect((await client.patch(at('locked'), replace(2))).status).toBe(409);
+    expect((await client.patch(at('locked'), replace(3))).status).toBe(204);
+    expect((await client.get(at('locked'))).body).toMatchObject({ n: 3, metadata: { version: 4 } });
+  });
+
+  test('a version of what is not there any more is an old one', async () => {
+    await client.put(at('deleted'), { n: 1 });
+    await client.remove(at('deleted'));
+    expect((await client.put(at('deleted'), { n: 2, metadata: { version: 1 } })).status).toBe(409);
+  });
+
+  test('of concurrent PUTs with the same version one wins, and the change history shows exactly the winners', async () => {
+    await client.put(at('raced'), { winner: 'nobody' });
+    const winners: string[] = [];
+    for (let version = 1; version <= 15; version += 1) {
+      const writes = await Promise.all(
+        Array.from({ length: 8 }, async (_, writer) => {
+          const winner = `${version}-${writer}`;
+          return { winner, ...(await client.put(at('raced'), { winner, metadata: { version } })) };
+        }),
+      );
+      expect(writes.map(({ status }) => status).sort()).toEqual([204, ...Array(7).fill(409)]);
+      winners.push(...writes.filter(({ status }) => status === 204).map(({ winner }) => winner));
+    }
+    const { items } = await historyOf(server, { tenant: 'acme', token, q: 'entity:THING entityId:raced type:update' });
+    expect(items.map(({ paths }) => paths.winner?.after).reverse()).toEqual(winners);
+    expect(items.map(({ paths }) => paths['metadata.version']?.after).reverse()).toEqual(
+      winners.map((_winner, index) => index + 2),
+    );
+  });
+
+  test('of concurrent PATCHes without a version none is lost', async () => {
+    await client.put(at('counted'), { list: [] });
+    const patches = await Promise.all(
+      Array.from({ length: 12 }, (_, value) => client.patch(at('counted'), [{ op: 'add', path: '/list/-', value }])),
+    );
+    expect(patches.map(({ status }) => status)).toEqual(Array(12).fill(204));
+    const { list } = (await client.get(at('counted'))).body as { list: number[] };
+    expect(list.sort((one, other) => one - other)).toEqual(Array.from({ length: 12 }, (_, value) => value));
+  });
+
+  test('of concurrent POSTs with the same id one wins, of concurrent PUTs of a new one each counts', async () => {
+    const posts = await Promise.all(Array.from({ length: 8 }, () => client.post('/THING/instances', { id: 'once' })));
+    expect(posts.map(({ status }) => status).sort()).toEqual([201, ...Array(7).fill(409)]);
+    const puts = await Promise.all(Array.from({ length: 8 }, (_, n) => client.put(at('many'), { n })));
+    expect(puts.map(({ status }) => status).sort()).toEqual([201, ...Array(7).fill(204)]);
+    expect((await client.get(at('many'))).body).toMatchObject({ metadata: { version: 8 } });
+  });
+});
+
+describe('recording', () => {
+  test('each write is a change entry: deletes and re-creations included', async () => {
+    await client.post('/THING/instances', '{"id":"told","name":{"de":"Ding","en":"Thing"},"n":1.10}');
+    await client.put(at('told'), '{"name":{"en":"Thing"},"n":9007199254740993}');
+    await client.patch(at('told'), [{ op: 'remove', path: '/n' }]);
+    await client.remove(at('told'));
+    await client.put(at('told'), '{"name":"Again"}');
+    const { items } = await historyOf(server, { tenant: 'acme', token, q: 'entity:THING entityId:told' });
+    expect(items.map(({ type, entity, name, actor }) => [type, entity, name, actor])).toEqual([
+      ['create', 'THING', 'Again', 'Jane Doe'],
+      ['delete', 'THING', 'Thing', 'Jane Doe'],
+      ['update', 'THING', 'Thing', 'Jane Doe'],
+      ['update', 'THING', 'Thing', 'Jane Doe'],
+      ['create', 'THING', 'Thing', 'Jane Doe'],
+    ]);
+    expect(items[2]?.paths.n).toEqual({ before: Number('9007199254740993') });
+    expect(items[3]?.paths['name.de']).toEqual({ before: 'Ding' });
+    expect(items[4]?.paths['metadata.version']).toEqual({ after: 1 });
+    const raw = await server.call('/changelog/acme/changelogs?q=entity:THING%20entityId:told', { token });
+    expect(await raw.text()).toContain('{"before":1.10,"after":9007199254740993}');
+  });
+
+  test('a write that is refused leaves no entry', async () => {
+    await client.put(at('refused'), {});
+    await client.put(at('refused'), { metadata: { version: 7 } });
+    await client.post('/THING/instances', { id: 'refused' });
+    await client.patch(at('refused'), [{ op: 'test', path: '/n', value: 1 }]);
+    expect((await historyOf(server, { tenant: 'acme', token, q: 'entity:THING entityId:refused' })).total).toBe(1);
+  });
+
+  test('where the entry cannot be recorded nothing is written', async () => {
+    await server.context.pool.query('alter table change_entry rename to change_entry_away');
+    try {
+      expect((await client.put(at('half'), {})).status).toBe(500);
+    } finally {
+      await server.context.pool.query('alter table change_entry_away rename to change_entry');
+    }
+    expect((await client.get(at('half'))).status).toBe(404);
+  });
+
+  test('entries of a type with a schema tell the version of the type', async () => {
+    await client.type('VERSIONED', { type: 'object' });
+    await client.post('/VERSIONED/instances', { id: 'a' });
+    await client.put('/VERSIONED', { name: { en: 'V' }, jsonSchema: { type: 'object' } });
+    await client.put('/VERSIONED/instances/a', {});
+    const { items } = await historyOf(server, { tenant: 'acme', token, q: 'entity:VERSIONED' });
+    expect(items.map(({ schemaVersion }) => schemaVersion)).toEqual(['2', '1']);
+  });
+});
+
+describe('the fields that are wanted', () => {
+  test('fields shows those alone, and the id', async () => {
+    await client.type('WIDE');
+    await client.put(
+      '/WIDE/instances/a',
+      '{"name":"A","price":{"amount":1.10,"currency":"EUR"},"lines":[{"sku":"x","n":1},7]}',
+    );
+    const shown = async (fields: string) => (await client.get(`/WIDE/instances?fields=${fields}`)).text;
+    expect(await shown('name')).toBe('[{"id":"a","name":"A"}]');
+    expect(await shown('price.amount,lines.sku,nothing')).toBe(
+      '[{"id":"a","price":{"amount":1.10},"lines":[{"sku":"x"}]}]',
+    );
+    expect((await client.post('/WIDE/instances/search?fields=name', {})).text).toBe('[{"id":"a","name":"A"}]');
+    expect((await client.get('/WIDE/instances?fields=')).status).toBe(400);
+  });
+});
+
+describe('scopes', () => {
+  test.each([
+    ['schema.custominstance_read', 200, 403],
+    ['schema.custominstance_manage', 200, 204],
+    ['schema.schema_manage', 403, 403],
+  ])('%s: reading is %d, writing %d', async (scope, reading, writing) => {
+    await client.put(at('scoped'), {});
+    const limited = schemaClient(server, 'acme', await server.token('acme', { scope }));
+    expect((await limited.get('/THING/instances')).status).toBe(reading);
+    expect((await limited.post('/THING/instances/search', {})).status).toBe(reading);
+    expect((await limited.put(at('scoped'), {})).status).toBe(writing);
+    expect((await limited.patch(at('scoped'), [])).status).toBe(writing);
+  });
+});

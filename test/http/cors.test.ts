@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestServer, type TestServer } from '../support/server.ts';
+
+const path = '/schema/acme/custom-entities';
+const preflight = {
+  method: 'OPTIONS',
+  headers: {
+    origin: 'https://shop.example',
+    'access-control-request-method': 'PATCH',
+    'access-control-request-headers': 'authorization, x-total-count',
+  },
+};
+
+describe('any origin, unless told', () => {
+  let server: TestServer;
+  let token: string;
+
+  beforeAll(async () => {
+    server = await startTestServer();
+    token = await server.token('acme');
+  });
+
+  afterAll(() => server.close());
+
+  test('all headers of paging are exposed to browsers', async () => {
+    const response = await server.call(path, { token, headers: { origin: 'https://shop.example' } });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('access-control-allow-origin')).toBe('*');
+    const exposed = response.headers.get('access-control-expose-headers')?.toLowerCase().split(', ');
+    expect(exposed).toEqual(expect.arrayContaining(['x-total-count', 'x-next-cursor', 'x-prev-cursor']));
+  });
+
+  test('a page may read why it was refused', async () => {
+    const response = await server.call(path, { headers: { origin: 'https://shop.example' } });
+    expect(response.status).toBe(401);
+    expect(response.headers.get('access-control-allow-origin')).toBe('*');
+  });
+
+  test('a preflight needs no token', async () => {
+    const response = await server.call(path, preflight);
+    expect(response.status).toBe(204);
+    expect(response.headers.get('access-control-allow-methods')).toContain('PATCH');
+    expect(response.headers.get('access-control-allow-headers')).toBe('authorization, x-total-count');
+  });
+
+  test('an OPTIONS that is no preflight is a method that no path has', async () => {
+    const response = await server.call(path, { method: 'OPTIONS' });
+    expect(response.status).toBe(404);
+  });
+});
+
+test('only the origins of ANNALS_CORS_ORIGINS are let in', async () => {
+  const server = await startTestServer({
+    environment: { ANNALS_CORS_ORIGINS: 'https://shop.example,https://b.example' },
+  });
+  const known = await server.call(path, preflight);
+  expect(known.headers.get('access-control-allow-origin')).toBe('https://shop.example');
+  expect(known.headers.get('vary')).toContain('Origin');
+  const stranger = await server.call(path, {
+    ...preflight,
+    headers: { ...preflight.headers, origin: 'https://c.example' },
+  });
+  expect(stranger.headers.get('access-control-allow-origin')).toBeNull();
+  await server.close();
+});
+
+test('with none, no origin is', async () => {
+  const server = await startTestServer({ environment: { ANNALS_CORS_ORIGINS: 'none' } });
+  const response = await server.call(path, preflight);
+  expect(response.status).toBe(404);
+  expect(response.headers.get('access-control-allow-origin')).toBeNull();
+  await server.close();
+});
