@@ -87,7 +87,10 @@ async function recordAnew(history: HistorySketch): Promise<Map<string, Omit<Chan
   }
   // Of one millisecond the latest recorded comes first: a stable sort of what was recorded, turned round.
   for (const [tenant, changes] of recorded) {
-    recorded.set(tenant, changes.toReversed().sort((one, other) => other.at - one.at));
+    recorded.set(
+      tenant,
+      changes.toReversed().sort((one, other) => other.at - one.at),
+    );
   }
   return recorded;
 }
