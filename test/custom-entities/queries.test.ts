@@ -1,0 +1,171 @@
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseDocumentQuery } from '../../src/query/parse.ts';
+import { arbitraryDocuments, arbitraryFilter } from '../support/document-arbitrary.ts';
+import { finds } from '../support/document-evaluator.ts';
+import { readInstances, storeInstances } from '../support/instances.ts';
+import { type SchemaClient, schemaClient } from '../support/schema-client.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+
+// More of them: ANNALS_LAW_FILTERS=20000 npx vitest run test/custom-entities/queries.test.ts
+const filters = Number(process.env.ANNALS_LAW_FILTERS ?? 400);
+const seed = Number(process.env.ANNALS_LAW_SEED ?? Date.now() % 2 ** 31);
+
+let server: TestServer;
+let token: string;
+let client: SchemaClient;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  token = await server.token('acme');
+  client = schemaClient(server, 'acme', token);
+  await client.type('THING');
+  await client.type('RANDOM');
+  const documents = {
+    text: '"a":"abc","n":1,"b":true,"z":null,"o":{"k":"v","l":[{"m":5},"x"]}',
+    number: '"a":"1","n":1.0,"b":"true","o":"v"',
+    large: '"a":1,"n":9007199254740993,"b":false',
+    double: '"a":"ABC","n":9007199254740992,"o":{"k":null}',
+    odd: '"a":"exists","n":-0.0,"b":null,"z":"null"',
+    nul: '"a":"a\\u0000c","n":"1"',
+  };
+  for (const [id, members] of Object.entries(documents)) await client.put(`/THING/instances/${id}`, `{${members}}`);
+});
+
+afterAll(() => server.close());
+
+async function idsOf(q: string): Promise<string[]> {
+  const page = await readInstances(server, { tenant: 'acme', type: 'THING', token, by: 'search', q }, {});
+  expect([q, page.status, page.body]).toEqual([q, 200, expect.any(Array)]);
+  return page.ids;
+}
+
+describe('q over instances', () => {
+  test.each<[string, string[]]>([
+    ['n:1', ['number', 'text']],
+    ['n:1.00', ['number', 'text']],
+    ['n:10e-1', ['number', 'text']],
+    ['n:"1"', ['nul']],
+    ['n:9007199254740993', ['large']],
+    ['n:0', ['odd']],
+    ['a:1', ['large']],
+    ['a:"1"', ['number']],
+    ['b:true', ['text']],
+    ['b:"true"', ['number']],
+    ['b:false', ['large']],
+    ['b:null', ['double', 'nul', 'odd']],
+    ['b:missing', ['double', 'nul']],
+    ['b:exists', ['large', 'number', 'odd', 'text']],
+    ['z:"null"', ['odd']],
+    ['a:"exists"', ['odd']],
+    ['n:>1', ['double', 'large']],
+    ['n:>=1', ['double', 'large', 'number', 'text']],
+    ['n:<1', ['odd']],
+    ['n:(>=0 AND <9007199254740993)', ['double', 'number', 'odd', 'text']],
+    ['n:>9007199254740992', ['large']],
+    ['a:>"a"', ['nul', 'odd', 'text']],
+    ['a:(>="ABC" AND <="a")', ['double']],
+    ['a:<1', []],
+    ['a:*b*', ['text']],
+    ['a:a*c', ['nul', 'text']],
+    ['a:(abc, 1)', ['large', 'text']],
+    ['a:("1", A*)', ['double', 'number']],
+    ['a:~^[aA]', ['double', 'nul', 'text']],
+    ['a:~"c$" n:1', ['text']],
+    ['o.k:v', ['text']],
+    ['o.k:null', ['double', 'large', 'nul', 'number', 'odd']],
+    ['o.l.0.m:5', ['text']],
+    ['o.l.1:x', ['text']],
+    ['o.l.00.m:exists', []],
+    ['o:v', ['number']],
+    ['id:text', ['text']],
+    ['_id:(text, odd)', ['odd', 'text']],
+    ['id:>"nul"', ['number', 'odd', 'text']],
+    ['metadata.version:1', ['double', 'large', 'nul', 'number', 'odd', 'text']],
+    ['metadata.createdAt:>"2020" metadata.createdAt:<"2020"', []],
+    ['compoundLogicalQuery:((n:1 a:abc) OR (b:false))', ['large', 'text']],
+    ['compoundLogicalQuery:(((n:1) OR (n:0)) AND (b:exists))', ['number', 'odd', 'text']],
+    ['nothing.at.all:null', ['double', 'large', 'nul', 'number', 'odd', 'text']],
+    ['', ['double', 'large', 'nul', 'number', 'odd', 'text']],
+  ])('%s', async (q, expected) => {
+    expect(await idsOf(q)).toEqual(expected);
+  });
+
+  test.each([
+    'a',
+    'a:',
+    'a:>',
+    'a:>x',
+    'a:>true',
+    'a:>"x',
+    'a:(>1)',
+    'a:(>1 OR <2)',
+    'n:1e99999',
+    'n:>1e99999',
+    `n:${'9'.repeat(501)}`,
+    'a:~(?=x)',
+    'a:b AND c:d',
+    'compoundLogicalQuery:(a:b)',
+    'a\u0000:b',
+    'a:x\u0000',
+    'a:'.padEnd(5000, 'x'),
+  ])('%j is 400 with a position', async (q) => {
+    const page = await readInstances(server, { tenant: 'acme', type: 'THING', token, by: 'search', q }, {});
+    expect(page.status).toBe(400);
+    expect(page.body).toMatchObject({
+      type: 'validation_violation',
+      details: [{ field: 'q', message: expect.stringMatching(/^At position \d+: expected /) }],
+    });
+  });
+
+  test.each([
+    "a:x' or true --",
+    'a:"x\') or true; drop table custom_instance --"',
+    "a:*'; select 1",
+    "o.k:('a','b')",
+    "a:~'|.*",
+  ])('no text of %j becomes SQL', async (q) =>
+    expect(await idsOf(q)).toEqual(
+      q.startsWith('a:~') ? await idsOf('a:exists compoundLogicalQuery:((a:*) OR (a:""))') : [],
+    ),
+  );
+
+  test('q must be a text', async () => {
+    expect(await client.post('/THING/instances/search', { q: 7 })).toMatchObject({ status: 400 });
+    expect((await client.post('/THING/instances/search', 'null')).status).toBe(400);
+    expect((await client.post('/THING/instances/search', {})).status).toBe(200);
+  });
+});
+
+test('filters and totals agree with an evaluator that reads all documents and tests each one', async () => {
+  console.log(`filter law: seed ${seed}, ${filters} pairs`);
+  const place = { tenant: 'acme', type: 'RANDOM' };
+  const filtersOfCollection = 20;
+  const scenario = fc.record({
+    documents: arbitraryDocuments,
+    asked: fc.array(arbitraryFilter, { minLength: filtersOfCollection, maxLength: filtersOfCollection }),
+  });
+  await fc.assert(
+    fc.asyncProperty(scenario, async ({ documents, asked }) => {
+      await storeInstances(server, place, documents);
+      for (const q of asked) {
+        const query = parseDocumentQuery(q);
+        const wanted = documents.filter((document) => finds(query, document)).map(({ id }) => id);
+        const headers = { 'X-Total-Count': 'true' };
+        const page = await readInstances(server, { ...place, token, by: 'search', q }, { pageSize: 500 }, headers);
+        expect({ q, ids: page.ids.toSorted(), total: page.total }).toEqual({
+          q,
+          ids: wanted.toSorted(),
+          total: String(wanted.length),
+        });
+      }
+    }),
+    { numRuns: Math.ceil(filters / filtersOfCollection), seed, endOnFailure: true, reporter: throwDifference },
+  );
+}, 3_600_000);
+
+/** The difference says what there is to know; a counterexample would be pages of documents. */
+function throwDifference(details: { failed: boolean; numRuns: number; errorInstance?: unknown }): void {
+  if (!details.failed) return;
+  throw new Error(`a difference after ${details.numRuns} collections`, { cause: details.errorInstance });
+}
