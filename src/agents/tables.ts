@@ -1,0 +1,64 @@
+import type { Generated } from 'kysely';
+
+interface AgentTable {
+  tenant: string;
+  id: string;
+  version: number;
+  /** The agent as JSON text, as it goes out: with a mask in place of its key. */
+  document: string;
+  /** The same as jsonb, for filters and sorting. */
+  fields: string;
+  sealed_key: Uint8Array | null;
+  enabled: boolean;
+  /** Configuration failures in a row since it was enabled. */
+  failures: Generated<number>;
+  /** How often it was enabled: a failure of an earlier time does not count. */
+  term: Generated<number>;
+}
+
+interface AgentSessionTable {
+  tenant: string;
+  id: string;
+  turns: Generated<number>;
+}
+
+interface AgentTurnTable {
+  tenant: string;
+  session_id: string;
+  position: number;
+  request_id: string;
+  agent_id: string;
+  state: 'running' | 'answered';
+  began_at: Generated<Date>;
+  expires_at: Date;
+  prompt_tokens: Generated<number>;
+  completion_tokens: Generated<number>;
+  /** JSON text of what was said; null while it runs. */
+  exchange: string | null;
+  bytes: Generated<number>;
+  from_history: Generated<boolean>;
+}
+
+interface AgentRequestLogTable {
+  tenant: string;
+  id: string;
+  document: string;
+  fields: string;
+}
+
+interface AgentSessionLogTable extends AgentRequestLogTable {
+  /** Milliseconds. */
+  duration: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+}
+
+declare module '../db/tables.ts' {
+  interface Tables {
+    agent: AgentTable;
+    agent_session: AgentSessionTable;
+    agent_turn: AgentTurnTable;
+    agent_request_log: AgentRequestLogTable;
+    agent_session_log: AgentSessionLogTable;
+  }
+}
