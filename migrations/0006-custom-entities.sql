@@ -4,8 +4,14 @@
 -- Documents are kept twice: as the JSON text they came in, and projected to jsonb for filters and sorting. jsonb has no
 -- U+0000, so in the projection U+0001 U+0001 stands for it and U+0001 U+0002 for U+0001, which keeps every order.
 
+-- An index is built, and analysed, with a search path that has nothing of ours in it, so these functions name each
+-- other with their schema, whichever it is.
+do $migration$
+begin
+  execute replace($functions$
+
 -- A number taken apart: it is 0.DIGITS * 10^exponent, with no zeros at either end of the digits; none for zero.
-create function decimal_parts(number numeric, out digits text, out exponent integer)
+create function HERE.decimal_parts(number numeric, out digits text, out exponent integer)
 language plpgsql immutable parallel safe as $$
 declare
   plain text := abs(number)::text;
@@ -23,15 +29,15 @@ begin
 end
 $$;
 
-create function inverted_bytes(bytes bytea) returns bytea language sql immutable strict parallel safe as $$
+create function HERE.inverted_bytes(bytes bytea) returns bytea language sql immutable strict parallel safe as $$
   select decode(translate(encode(bytes, 'hex'), '0123456789abcdef', 'fedcba9876543210'), 'hex')
 $$;
 
 -- A number as RFC 8785 writes it, but exactly: digits that a double would lose are kept.
-create function canonical_number(number numeric) returns text
+create function HERE.canonical_number(number numeric) returns text
 language plpgsql immutable parallel safe as $$
 declare
-  parts record := decimal_parts(number);
+  parts record := HERE.decimal_parts(number);
   digits text := parts.digits;
   point integer := parts.exponent;
   sign text := case when number < 0 then '-' else '' end;
@@ -51,7 +57,7 @@ end
 $$;
 
 -- A string of the projection as canonical JSON, in which what stands for U+0000 and U+0001 is written as those.
-create function canonical_string(value text) returns text
+create function HERE.canonical_string(value text) returns text
 language plpgsql immutable parallel safe as $$
 declare
   quoted text := to_json(value)::text;
@@ -65,7 +71,7 @@ end
 $$;
 
 -- The beginning, `wanted` characters or more, of the canonical JSON of a value: keys by code point, no blanks.
-create function canonical_json(value jsonb, wanted integer) returns text
+create function HERE.canonical_json(value jsonb, wanted integer) returns text
 language plpgsql immutable parallel safe as $$
 declare
   result text;
@@ -76,8 +82,8 @@ begin
       result := '{';
       for member in select each.key, each.value from jsonb_each(value) each order by each.key collate "C" loop
         exit when length(result) >= wanted;
-        result := result || case when result = '{' then '' else ',' end || canonical_string(left(member.key, 256)) || ':';
-        result := result || canonical_json(member.value, wanted - length(result));
+        result := result || case when result = '{' then '' else ',' end || HERE.canonical_string(left(member.key, 256)) || ':';
+        result := result || HERE.canonical_json(member.value, wanted - length(result));
       end loop;
       return result || '}';
     when 'array' then
@@ -86,13 +92,13 @@ begin
       for member in select element from jsonb_array_elements(value) element limit wanted / 2 + 1 loop
         exit when length(result) >= wanted;
         result := result || case when result = '[' then '' else ',' end;
-        result := result || canonical_json(member.element, wanted - length(result));
+        result := result || HERE.canonical_json(member.element, wanted - length(result));
       end loop;
       return result || ']';
     when 'string' then
-      return canonical_string(left(value #>> '{}', 256));
+      return HERE.canonical_string(left(value #>> '{}', 256));
     when 'number' then
-      return canonical_number((value #>> '{}')::numeric);
+      return HERE.canonical_number((value #>> '{}')::numeric);
     else
       return value::text;
   end case;
@@ -102,7 +108,7 @@ $$;
 -- What a value sorts by, as bytes (contract 10): strings by code point, numbers by value, booleans, arrays, objects,
 -- and null or missing last; for a descending sort all bytes are inverted. Of a string and of canonical JSON the first
 -- 128 characters count. No key is the beginning of another.
-create function sort_key(value jsonb, descending boolean) returns bytea
+create function HERE.sort_key(value jsonb, descending boolean) returns bytea
 language plpgsql immutable parallel safe cost 1000 as $$
 declare
   key bytea;
@@ -124,25 +130,29 @@ begin
       if number = 0 then
         key := '\x21';
       else
-        parts := decimal_parts(number);
+        parts := HERE.decimal_parts(number);
         -- Two digits a byte, each one more than it is, so that the zero byte at the end is less than any.
         text_value := translate(parts.digits, '0123456789', '123456789a');
         key := int4send(parts.exponent + 1000000)
           || decode(text_value || case when length(text_value) % 2 = 1 then '0' else '' end, 'hex') || '\x00'::bytea;
-        key := case when number > 0 then '\x22'::bytea || key else '\x20'::bytea || inverted_bytes(key) end;
+        key := case when number > 0 then '\x22'::bytea || key else '\x20'::bytea || HERE.inverted_bytes(key) end;
       end if;
     when 'boolean' then
       key := case when value = 'true' then '\x31'::bytea else '\x30'::bytea end;
     when 'array' then
-      key := '\x40'::bytea || convert_to(left(canonical_json(value, 128), 128), 'UTF8') || '\x00'::bytea;
+      key := '\x40'::bytea || convert_to(left(HERE.canonical_json(value, 128), 128), 'UTF8') || '\x00'::bytea;
     when 'object' then
-      key := '\x50'::bytea || convert_to(left(canonical_json(value, 128), 128), 'UTF8') || '\x00'::bytea;
+      key := '\x50'::bytea || convert_to(left(HERE.canonical_json(value, 128), 128), 'UTF8') || '\x00'::bytea;
     else
       key := '\x60';
   end case;
-  return case when descending then inverted_bytes(key) else key end;
+  return case when descending then HERE.inverted_bytes(key) else key end;
 end
 $$;
+
+$functions$, 'HERE.', quote_ident(current_schema()) || '.');
+end
+$migration$;
 
 create table custom_entity (
   tenant text collate "C" not null references tenant (tenant),

@@ -9,8 +9,10 @@ import { packageFolder } from '../package-folder.ts';
 import { clientVerb } from './client.ts';
 import { demoVerb } from './demo.ts';
 import { importVerb } from './import-verb.ts';
+import { indexVerb } from './index-verb.ts';
 import { migrateVerb } from './migrate.ts';
 import { retentionVerb } from './retention.ts';
+import { secretsVerb } from './secrets.ts';
 import { serveVerb } from './serve.ts';
 import { tenantVerb } from './tenant.ts';
 import { OperatorError, type Surroundings, UsageError, type Verb } from './verb.ts';
@@ -23,7 +25,9 @@ const verbs: Record<string, Verb> = {
   client: clientVerb,
   import: importVerb,
   retention: retentionVerb,
+  index: indexVerb,
   demo: demoVerb,
+  secrets: secretsVerb,
 };
 
 /** Runs what the arguments ask for and answers the exit code: 0 done, 1 failed, 2 wrong usage (contract 1). */

@@ -43,7 +43,7 @@ export async function findDocuments(
   const terms = regexTermsOf(query);
   const fetch = async (connection: Database | DatabaseTransaction, matched: ReadonlyMap<Match, readonly string[]>) => {
     const mapping: DocumentMapping = {
-      value,
+      value: documentValue,
       column: (path) => (path.length === 1 && (path[0] === 'id' || path[0] === idField) ? sql`id` : undefined),
       matchedStrings: (term) => matched.get(term) ?? [],
     };
@@ -51,7 +51,7 @@ export async function findDocuments(
       from: documents.from,
       where: sql`${documents.where} and ${documentQueryToSql(query, mapping)}`,
       id: sql`id`,
-      field: value,
+      field: documentValue,
       item: sql`document`,
     };
     return await paginator.fetch<string>(connection, wanted, collection);
@@ -67,7 +67,8 @@ export async function findDocuments(
   return await inTransaction(db, work, { isolation: 'repeatable read' });
 }
 
-function value(path: readonly string[]): RawBuilder<unknown> {
+/** The value of a field; `_id` is the document's own id. Indexes for a sort are made of the same expression. */
+export function documentValue(path: readonly string[]): RawBuilder<unknown> {
   return path.length === 1 && path[0] === idField ? sql`to_jsonb(id)` : documentField(sql`fields`, path);
 }
 
@@ -83,7 +84,7 @@ async function matchStrings(
   budget: RegexBudget,
 ): Promise<string[]> {
   if (matcher.kind !== 'regex') return [];
-  const tried = value(pathOfField(field));
+  const tried = documentValue(pathOfField(field));
   const distinct = sql`select distinct ${tried} #>> '{}' as text from ${from}
     where ${where} and jsonb_typeof(${tried}) = 'string'`;
   const size = await sql<{ bytes: number | null }>`

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Listing, type PageSeen, readInstances, storeInstances } from '../support/instances.ts';
 import type { JsonModel } from '../support/json-model.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
-import { recordStatements } from '../support/statements.ts';
+import { recordStatements, type Statement } from '../support/statements.ts';
 
 const place = { tenant: 'acme', type: 'THING' };
 const total = 130;
@@ -10,7 +10,7 @@ const ids = Array.from({ length: total }, (_, index) => `id-${String(index).padS
 
 let server: TestServer;
 let token: string;
-let statements: string[];
+let statements: Statement[];
 
 beforeAll(async () => {
   server = await startTestServer();
@@ -90,11 +90,11 @@ describe.each<Listing['by']>(['list', 'search'])('by %s', (by) => {
     await read({ pageSize: 10, next: cursor(first.next) }, { 'X-Total-Count': 'true' });
     const second = await read({ pageSize: 10, next: cursor(first.next) });
     await read({ pageSize: 10, prev: cursor(second.prev) }, { 'X-Total-Count': 'true' }, undefined);
-    const seen = statements.filter((statement) => statement.includes('custom_instance'));
+    const seen = statements.filter(({ text }) => text.includes('custom_instance'));
     expect(seen).toHaveLength(4);
-    for (const statement of seen) expect(statement).not.toMatch(/count\s*\(|over\s*\(|group by|sum\s*\(/i);
+    for (const { text } of seen) expect(text).not.toMatch(/count\s*\(|over\s*\(|group by|sum\s*\(/i);
     await read({ pageSize: 10 }, { 'X-Total-Count': 'true' });
-    expect(statements.at(-1)).toMatch(/count\s*\(/);
+    expect(statements.at(-1)?.text).toMatch(/count\s*\(/);
   });
 
   test('rules 1 to 3: with a cursor pageNumber is not even validated and the total not told', async () => {

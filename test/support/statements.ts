@@ -1,16 +1,23 @@
 import type pg from 'pg';
 
-/** Keeps the text of every statement that goes through the pool from now on. */
-export function recordStatements(pool: pg.Pool): string[] {
-  const statements: string[] = [];
+export interface Statement {
+  readonly text: string;
+  readonly values: unknown[];
+}
+
+/** Keeps every statement that goes through the pool from now on. */
+export function recordStatements(pool: pg.Pool): Statement[] {
+  const statements: Statement[] = [];
   const watched = new WeakSet<pg.PoolClient>();
   pool.on('acquire', (client) => {
     if (watched.has(client)) return;
     watched.add(client);
     const query = client.query;
     client.query = function watchedQuery(this: pg.PoolClient, ...parameters: Parameters<typeof query>) {
-      const [first]: unknown[] = parameters;
-      statements.push(typeof first === 'string' ? first : String((first as { text?: string }).text));
+      const [first, second]: unknown[] = parameters;
+      const asked = typeof first === 'object' ? (first as { text: string; values?: unknown[] }) : undefined;
+      const values = asked?.values ?? (Array.isArray(second) ? second : []);
+      statements.push({ text: asked?.text ?? String(first), values });
       return Reflect.apply(query, this, parameters);
     } as typeof query;
   });

@@ -1,0 +1,45 @@
+import { parseArgs } from 'node:util';
+import { createSortIndex, dropSortIndex, listSortIndexes } from '../custom-entities/sort-indexes.ts';
+import { OperatorError, UsageError, type Verb } from './verb.ts';
+import { withInterruptibleContext } from './with-context.ts';
+
+export const indexVerb: Verb = {
+  summary: 'make, list and drop indexes for sorting instances',
+  help: `Usage: annals index create --sort SORT
+       annals index list
+       annals index drop --sort SORT
+
+Instances of custom entities can be sorted by any fields. With an index for a sort, any page
+by cursor costs what the first page costs, however many instances there are; without one,
+each page reads and sorts them all. SORT is written as in the sort parameter, 1 to 4 fields
+besides _id. An index serves all tenants and types, and its sort in both directions. What it
+costs: its size on disk, which list shows, and a part of each write; docs/pagination.md has
+figures. Making one does not hold up readers and writers.
+
+Example:
+  annals index create --sort "price.amount:DESC,name"`,
+
+  async run([action, ...args], surroundings) {
+    if (action === 'list') {
+      if (args.length > 0) throw new UsageError(`index list takes no arguments, and was given ${args[0]}`);
+      const indexes = await withInterruptibleContext(surroundings, ({ db }) => listSortIndexes(db));
+      surroundings.answer(JSON.stringify(indexes, null, 2));
+      return 0;
+    }
+    if (action !== 'create' && action !== 'drop') {
+      throw new UsageError(action === undefined ? 'index what?' : `index cannot ${action}`);
+    }
+    const { values } = parseArgs({ args, options: { sort: { type: 'string' } } });
+    const { sort } = values;
+    if (sort === undefined) throw new UsageError(`index ${action} needs --sort`);
+    if (action === 'create') {
+      const index = await withInterruptibleContext(surroundings, ({ db }) => createSortIndex(db, sort));
+      surroundings.answer(JSON.stringify(index));
+      return 0;
+    }
+    const dropped = await withInterruptibleContext(surroundings, ({ db }) => dropSortIndex(db, sort));
+    if (!dropped) throw new OperatorError(`there is no index for the sort ${sort}`);
+    surroundings.answer(JSON.stringify({ sort, dropped: true }));
+    return 0;
+  },
+};

@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import { type RawBuilder, sql } from 'kysely';
+import pg from 'pg';
+import type { Database } from '../db/database.ts';
+import { AnnalsError } from '../errors.ts';
+import { keysetOf } from '../pagination/keyset.ts';
+import { parseSort } from '../pagination/sort.ts';
+import { documentValue } from './read-documents.ts';
+
+/** An index that instances are read by in the order of a sort, either way, at any page. */
+export interface SortIndex {
+  readonly name: string;
+  /** The sort it is for, with `_id` at its end. */
+  readonly sort: string;
+  /** On disk, in bytes. */
+  readonly bytes: number;
+}
+
+/** An entry of the index has to fit a third of a page of the database: so many keys of 128 characters and an id do. */
+const mostFields = 4;
+const namePrefix = 'custom_instance_sort_';
+
+/**
+ * Makes the index for a sort; a second call is no error. Instances can be read and written meanwhile, and it takes as
+ * long as reading all instances of all tenants. Throws validation_violation for a sort that has none to make.
+ */
+export async function createSortIndex(db: Database, text: string): Promise<SortIndex> {
+  const sort = parseSort(text);
+  const { keys } = keysetOf({ field: documentValue }, sort);
+  if (keys.length === 0 || keys.length > mostFields) {
+    throw new AnnalsError('validation_violation', `An index is for a sort of 1 to ${mostFields} fields besides _id.`);
+  }
+  const name = nameOf(sort.text);
+  await dropUnfinished(db, name);
+  const columns = keys.map((key) => `(${inlined(db, key)})`).join(', ');
+  // An index has no parameters: what is inlined are literals.
+  const create = `create index concurrently if not exists ${name} on custom_instance (tenant, type, ${columns}, id)`;
+  await sql.raw(create).execute(db);
+  await sql.raw(`comment on index ${name} is ${pg.escapeLiteral(sort.text)}`).execute(db);
+  // Without statistics of the keys the planner may take another way.
+  await sql`analyze custom_instance`.execute(db);
+  const made = (await listSortIndexes(db)).find((index) => index.name === name);
+  if (made === undefined) throw new Error(`the index ${name} was made and is not there`);
+  return made;
+}
+
+export async function listSortIndexes(db: Database): Promise<SortIndex[]> {
+  const { rows } = await sql<SortIndex>`
+    select c.relname as name, obj_description(c.oid) as sort, pg_relation_size(c.oid) as bytes
+      from pg_index i join pg_class c on c.oid = i.indexrelid
+      where i.indrelid = 'custom_instance'::regclass and i.indisvalid and starts_with(c.relname, ${namePrefix})
+      order by sort`.execute(db);
+  return rows;
+}
+
+/** False where there is none for the sort. */
+export async function dropSortIndex(db: Database, text: string): Promise<boolean> {
+  const name = nameOf(parseSort(text).text);
+  const known = (await listSortIndexes(db)).some((index) => index.name === name);
+  if (known) await sql.raw(`drop index concurrently if exists ${name}`).execute(db);
+  return known;
+}
+
+/** One that was interrupted while it was made is of no use, and in the way. */
+async function dropUnfinished(db: Database, name: string): Promise<void> {
+  const { rows } = await sql`
+    select from pg_index i join pg_class c on c.oid = i.indexrelid
+      where c.relname = ${name} and not i.indisvalid`.execute(db);
+  if (rows.length > 0) await sql.raw(`drop index concurrently if exists ${name}`).execute(db);
+}
+
+function nameOf(sort: string): string {
+  return namePrefix + createHash('sha256').update(sort).digest('hex').slice(0, 16);
+}
+
+function inlined(db: Database, expression: RawBuilder<unknown>): string {
+  const { sql: text, parameters } = expression.compile(db);
+  return text.replaceAll(/\$([0-9]+)/g, (_placeholder, number) => literal(parameters[Number(number) - 1]));
+}
+
+function literal(value: unknown): string {
+  if (Array.isArray(value)) return `array[${value.map(literal).join(', ')}]`;
+  return typeof value === 'boolean' ? String(value) : pg.escapeLiteral(String(value));
+}
