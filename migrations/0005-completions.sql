@@ -132,6 +132,9 @@ begin
   end loop;
 
   if changed then
+    -- The row is free again before the disk has answered. Whoever reserves waits for the disk afterwards, before the
+    -- call goes out; a settlement that a crash of the server loses leaves its reservation, to be charged in full.
+    perform set_config('synchronous_commit', 'off', true);
     update completion_quota q
       set input_used = quota.input_used, output_used = quota.output_used,
           input_reserved = quota.input_reserved, output_reserved = quota.output_reserved

@@ -77,7 +77,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       onUnreadableKey: (kid) => logger.warn({ kid }, 'no secret key opens this signing key; its tokens are refused'),
     });
     const findPage = createFindPage({ pool, db, regexes, now: () => clock.now() });
-    const configuration = createConfiguration({ db, sealer, now: () => clock.now() });
+    const configuration = createConfiguration({ pool, db, sealer, now: () => clock.now() });
     const paginator = createPaginator({ sealer, now: () => clock.now() });
     const customEntities = createCustomEntities({
       db,

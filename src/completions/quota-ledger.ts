@@ -14,8 +14,12 @@ export interface Batch {
   wants: readonly Want[];
 }
 
-/** Decisions in the order of the wants. */
-export type ApplyBatch = (tenant: string, batch: Batch) => Promise<readonly Decision[]>;
+export interface LedgerDatabase {
+  /** Decisions in the order of the wants; not durable yet. */
+  apply(tenant: string, batch: Batch): Promise<readonly Decision[]>;
+  /** Makes durable what was applied before. */
+  makeDurable(): Promise<void>;
+}
 
 interface Entry<Item, Outcome> {
   item: Item;
@@ -30,7 +34,8 @@ interface Page {
 
 const mostAtOnce = 256;
 
-export function createLedger(apply: ApplyBatch): Ledger {
+export function createLedger(database: LedgerDatabase): Ledger {
+  const durable = createShared(database.makeDurable);
   /** What waits for its batch; there for as long as a batch of the tenant is under way. */
   const pages = new Map<string, Page>();
 
@@ -51,21 +56,24 @@ export function createLedger(apply: ApplyBatch): Ledger {
       const settlements = page.settlements.splice(0, mostAtOnce);
       const wants = page.wants.splice(0, mostAtOnce);
       try {
-        const decisions = await apply(tenant, {
+        const decisions = await database.apply(tenant, {
           settlements: settlements.map(({ item }) => item),
           wants: wants.map(({ item }) => item),
         });
         for (const entry of settlements) entry.resolve();
-        for (const [index, entry] of wants.entries()) {
-          const decision = decisions[index];
-          if (decision === undefined) entry.reject(new Error('the quota gave no decision'));
-          else entry.resolve(decision);
-        }
+        for (const [index, entry] of wants.entries()) decide(entry, decisions[index]);
       } catch (error) {
         for (const entry of [...settlements, ...wants]) entry.reject(error);
       }
     }
     pages.delete(tenant);
+  }
+
+  /** The next batch goes out meanwhile: it is the call that has to wait for the disk. */
+  function decide({ resolve, reject }: Entry<Want, Decision>, decision: Decision | undefined): void {
+    if (decision === undefined) reject(new Error('the quota gave no decision'));
+    else if (decision.outcome !== 'reserved') resolve(decision);
+    else durable().then(() => resolve(decision), reject);
   }
 
   return {
@@ -79,5 +87,30 @@ export function createLedger(apply: ApplyBatch): Ledger {
         enter(tenant, ({ settlements }) => settlements.push({ item, resolve, reject }));
       });
     },
+  };
+}
+
+/** Lets all who call before it begins share the next run of the work; one run is under way at a time. */
+function createShared(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  let next: Promise<void> | undefined;
+
+  function run(): Promise<void> {
+    const mine = work().finally(() => {
+      if (running === mine) running = undefined;
+    });
+    running = mine;
+    return mine;
+  }
+
+  return () => {
+    if (running === undefined) return run();
+    next ??= running
+      .catch(() => {})
+      .then(() => {
+        next = undefined;
+        return run();
+      });
+    return next;
   };
 }

@@ -33,7 +33,7 @@ export interface Want {
 // Charged reservations are remembered for late figures this long.
 const correctable = '1 day';
 
-/** Settles and then reserves, in one transaction of its own, durable when it returns; decisions in the order of wants. */
+/** Settles and then reserves, in one transaction that is not durable yet; decisions in the order of wants. */
 export async function applyToQuota(
   pool: pg.Pool,
   tenant: string,
@@ -63,6 +63,12 @@ export async function applyToQuota(
     if (outcome === 'wait' || outcome === 'exceeded') return { outcome };
     throw new Error('the quota gave a decision that is none');
   });
+}
+
+/** When it returns, whatever was committed before it was called is on the disk (or wherever commits are waited for). */
+export async function makeDurable(pool: pg.Pool): Promise<void> {
+  // A transaction of this one record, committed as the server is set to commit, takes all before it along.
+  await pool.query({ name: 'completion_durable', text: "select pg_logical_emit_message(true, 'annals', '')" });
 }
 
 export async function readQuota(db: Database, tenant: string): Promise<QuotaState> {

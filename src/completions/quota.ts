@@ -9,6 +9,7 @@ import {
   applyToQuota,
   chargeExpired,
   dropCharged,
+  makeDurable,
   type QuotaState,
   readQuota,
   type Tokens,
@@ -75,9 +76,10 @@ const longestPause = 200;
 const retryAfter = '5';
 
 export function createQuota({ pool, db, logger, longestWait = usualLongestWait }: QuotaOptions): Quota {
-  const ledger = createLedger((tenant, batch) =>
-    applyToQuota(pool, tenant, batch, { limits: quotaLimits, leastOutput }),
-  );
+  const ledger = createLedger({
+    apply: (tenant, batch) => applyToQuota(pool, tenant, batch, { limits: quotaLimits, leastOutput }),
+    makeDurable: () => makeDurable(pool),
+  });
   const turns = createTurns();
   const settlements = createSettlements(logger);
 

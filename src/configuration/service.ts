@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import type { Database } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError, type ErrorDetail } from '../errors.ts';
@@ -11,7 +12,7 @@ import {
 } from './item.ts';
 import { type Author, recordItemChange } from './recorded-change.ts';
 import { openSecret, sealSecret } from './secrets.ts';
-import { deleteItem, insertItems, readItem, readItems, updateItem } from './store.ts';
+import { deleteItem, insertItems, readItem, readItems, readSealed, updateItem } from './store.ts';
 
 /** An item as a client sends it; `json` is the text of its value. */
 export interface SentItem {
@@ -35,18 +36,17 @@ export interface Configuration {
   readSecret(tenant: string, key: string): Promise<string | undefined>;
 }
 
-export function createConfiguration(options: { db: Database; sealer: Sealer; now: () => number }): Configuration {
-  const { db, sealer, now } = options;
+export function createConfiguration(options: {
+  pool: pg.Pool;
+  db: Database;
+  sealer: Sealer;
+  now: () => number;
+}): Configuration {
+  const { pool, db, sealer, now } = options;
   const author = (actor: string): Author => ({ actor, at: now() });
 
   function stored(tenant: string, key: string, value: ConfigurationValue): StoredValue {
     return value.secured ? { secured: true, sealed: sealSecret(sealer, tenant, key, value.secret) } : value;
-  }
-
-  async function read(tenant: string, key: string): Promise<ConfigurationValue | undefined> {
-    const value = (await readItem(db, tenant, key))?.value;
-    if (value === undefined || !value.secured) return value;
-    return { secured: true, secret: openSecret(sealer, tenant, key, value.sealed) };
   }
 
   return {
@@ -97,11 +97,15 @@ export function createConfiguration(options: { db: Database; sealer: Sealer; now
       });
     },
 
-    read,
+    async read(tenant, key) {
+      const value = (await readItem(db, tenant, key))?.value;
+      if (value === undefined || !value.secured) return value;
+      return { secured: true, secret: openSecret(sealer, tenant, key, value.sealed) };
+    },
 
     async readSecret(tenant, key) {
-      const value = await read(tenant, key);
-      return value?.secured === true ? value.secret : undefined;
+      const sealed = await readSealed(pool, tenant, key);
+      return sealed && openSecret(sealer, tenant, key, sealed);
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely';
+import type pg from 'pg';
 import type { Database } from '../db/database.ts';
 import type { Tables } from '../db/tables.ts';
 import type { ConfigurationItem } from './item.ts';
@@ -24,6 +25,16 @@ export async function readItem(
   const query = db.selectFrom('configuration').selectAll().where('tenant', '=', tenant).where('key', '=', key);
   const row = await (options.lock === true ? query.forUpdate() : query).executeTakeFirst();
   return row && itemOf(row);
+}
+
+/** The sealed value alone, by a statement that is prepared once: every completion asks for one. */
+export async function readSealed(pool: pg.Pool, tenant: string, key: string): Promise<Uint8Array | undefined> {
+  const { rows } = await pool.query<{ sealed: Uint8Array | null }>({
+    name: 'configuration_sealed',
+    text: 'select sealed from configuration where tenant = $1 and key = $2',
+    values: [tenant, key],
+  });
+  return rows[0]?.sealed ?? undefined;
 }
 
 /** Inserts those whose keys are not there yet, and answers their keys. */

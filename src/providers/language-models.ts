@@ -68,6 +68,8 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
       throw failure(error, exchange, deadline, adapter);
     } finally {
       deadline.end();
+      // A reader that left early leaves an open connection.
+      deadline.abort();
     }
   }
 
@@ -133,6 +135,7 @@ interface Deadline {
   /** Why the signal is aborted; undefined where it is not. */
   reason(): 'timeout' | 'aborted' | undefined;
   end(): void;
+  abort(): void;
 }
 
 /** A timer of our own: those of AbortSignal.timeout live on for their whole time, long after the call. */
@@ -153,9 +156,8 @@ function deadlineOf({ timeout, signal }: ModelCall): Deadline {
     end() {
       clearTimeout(timer);
       signal?.removeEventListener('abort', onAbort);
-      // A stream that its reader left early is still open.
-      controller.abort();
     },
+    abort: () => controller.abort(),
   };
 }
 

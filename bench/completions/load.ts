@@ -1,0 +1,65 @@
+import { Agent, request } from 'node:http';
+
+export interface Target {
+  name: string;
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** Latencies in milliseconds, and how long it took to have them. */
+export interface Round {
+  latencies: number[];
+  seconds: number;
+}
+
+/** Asks the target over so many connections, each one request after another, for that long. */
+export async function load(target: Target, connections: number, milliseconds: number): Promise<Round> {
+  const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  const latencies: number[] = [];
+  const begun = performance.now();
+  const until = begun + milliseconds;
+  const worker = async () => {
+    while (performance.now() < until) {
+      const at = performance.now();
+      await ask(target, agent);
+      latencies.push(performance.now() - at);
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, worker));
+  const seconds = (performance.now() - begun) / 1_000;
+  agent.destroy();
+  return { latencies, seconds };
+}
+
+function ask({ url, headers, body }: Target, agent: Agent): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      url,
+      {
+        method: 'POST',
+        agent,
+        headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body), ...headers },
+      },
+      (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (chunk: string) => {
+          text += chunk;
+        });
+        response.once('error', reject);
+        response.once('end', () => {
+          if (response.statusCode === 200 && text.includes('who changed what')) resolve();
+          else reject(new Error(`${url} answered ${response.statusCode}: ${text.slice(0, 500)}`));
+        });
+      },
+    );
+    sent.once('error', reject);
+    sent.end(body);
+  });
+}
+
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((one, other) => one - other);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}

@@ -1,0 +1,250 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { load, quantile, type Round, type Target } from './load.ts';
+
+// What a completion costs over the vendor called directly: Annals on a tenant's own token, Annals on the shared token
+// with its quota kept durable, and a gateway that keeps nothing; side by side in one run, in turn.
+const { values: settings } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '2' },
+    rounds: { type: 'string', default: '5' },
+    delays: { type: 'string', default: '0,20' },
+  },
+});
+const here = import.meta.dirname;
+const launcher = join(here, '..', '..', 'bin', 'annals.js');
+const gatewayFolder = join(here, 'gateway');
+const children: ChildProcess[] = [];
+const folder = await mkdtemp(join(tmpdir(), 'annals-bench-'));
+
+const messages = [
+  { role: 'system', content: 'You answer in one sentence.' },
+  { role: 'user', content: 'What is a change history good for?' },
+];
+
+try {
+  installGateway();
+  const rows: Row[] = [];
+  for (const delay of settings.delays.split(',')) rows.push(...(await measure(delay)));
+  print(rows);
+} finally {
+  for (const child of children) await stop(child);
+  await rm(folder, { recursive: true, force: true });
+}
+
+interface Row {
+  delay: string;
+  connections: number;
+  name: string;
+  p50: number;
+  p99: number;
+  perSecond: number;
+}
+
+async function measure(delay: string): Promise<Row[]> {
+  const vendor = await start([join(here, 'vendor.ts'), delay]);
+  const annals = await startAnnals(vendor.line);
+  const gateway = await startGateway();
+  const targets = [direct(vendor.line), throughGateway(gateway, vendor.line), ...(await throughAnnals(annals))];
+  const rows: Row[] = [];
+  for (const connections of [1, 16]) {
+    const rounds = new Map<string, Round[]>(targets.map(({ name }) => [name, []]));
+    for (const target of targets) await load(target, connections, 1_000);
+    for (let round = 0; round < Number(settings.rounds); round += 1) {
+      // In another order every time: what the machine does besides meets each of them.
+      for (const target of rotated(targets, round)) {
+        rounds.get(target.name)?.push(await load(target, connections, Number(settings.seconds) * 1_000));
+      }
+    }
+    for (const [name, measured] of rounds) {
+      const latencies = measured.flatMap((one) => one.latencies);
+      const seconds = measured.reduce((sum, one) => sum + one.seconds, 0);
+      rows.push({
+        delay,
+        connections,
+        name,
+        p50: quantile(latencies, 0.5),
+        p99: quantile(latencies, 0.99),
+        perSecond: latencies.length / seconds,
+      });
+    }
+  }
+  for (const child of children.splice(0).reverse()) await stop(child);
+  return rows;
+}
+
+function direct(vendor: string): Target {
+  return {
+    name: 'vendor directly',
+    url: `${vendor}/v1/chat/completions`,
+    headers: { authorization: 'Bearer sk-bench' },
+    body: JSON.stringify({ model: 'gpt-5.4-mini', max_completion_tokens: 4_096, messages }),
+  };
+}
+
+function throughGateway(gateway: string, vendor: string): Target {
+  const target = direct(vendor);
+  return {
+    ...target,
+    name: '@portkey-ai/gateway',
+    url: `${gateway}/v1/chat/completions`,
+    headers: { ...target.headers, 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `${vendor}/v1` },
+  };
+}
+
+async function throughAnnals(baseUrl: string): Promise<Target[]> {
+  const targets: Target[] = [];
+  for (const [tenant, name] of [
+    ['benchown', 'Annals, own token'],
+    ['benchshared', 'Annals, shared token'],
+  ] as const) {
+    const token = await tokenOf(baseUrl, tenant);
+    if (tenant === 'benchown') await setOwnToken(baseUrl, tenant, token);
+    targets.push({
+      name,
+      url: `${baseUrl}/ai-service/${tenant}/completions`,
+      headers: { authorization: `Bearer ${token}` },
+      body: JSON.stringify({ messages }),
+    });
+  }
+  return targets;
+}
+
+async function tokenOf(baseUrl: string, tenant: string): Promise<string> {
+  const scope = 'ai.completion_manage configuration.configuration_manage';
+  annals(['tenant', 'create', tenant]);
+  const { clientId, clientSecret } = JSON.parse(annals(['client', 'create', '--tenant', tenant, '--scope', scope]));
+  const response = await fetch(`${baseUrl}/oauth/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: clientId,
+      client_secret: clientSecret,
+    }),
+  });
+  const { access_token: token } = (await response.json()) as { access_token: string };
+  return token;
+}
+
+async function setOwnToken(baseUrl: string, tenant: string, token: string): Promise<void> {
+  await fetch(`${baseUrl}/configuration/${tenant}/configurations`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify([{ key: 'providerApiToken', value: 'sk-bench' }]),
+  });
+}
+
+function environment(more: Record<string, string> = {}): Record<string, string | undefined> {
+  return { PATH: process.env.PATH, ANNALS_DATA_DIR: join(folder, 'data'), LOG_LEVEL: 'warn', ...more };
+}
+
+function annals(args: string[]): string {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [launcher, ...args], {
+    env: environment(),
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(stderr);
+  return stdout;
+}
+
+async function startAnnals(vendor: string): Promise<string> {
+  const { line } = await start([launcher, 'serve'], {
+    PORT: '0',
+    OPENAI_BASE_URL: `${vendor}/v1`,
+    ANNALS_SHARED_PROVIDER_TOKEN: 'sk-bench',
+  });
+  return line;
+}
+
+async function startGateway(): Promise<string> {
+  const port = await freePort();
+  const server = join(gatewayFolder, 'node_modules', '@portkey-ai', 'gateway', 'build', 'start-server.js');
+  // It asks that a host on loopback be trusted by name.
+  const trusted = { TRUSTED_CUSTOM_HOSTS: '127.0.0.1,localhost' };
+  const child = spawn(process.execPath, [server, '--headless', `--port=${port}`], {
+    env: environment(trusted),
+    stdio: 'ignore',
+  });
+  children.push(child);
+  for (let attempt = 0; attempt < 100; attempt += 1) {
+    const answered = await fetch(`http://127.0.0.1:${port}/`).then(
+      () => true,
+      () => false,
+    );
+    if (answered) return `http://127.0.0.1:${port}`;
+    await sleep(100);
+  }
+  throw new Error('the gateway does not answer');
+}
+
+function installGateway(): void {
+  if (existsSync(join(gatewayFolder, 'node_modules'))) return;
+  console.error('installing the gateway …');
+  const { status } = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--no-package-lock'], {
+    cwd: gatewayFolder,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  if (status !== 0) throw new Error('the gateway could not be installed');
+}
+
+async function start(args: string[], more: Record<string, string> = {}): Promise<{ line: string }> {
+  const child = spawn(process.execPath, args, { env: environment(more), stdio: ['ignore', 'pipe', 'inherit'] });
+  children.push(child);
+  for await (const line of createInterface({ input: child.stdout })) return { line };
+  throw new Error(`${args.join(' ')} ended`);
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  await ended;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return address !== null && typeof address === 'object' ? address.port : 0;
+}
+
+function rotated<Item>(items: readonly Item[], by: number): Item[] {
+  const start = by % items.length;
+  return [...items.slice(start), ...items.slice(0, start)];
+}
+
+function print(rows: readonly Row[]): void {
+  console.log(
+    '| vendor answers after | connections | | p50 ms | p99 ms | added p50 | added p99 | requests/s | of direct |',
+  );
+  console.log('|---|---|---|---|---|---|---|---|---|');
+  for (const row of rows) {
+    const base = rows.find(
+      ({ name, delay, connections }) =>
+        name === 'vendor directly' && delay === row.delay && connections === row.connections,
+    );
+    if (base === undefined) continue;
+    const cells = [
+      `${row.delay} ms`,
+      row.connections,
+      row.name,
+      row.p50.toFixed(2),
+      row.p99.toFixed(2),
+      (row.p50 - base.p50).toFixed(2),
+      (row.p99 - base.p99).toFixed(2),
+      row.perSecond.toFixed(0),
+      (row.perSecond / base.perSecond).toFixed(2),
+    ];
+    console.log(`| ${cells.join(' | ')} |`);
+  }
+}
