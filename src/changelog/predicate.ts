@@ -1,4 +1,5 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import { likePattern } from '../query/like-pattern.ts';
 import { uuidOf } from '../recording/entry-columns.ts';
 import type { Dictionary } from './dictionary.ts';
 import {
@@ -69,7 +70,7 @@ function matches(
     if (texts.length === 1 && only !== undefined) return sql`${hash} = ${uuidOf(only)}::uuid`;
     return isAmong(hash, texts.map(uuidOf), sql`uuid`);
   }
-  if (matcher.kind === 'glob') return sql`${text} like ${likePattern(matcher.parts)}`;
+  if (matcher.kind === 'glob') return sql`${text} like ${likePattern(matcher)}`;
   if (matcher.kind === 'list') {
     return sql`(${sql.join(
       matcher.items.map((item) => matches(item, hash, text)),
@@ -85,11 +86,6 @@ function exactTexts(matcher: ResolvedMatcher): readonly string[] | undefined {
   if (matcher.kind === 'glob') return undefined;
   const texts = matcher.items.flatMap((item) => (item.kind === 'text' ? [item.text] : []));
   return texts.length === matcher.items.length ? texts : undefined;
-}
-
-/** `like` has `_` and `%` where a glob has a star alone; its escape character is the backslash. */
-function likePattern(parts: readonly string[]): string {
-  return parts.map((part) => part.replace(/[\\%_]/g, '\\$&')).join('%');
 }
 
 function idsOf(names: readonly { id: number }[], members: Uint8Array): number[] {

@@ -2,7 +2,7 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Bound, Comparison, DocumentCondition, DocumentQuery, Glob, Match, Text } from './ast.ts';
 import { isJsonNumber } from './json-number.ts';
 import { projectedText } from './json-projection.ts';
-import { likePattern } from './sql.ts';
+import { likePattern } from './like-pattern.ts';
 
 type Predicate = RawBuilder<SqlBool>;
 

@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { glob } from '../../src/query/ast.ts';
+import { likePattern } from '../../src/query/like-pattern.ts';
+import { compileMatcher } from '../../src/query/match.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { hardNames } from '../support/query-arbitrary.ts';
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+
+afterAll(async () => {
+  await database.drop();
+});
+
+test('what LIKE takes for more than itself stands for itself', () => {
+  expect(likePattern(glob(['100%_\\', '']))).toBe('100\\%\\_\\\\%');
+});
+
+test('LIKE finds with the pattern what the glob matches, for hard names and for every cut of them', async () => {
+  for (const name of hardNames) {
+    const cut = Math.floor(name.length / 2);
+    const wanted = glob([name.slice(0, cut), name.slice(cut + 1)]);
+    const matches = compileMatcher(wanted);
+    const { rows } = await database.pool.query<{ name: string }>(
+      'select name from unnest($1::text[]) as name where name collate "C" like $2',
+      [hardNames, likePattern(wanted)],
+    );
+    expect(rows.map((row) => row.name)).toEqual(hardNames.filter(matches));
+  }
+});
