@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { durableWrites } from './disk.ts';
 import { load, quantile, type Round, type Target } from './load.ts';
 
 // What a completion costs over the vendor called directly: Annals on a tenant's own token, Annals on the shared token
@@ -23,6 +24,8 @@ const here = import.meta.dirname;
 const launcher = join(here, '..', '..', 'bin', 'annals.js');
 const gatewayFolder = join(here, 'gateway');
 const children: ChildProcess[] = [];
+/** Milliseconds that the disk took to keep 8 KiB, all through the run. */
+const disk: number[] = [];
 const folder = await mkdtemp(join(tmpdir(), 'annals-bench-'));
 
 const messages = [
@@ -35,6 +38,9 @@ try {
   const rows: Row[] = [];
   for (const delay of settings.delays.split(',')) rows.push(...(await measure(delay)));
   print(rows);
+  console.log(
+    `\n8 KiB made durable on this disk, in the same run: p50 ${quantile(disk, 0.5).toFixed(2)} ms, p99 ${quantile(disk, 0.99).toFixed(2)} ms`,
+  );
 } finally {
   for (const child of children) await stop(child);
   await rm(folder, { recursive: true, force: true });
@@ -59,6 +65,7 @@ async function measure(delay: string): Promise<Row[]> {
     const rounds = new Map<string, Round[]>(targets.map(({ name }) => [name, []]));
     for (const target of targets) await load(target, connections, 1_000);
     for (let round = 0; round < Number(settings.rounds); round += 1) {
+      disk.push(...durableWrites(folder, 20));
       // In another order every time: what the machine does besides meets each of them.
       for (const target of rotated(targets, round)) {
         rounds.get(target.name)?.push(await load(target, connections, Number(settings.seconds) * 1_000));
