@@ -4,6 +4,8 @@ import type { Completions } from './service.ts';
 
 // Milliseconds. A tenant that asks does its own; this is for those that do not.
 const every = 5_000;
+// Shorter than what `annals serve` gives to what is in flight; what is cut is charged when its lease has ended.
+const patienceOnClose = 25_000;
 
 /** What completions want done beside their requests, and what is under way when the server closes. */
 export async function completionUpkeep(
@@ -32,7 +34,7 @@ export async function completionUpkeep(
     stop.abort();
     await work;
     // Calls whose client has gone are not among the requests that a closing server waits for.
-    await repeatable.close();
+    await Promise.race([repeatable.close(), sleep(patienceOnClose, undefined, { ref: false })]);
     await quota.close();
   });
 }

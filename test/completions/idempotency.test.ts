@@ -107,6 +107,20 @@ test('a client that goes away does not abort such a call, and its repeat gets th
   expect(vendor.abandoned).toHaveLength(before);
 });
 
+test('a server that closes finishes such a call, though its client has gone', async () => {
+  const environment = { OPENAI_BASE_URL: vendor.baseUrl, ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared' };
+  const closing = await startTestServer({ environment, database: server.database });
+  vendor.behave({ kind: 'answer', text: 'to the end', delay: 300 });
+  const controller = new AbortController();
+  const gone = send('closing', { on: closing, signal: controller.signal }).catch(() => 'gone');
+  await expect.poll(() => vendor.requests.length).toBe(1);
+  controller.abort();
+  await gone;
+  await closing.close();
+  expect((await send('closing')).body).toMatchObject({ result: 'to the end' });
+  expect(vendor.requests).toHaveLength(1);
+});
+
 test('what a dead process left under way is begun anew once its lease has ended', async () => {
   await send('dead');
   const { pool } = server.database;
