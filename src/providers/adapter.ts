@@ -1,5 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
-import type { Message, Usage } from './port.ts';
+import type { Message, ProviderFault, Usage } from './port.ts';
 
 /** What is special about a vendor; the rest is `language-models.ts`. */
 export interface Adapter {
@@ -11,6 +11,10 @@ export interface Adapter {
   promptOf(messages: readonly Message[]): LanguageModelV4Prompt;
   /** Tokens by the vendor's own usage object; a figure that is not there must not be taken for zero. */
   usageOf(raw: unknown): Usage;
+  /** The usage object in an event of a stream, where it has one. */
+  usageIn(event: unknown): unknown;
+  /** Where the vendor's status alone would mislead: its refusal, read from the parsed body. */
+  faultOfRefusal?(status: number, body: unknown): ProviderFault | undefined;
 }
 
 export const noUsage: Usage = { inputTokens: undefined, outputTokens: undefined };
@@ -71,11 +75,16 @@ const largestFigure = 1_000_000_000_000;
 
 /** A figure of a usage object: a whole number from 0, or nothing. */
 export function figure(raw: unknown, name: string): number | undefined {
-  if (typeof raw !== 'object' || raw === null || !Object.hasOwn(raw, name)) return undefined;
-  const value: unknown = Object.entries(raw).find(([key]) => key === name)?.[1];
+  const value = memberOf(raw, name);
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= largestFigure
     ? value
     : undefined;
+}
+
+/** The member of what may be an object. */
+export function memberOf(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+  return Object.entries(value).find(([key]) => key === name)?.[1];
 }
 
 function parsedInput(input: string): unknown {

@@ -1,5 +1,5 @@
 import { createAnthropic } from '@ai-sdk/anthropic';
-import { type Adapter, figure, promptMessage, systemFirst } from './adapter.ts';
+import { type Adapter, figure, memberOf, promptMessage, systemFirst } from './adapter.ts';
 
 /** Instructions are a field of the request, apart from the conversation. */
 export const anthropic: Adapter = {
@@ -19,4 +19,6 @@ export const anthropic: Adapter = {
       outputTokens: figure(raw, 'output_tokens'),
     };
   },
+
+  usageIn: (event) => memberOf(event, 'usage') ?? memberOf(memberOf(event, 'message'), 'usage'),
 };

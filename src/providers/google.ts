@@ -1,5 +1,5 @@
 import { createGoogle } from '@ai-sdk/google';
-import { type Adapter, figure, promptMessage, systemFirst } from './adapter.ts';
+import { type Adapter, figure, memberOf, promptMessage, systemFirst } from './adapter.ts';
 
 /** Instructions are a field of the request, apart from the conversation. */
 export const google: Adapter = {
@@ -23,4 +23,12 @@ export const google: Adapter = {
     const said = text === undefined && thoughts === undefined ? undefined : (text ?? 0) + (thoughts ?? 0);
     return { inputTokens, outputTokens: said ?? rest };
   },
+
+  usageIn: (event) => memberOf(event, 'usageMetadata'),
+
+  // A key that is none is a 400 here.
+  faultOfRefusal: (status, body) =>
+    status === 400 && JSON.stringify(memberOf(memberOf(body, 'error'), 'details') ?? '').includes('"API_KEY_INVALID"')
+      ? 'key_refused'
+      : undefined,
 };

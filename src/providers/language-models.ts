@@ -18,6 +18,7 @@ import {
   type ProviderName,
   type StreamEvent,
   type ToolCall,
+  type Usage,
 } from './port.ts';
 import { failureOf } from './provider-failure.ts';
 import { type Exchange, newExchange, type Transport } from './transport.ts';
@@ -61,11 +62,14 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
 
   async function* stream(call: ModelCall): AsyncGenerator<StreamEvent, void> {
     const { adapter, exchange, model, deadline } = begin(call, true);
+    const told: Told = { usage: {} };
     try {
-      const { stream: parts } = await model.doStream(optionsOf(call, adapter, deadline.signal));
-      yield* eventsOf(parts, adapter);
+      // The vendor's own events tell of tokens long before a stream ends, and even where it does not.
+      const options = { ...optionsOf(call, adapter, deadline.signal), includeRawChunks: true };
+      const { stream: parts } = await model.doStream(options);
+      yield* eventsOf(parts, adapter, told);
     } catch (error) {
-      throw failure(error, exchange, deadline, adapter);
+      throw failure(error, exchange, deadline, adapter, adapter.usageOf(told.usage));
     } finally {
       deadline.end();
       // A reader that left early leaves an open connection.
@@ -105,15 +109,27 @@ function answerOf(
   return { text, toolCalls, finishReason, usage: adapter.usageOf(usage.raw) };
 }
 
+/** What a stream has told of its usage so far; later events replace what earlier ones said. */
+interface Told {
+  usage: object;
+}
+
+function objectOf(value: unknown): object {
+  return typeof value === 'object' && value !== null ? value : {};
+}
+
 async function* eventsOf(
   parts: ReadableStream<LanguageModelV4StreamPart>,
   adapter: Adapter,
+  told: Told,
 ): AsyncGenerator<StreamEvent, void> {
   const content: LanguageModelV4Content[] = [];
   for await (const part of parts) {
     if (part.type === 'text-delta') {
       content.push({ type: 'text', text: part.delta });
       if (part.delta !== '') yield { type: 'text', text: part.delta };
+    } else if (part.type === 'raw') {
+      told.usage = { ...told.usage, ...objectOf(adapter.usageIn(part.rawValue)) };
     } else if (part.type === 'tool-call') {
       content.push(part);
     } else if (part.type === 'error') {
@@ -161,8 +177,14 @@ function deadlineOf({ timeout, signal }: ModelCall): Deadline {
   };
 }
 
-function failure(error: unknown, exchange: Exchange, deadline: Deadline, adapter: Adapter): ProviderError {
-  return error instanceof ProviderError ? error : failureOf(exchange, deadline.reason(), adapter);
+function failure(
+  error: unknown,
+  exchange: Exchange,
+  deadline: Deadline,
+  adapter: Adapter,
+  reported?: Usage,
+): ProviderError {
+  return error instanceof ProviderError ? error : failureOf(exchange, deadline.reason(), adapter, reported);
 }
 
 /** An address without a path means the vendor's usual one: both ways of writing it are in use. */

@@ -1,5 +1,5 @@
 import { createOpenAI } from '@ai-sdk/openai';
-import { type Adapter, figure, promptMessage } from './adapter.ts';
+import { type Adapter, figure, memberOf, promptMessage } from './adapter.ts';
 
 /**
  * The chat completions format, which self-hosted servers and gateways speak as well, and which keeps no answers at
@@ -18,4 +18,9 @@ export const openai: Adapter = {
     inputTokens: figure(raw, 'prompt_tokens'),
     outputTokens: figure(raw, 'completion_tokens'),
   }),
+
+  usageIn: (event) => memberOf(event, 'usage'),
+
+  faultOfRefusal: (_status, body) =>
+    memberOf(memberOf(body, 'error'), 'code') === 'model_not_found' ? 'model_unknown' : undefined,
 };

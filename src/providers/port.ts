@@ -102,11 +102,13 @@ export class ProviderError extends Error {
   readonly status: number | undefined;
   /** As the provider gave it: seconds, or an HTTP date. */
   readonly retryAfter: string | undefined;
+  /** What the provider had told of the tokens by then, of a stream that was cut for instance. */
+  readonly reported: Usage;
 
   constructor(
     fault: ProviderFault,
     usage: FailedUsage,
-    details: { status?: number | undefined; retryAfter?: string | undefined } = {},
+    details: { status?: number | undefined; retryAfter?: string | undefined; reported?: Usage | undefined } = {},
   ) {
     super(`provider call failed: ${fault}${details.status === undefined ? '' : ` (status ${details.status})`}`);
     this.name = 'ProviderError';
@@ -114,5 +116,7 @@ export class ProviderError extends Error {
     this.usage = usage;
     this.status = details.status;
     this.retryAfter = details.retryAfter;
+    const told = typeof usage === 'object' ? usage : undefined;
+    this.reported = told ?? details.reported ?? { inputTokens: undefined, outputTokens: undefined };
   }
 }

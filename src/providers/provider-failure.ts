@@ -1,5 +1,5 @@
-import type { Adapter } from './adapter.ts';
-import { type FailedUsage, ProviderError, type ProviderFault } from './port.ts';
+import { type Adapter, memberOf } from './adapter.ts';
+import { type FailedUsage, ProviderError, type ProviderFault, type Usage } from './port.ts';
 import type { Exchange } from './transport.ts';
 
 /**
@@ -9,12 +9,14 @@ import type { Exchange } from './transport.ts';
 export function failureOf(
   exchange: Exchange,
   stopped: 'timeout' | 'aborted' | undefined,
-  adapter: Pick<Adapter, 'usageOf'>,
+  adapter: Pick<Adapter, 'usageOf' | 'faultOfRefusal'>,
+  reported?: Usage,
 ): ProviderError {
   const { refusal } = exchange;
   if (refusal !== undefined) {
     const { status } = refusal;
-    return new ProviderError(faultOfStatus(status), usageOfRefusal(refusal, adapter), {
+    const fault = adapter.faultOfRefusal?.(status, parsed(refusal.body)) ?? faultOfStatus(status);
+    return new ProviderError(fault, usageOfRefusal(refusal, adapter), {
       status,
       retryAfter: readRetryAfter(refusal.retryAfter),
     });
@@ -22,7 +24,8 @@ export function failureOf(
   // The package would not even ask: it knows that the vendor takes no such request.
   if (exchange.requests === 0 && stopped === undefined) return new ProviderError('request_refused', 'none');
   if (!exchange.left) return new ProviderError(stopped ?? 'unreachable', 'none');
-  return new ProviderError(stopped ?? 'broken', 'unknown');
+  const status = exchange.answered && stopped === undefined ? exchange.status : undefined;
+  return new ProviderError(stopped ?? 'broken', 'unknown', { status, reported });
 }
 
 function faultOfStatus(status: number): ProviderFault {
@@ -46,11 +49,13 @@ function usageOfRefusal(
 }
 
 function usageIn(body: string): unknown {
+  const content = parsed(body);
+  return memberOf(content, 'usage') ?? memberOf(content, 'usageMetadata');
+}
+
+function parsed(body: string): unknown {
   try {
-    const parsed: unknown = JSON.parse(body);
-    if (typeof parsed !== 'object' || parsed === null) return undefined;
-    if ('usage' in parsed) return parsed.usage;
-    return 'usageMetadata' in parsed ? parsed.usageMetadata : undefined;
+    return JSON.parse(body);
   } catch {
     return undefined;
   }

@@ -8,6 +8,10 @@ export interface Exchange {
   left: boolean;
   /** How often something was asked for: an answer costs what was reserved for it only as long as that is once. */
   requests: number;
+  /** Of an answer that began. */
+  status: number | undefined;
+  /** Whether a success came in to its end, whatever is in it. */
+  answered: boolean;
   /** Of an answer that is no success. */
   refusal: { status: number; retryAfter: string | undefined; body: string } | undefined;
 }
@@ -26,22 +30,34 @@ const largestAnswer = 16 * 1024 * 1024;
 const largestRefusal = 64 * 1024;
 
 export function newExchange(): Exchange {
-  return { left: false, requests: 0, refusal: undefined };
+  return { left: false, requests: 0, status: undefined, answered: false, refusal: undefined };
+}
+
+export interface TransportOptions {
+  /**
+   * Asked before a connection is made: throws where the URL names an address that is refused, and answers how names are
+   * looked up. No other address than the one that was looked up is connected to.
+   */
+  guard?: (url: URL) => LookupFunction;
+  /** Milliseconds until a connection has to stand; left out: as long as the call may last. */
+  connectTimeout?: number;
 }
 
 /**
  * HTTP by Node's own client instead of the global fetch: it knows whether a request has left, keeps connections alive
- * for longer, follows no redirect, and connects to no address but the one that `lookup` answers.
+ * for longer, and follows no redirect.
  */
-export function createTransport(options: { lookup?: LookupFunction } = {}): Transport {
-  const agentOptions = { keepAlive: true, maxFreeSockets: mostIdle, timeout: longestIdle, ...options };
+export function createTransport({ guard, connectTimeout }: TransportOptions = {}): Transport {
+  const agentOptions = { keepAlive: true, maxFreeSockets: mostIdle, timeout: longestIdle };
   const plain = new HttpAgent(agentOptions);
   const secure = new HttpsAgent(agentOptions);
 
   function open(url: URL, headers: Record<string, string>): ClientRequest {
+    const lookup = guard?.(url);
+    const options = { method: 'POST', headers, ...(lookup === undefined ? {} : { lookup }) };
     return url.protocol === 'https:'
-      ? requestHttps(url, { method: 'POST', headers, agent: secure })
-      : requestHttp(url, { method: 'POST', headers, agent: plain });
+      ? requestHttps(url, { ...options, agent: secure })
+      : requestHttp(url, { ...options, agent: plain });
   }
 
   return {
@@ -53,10 +69,12 @@ export function createTransport(options: { lookup?: LookupFunction } = {}): Tran
         const body = String(init.body);
         const headers = Object.fromEntries(new Headers(init.headers));
         const request = open(url, { ...headers, 'content-length': String(Buffer.byteLength(body)) });
-        noteDeparture(request, exchange, url.protocol === 'https:' ? 'secureConnect' : 'connect');
+        noteDeparture(request, exchange, url.protocol === 'https:' ? 'secureConnect' : 'connect', connectTimeout);
         const release = abortWith(request, init.signal ?? undefined);
         try {
           const response = await answerTo(request, body);
+          exchange.status = response.statusCode;
+          response.once('end', () => (exchange.answered = true));
           if (isSuccess(response)) {
             return streaming ? streamed(response, release) : new Response(await collect(response, largestAnswer));
           }
@@ -75,10 +93,23 @@ export function createTransport(options: { lookup?: LookupFunction } = {}): Tran
   };
 }
 
-function noteDeparture(request: ClientRequest, exchange: Exchange, connected: 'connect' | 'secureConnect'): void {
+function noteDeparture(
+  request: ClientRequest,
+  exchange: Exchange,
+  connected: 'connect' | 'secureConnect',
+  patience: number | undefined,
+): void {
   request.once('socket', (socket) => {
-    if (request.reusedSocket) exchange.left = true;
-    else socket.once(connected, () => (exchange.left = true));
+    if (request.reusedSocket) {
+      exchange.left = true;
+      return;
+    }
+    const timer = patience && setTimeout(() => request.destroy(new Error('no connection in time')), patience);
+    socket.once('close', () => clearTimeout(timer));
+    socket.once(connected, () => {
+      clearTimeout(timer);
+      exchange.left = true;
+    });
   });
 }
 

@@ -1,0 +1,105 @@
+import { AnnalsError, type ErrorDetail } from '../errors.ts';
+import { ProjectionFault, projectedJson } from '../query/json-projection.ts';
+import { type AgentBody, type LlmConfig, mask } from './schemas.ts';
+
+/** An agent as it goes out; a key shows as a mask. */
+export interface AgentDocument {
+  readonly id: string;
+  readonly name: Readonly<Record<string, string>>;
+  readonly description?: Readonly<Record<string, string>>;
+  readonly enabled: boolean;
+  readonly userPrompt: string;
+  readonly triggers: readonly unknown[];
+  readonly llmConfig: LlmConfig;
+  readonly nativeTools: readonly string[];
+  readonly metadata: { readonly version: number; readonly createdAt: string; readonly modifiedAt: string };
+  readonly disabledReason?: string;
+}
+
+export const longestAgentId = 255;
+
+/** What is wrong with an id, or undefined: an index entry and a cursor have to hold it. */
+export function faultOfAgentId(id: string): string | undefined {
+  if (id === '') return 'must not be empty';
+  if (/[\p{Cc}\p{Surrogate}]/u.test(id)) return 'must not have control characters';
+  if (Buffer.byteLength(id) > longestAgentId) return `must have at most ${longestAgentId} bytes of UTF-8`;
+  return undefined;
+}
+
+/** What a body asks for, without what the service keeps; `current` is what is there. */
+export function contentOf(body: AgentBody, current: AgentDocument | undefined) {
+  const { name, description, userPrompt = '', triggers = [], nativeTools = [] } = body;
+  const { provider, model, temperature, maxTokens, contextTokens, apiKey, baseUrl } = body.llmConfig ?? {
+    provider: 'shared' as const,
+  };
+  // Members that nobody knows may be secrets of somebody's: they are not kept.
+  const llmConfig = { provider, model, temperature, maxTokens, contextTokens, baseUrl };
+  return {
+    name,
+    description,
+    enabled: body.enabled ?? current?.enabled ?? true,
+    userPrompt,
+    triggers,
+    llmConfig: { ...llmConfig, ...(apiKey === undefined ? {} : { apiKey: mask }) },
+    nativeTools,
+  };
+}
+
+/** Details for whatever the schema alone does not tell. */
+export function faultsOfBody(body: AgentBody): ErrorDetail[] {
+  const { provider, model, apiKey, baseUrl } = body.llmConfig ?? { provider: 'shared' as const };
+  const details: ErrorDetail[] = [];
+  const wrong = (field: string, message: string) => void details.push({ field, message });
+  if (Object.keys(body.name).length === 0) wrong('name', 'must have a text in a language at least');
+  if (provider === 'shared') {
+    if (apiKey !== undefined) wrong('llmConfig.apiKey', 'is not for the shared token');
+  } else {
+    if (model === undefined) wrong('llmConfig.model', 'is required');
+    if (apiKey === undefined && provider !== 'self_hosted') wrong('llmConfig.apiKey', 'is required');
+  }
+  if (provider === 'self_hosted') {
+    const fault = faultOfBaseUrl(baseUrl);
+    if (fault !== undefined) wrong('llmConfig.baseUrl', fault);
+  } else if (baseUrl !== undefined) {
+    wrong('llmConfig.baseUrl', 'is for self_hosted alone');
+  }
+  return details;
+}
+
+function faultOfBaseUrl(baseUrl: string | undefined): string | undefined {
+  if (baseUrl === undefined) return 'is required';
+  const url = URL.parse(baseUrl);
+  const plain = url !== null && url.search === '' && url.hash === '' && url.username === '' && url.password === '';
+  if (plain && /^https?:$/.test(url.protocol)) return undefined;
+  return 'must be a URL that begins with http:// or https://, without user, query and fragment';
+}
+
+/** The JSON text of a document. What is undefined is left out. */
+export function agentText(document: AgentDocument): string {
+  return JSON.stringify(document);
+}
+
+/** What jsonb is made of. Throws validation_violation for what the database has no place for. */
+export function projectionOf(text: string): string {
+  try {
+    return projectedJson(text);
+  } catch (error) {
+    if (!(error instanceof ProjectionFault)) throw error;
+    throw new AnnalsError('validation_violation', error.message, { cause: error });
+  }
+}
+
+export function parseAgent(text: string): AgentDocument {
+  return JSON.parse(text);
+}
+
+/** What change entries and e-mails show (contract 6: at most 1,000 characters, no NUL): English, or else the first. */
+export function displayName({ name }: Pick<AgentDocument, 'name'>): string | undefined {
+  const text = name.en ?? Object.values(name)[0];
+  if (text === undefined || /[\0\p{Surrogate}]/u.test(text)) return undefined;
+  return [...text].slice(0, 1_000).join('');
+}
+
+export function invalid(details: readonly ErrorDetail[]): AnnalsError {
+  return new AnnalsError('validation_violation', 'The request body is not valid.', { details });
+}

@@ -1,0 +1,109 @@
+import { sql } from 'kysely';
+import type { Database, DatabaseTransaction } from '../db/database.ts';
+import './tables.ts';
+
+export interface AgentRow {
+  readonly version: number;
+  /** JSON text. */
+  readonly document: string;
+  readonly sealedKey: Uint8Array | null;
+  readonly term: number;
+}
+
+export interface AgentWritten extends AgentRow {
+  readonly id: string;
+  /** What jsonb is made of. */
+  readonly fields: string;
+  readonly enabled: boolean;
+}
+
+export async function findAgent(
+  db: Database | DatabaseTransaction,
+  tenant: string,
+  id: string,
+  options: { lock?: boolean } = {},
+): Promise<AgentRow | undefined> {
+  const query = db
+    .selectFrom('agent')
+    .select(['version', 'document', 'sealed_key as sealedKey', 'term'])
+    .where('tenant', '=', tenant)
+    .where('id', '=', id);
+  return await (options.lock === true ? query.forUpdate() : query).executeTakeFirst();
+}
+
+/** False where there is one with this id. */
+export async function insertAgent(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { id, version, document, fields, sealedKey, enabled }: AgentWritten,
+): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await transaction
+    .insertInto('agent')
+    .values({ tenant, id, version, document, fields: sql`${fields}::jsonb`, sealed_key: sealedKey, enabled })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirstOrThrow();
+  return numInsertedOrUpdatedRows === 1n;
+}
+
+/** A new term begins the count of failures anew. */
+export async function updateAgent(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { id, version, document, fields, sealedKey, enabled, term }: AgentWritten,
+): Promise<void> {
+  await transaction
+    .updateTable('agent')
+    .set({
+      version,
+      document,
+      fields: sql`${fields}::jsonb`,
+      sealed_key: sealedKey,
+      enabled,
+      failures: sql`case when term = ${term} then failures else 0 end`,
+      term,
+    })
+    .where('tenant', '=', tenant)
+    .where('id', '=', id)
+    .execute();
+}
+
+export async function deleteAgent(transaction: DatabaseTransaction, tenant: string, id: string): Promise<void> {
+  await transaction.deleteFrom('agent').where('tenant', '=', tenant).where('id', '=', id).execute();
+}
+
+/**
+ * One configuration failure more, of a chat that began in that term; whoever else has one waits for this transaction.
+ * Answers how many there are now, undefined where it does not count any more.
+ */
+export async function countFailure(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { id, term }: { id: string; term: number },
+): Promise<number | undefined> {
+  const row = await transaction
+    .updateTable('agent')
+    .set({ failures: sql`failures + 1` })
+    .where('tenant', '=', tenant)
+    .where('id', '=', id)
+    .where('enabled', '=', true)
+    .where('term', '=', term)
+    .returning('failures')
+    .executeTakeFirst();
+  return row?.failures;
+}
+
+/** Locks and writes nothing where there were none. */
+export async function resetFailures(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { id, term }: { id: string; term: number },
+): Promise<void> {
+  await transaction
+    .updateTable('agent')
+    .set({ failures: 0 })
+    .where('tenant', '=', tenant)
+    .where('id', '=', id)
+    .where('term', '=', term)
+    .where('failures', '>', 0)
+    .execute();
+}

@@ -1,0 +1,169 @@
+import { Compile } from 'typebox/compile';
+import type { Database, DatabaseTransaction } from '../db/database.ts';
+import { inTransaction } from '../db/transaction.ts';
+import { AnnalsError } from '../errors.ts';
+import { compileValidator } from '../http/validation.ts';
+import type { Sealer } from '../sealing.ts';
+import {
+  type AgentDocument,
+  agentText,
+  contentOf,
+  faultOfAgentId,
+  faultsOfBody,
+  invalid,
+  parseAgent,
+  projectionOf,
+} from './agent-document.ts';
+import { patched } from './agent-patch.ts';
+import { type AgentRow, deleteAgent, findAgent, insertAgent, updateAgent } from './agent-store.ts';
+import { recordAgentChange } from './recorded-change.ts';
+import { AgentBody, type AgentPatch, mask } from './schemas.ts';
+import { sealKey } from './secrets.ts';
+
+/** Who writes which agents. */
+export interface Author {
+  readonly tenant: string;
+  /** What change entries show. */
+  readonly actor: string;
+}
+
+export interface AgentWrites {
+  put(author: Author, id: string, body: AgentBody): Promise<'created' | 'replaced'>;
+  patch(author: Author, id: string, patch: AgentPatch): Promise<void>;
+  remove(author: Author, id: string): Promise<void>;
+}
+
+const validateBody = compileValidator({ schema: AgentBody, method: 'PATCH', url: '', httpPart: 'body' });
+const isBody = Compile(AgentBody);
+
+/** Writing agents (contract 8), each write and its change entry in one transaction. */
+export function createAgentWrites(options: { db: Database; sealer: Sealer; now: () => number }): AgentWrites {
+  const { db, sealer, now } = options;
+
+  async function insert({ tenant, actor }: Author, id: string, body: AgentBody): Promise<boolean> {
+    const apiKey = body.llmConfig?.apiKey;
+    if (apiKey === mask) throw keyIsMasked('must be the key itself: this is the mask that answers show');
+    return await inTransaction(db, async (transaction) => {
+      const at = now();
+      const time = new Date(at).toISOString();
+      const metadata = { version: 1, createdAt: time, modifiedAt: time };
+      const after = { id, ...contentOf(body, undefined), metadata } as AgentDocument;
+      const document = agentText(after);
+      const sealedKey = apiKey === undefined ? null : sealKey(sealer, tenant, id, apiKey);
+      const row = { id, version: 1, document, fields: projectionOf(document), sealedKey, term: 1 };
+      if (!(await insertAgent(transaction, tenant, { ...row, enabled: after.enabled }))) return false;
+      await recordAgentChange(transaction, tenant, { after }, { actor, at });
+      return true;
+    });
+  }
+
+  async function replace(
+    transaction: DatabaseTransaction,
+    { tenant, actor }: Author,
+    current: AgentRow,
+    body: AgentBody,
+  ): Promise<void> {
+    const sentVersion = body.metadata?.version;
+    if (sentVersion !== undefined && sentVersion !== current.version) throw oldVersion();
+    const before = parseAgent(current.document);
+    const { id } = before;
+    const at = now();
+    const content = contentOf(body, before);
+    const version = current.version + 1;
+    const createdAt = before.metadata.createdAt;
+    const modifiedAt = new Date(Math.max(at, Date.parse(createdAt))).toISOString();
+    const reason = content.enabled ? undefined : before.disabledReason;
+    const metadata = { version, createdAt, modifiedAt };
+    const after = { id, ...content, metadata, disabledReason: reason } as AgentDocument;
+    const document = agentText(after);
+    const { sealedKey, isNew } = keyOf(tenant, before, current, body);
+    const term = after.enabled && !before.enabled ? current.term + 1 : current.term;
+    const row = { id, version, document, fields: projectionOf(document), sealedKey, term };
+    await updateAgent(transaction, tenant, { ...row, enabled: after.enabled });
+    await recordAgentChange(transaction, tenant, { before, after, replacedKey: isNew }, { actor, at });
+  }
+
+  /** The mask that an answer showed, sent back, leaves the key as it is; but a key goes nowhere it was not meant for. */
+  function keyOf(
+    tenant: string,
+    before: AgentDocument,
+    { sealedKey }: AgentRow,
+    { llmConfig }: AgentBody,
+  ): { sealedKey: Uint8Array | null; isNew: boolean } {
+    const apiKey = llmConfig?.apiKey;
+    if (apiKey === undefined) return { sealedKey: null, isNew: false };
+    if (apiKey !== mask) return { sealedKey: sealKey(sealer, tenant, before.id, apiKey), isNew: sealedKey !== null };
+    const sameReader =
+      before.llmConfig.provider === llmConfig?.provider && before.llmConfig.baseUrl === llmConfig?.baseUrl;
+    if (sealedKey === null || !sameReader) throw keyIsMasked('must be given anew for another provider or address');
+    return { sealedKey, isNew: false };
+  }
+
+  return {
+    async put(author, id, body) {
+      const fault = faultOfAgentId(id);
+      if (fault !== undefined) throw invalid([{ field: 'id', message: fault }]);
+      refuseFaults(id, body);
+      for (;;) {
+        const replaced = await inTransaction(db, async (transaction) => {
+          const current = await findAgent(transaction, author.tenant, id, { lock: true });
+          if (current !== undefined) await replace(transaction, author, current, body);
+          return current !== undefined;
+        });
+        if (replaced) return 'replaced';
+        // A version of what is gone, or never was, is an old one.
+        if (body.metadata?.version !== undefined) throw oldVersion();
+        // Where somebody else was quicker there is something to replace after all.
+        if (await insert(author, id, body)) return 'created';
+      }
+    },
+
+    async patch(author, id, patch) {
+      await inTransaction(db, async (transaction) => {
+        const current = await findAgent(transaction, author.tenant, id, { lock: true });
+        if (current === undefined) throw agentNotFound();
+        const before = parseAgent(current.document);
+        const wanted = patched(before, patch);
+        if (!isBody.Check(wanted)) throw validationError(wanted);
+        if (wanted.disabledReason !== before.disabledReason) {
+          throw invalid([{ field: 'disabledReason', message: 'is read-only' }]);
+        }
+        refuseFaults(id, wanted);
+        await replace(transaction, author, current, wanted);
+      });
+    },
+
+    async remove({ tenant, actor }, id) {
+      await inTransaction(db, async (transaction) => {
+        const current = await findAgent(transaction, tenant, id, { lock: true });
+        if (current === undefined) throw agentNotFound();
+        await deleteAgent(transaction, tenant, id);
+        await recordAgentChange(transaction, tenant, { before: parseAgent(current.document) }, { actor, at: now() });
+      });
+    },
+  };
+}
+
+export function agentNotFound(): AnnalsError {
+  return new AnnalsError('resource_not_found', 'There is no such agent.');
+}
+
+function refuseFaults(id: string, body: AgentBody): void {
+  const details = faultsOfBody(body);
+  if (body.id !== undefined && body.id !== id) details.push({ field: 'id', message: 'must be that of the path' });
+  if (details.length > 0) throw invalid(details);
+}
+
+function validationError(wanted: unknown): Error {
+  const result = validateBody(wanted);
+  const error = typeof result === 'object' && result !== null && 'error' in result ? result.error : undefined;
+  return error instanceof Error ? error : invalid([]);
+}
+
+function oldVersion(): AnnalsError {
+  return new AnnalsError('conflict_resource', 'The agent has been changed since: its metadata.version is another one.');
+}
+
+function keyIsMasked(message: string): AnnalsError {
+  return invalid([{ field: 'llmConfig.apiKey', message }]);
+}

@@ -1,0 +1,147 @@
+import { type Static, Type } from 'typebox';
+import { TenantName } from '../http/tenant-name.ts';
+import { pagingParameters } from '../pagination/parameters.ts';
+
+const AgentId = Type.String({ description: 'At most 255 bytes of UTF-8.', examples: ['price-desk'] });
+
+export const AgentsPath = Type.Object({ tenant: TenantName });
+export const AgentPath = Type.Object({ tenant: TenantName, id: AgentId });
+
+const Texts = (description: string) =>
+  Type.Record(Type.String({ pattern: '^[A-Za-z0-9_-]{1,35}$' }), Type.String({ maxLength: 10_000 }), {
+    description,
+    examples: [{ en: 'Price desk' }],
+  });
+
+/** What stands in answers and change entries instead of a key. */
+export const mask = '********';
+
+/** The one tool of our own. */
+export const changeHistoryTool = 'change-history';
+
+const LlmConfig = Type.Object(
+  {
+    provider: Type.Union(
+      [
+        Type.Literal('openai'),
+        Type.Literal('anthropic'),
+        Type.Literal('google'),
+        Type.Literal('shared'),
+        Type.Literal('self_hosted'),
+      ],
+      {
+        description:
+          '`openai`, `anthropic` and `google` take a key of your own, which is required; `shared` is the token of the ' +
+          'service, its model and its quota; `self_hosted` any server that speaks the chat format of `openai`.',
+      },
+    ),
+    model: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 256,
+        description: 'As its provider calls it. With `shared` the service chooses.',
+      }),
+    ),
+    temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
+    maxTokens: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'The most tokens of an answer.' }),
+    ),
+    contextTokens: Type.Optional(
+      Type.Integer({
+        minimum: 256,
+        maximum: 10_000_000,
+        description:
+          'What the model takes, answer included. Earlier messages of a session that do not fit are left out.',
+      }),
+    ),
+    apiKey: Type.Optional(
+      Type.String({
+        pattern: '^[\\x21-\\x7e]{1,4096}$',
+        description: `Kept encrypted, and never shown again: answers have "${mask}", which, sent back, leaves it as it is.`,
+      }),
+    ),
+    baseUrl: Type.Optional(
+      Type.String({
+        maxLength: 2_048,
+        description: 'Of a `self_hosted` server. Private addresses are refused unless the operator allows them.',
+        examples: ['https://models.example.com/v1'],
+      }),
+    ),
+  },
+  { examples: [{ provider: 'shared' }] },
+);
+
+const Metadata = Type.Object({
+  version: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'Counts up; a write that carries another one than the current is 409.' }),
+  ),
+  createdAt: Type.Optional(Type.String()),
+  modifiedAt: Type.Optional(Type.String()),
+});
+
+/** An agent as it is written. What the service keeps itself (`metadata`, `disabledReason`) may be sent back unchanged. */
+export const AgentBody = Type.Object(
+  {
+    id: Type.Optional(Type.String()),
+    name: Texts('By language.'),
+    description: Type.Optional(Texts('By language.')),
+    enabled: Type.Optional(
+      Type.Boolean({ description: 'A disabled agent answers 409. Left out: as it was; a new one is.' }),
+    ),
+    userPrompt: Type.Optional(Type.String({ maxLength: 100_000, description: 'The instructions.' })),
+    triggers: Type.Optional(Type.Array(Type.Unknown(), { maxItems: 100 })),
+    llmConfig: Type.Optional(LlmConfig),
+    nativeTools: Type.Optional(
+      Type.Array(Type.Literal(changeHistoryTool), {
+        uniqueItems: true,
+        description: `\`${changeHistoryTool}\` lets the model ask the change history what the chatting client may.`,
+      }),
+    ),
+    metadata: Type.Optional(Metadata),
+    disabledReason: Type.Optional(
+      Type.Union([Type.String(), Type.Null()], { description: 'Why the service has disabled it. Read-only.' }),
+    ),
+  },
+  {
+    examples: [
+      {
+        name: { en: 'Price desk' },
+        enabled: true,
+        userPrompt: 'You answer questions about prices in one sentence.',
+        llmConfig: { provider: 'shared', temperature: 0.2, maxTokens: 512 },
+        nativeTools: [changeHistoryTool],
+      },
+    ],
+  },
+);
+export type AgentBody = Static<typeof AgentBody>;
+export type LlmConfig = Static<typeof LlmConfig>;
+
+export const AgentPatch = Type.Array(
+  Type.Object({
+    op: Type.String({ pattern: '^([Aa][Dd][Dd]|[Rr][Ee][Mm][Oo][Vv][Ee]|[Rr][Ee][Pp][Ll][Aa][Cc][Ee])$' }),
+    path: Type.String({ description: 'A JSON Pointer (`/name/en`), or keys with dots between them (`name.en`).' }),
+    value: Type.Optional(Type.Unknown()),
+  }),
+  {
+    maxItems: 1_000,
+    description: 'All of the operations or none: `ADD`, `REMOVE` or `REPLACE`.',
+    examples: [[{ op: 'REPLACE', path: '/enabled', value: true }]],
+  },
+);
+export type AgentPatch = Static<typeof AgentPatch>;
+
+export const Created = Type.Object({ id: Type.String() });
+
+const q = Type.Optional(
+  Type.String({
+    description: 'A filter over any field path; docs/query-language.md teaches the grammar.',
+    examples: ['enabled:false', 'severity:ERROR promptTokens:>1000'],
+  }),
+);
+const fields = Type.Optional(
+  Type.String({ description: 'The field paths that are wanted; the id always is.', examples: ['name,enabled'] }),
+);
+export const ListQuery = Type.Object({ ...pagingParameters, q, fields });
+export const SearchQuery = Type.Object({ ...pagingParameters, fields });
+export const SearchBody = Type.Object({ q });

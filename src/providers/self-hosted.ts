@@ -1,0 +1,60 @@
+import { lookup as lookUp } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import type { AllowedAddress } from '../config.ts';
+import { isPublic, isWithin, parseAddress } from './address.ts';
+import { createTransport, type Transport } from './transport.ts';
+
+/** Milliseconds. An address that answers nothing must read like one that refuses. */
+const connectTimeout = 10_000;
+
+/**
+ * The way to servers that tenants name (contract 8). Only public addresses are connected to, and those that the
+ * operator allows; a name is refused where any of its addresses is; the address that was checked is connected to.
+ */
+export function createSelfHostedTransport(allowed: readonly AllowedAddress[]): Transport {
+  return createTransport({ guard: (url) => guardedLookup(url, allowed), connectTimeout });
+}
+
+/** Throws for an address that is refused; names are checked when they are looked up. */
+export function guardedLookup(url: URL, allowed: readonly AllowedAddress[]): LookupFunction {
+  const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase();
+  const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
+  const accepts = (address: string) => mayBeCalled(address, { host, port }, allowed);
+  // An address is connected to without being looked up.
+  if (parseAddress(host) !== undefined && !accepts(host)) throw new Error('the address is refused');
+
+  return (hostname, options, callback) => {
+    lookUp(hostname, { ...options, all: true }, (error, addresses) => {
+      const [first] = addresses ?? [];
+      if (error !== null || first === undefined) callback(error ?? new Error('no address'), '', 4);
+      else if (!addresses.every(({ address }) => accepts(address))) {
+        callback(new Error('the address is refused'), '', 4);
+      } else if (options.all === true) callback(null, addresses);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
+
+function mayBeCalled(
+  text: string,
+  { host, port }: { host: string; port: number },
+  allowed: readonly AllowedAddress[],
+): boolean {
+  const address = parseAddress(text);
+  if (address === undefined) return false;
+  return (
+    isPublic(address) ||
+    allowed.some((one) => {
+      const named = parseAddress(one.kind === 'range' ? one.address : one.host);
+      if (one.kind === 'range')
+        return named !== undefined && isWithin(address, named, prefixOf(one.address, one.prefix));
+      const sameAddress = named?.family === address.family && named.bits === address.bits;
+      return one.port === port && (one.host === host || sameAddress);
+    })
+  );
+}
+
+/** A range that is written in mapped form is one of IPv4. */
+function prefixOf(text: string, prefix: number): number {
+  return text.includes(':') && parseAddress(text)?.family === 4 ? Math.max(0, prefix - 96) : prefix;
+}
