@@ -10,6 +10,9 @@ import { customEntityRoutes } from './custom-entities/routes.ts';
 import { healthRoutes } from './http/health-routes.ts';
 import { createHttpServer, type HttpServer } from './http/http-server.ts';
 import { describeInterface } from './http/openapi.ts';
+import { jobRoutes } from './jobs/routes.ts';
+import { jobUpkeep } from './jobs/upkeep.ts';
+import { mailUpkeep } from './mail/upkeep.ts';
 import { modelRoutes } from './models/routes.ts';
 import { oauthRoutes } from './oauth/routes.ts';
 import { packageFolder } from './package-folder.ts';
@@ -24,7 +27,9 @@ export async function buildApp(context: Context): Promise<HttpServer> {
     customEntities,
     db,
     findPage,
+    jobs,
     logger,
+    mail,
     models,
     oauth,
     paginator,
@@ -46,6 +51,9 @@ export async function buildApp(context: Context): Promise<HttpServer> {
   await app.register(modelRoutes, { models });
   await app.register(completionRoutes, completions);
   await app.register(completionUpkeep, completions);
+  await app.register(jobRoutes, { jobs, paginator });
+  await app.register(jobUpkeep, { jobs });
+  await app.register(mailUpkeep, { mail });
 
   return app;
 }

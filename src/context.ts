@@ -1,15 +1,20 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
+import { DictionaryCache } from './changelog/dictionary.ts';
+import { createExportHistory } from './changelog/export-history.ts';
 import { createFindPage, type FindPage } from './changelog/find-page.ts';
 import { type Completions, type CompletionTimes, createCompletions } from './completions/service.ts';
 import type { Config } from './config.ts';
 import { providerApiTokenKey } from './configuration/item.ts';
 import { type Configuration, createConfiguration } from './configuration/service.ts';
+import { createDocumentLists } from './custom-entities/document-lists.ts';
 import { createSchemaChecker } from './custom-entities/schema-checker.ts';
 import { type CustomEntities, createCustomEntities } from './custom-entities/service.ts';
 import { createDatabase, type Database } from './db/database.ts';
 import { createPool } from './db/pool.ts';
 import { createLogger } from './http/logger.ts';
+import { createJobs, type Jobs } from './jobs/service.ts';
+import { createMailQueue, type MailQueue } from './mail/service.ts';
 import { readModels } from './models/read-models.ts';
 import type { ModelList } from './models/schemas.ts';
 import { createOAuthService, type OAuthService } from './oauth/service.ts';
@@ -42,6 +47,8 @@ export interface Context {
   models: ModelList;
   languageModels: LanguageModels;
   completions: Completions;
+  jobs: Jobs;
+  mail: MailQueue;
   /** Lets go of everything the context made; what is in flight finishes first. */
   close(): Promise<void>;
 }
@@ -76,7 +83,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       now: () => clock.now(),
       onUnreadableKey: (kid) => logger.warn({ kid }, 'no secret key opens this signing key; its tokens are refused'),
     });
-    const findPage = createFindPage({ pool, db, regexes, now: () => clock.now() });
+    const history = { pool, db, regexes, now: () => clock.now(), dictionaries: new DictionaryCache(pool) };
+    const findPage = createFindPage(history);
     const configuration = createConfiguration({ pool, db, sealer, now: () => clock.now() });
     const paginator = createPaginator({ sealer, now: () => clock.now() });
     const customEntities = createCustomEntities({
@@ -102,6 +110,16 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       ownToken: (tenant) => configuration.readSecret(tenant, providerApiTokenKey),
       times: overrides.completionTimes,
     });
+    const mail = createMailQueue({ db, logger, mail: config.mail });
+    const jobs = createJobs({
+      pool,
+      db,
+      logger,
+      now: () => clock.now(),
+      documents: createDocumentLists({ db, regexes, paginator }),
+      exportHistory: createExportHistory(history),
+      runChat: () => Promise.reject(new Error('no agents are there to chat with')),
+    });
     const close = async () => {
       transport.close();
       await regexes.close();
@@ -123,6 +141,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       models,
       languageModels,
       completions,
+      jobs,
+      mail,
       close,
     };
   } catch (error) {

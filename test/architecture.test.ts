@@ -12,7 +12,7 @@ const layers: readonly (readonly string[])[] = [
   ['main', 'cli'],
   ['app'],
   ['context'],
-  ['changelog', 'models', 'completions', 'configuration', 'agents', 'jobs', 'custom-entities', 'oauth', 'demo'],
+  ['changelog', 'models', 'completions', 'configuration', 'agents', 'jobs', 'mail', 'custom-entities', 'oauth', 'demo'],
   ['query', 'pagination', 'recording', 'providers', 'http'],
   ['db'],
   ['errors', 'sealing', 'config', 'package-folder'],

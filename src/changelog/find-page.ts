@@ -35,6 +35,8 @@ interface Dependencies {
   db: Database;
   regexes: RegexMatcherPool;
   now: () => number;
+  /** Shared with whoever else asks for names; left out: one of its own. */
+  dictionaries?: DictionaryCache;
 }
 
 interface Question {
@@ -50,8 +52,8 @@ interface Question {
 // New names come seldom; a history that has new ones at each of so many looks is answered with an error.
 const mostAttempts = 20;
 
-export function createFindPage({ pool, db, regexes, now }: Dependencies): FindPage {
-  const dictionaries = new DictionaryCache(pool);
+export function createFindPage(dependencies: Dependencies): FindPage {
+  const { pool, db, regexes, now, dictionaries = new DictionaryCache(pool) } = dependencies;
 
   return async (tenant, query, { skip, size }) => {
     const moment = now();
@@ -133,7 +135,7 @@ async function readDocuments(
 }
 
 /** What finds the entries that satisfy the query because of its terms on documents, and not without them. */
-function searchOf(
+export function searchOf(
   expression: Expression,
   { tenant, since, dictionary }: { tenant: string; since: number; dictionary: Dictionary },
 ): Search {

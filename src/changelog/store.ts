@@ -202,7 +202,8 @@ export async function findPlaces(
   return rows;
 }
 
-function found({ tenant, since, before, places, condition }: Search): RawBuilder<unknown> {
+/** What finds them, from `from` on. */
+export function found({ tenant, since, before, places, condition }: Search): RawBuilder<unknown> {
   const from =
     places === undefined
       ? sql`change_entry e`

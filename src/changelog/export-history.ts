@@ -1,0 +1,183 @@
+import type pg from 'pg';
+import type { Database, DatabaseTransaction } from '../db/database.ts';
+import { inTransaction } from '../db/transaction.ts';
+import type { Query } from '../query/ast.ts';
+import { parseQuery } from '../query/parse.ts';
+import { RegexBudget, type RegexMatcherPool } from '../query/regex-pool.ts';
+import { changelogDialect } from './dialect.ts';
+import type { Dictionary, DictionaryCache } from './dictionary.ts';
+import {
+  csvColumns,
+  type ExportFormat,
+  type ExportSnapshot,
+  type Lines,
+  openLines,
+  readExportSnapshot,
+  takeLines,
+} from './export-store.ts';
+import { searchOf } from './find-page.ts';
+import { planTallies } from './plan.ts';
+import { satisfies } from './predicate.ts';
+import { resolve } from './resolve.ts';
+import { type Place, readDocumentIds, readSnapshot, type Search } from './store.ts';
+import { defaultWindowFrom, hasFromBound } from './window.ts';
+
+export interface ExportRequest {
+  tenant: string;
+  q: string;
+  format: ExportFormat;
+  /** When it was asked for, in milliseconds since 1970: the default window ends there. */
+  askedAt: number;
+  /** How far an earlier attempt got. */
+  resume?: (ExportSnapshot & { after: Place }) | undefined;
+  /** Stops the export, in the middle of a statement too. */
+  signal: AbortSignal;
+}
+
+/** A piece of an export's file. */
+export interface ExportPiece extends Lines {
+  of: ExportSnapshot;
+  /** Nothing of an earlier attempt counts any more: this is the file's first piece. */
+  isFirst: boolean;
+}
+
+export interface ExportHistory {
+  /** Throws QueryError where the query is not one. */
+  check(q: string): void;
+  /**
+   * Hands out the whole result of a query in pieces of some 1 MiB, newest first, all of one snapshot. A piece is asked
+   * for only when the one before has been taken.
+   */
+  run(request: ExportRequest, take: (piece: ExportPiece) => Promise<void>): Promise<void>;
+}
+
+interface Dependencies {
+  pool: pg.Pool;
+  db: Database;
+  regexes: RegexMatcherPool;
+  now: () => number;
+  dictionaries: DictionaryCache;
+}
+
+const pieceBytes = 1024 * 1024;
+const mostAttempts = 20;
+/** Milliseconds by which the clocks of two processes may differ where one drops old entries and the other exports. */
+const clockMargin = 3_600_000;
+
+export function createExportHistory(means: Dependencies): ExportHistory {
+  const { pool, db, dictionaries } = means;
+
+  async function attempt(
+    request: ExportRequest,
+    dictionary: Dictionary,
+    take: (piece: ExportPiece) => Promise<void>,
+  ): Promise<boolean> {
+    return await inTransaction(
+      db,
+      async (transaction) => {
+        const opened = await open(means, transaction, request, dictionary);
+        if (opened === undefined) return false;
+        const { of, backend, resumed } = opened;
+        await stoppable(pool, backend, request.signal, async () => {
+          let isFirst = !resumed;
+          const next = async () => {
+            const lines = await takeLines(transaction, pieceBytes);
+            request.signal.throwIfAborted();
+            return lines;
+          };
+          if (isFirst && request.format === 'CSV') {
+            await take({ text: `${csvColumns.join(',')}\r\n`, entries: 0, last: beforeAll, of, isFirst });
+            isFirst = false;
+          }
+          let taking = next();
+          for (;;) {
+            const lines = await taking;
+            if (lines === undefined) break;
+            // The database looks for the next piece while this one is being put away.
+            taking = next();
+            taking.catch(() => {});
+            try {
+              await take({ ...lines, of, isFirst });
+            } catch (error) {
+              await taking.catch(() => {});
+              throw error;
+            }
+            isFirst = false;
+          }
+        });
+        return true;
+      },
+      { isolation: 'repeatable read' },
+    );
+  }
+
+  return {
+    check(q) {
+      parseQuery(q, changelogDialect);
+    },
+
+    async run(request, take) {
+      let outdated: Dictionary | undefined;
+      for (let attempts = 0; attempts < mostAttempts; attempts++) {
+        const dictionary = await dictionaries.get(request.tenant, outdated);
+        if (await attempt(request, dictionary, take)) return;
+        outdated = dictionary;
+      }
+      throw new Error(`new names kept coming into the history of ${request.tenant}`);
+    },
+  };
+}
+
+/** The place that every entry follows, newest first. */
+const beforeAll: Place = { at: Number.MAX_SAFE_INTEGER, sequence: 0 };
+
+/** Opens the cursor; undefined where the dictionary is out of date. */
+async function open(
+  { regexes, now }: Dependencies,
+  transaction: DatabaseTransaction,
+  { tenant, q, format, askedAt, resume }: ExportRequest,
+  dictionary: Dictionary,
+): Promise<{ of: ExportSnapshot; backend: number; resumed: boolean } | undefined> {
+  const { snapshot, backend } = await readExportSnapshot(transaction);
+  const known = await readSnapshot(transaction, tenant, now(), dictionary);
+  if (!known.current) return undefined;
+  const { horizon: margin } = await readSnapshot(transaction, tenant, now() + clockMargin, dictionary);
+  // Where retention has passed the beginning meanwhile, entries of the old snapshot may be gone: it begins anew.
+  const going = resume !== undefined && margin <= resume.since ? resume : undefined;
+  const query = parseQuery(q, changelogDialect);
+  const since = going?.since ?? Math.max(windowFrom(query, askedAt), known.horizon);
+  const candidates = (of: 'document' | 'related') => readDocumentIds(transaction, tenant, of, { since, kinds: null });
+  const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
+  const search: Search =
+    planTallies(expression, dictionary, since).length === 0
+      ? searchOf(expression, { tenant, since, dictionary })
+      : { tenant, since, condition: satisfies(expression, dictionary) };
+  await openLines(transaction, search, { format, resume: going });
+  return { of: { snapshot: going?.snapshot ?? snapshot, since }, backend, resumed: going !== undefined };
+}
+
+function windowFrom(query: Query, askedAt: number): number {
+  return hasFromBound(query) ? 0 : Math.max(0, defaultWindowFrom(askedAt));
+}
+
+/** Does the work, and when the signal is given ends the statement that is running for it. */
+async function stoppable(
+  pool: pg.Pool,
+  backend: number,
+  signal: AbortSignal,
+  work: () => Promise<void>,
+): Promise<void> {
+  let cancelling: Promise<unknown> = Promise.resolve();
+  const cancel = () => {
+    cancelling = pool.query('select pg_cancel_backend($1)', [backend]).catch(() => {});
+  };
+  signal.throwIfAborted();
+  signal.addEventListener('abort', cancel, { once: true });
+  try {
+    await work();
+  } finally {
+    signal.removeEventListener('abort', cancel);
+    // The connection goes back to the pool after this: nobody else's statement is to be hit.
+    await cancelling;
+  }
+}

@@ -1,0 +1,149 @@
+import { sql } from 'kysely';
+import type { Database, DatabaseTransaction } from '../db/database.ts';
+import { projectedJson } from '../query/json-projection.ts';
+import type { JobDocument, JobType } from './job.ts';
+import type { ExportPiece, ExportProgress } from './ports.ts';
+import './tables.ts';
+
+type Connection = Database | DatabaseTransaction;
+
+/** A job that a worker has taken up. What it writes counts only while nobody has taken it up after it. */
+export interface TakenJob {
+  readonly tenant: string;
+  readonly id: string;
+  readonly type: JobType;
+  readonly attempt: number;
+  readonly stalled: number;
+  readonly callBegan: boolean;
+  readonly document: JobDocument;
+  /** JSON text. */
+  readonly input: string;
+  readonly progress: ExportProgress | undefined;
+}
+
+export async function insertJob(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  job: { document: JobDocument; input: object },
+): Promise<void> {
+  const { id, type, status } = job.document;
+  const input = JSON.stringify(job.input);
+  await sql`
+    insert into job (tenant, id, type, status, input, document, fields)
+      values (${tenant}, ${id}, ${type}, ${status}, ${input}, ${textsOf(job.document)})`.execute(transaction);
+}
+
+/** The job's document as JSON text. */
+export async function findJob(
+  db: Connection,
+  tenant: string,
+  id: string,
+): Promise<{ document: string; type: JobType; status: JobDocument['status'] } | undefined> {
+  return await db
+    .selectFrom('job')
+    .select(['document', 'type', 'status'])
+    .where('tenant', '=', tenant)
+    .where('id', '=', id)
+    .executeTakeFirst();
+}
+
+/** Deletes a job with its file; answers its type, or undefined where there is none. */
+export async function deleteJob(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  id: string,
+): Promise<JobType | undefined> {
+  const row = await transaction
+    .deleteFrom('job')
+    .where('tenant', '=', tenant)
+    .where('id', '=', id)
+    .returning('type')
+    .executeTakeFirst();
+  return row?.type;
+}
+
+/** Takes a job up: undefined where it is gone or has ended. */
+export async function takeUpJob(db: Database, tenant: string, id: string): Promise<TakenJob | undefined> {
+  const row = await db
+    .updateTable('job')
+    .set({ attempt: sql<number>`attempt + 1`, stalled: sql<number>`stalled + 1` })
+    .where('tenant', '=', tenant)
+    .where('id', '=', id)
+    .where('status', '=', 'in_progress')
+    .returningAll()
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const { type, attempt, stalled, call_began: callBegan, input, snapshot, since, last_at: at, last_sequence } = row;
+  const hasProgress = snapshot !== null && since !== null && at !== null && last_sequence !== null;
+  const progress = hasProgress ? { snapshot, since, after: { at, sequence: last_sequence } } : undefined;
+  const document: JobDocument = JSON.parse(row.document);
+  return { tenant, id, type, attempt, stalled, callBegan, input, progress, document };
+}
+
+/** Whether the job is still the worker's. */
+export async function holdsJob(db: Database, { tenant, id, attempt }: TakenJob): Promise<boolean> {
+  const row = await db
+    .selectFrom('job')
+    .select('id')
+    .where('tenant', '=', tenant)
+    .where('id', '=', id)
+    .where('attempt', '=', attempt)
+    .where('status', '=', 'in_progress')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Notes that a call may leave from now on; false where the job is not the worker's any more. */
+export async function noteCall(db: Database, { tenant, id, attempt }: TakenJob): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('job')
+    .set({ call_began: true })
+    .where('tenant', '=', tenant)
+    .where('id', '=', id)
+    .where('attempt', '=', attempt)
+    .where('status', '=', 'in_progress')
+    .executeTakeFirst();
+  return numUpdatedRows === 1n;
+}
+
+/** Ends a job, or notes how it goes on; false where it is not the worker's any more. */
+export async function updateJob(db: Connection, job: TakenJob, document: JobDocument): Promise<boolean> {
+  const { tenant, id, attempt } = job;
+  const { numAffectedRows } = await sql`
+    update job set status = ${document.status}, stalled = 0, (document, fields) = row(${textsOf(document)})
+      where tenant = ${tenant} and id = ${id} and attempt = ${attempt} and status = 'in_progress'`.execute(db);
+  return numAffectedRows === 1n;
+}
+
+/** Notes how far an export has come, in the transaction that stores the piece. */
+export async function updateProgress(
+  transaction: DatabaseTransaction,
+  { tenant, id }: TakenJob,
+  { of, last }: Pick<ExportPiece, 'of' | 'last'>,
+): Promise<void> {
+  await transaction
+    .updateTable('job')
+    .set({ snapshot: of.snapshot, since: of.since, last_at: last.at, last_sequence: last.sequence })
+    .where('tenant', '=', tenant)
+    .where('id', '=', id)
+    .execute();
+}
+
+/** Jobs that have not ended, and that the queue does not know (any more). */
+export async function findForgottenJobs(
+  db: Database,
+  most: number,
+): Promise<{ tenant: string; id: string; type: JobType }[]> {
+  const { rows } = await sql<{ tenant: string; id: string; type: JobType }>`
+    select j.tenant, j.id, j.type from job j
+      where j.status = 'in_progress'
+        and not exists (select from pgboss.job q where q.id = j.id::uuid and q.state < 'completed')
+      limit ${most}`.execute(db);
+  return rows;
+}
+
+/** Both texts of a document. */
+function textsOf(document: JobDocument) {
+  const text = JSON.stringify(document);
+  return sql`${text}::text, ${projectedJson(text)}::jsonb`;
+}

@@ -1,0 +1,147 @@
+import { Readable } from 'node:stream';
+import type { FastifyRequest } from 'fastify';
+import { AnnalsError } from '../errors.ts';
+import type { HttpServer } from '../http/http-server.ts';
+import type { Scope } from '../http/scopes.ts';
+import type { Paginator } from '../pagination/paginator.ts';
+import { compilePagingValidator, PagingHeaders } from '../pagination/parameters.ts';
+import { JobMade, JobPath, JobsPath, ListQuery, NewExport, SearchBody, SearchQuery } from './schemas.ts';
+import type { Jobs } from './service.ts';
+
+const tags = ['Jobs'];
+const reading: readonly Scope[] = ['ai.agent_read', 'ai.agent_manage'];
+const writing: readonly Scope[] = ['ai.agent_manage'];
+const readingHistory: readonly Scope[] = ['changelog.changelog_read', 'changelog.changelog_manage'];
+const json = 'application/json; charset=utf-8';
+
+const fileKinds = {
+  NDJSON: { type: 'application/x-ndjson', extension: 'ndjson' },
+  CSV: { type: 'text/csv; charset=utf-8; header=present', extension: 'csv' },
+} as const;
+
+/** Jobs (contract 8), their lists and searches paged (spec D). */
+export async function jobRoutes(
+  app: HttpServer,
+  { jobs, paginator }: { jobs: Jobs; paginator: Paginator },
+): Promise<void> {
+  app.get(
+    '/ai-service/:tenant/jobs',
+    {
+      config: { scopes: reading },
+      validatorCompiler: compilePagingValidator,
+      schema: { tags, summary: 'Listing jobs', params: JobsPath, querystring: ListQuery, headers: PagingHeaders },
+    },
+    async (request, reply) => {
+      const { tenant } = request.params;
+      const { q = '' } = request.query;
+      const wanted = paginator.read(request, { tenant, operation: 'list jobs', filter: q });
+      const { items, headers } = await jobs.list(tenant, request.query, wanted);
+      return await reply
+        .headers(headers)
+        .type(json)
+        .send(`[${items.join(',')}]`);
+    },
+  );
+
+  app.post(
+    '/ai-service/:tenant/jobs/search',
+    {
+      config: { scopes: reading },
+      validatorCompiler: compilePagingValidator,
+      schema: {
+        tags,
+        summary: 'Searching jobs',
+        params: JobsPath,
+        querystring: SearchQuery,
+        headers: PagingHeaders,
+        body: SearchBody,
+      },
+    },
+    async (request, reply) => {
+      const { tenant } = request.params;
+      const { q = '' } = request.body;
+      const wanted = paginator.read(request, { tenant, operation: 'search jobs', filter: q });
+      const { items, headers } = await jobs.list(tenant, { ...request.query, q }, wanted);
+      return await reply
+        .headers(headers)
+        .type(json)
+        .send(`[${items.join(',')}]`);
+    },
+  );
+
+  app.post(
+    '/ai-service/:tenant/jobs',
+    {
+      onRequest: mayReadHistory,
+      config: { scopes: writing },
+      schema: {
+        tags,
+        summary: 'Exporting change history; needs a changelog scope besides',
+        params: JobsPath,
+        body: NewExport,
+        response: { 201: JobMade },
+      },
+    },
+    async (request, reply) => {
+      const { tenant } = request.params;
+      const { q = '', format } = request.body;
+      const jobId = await jobs.startExport(tenant, { q, format, requestId: request.id });
+      return await reply.code(201).header('location', `/ai-service/${tenant}/jobs/${jobId}`).send({ jobId });
+    },
+  );
+
+  app.get(
+    '/ai-service/:tenant/jobs/:id',
+    { config: { scopes: reading }, schema: { tags, summary: 'Retrieving a job', params: JobPath } },
+    async (request, reply) => {
+      const { tenant, id } = request.params;
+      return await reply.type(json).send(await jobs.find(tenant, id));
+    },
+  );
+
+  app.delete(
+    '/ai-service/:tenant/jobs/:id',
+    {
+      config: { scopes: writing },
+      schema: { tags, summary: 'Deleting a job with its file; one that runs stops', params: JobPath },
+    },
+    async (request, reply) => {
+      const { tenant, id } = request.params;
+      await jobs.remove(tenant, id);
+      return await reply.code(204).send();
+    },
+  );
+
+  app.get(
+    '/ai-service/:tenant/jobs/:id/content',
+    {
+      onRequest: mayReadHistory,
+      config: { scopes: reading },
+      schema: {
+        tags,
+        summary: 'The file of an export; needs a changelog scope besides',
+        params: JobPath,
+        produces: ['application/x-ndjson', 'text/csv'],
+      },
+    },
+    async (request, reply) => {
+      const { tenant, id } = request.params;
+      const { format, bytes, pieces } = await jobs.content(tenant, id);
+      const { type, extension } = fileKinds[format];
+      return await reply
+        .type(type)
+        .header('content-length', bytes)
+        .header('content-disposition', `attachment; filename="changes-${id}.${extension}"`)
+        .send(Readable.from(pieces(), { objectMode: false, highWaterMark: 1 }));
+    },
+  );
+}
+
+/** The history of an export is its own operation's to protect (contract 8), and scopes come before the body. */
+async function mayReadHistory({ credentials: { scopes } }: FastifyRequest): Promise<void> {
+  if (scopes.some((scope) => readingHistory.includes(scope))) return;
+  throw new AnnalsError(
+    'insufficient_permissions',
+    'Given request does not have required scopes. It is not authorized to perform this operation.',
+  );
+}

@@ -1,0 +1,29 @@
+import type { Database } from '../db/database.ts';
+import { AnnalsError } from '../errors.ts';
+import { JobLost } from './job-lost.ts';
+import { noteCall, type TakenJob, updateJob } from './job-store.ts';
+import type { QueuedChat, RunChat } from './ports.ts';
+
+/**
+ * Runs a chat at most once: one whose process died after its call to the vendor may have left is not sent again
+ * (contract 8), since nobody knows whether it was answered and paid for.
+ */
+export async function runAgentChat(
+  { db, runChat, now }: { db: Database; runChat: RunChat; now: () => number },
+  job: TakenJob,
+  signal: AbortSignal,
+): Promise<void> {
+  if (job.callBegan) {
+    throw new AnnalsError(
+      'provider_error',
+      'The service stopped while the agent was being asked; it was not asked again.',
+    );
+  }
+  const chat: QueuedChat = JSON.parse(job.input);
+  const callBegins = async () => {
+    if (!(await noteCall(db, job))) throw new JobLost();
+  };
+  const { status, response } = await runChat(chat, { signal, callBegins });
+  const metadata = { ...job.document.metadata, modifiedAt: new Date(now()).toISOString() };
+  if (!(await updateJob(db, job, { ...job.document, status, response, metadata }))) throw new JobLost();
+}

@@ -1,0 +1,61 @@
+import { promisify } from 'node:util';
+import { constants, zstdCompress } from 'node:zlib';
+import type { Database } from '../db/database.ts';
+import { inTransaction } from '../db/transaction.ts';
+import { appendChunk, dropChunks } from './content-store.ts';
+import type { ExportInput, JobDocument } from './job.ts';
+import { JobLost } from './job-lost.ts';
+import { type TakenJob, updateJob, updateProgress } from './job-store.ts';
+import type { ExportHistory, ExportPiece } from './ports.ts';
+
+const pack = promisify(zstdCompress);
+const packing = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+
+/**
+ * Writes the file of an export, going on where an earlier attempt was cut off. A piece and the note of how far the
+ * file has come are one transaction, so what is in the file is always the beginning of one snapshot's result.
+ */
+export async function runExport(
+  { db, exportHistory, now }: { db: Database; exportHistory: ExportHistory; now: () => number },
+  job: TakenJob,
+  stop: AbortController,
+): Promise<void> {
+  const { tenant, id } = job;
+  const input: ExportInput = JSON.parse(job.input);
+  let entries = job.progress === undefined ? 0 : (job.document.metadata.entries ?? 0);
+  let bytes = job.progress === undefined ? 0 : (job.document.metadata.bytes ?? 0);
+
+  const documentNow = (status: JobDocument['status']): JobDocument => {
+    const modifiedAt = new Date(now()).toISOString();
+    return { ...job.document, status, metadata: { ...job.document.metadata, modifiedAt, entries, bytes } };
+  };
+
+  async function take(piece: ExportPiece): Promise<void> {
+    const plain = Buffer.from(piece.text);
+    const content = await pack(plain, packing);
+    if (piece.isFirst) entries = bytes = 0;
+    entries += piece.entries;
+    bytes += plain.length;
+    await inTransaction(db, async (transaction) => {
+      if (!(await updateJob(transaction, job, documentNow('in_progress')))) {
+        stop.abort();
+        throw new JobLost();
+      }
+      if (piece.isFirst) await dropChunks(transaction, tenant, id);
+      await appendChunk(transaction, tenant, id, { bytes: plain.length, content });
+      await updateProgress(transaction, job, piece);
+    });
+  }
+
+  const { q, format, askedAt } = input;
+  let begun = job.progress !== undefined;
+  const resume = job.progress;
+  await exportHistory.run({ tenant, q, format, askedAt, resume, signal: stop.signal }, async (piece) => {
+    begun = true;
+    await take(piece);
+  });
+  await inTransaction(db, async (transaction) => {
+    if (!begun) entries = bytes = 0;
+    if (!(await updateJob(transaction, job, documentNow('success')))) throw new JobLost();
+  });
+}

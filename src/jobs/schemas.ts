@@ -1,0 +1,35 @@
+import { Type } from 'typebox';
+import { TenantName } from '../http/tenant-name.ts';
+import { pagingParameters } from '../pagination/parameters.ts';
+
+export const JobsPath = Type.Object({ tenant: TenantName });
+export const JobPath = Type.Object({ tenant: TenantName, id: Type.String({ description: 'The id of the job.' }) });
+
+const q = Type.String({
+  description:
+    'A filter over any field path; docs/query-language.md teaches the grammar, docs/pagination.md the types.',
+  examples: ['type:EXPORT status:in_progress'],
+});
+
+const fields = Type.Optional(
+  Type.String({ description: 'The field paths that are wanted; the id always is.', examples: ['status,metadata'] }),
+);
+
+export const ListQuery = Type.Object({ ...pagingParameters, q: Type.Optional(q), fields });
+export const SearchQuery = Type.Object({ ...pagingParameters, fields });
+export const SearchBody = Type.Object({ q: Type.Optional(q) });
+
+export const NewExport = Type.Object(
+  {
+    type: Type.Literal('EXPORT', { description: 'Chats become jobs by way of the agents.' }),
+    q: Type.Optional(
+      Type.String({
+        description: 'A change history query. Without an `occurredAt` from-bound: the 30 days before this call.',
+      }),
+    ),
+    format: Type.Union([Type.Literal('NDJSON'), Type.Literal('CSV')]),
+  },
+  { examples: [{ type: 'EXPORT', q: 'entity:product type:update', format: 'NDJSON' }] },
+);
+
+export const JobMade = Type.Object({ jobId: Type.String() });

@@ -1,0 +1,35 @@
+interface JobTable {
+  tenant: string;
+  id: string;
+  type: 'AGENT_CHAT' | 'EXPORT';
+  status: 'in_progress' | 'success' | 'failure' | 'skipped';
+  /** The job as JSON text, as it goes out. */
+  document: string;
+  /** The same as jsonb, for filters and sorting. */
+  fields: string;
+  /** What its worker needs, as JSON text. */
+  input: string;
+  attempt: number;
+  stalled: number;
+  call_began: boolean;
+  snapshot: string | null;
+  since: number | null;
+  last_at: number | null;
+  last_sequence: number | null;
+}
+
+interface JobChunkTable {
+  tenant: string;
+  job: string;
+  chunk: number;
+  /** Of the content unpacked. */
+  bytes: number;
+  content: Uint8Array;
+}
+
+declare module '../db/tables.ts' {
+  interface Tables {
+    job: JobTable;
+    job_chunk: JobChunkTable;
+  }
+}

@@ -1,0 +1,34 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { HttpServer } from '../http/http-server.ts';
+import type { Jobs } from './service.ts';
+
+// Milliseconds.
+const every = 30_000;
+
+/** Works on jobs for as long as the server listens. */
+export async function jobUpkeep(app: HttpServer, { jobs }: { jobs: Jobs }): Promise<void> {
+  const stop = new AbortController();
+  let work: Promise<void> = Promise.resolve();
+
+  async function repeat(): Promise<void> {
+    while (!stop.signal.aborted) {
+      try {
+        await jobs.upkeep();
+      } catch (error) {
+        app.log.warn({ err: error }, 'looking for forgotten jobs failed; it is tried again');
+      }
+      await sleep(every, undefined, { signal: stop.signal, ref: false }).catch(() => {});
+    }
+  }
+
+  app.addHook('onReady', () => jobs.prepare());
+  app.addHook('onListen', async () => {
+    await jobs.work();
+    work = repeat();
+  });
+  app.addHook('onClose', async () => {
+    stop.abort();
+    await work;
+    await jobs.close();
+  });
+}

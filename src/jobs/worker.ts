@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyBaseLogger } from 'fastify';
+import type { Database } from '../db/database.ts';
+import { AnnalsError } from '../errors.ts';
+import { describeFailure, type JobType } from './job.ts';
+import { JobLost } from './job-lost.ts';
+import { holdsJob, type TakenJob, takeUpJob, updateJob } from './job-store.ts';
+import type { ExportHistory, RunChat } from './ports.ts';
+import type { Handle } from './queue.ts';
+import { runAgentChat } from './run-agent-chat.ts';
+import { runExport } from './run-export.ts';
+
+export interface WorkerOptions {
+  db: Database;
+  logger: FastifyBaseLogger;
+  now: () => number;
+  exportHistory: ExportHistory;
+  runChat: RunChat;
+}
+
+export interface Worker {
+  readonly handlers: Readonly<Record<JobType, Handle>>;
+  /** Exports are handed back at once, and go on elsewhere; a chat has this many milliseconds to end. */
+  stop(grace: number): void;
+}
+
+/** Taken up so often without getting on, a job takes its processes down with it, and is given up. */
+const mostStalls = 25;
+/** Milliseconds after which a worker notices that its job was deleted. */
+const look = 1_000;
+
+export function createWorker(options: WorkerOptions): Worker {
+  const { db, logger, now } = options;
+  const stopExports = new AbortController();
+  const stopChats = new AbortController();
+
+  async function perform(job: TakenJob, stop: AbortController): Promise<void> {
+    if (job.stalled > mostStalls) throw new AnnalsError('internal_service_error', 'The job did not get on.');
+    if (job.type === 'EXPORT') await runExport(options, job, stop);
+    else await runAgentChat(options, job, stop.signal);
+  }
+
+  /** Whether the job is to be tried again. */
+  function isPassing(job: TakenJob, error: unknown, stopped: boolean): boolean {
+    if (job.type === 'AGENT_CHAT') return false;
+    return stopped || (job.stalled <= mostStalls && !(error instanceof AnnalsError));
+  }
+
+  async function end(job: TakenJob, error: unknown): Promise<void> {
+    const modifiedAt = new Date(now()).toISOString();
+    const metadata = { ...job.document.metadata, modifiedAt, error: describeFailure(error) };
+    await updateJob(db, job, { ...job.document, status: 'failure', metadata });
+  }
+
+  const handle =
+    (ending: AbortController): Handle =>
+    async ({ tenant, id }, signal) => {
+      ending.signal.throwIfAborted();
+      const job = await takeUpJob(db, tenant, id);
+      if (job === undefined) return;
+      const stop = new AbortController();
+      const over = new AbortController();
+      const stopping = AbortSignal.any([ending.signal, signal]);
+      const onStop = () => stop.abort();
+      stopping.addEventListener('abort', onStop, { once: true });
+      const watch = watchJob(db, job, stop, over.signal);
+      try {
+        await perform(job, stop);
+      } catch (error) {
+        if (error instanceof JobLost || !(await holdsJob(db, job))) return;
+        if (isPassing(job, error, stopping.aborted)) throw error;
+        logger.warn({ err: error, tenant, job: id }, 'a job failed');
+        await end(job, error);
+      } finally {
+        over.abort();
+        stopping.removeEventListener('abort', onStop);
+        await watch;
+      }
+    };
+
+  return {
+    handlers: { EXPORT: handle(stopExports), AGENT_CHAT: handle(stopChats) },
+    stop(grace) {
+      stopExports.abort();
+      setTimeout(() => stopChats.abort(), grace).unref();
+    },
+  };
+}
+
+/** Stops the work on a job that is not the worker's any more: a deleted job stops (contract 8). */
+async function watchJob(db: Database, job: TakenJob, stop: AbortController, over: AbortSignal): Promise<void> {
+  for (;;) {
+    await sleep(look, undefined, { signal: over, ref: false }).catch(() => {});
+    if (over.aborted) return;
+    // What cannot be asked now is asked again in a moment.
+    const holds = await holdsJob(db, job).catch(() => true);
+    if (!holds) stop.abort();
+  }
+}

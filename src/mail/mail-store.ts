@@ -1,0 +1,84 @@
+import { sql } from 'kysely';
+import type { Database, DatabaseTransaction } from '../db/database.ts';
+import './tables.ts';
+
+export interface Mail {
+  readonly tenant: string;
+  /** An address. */
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+  /** `<something@somewhere>`: one mail of a tenant, however often it is queued. */
+  readonly messageId: string;
+}
+
+export interface WaitingMail extends Mail {
+  /** How often it has been tried. */
+  readonly attempts: number;
+}
+
+/** False where it is in the queue, or has been sent, already. */
+export async function insertMail(transaction: DatabaseTransaction, mail: Mail): Promise<boolean> {
+  const { tenant, to, subject, text, messageId } = mail;
+  const { numInsertedOrUpdatedRows } = await transaction
+    .insertInto('mail')
+    .values({ tenant, message_id: messageId, recipient: to, subject, content: text, sent_at: null })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirstOrThrow();
+  return numInsertedOrUpdatedRows === 1n;
+}
+
+/** A mail that is due and that nobody else has in hand: it is ours until the transaction ends, whatever ends it. */
+export async function lockDueMail(transaction: DatabaseTransaction): Promise<WaitingMail | undefined> {
+  return await transaction
+    .selectFrom('mail')
+    .select(['tenant', 'message_id as messageId', 'recipient as to', 'subject', 'content as text', 'attempts'])
+    .where('sent_at', 'is', null)
+    .where('due_at', '<=', sql<Date>`clock_timestamp()`)
+    .orderBy('due_at')
+    .limit(1)
+    .forUpdate()
+    .skipLocked()
+    .executeTakeFirst();
+}
+
+export async function noteSent(transaction: DatabaseTransaction, { tenant, messageId }: Mail): Promise<void> {
+  await transaction
+    .updateTable('mail')
+    .set({ sent_at: sql<Date>`clock_timestamp()` })
+    .where('tenant', '=', tenant)
+    .where('message_id', '=', messageId)
+    .execute();
+}
+
+/** Tries it again after so many milliseconds. */
+export async function postpone(
+  transaction: DatabaseTransaction,
+  { tenant, messageId }: Mail,
+  milliseconds: number,
+): Promise<void> {
+  await transaction
+    .updateTable('mail')
+    .set({
+      attempts: sql<number>`attempts + 1`,
+      due_at: sql<Date>`clock_timestamp() + ${milliseconds}::double precision * interval '1 millisecond'`,
+    })
+    .where('tenant', '=', tenant)
+    .where('message_id', '=', messageId)
+    .execute();
+}
+
+/** How many mails wait. */
+export async function countWaiting(db: Database): Promise<number> {
+  const { count } = await db
+    .selectFrom('mail')
+    .select((expression) => expression.fn.countAll<number>().as('count'))
+    .where('sent_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
+/** Forgets mails that were sent long ago. */
+export async function dropSent(db: Database): Promise<void> {
+  await db.deleteFrom('mail').where('sent_at', '<', sql<Date>`clock_timestamp() - interval '30 days'`).execute();
+}
