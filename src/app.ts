@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { agenticRoutes } from './agents/routes.ts';
+import { agentUpkeep } from './agents/upkeep.ts';
 import { changelogRoutes } from './changelog/routes.ts';
 import { changelogUpkeep } from './changelog/upkeep.ts';
 import { completionRoutes } from './completions/routes.ts';
@@ -20,6 +22,7 @@ import { packageFolder } from './package-folder.ts';
 /** The table of contents: every room is plugged in here, by name, in order. */
 export async function buildApp(context: Context): Promise<HttpServer> {
   const {
+    agents,
     clock,
     completions,
     config,
@@ -51,6 +54,8 @@ export async function buildApp(context: Context): Promise<HttpServer> {
   await app.register(modelRoutes, { models });
   await app.register(completionRoutes, completions);
   await app.register(completionUpkeep, completions);
+  await app.register(agenticRoutes, { agents, paginator });
+  await app.register(agentUpkeep, { agents });
   await app.register(jobRoutes, { jobs, paginator });
   await app.register(jobUpkeep, { jobs });
   await app.register(mailUpkeep, { mail });

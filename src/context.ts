@@ -1,11 +1,16 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
+import { runQueuedChat } from './agents/queued-chat.ts';
+import { type Agents, createAgents } from './agents/service.ts';
+import { createAnswerQuery } from './changelog/answer-query.ts';
 import { DictionaryCache } from './changelog/dictionary.ts';
 import { createExportHistory } from './changelog/export-history.ts';
 import { createFindPage, type FindPage } from './changelog/find-page.ts';
-import { type Completions, type CompletionTimes, createCompletions } from './completions/service.ts';
+import { inputBound } from './completions/quota.ts';
+import { type Completions, type CompletionTimes, createCompletions, usualTimes } from './completions/service.ts';
 import type { Config } from './config.ts';
 import { providerApiTokenKey } from './configuration/item.ts';
+import { readNotificationEmail } from './configuration/notification-email.ts';
 import { type Configuration, createConfiguration } from './configuration/service.ts';
 import { createDocumentLists } from './custom-entities/document-lists.ts';
 import { createSchemaChecker } from './custom-entities/schema-checker.ts';
@@ -21,6 +26,7 @@ import { createOAuthService, type OAuthService } from './oauth/service.ts';
 import { createPaginator, type Paginator } from './pagination/paginator.ts';
 import { createLanguageModels } from './providers/language-models.ts';
 import type { LanguageModels } from './providers/port.ts';
+import { createSelfHostedTransport } from './providers/self-hosted.ts';
 import { createTransport } from './providers/transport.ts';
 import { RegexMatcherPool } from './query/regex-pool.ts';
 import { recordChange } from './recording/record-change.ts';
@@ -47,6 +53,7 @@ export interface Context {
   models: ModelList;
   languageModels: LanguageModels;
   completions: Completions;
+  agents: Agents;
   jobs: Jobs;
   mail: MailQueue;
   /** Lets go of everything the context made; what is in flight finishes first. */
@@ -95,11 +102,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       now: () => clock.now(),
       record: recordChange,
     });
-    const transport = createTransport();
-    const languageModels = createLanguageModels({
-      baseUrls: config.providerBaseUrls,
-      transports: { vendors: transport },
-    });
+    const transports = { vendors: createTransport(), selfHosted: createSelfHostedTransport(config.selfHostedAllow) };
+    const languageModels = createLanguageModels({ baseUrls: config.providerBaseUrls, transports });
     const completions = createCompletions({
       pool,
       db,
@@ -111,17 +115,34 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       times: overrides.completionTimes,
     });
     const mail = createMailQueue({ db, logger, mail: config.mail });
-    const jobs = createJobs({
+    const documents = createDocumentLists({ db, regexes, paginator });
+    const jobs: Jobs = createJobs({
       pool,
       db,
       logger,
       now: () => clock.now(),
-      documents: createDocumentLists({ db, regexes, paginator }),
+      documents,
       exportHistory: createExportHistory(history),
-      runChat: () => Promise.reject(new Error('no agents are there to chat with')),
+      runChat: (chat, run) => runQueuedChat(agents.chats, chat, run),
+    });
+    const agents: Agents = createAgents({
+      db,
+      sealer,
+      logger,
+      now: () => clock.now(),
+      config,
+      languageModels,
+      documents,
+      askHistory: createAnswerQuery(findPage),
+      quota: { reserve: completions.quota.reserve, inputBound },
+      queueMail: mail.queueMail,
+      jobs,
+      notificationEmail: (tenant) => readNotificationEmail(configuration, tenant),
+      providerTimeout: (overrides.completionTimes ?? usualTimes).providerTimeout,
     });
     const close = async () => {
-      transport.close();
+      transports.vendors.close();
+      transports.selfHosted.close();
       await regexes.close();
       await schemas.close();
       await db.destroy();
@@ -141,6 +162,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       models,
       languageModels,
       completions,
+      agents,
       jobs,
       mail,
       close,

@@ -32,6 +32,8 @@ export type QueueMail = (
 export interface JobQueue {
   /** Answers the id of the job, which runs `runChat` with what it is given once the transaction is committed. */
   enqueueAgentChat(transaction: DatabaseTransaction, chat: QueuedChat): Promise<string>;
+  /** Says that the transaction is committed. */
+  wakeAgentChats(): void;
 }
 
 export interface QueuedChat {

@@ -10,6 +10,7 @@ export const AgentPath = Type.Object({ tenant: TenantName, id: AgentId });
 const Texts = (description: string) =>
   Type.Record(Type.String({ pattern: '^[A-Za-z0-9_-]{1,35}$' }), Type.String({ maxLength: 10_000 }), {
     description,
+    additionalProperties: false,
     examples: [{ en: 'Price desk' }],
   });
 
@@ -130,8 +131,6 @@ export const AgentPatch = Type.Array(
   },
 );
 export type AgentPatch = Static<typeof AgentPatch>;
-
-export const Created = Type.Object({ id: Type.String() });
 
 const q = Type.Optional(
   Type.String({

@@ -1,3 +1,4 @@
+import { sealedAgentKeys } from '../agents/secrets.ts';
 import { sealedOutcomes } from '../completions/repeatable.ts';
 import { sealedConfiguration } from '../configuration/secrets.ts';
 import { type ResealCounts, resealColumn, type SealedColumn } from '../db/reseal.ts';
@@ -6,7 +7,12 @@ import { UsageError, type Verb } from './verb.ts';
 import { withInterruptibleContext } from './with-context.ts';
 
 /** Everything that the rooms keep sealed. */
-const sealedColumns: readonly SealedColumn[] = [sealedConfiguration, sealedOutcomes, sealedSigningKeys];
+const sealedColumns: readonly SealedColumn[] = [
+  sealedAgentKeys,
+  sealedConfiguration,
+  sealedOutcomes,
+  sealedSigningKeys,
+];
 
 export const secretsVerb: Verb = {
   summary: 'seal stored secrets with the newest key',

@@ -24,7 +24,7 @@ export interface CompletionTimes {
   quotaWait: number;
 }
 
-const usualTimes: CompletionTimes = { providerTimeout: 60_000, quotaWait: 60_000 };
+export const usualTimes: CompletionTimes = { providerTimeout: 60_000, quotaWait: 60_000 };
 
 export function createCompletions(options: {
   pool: pg.Pool;

@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import type { DatabaseTransaction } from '../db/database.ts';
+import { type AgentDocument, agentText, displayName, parseAgent, projectionOf } from './agent-document.ts';
+import { countFailure, findAgent, resetFailures, updateAgent } from './agent-store.ts';
+import type { QueueMail } from './ports.ts';
+import { recordAgentChange } from './recorded-change.ts';
+
+/** The tenth configuration failure in a row disables an agent (spec: limits). */
+export const mostFailures = 10;
+
+export interface FailedAgent {
+  readonly id: string;
+  /** That the chat began in: a failure does not count against an agent that was enabled anew since. */
+  readonly term: number;
+  /** For people; what only the tenant can mend. */
+  readonly reason: string;
+  /** Where the e-mail goes; undefined where the tenant has named no address. */
+  readonly notificationEmail: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+/**
+ * Counts a configuration failure in the transaction that logs it, and disables the agent where it is the tenth. Others
+ * that fail wait for the row, and then no longer count: it is disabled once, and one e-mail is queued (contract 8).
+ * Answers whether it was disabled here.
+ */
+export async function noteFailure(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  failed: FailedAgent,
+  queueMail: QueueMail,
+): Promise<boolean> {
+  const failures = await countFailure(transaction, tenant, failed);
+  if (failures === undefined || failures < mostFailures) return false;
+  const current = await findAgent(transaction, tenant, failed.id, { lock: true });
+  if (current === undefined) return false;
+  const before = parseAgent(current.document);
+  const time = new Date(failed.at).toISOString();
+  const version = current.version + 1;
+  const after: AgentDocument = {
+    ...before,
+    enabled: false,
+    metadata: { ...before.metadata, version, modifiedAt: time },
+    disabledReason: reasonOf(failed, time),
+  };
+  const document = agentText(after);
+  const row = { ...current, id: failed.id, version, document, fields: projectionOf(document), enabled: false };
+  await updateAgent(transaction, tenant, row);
+  await recordAgentChange(transaction, tenant, { before, after }, { actor: 'system', at: failed.at });
+  if (failed.notificationEmail !== undefined) {
+    await queueMail(transaction, { tenant, to: failed.notificationEmail, ...mailOf(tenant, after, failed, time) });
+  }
+  return true;
+}
+
+/** A success resets the count; agents without failures are neither locked nor written. */
+export async function noteSuccess(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  agent: { id: string; term: number },
+): Promise<void> {
+  await resetFailures(transaction, tenant, agent);
+}
+
+function reasonOf({ reason, notificationEmail }: FailedAgent, time: string): string {
+  const told = `${mostFailures} configuration failures in a row, the last at ${time}: ${reason}`;
+  if (notificationEmail !== undefined) return told;
+  return `${told} No e-mail was sent: the configuration key notificationEmail holds no address.`;
+}
+
+function mailOf(tenant: string, agent: AgentDocument, { id, reason }: FailedAgent, time: string) {
+  const name = (displayName(agent) ?? id).replaceAll(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim();
+  const text = [
+    `The agent "${name}" (id ${id}) of the tenant ${tenant} was disabled at ${time},`,
+    `because ${mostFailures} chats in a row failed for a reason that only you can mend. The last one:`,
+    '',
+    `  ${reason}`,
+    '',
+    `Provider: ${agent.llmConfig.provider}`,
+    ...(agent.llmConfig.model === undefined ? [] : [`Model: ${agent.llmConfig.model}`]),
+    '',
+    'Mend its llmConfig and set enabled to true again; until then its chats are answered with 409.',
+  ].join('\n');
+  const subject = `Annals: the agent "${[...name].slice(0, 100).join('')}" was disabled`;
+  return { subject, text, messageId: `<agent-disabled.${randomUUID()}@annals>` };
+}

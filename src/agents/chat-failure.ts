@@ -1,0 +1,80 @@
+import { AnnalsError } from '../errors.ts';
+import type { ProviderError } from '../providers/port.ts';
+import type { LlmConfig } from './schemas.ts';
+
+/** What a failed call means for the client, and for the agent. */
+export interface ChatFailure {
+  readonly error: AnnalsError;
+  /** Only the tenant can mend it (contract 8): it counts towards disabling the agent. */
+  readonly isConfiguration: boolean;
+}
+
+const unreachable = 'The self-hosted server cannot be reached, or does not answer as one of its kind.';
+
+/** What a client is told of a call without an answer; never the provider's own text. */
+export function failureOfChat(error: ProviderError, provider: LlmConfig['provider']): ChatFailure {
+  if (provider === 'shared') return failureOfShared(error);
+  if (provider === 'self_hosted' && isNoModelServer(error)) {
+    return { error: new AnnalsError('provider_error', unreachable, { cause: error }), isConfiguration: true };
+  }
+  switch (error.fault) {
+    case 'key_refused':
+      return configuration(error, 'The provider refuses the key.', 'apiKey', 'is refused by the provider');
+    case 'model_unknown':
+      return configuration(error, 'The provider does not know the model.', 'model', 'is not known to the provider');
+    default:
+      return { error: failureOfProvider(error), isConfiguration: false };
+  }
+}
+
+/** Not reached, or by something that answers, but is not what its address promises. */
+function isNoModelServer({ fault, status }: ProviderError): boolean {
+  if (fault === 'unreachable') return true;
+  // A whole answer that is none of this format has a status; one that was cut has not.
+  if (fault === 'broken') return status !== undefined;
+  if (fault === 'unavailable') return status !== undefined && (status < 500 || status === 501);
+  return fault === 'request_refused' && (status === 405 || status === 426);
+}
+
+/** The key and the model are the service's own: nothing that a tenant could mend. */
+function failureOfShared(error: ProviderError): ChatFailure {
+  const isOurs = error.fault === 'key_refused' || error.fault === 'model_unknown';
+  const message = 'The provider does not take the shared token of the service.';
+  return {
+    error: isOurs ? new AnnalsError('service_unavailable', message, { cause: error }) : failureOfProvider(error),
+    isConfiguration: false,
+  };
+}
+
+function failureOfProvider(error: ProviderError): AnnalsError {
+  const answer = (type: AnnalsError['type'], message: string, headers: Record<string, string> = {}) =>
+    new AnnalsError(type, message, { cause: error, headers });
+  switch (error.fault) {
+    case 'rate_limited': {
+      const headers: Record<string, string> = error.retryAfter === undefined ? {} : { 'Retry-After': error.retryAfter };
+      return answer('rate_limit_exceeded', 'The provider has had too many requests.', headers);
+    }
+    case 'request_refused':
+      return answer('validation_violation', 'The provider refuses the request.');
+    case 'timeout':
+      return answer('provider_timeout', 'The provider did not answer in time.');
+    case 'unreachable':
+      return answer('provider_error', 'The provider cannot be reached.');
+    default:
+      return answer('provider_error', 'The provider gave no usable answer.');
+  }
+}
+
+function configuration(cause: ProviderError, message: string, field: 'apiKey' | 'model', fault: string): ChatFailure {
+  const details = [{ field: `llmConfig.${field}`, message: fault }];
+  return { error: new AnnalsError('validation_violation', message, { cause, details }), isConfiguration: true };
+}
+
+/** The stored key opens with none of the service's keys: for the tenant it is as good as missing. */
+export function keyUnreadable(): ChatFailure {
+  const details = [{ field: 'llmConfig.apiKey', message: 'cannot be read any more, and must be given anew' }];
+  return {
+    error: new AnnalsError('validation_violation', 'The key of the agent is missing.', { details }),
+    isConfiguration: true,
+  };
+}

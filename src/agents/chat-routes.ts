@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto';
+import type { FastifyReply } from 'fastify';
+import { inTransaction } from '../db/transaction.ts';
+import type { Credentials } from '../http/credentials.ts';
+import type { HttpServer } from '../http/http-server.ts';
+import type { Scope } from '../http/scopes.ts';
+import { Chat, ChatAnswers, ChatHeaders, ChatJob } from './chat-schemas.ts';
+import { streamChat } from './chat-stream.ts';
+import type { QueuedChat } from './ports.ts';
+import type { AgentRoutesOptions } from './routes.ts';
+import { AgentsPath } from './schemas.ts';
+
+const tags = ['Chat'];
+const scopes: readonly Scope[] = ['ai.agentexecution_manage'];
+/** Nobody reads the answer to a client that has gone; this is how logs tell it from an error. */
+const clientClosedRequest = 499;
+
+interface ChattingRequest {
+  id: string;
+  headers: { 'session-id'?: string };
+  body: { agentId: string; message: string };
+  credentials: Credentials;
+}
+
+/** Chatting with agents (contract 8). */
+export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions): Promise<void> {
+  const { chats, db, jobs } = agents;
+
+  app.post(
+    '/ai-service/:tenant/agentic/chat',
+    {
+      config: { scopes },
+      schema: {
+        tags,
+        summary: 'Chatting with an agent',
+        params: AgentsPath,
+        headers: ChatHeaders,
+        body: Chat,
+        response: { 200: ChatAnswers },
+      },
+    },
+    async (request, reply) => {
+      const chat = chatOf(request);
+      reply.header('session-id', chat.sessionId);
+      const signal = whenGone(reply);
+      try {
+        return [await chats.run({ ...chat, signal })];
+      } catch (error) {
+        if (!signal.aborted) throw error;
+        return await reply.code(clientClosedRequest as 200).send([]);
+      }
+    },
+  );
+
+  app.post(
+    '/ai-service/:tenant/agentic/chat-stream',
+    {
+      config: { scopes },
+      schema: {
+        tags,
+        summary: 'Chatting with an agent, the answer as server-sent events: token, done, error',
+        params: AgentsPath,
+        headers: ChatHeaders,
+        body: Chat,
+      },
+    },
+    async (request, reply) => {
+      const chat = chatOf(request);
+      await chats.refuseUnavailable(chat.tenant, chat.agentId);
+      const stream = streamChat(chats.run, { ...chat, signal: whenGone(reply) }, request.log);
+      return await reply
+        .headers({ 'session-id': chat.sessionId, 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
+        .type('text/event-stream')
+        .send(stream);
+    },
+  );
+
+  app.post(
+    '/ai-service/:tenant/agentic/chat-async',
+    {
+      config: { scopes },
+      schema: {
+        tags,
+        summary: 'Chatting with an agent by a job',
+        params: AgentsPath,
+        headers: ChatHeaders,
+        body: Chat,
+        response: { 201: ChatJob },
+      },
+    },
+    async (request, reply) => {
+      const chat = chatOf(request);
+      const { tenant } = chat;
+      await chats.refuseUnavailable(tenant, chat.agentId);
+      const jobId = await inTransaction(db, (transaction) => jobs.enqueueAgentChat(transaction, chat));
+      jobs.wakeAgentChats();
+      const location = `/ai-service/${tenant}/jobs/${jobId}`;
+      return await reply.code(201).headers({ location, 'session-id': chat.sessionId }).send({ jobId });
+    },
+  );
+}
+
+function chatOf({ id, headers, body: { agentId, message }, credentials }: ChattingRequest): QueuedChat {
+  const { tenant, clientId, clientName, scopes: granted } = credentials;
+  return {
+    tenant,
+    agentId,
+    message,
+    sessionId: headers['session-id']?.toLowerCase() ?? randomUUID(),
+    requestId: id,
+    credentials: { clientId, clientName, scopes: granted },
+  };
+}
+
+/** Aborted when the client goes away before its answer is written. */
+function whenGone(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) controller.abort(new Error('the client has gone'));
+  });
+  return controller.signal;
+}

@@ -1,0 +1,47 @@
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
+import type { FastifyBaseLogger } from 'fastify';
+import { AnnalsError } from '../errors.ts';
+import { errorMessageBody } from '../http/error-bodies.ts';
+import type { ChatRequest, RunChat } from './chat.ts';
+
+/** Milliseconds. What stands between here and the client cuts connections that are silent for long. */
+const heartbeat = 15_000;
+
+/**
+ * A chat as server-sent events: `token` with `{text}` for each piece of the answer, then `done` with the whole of it, or
+ * `error` with an error message (contract 8).
+ */
+export function streamChat(run: RunChat, request: ChatRequest, logger: FastifyBaseLogger): PassThrough {
+  const stream = new PassThrough();
+  const send = (event: string, data: object) => stream.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+  const beat = setInterval(() => stream.write(': still at it\n\n'), heartbeat);
+
+  async function onText(text: string): Promise<void> {
+    // A client that reads slowly holds the provider back, and not the text in memory.
+    if (!send('token', { text }) && !stream.destroyed) {
+      await once(stream, 'drain', request.signal === undefined ? {} : { signal: request.signal });
+    }
+  }
+
+  run({ ...request, onText })
+    .then((answer) => send('done', answer))
+    .catch((error: unknown) => {
+      if (request.signal?.aborted === true) return;
+      if (!(error instanceof AnnalsError) || error.status >= 500)
+        logger.error({ err: error }, 'a streamed chat failed');
+      const told = error instanceof AnnalsError ? error : internalError(error);
+      send('error', errorMessageBody(told));
+    })
+    .finally(() => {
+      clearInterval(beat);
+      stream.end();
+    });
+  // The head goes out at once, with this comment.
+  stream.write(': session\n\n');
+  return stream;
+}
+
+function internalError(cause: unknown): AnnalsError {
+  return new AnnalsError('internal_service_error', 'An internal error occurred.', { cause });
+}

@@ -1,0 +1,319 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyBaseLogger } from 'fastify';
+import type { Database, DatabaseTransaction } from '../db/database.ts';
+import { inTransaction } from '../db/transaction.ts';
+import { AnnalsError } from '../errors.ts';
+import { ProviderError } from '../providers/port.ts';
+import type { Sealer } from '../sealing.ts';
+import { type AgentDocument, parseAgent } from './agent-document.ts';
+import { type AgentRow, findAgent } from './agent-store.ts';
+import { agentNotFound } from './agent-writes.ts';
+import { noteFailure, noteSuccess } from './auto-disable.ts';
+import { type ChatFailure, failureOfChat, keyUnreadable } from './chat-failure.ts';
+import { type Conversed, type ConverseOptions, converse } from './conversation.ts';
+import { mayReadHistory } from './history-tool.ts';
+import { writeLogs } from './log-store.ts';
+import type { Target } from './model-caller.ts';
+import type { QueuedChat, QueueMail } from './ports.ts';
+import type { LogMessage, Severity } from './request-log.ts';
+import { changeHistoryTool } from './schemas.ts';
+import { openKey } from './secrets.ts';
+import {
+  answerTurn,
+  dropLapsedTurn,
+  dropTurn,
+  extendTurn,
+  findLapsedTurns,
+  hasEarlierRunning,
+  readEarlierTurns,
+  type TurnName,
+  takePlace,
+} from './turn-store.ts';
+
+export interface ChatRequest extends QueuedChat {
+  /** Aborts the call to the provider; what it has used is logged and settled all the same. */
+  readonly signal?: AbortSignal | undefined;
+  /** Told the answer piece by piece. */
+  readonly onText?: ((text: string) => Promise<void> | void) | undefined;
+  /** Before the first call of the provider leaves: from then on the chat must not be sent a second time. */
+  readonly beforeCall?: (() => Promise<void>) | undefined;
+}
+
+export interface ChatAnswer {
+  readonly agentId: string;
+  readonly agentType: 'custom';
+  readonly sessionId: string;
+  readonly message: string;
+}
+
+/** Runs one chat to its end and logs it; rejects with what the client is told. */
+export type RunChat = (request: ChatRequest) => Promise<ChatAnswer>;
+
+export interface Chats {
+  run: RunChat;
+  /** Throws resource_not_found or conflict_resource where the agent cannot chat. */
+  refuseUnavailable(tenant: string, agentId: string): Promise<void>;
+  /** Logs the requests that dead processes left. */
+  upkeep(): Promise<void>;
+  /** Waits for chats under way. */
+  close(): Promise<void>;
+}
+
+export interface ChatOptions extends ConverseOptions {
+  db: Database;
+  sealer: Sealer;
+  logger: FastifyBaseLogger;
+  queueMail: QueueMail;
+  /** Where e-mails of the tenant go; undefined where it has named no address. */
+  notificationEmail(tenant: string): Promise<string | undefined>;
+}
+
+// Milliseconds. A process that has not extended its lease is dead, and later requests of the session go on.
+const lease = 30_000;
+const heartbeat = 8_000;
+const longestWait = 300_000;
+const shortestPause = 15;
+const longestPause = 150;
+const lapsedAtOnce = 100;
+
+interface Running {
+  readonly request: ChatRequest;
+  readonly agent: AgentRow;
+  readonly document: AgentDocument;
+  readonly turn: TurnName;
+  readonly began: number;
+  readonly tokens: { prompt: number; completion: number };
+  /** What of the tokens the turn's row knows. */
+  known: { prompt: number; completion: number };
+  readonly messages: LogMessage[];
+}
+
+type Outcome = { conversed: Conversed } | { failure: ChatFailure | undefined; error: unknown };
+
+export function createChats(options: ChatOptions): Chats {
+  const { db, sealer, logger, now, queueMail, notificationEmail } = options;
+  const underWay = new Set<Promise<unknown>>();
+
+  async function availableAgent(tenant: string, agentId: string): Promise<AgentRow & { parsed: AgentDocument }> {
+    const agent = /[\0\p{Surrogate}]/u.test(agentId) ? undefined : await findAgent(db, tenant, agentId);
+    if (agent === undefined) throw agentNotFound();
+    const parsed = parseAgent(agent.document);
+    if (!parsed.enabled) throw new AnnalsError('conflict_resource', 'The agent is disabled.');
+    return { ...agent, parsed };
+  }
+
+  async function run(request: ChatRequest): Promise<ChatAnswer> {
+    const { tenant, agentId, sessionId, requestId } = request;
+    const { parsed, ...agent } = await availableAgent(tenant, agentId);
+    const began = performance.now();
+    const position = await inTransaction(
+      db,
+      (transaction) => takePlace(transaction, tenant, { sessionId, requestId, agentId, lease }),
+      { retries: 3 },
+    );
+    const turn = { sessionId, position };
+    const tokens = { prompt: 0, completion: 0 };
+    const running: Running = {
+      request,
+      agent,
+      document: parsed,
+      turn,
+      began,
+      tokens,
+      known: { ...tokens },
+      messages: [],
+    };
+    const beat = setInterval(() => {
+      extend(running).catch((error) => logger.warn({ err: error }, 'a chat could not extend its lease'));
+    }, heartbeat);
+    try {
+      const outcome = await outcomeOf(running);
+      await finish(running, outcome);
+      if ('conversed' in outcome) return { agentId, agentType: 'custom', sessionId, message: outcome.conversed.text };
+      throw outcome.failure?.error ?? outcome.error;
+    } finally {
+      clearInterval(beat);
+    }
+  }
+
+  async function extend(running: Running): Promise<void> {
+    const tokens = { ...running.tokens };
+    if (await extendTurn(db, running.request.tenant, running.turn, { lease, tokens })) running.known = tokens;
+  }
+
+  async function outcomeOf(running: Running): Promise<Outcome> {
+    const { request, document } = running;
+    try {
+      await waitForTurn(running);
+      const target = targetOf(running);
+      if (target === undefined) return { failure: keyUnreadable(), error: undefined };
+      return { conversed: await converse(options, conversationOf(running, target)) };
+    } catch (error) {
+      if (request.signal?.aborted === true) return { failure: undefined, error: request.signal.reason };
+      if (error instanceof ProviderError) {
+        return { failure: failureOfChat(error, document.llmConfig.provider), error };
+      }
+      return { failure: error instanceof AnnalsError ? { error, isConfiguration: false } : undefined, error };
+    }
+  }
+
+  /** Requests of one session are answered in the order they came (contract 8), in whatever process. */
+  async function waitForTurn({ request: { tenant, signal }, turn }: Running): Promise<void> {
+    const end = performance.now() + longestWait;
+    for (let pause = shortestPause; await hasEarlierRunning(db, tenant, turn); ) {
+      if (performance.now() > end) {
+        throw new AnnalsError('service_unavailable', 'Earlier requests of the session are still under way.', {
+          headers: { 'Retry-After': '5' },
+        });
+      }
+      await sleep(pause, undefined, { signal });
+      pause = Math.min(longestPause, pause * 1.5);
+    }
+    signal?.throwIfAborted();
+  }
+
+  function targetOf({ request: { tenant }, agent, document: { id, llmConfig } }: Running): Target | undefined {
+    if (agent.sealedKey === null) return { tenant, llmConfig, apiKey: '' };
+    const apiKey = openKey(sealer, tenant, id, agent.sealedKey);
+    if (apiKey === undefined) logger.error({ tenant, agentId: id }, 'no secret key opens the key of this agent');
+    return apiKey === undefined ? undefined : { tenant, llmConfig, apiKey };
+  }
+
+  function conversationOf(running: Running, target: Target) {
+    const { request, document, turn, tokens, messages } = running;
+    const { tenant, agentId, requestId, credentials, message, signal, onText } = request;
+    const withHistory = mayReadHistory(credentials.scopes);
+    return {
+      target,
+      message,
+      signal,
+      onText,
+      userPrompt: document.userPrompt,
+      offersHistory: withHistory && document.nativeTools.includes(changeHistoryTool),
+      earlier: (mostBytes: number) => readEarlierTurns(db, tenant, turn, { mostBytes, withHistory }),
+      async beforeCall(round: number) {
+        if (round === 0) await request.beforeCall?.();
+        else await extend(running);
+        signal?.throwIfAborted();
+      },
+      report({
+        inputTokens = 0,
+        outputTokens = 0,
+      }: {
+        inputTokens?: number | undefined;
+        outputTokens?: number | undefined;
+      }) {
+        tokens.prompt += inputTokens;
+        tokens.completion += outputTokens;
+      },
+      note: (severity: Severity, text: string) => void messages.push(noteOf(severity, text, agentId, requestId)),
+    };
+  }
+
+  /** Whatever became of the chat is written in one transaction: its turn, its logs, and what it means for its agent. */
+  async function finish(running: Running, outcome: Outcome): Promise<void> {
+    const { request, agent, began, messages } = running;
+    const { tenant, agentId, requestId } = request;
+    const reason = reasonOf(outcome);
+    if (reason !== undefined) {
+      const gone = 'failure' in outcome && outcome.failure === undefined && request.signal?.aborted === true;
+      messages.push(noteOf(gone ? 'WARNING' : 'ERROR', gone ? 'The client has gone.' : reason, agentId, requestId));
+    }
+    const isConfiguration = 'failure' in outcome && outcome.failure?.isConfiguration === true;
+    const to = isConfiguration ? await notificationEmail(tenant) : undefined;
+    const duration = Math.round(performance.now() - began);
+    const id = randomUUIDv7();
+    const disabled = await inTransaction(
+      db,
+      async (transaction) => {
+        const owned = await close(transaction, running, outcome);
+        // What counted as left by a dead process is logged already, with what its row knew.
+        const tokens = owned ? running.tokens : difference(running.tokens, running.known);
+        await writeLogs(transaction, tenant, {
+          id,
+          requestId,
+          sessionId: request.sessionId,
+          agentId,
+          messages,
+          duration,
+          tokens,
+          at: now(),
+        });
+        if ('conversed' in outcome) await noteSuccess(transaction, tenant, { id: agentId, term: agent.term });
+        if (!isConfiguration) return false;
+        const failed = { id: agentId, term: agent.term, reason: reason ?? '', notificationEmail: to, at: now() };
+        return await noteFailure(transaction, tenant, failed, queueMail);
+      },
+      { retries: 3 },
+    );
+    if (disabled) logger.warn({ tenant, agentId }, 'an agent was disabled after configuration failures');
+  }
+
+  async function close(
+    transaction: DatabaseTransaction,
+    { request: { tenant, message }, turn }: Running,
+    outcome: Outcome,
+  ): Promise<boolean> {
+    if (!('conversed' in outcome)) return await dropTurn(transaction, tenant, turn);
+    const { text: answer, fromHistory } = outcome.conversed;
+    return await answerTurn(transaction, tenant, turn, { exchange: { message, answer }, fromHistory });
+  }
+
+  function noteOf(severity: Severity, text: string, agentId: string, requestId: string): LogMessage {
+    // Of what a model wrote into a query only so much is worth keeping, and only what is text.
+    const message = text.slice(0, 1_000).toWellFormed();
+    return { timestamp: new Date(now()).toISOString(), severity, message, agentId, requestId };
+  }
+
+  async function buryLapsed(tenant: string, turn: TurnName): Promise<void> {
+    await inTransaction(db, async (transaction) => {
+      const lapsed = await dropLapsedTurn(transaction, tenant, turn);
+      if (lapsed === undefined) return;
+      const { agentId, requestId, beganAt, tokens } = lapsed;
+      await writeLogs(transaction, tenant, {
+        id: randomUUIDv7(),
+        requestId,
+        sessionId: turn.sessionId,
+        agentId,
+        messages: [noteOf('ERROR', 'Its process ended before there was an answer.', agentId, requestId)],
+        duration: Math.max(0, Date.now() - beganAt.getTime()),
+        tokens,
+        at: now(),
+      });
+    });
+  }
+
+  return {
+    run(request) {
+      const running = run(request);
+      underWay.add(running);
+      running.catch(() => {}).finally(() => underWay.delete(running));
+      return running;
+    },
+
+    async refuseUnavailable(tenant, agentId) {
+      await availableAgent(tenant, agentId);
+    },
+
+    async upkeep() {
+      for (const { tenant, ...turn } of await findLapsedTurns(db, lapsedAtOnce)) await buryLapsed(tenant, turn);
+    },
+
+    async close() {
+      await Promise.allSettled([...underWay]);
+    },
+  };
+}
+
+function reasonOf(outcome: Outcome): string | undefined {
+  if ('conversed' in outcome) return undefined;
+  const { failure } = outcome;
+  if (failure === undefined) return 'An internal error occurred.';
+  const details = failure.error.details.map(({ field, message }) => `${field} ${message}.`);
+  return [failure.error.message, ...details].join(' ');
+}
+
+function difference(one: { prompt: number; completion: number }, other: { prompt: number; completion: number }) {
+  return { prompt: one.prompt - other.prompt, completion: one.completion - other.completion };
+}

@@ -1,0 +1,96 @@
+import { sql } from 'kysely';
+import { Type } from 'typebox';
+import { AnnalsError } from '../errors.ts';
+import type { HttpServer } from '../http/http-server.ts';
+import type { Scope } from '../http/scopes.ts';
+import { TenantName } from '../http/tenant-name.ts';
+import { PagingHeaders } from '../pagination/parameters.ts';
+import { findLog } from './log-store.ts';
+import type { AgentRoutesOptions } from './routes.ts';
+import { AgentsPath, ListQuery, SearchBody, SearchQuery } from './schemas.ts';
+
+const tags = ['Agent logs'];
+const scopes: readonly Scope[] = ['ai.agent_read', 'ai.agent_manage'];
+const json = 'application/json; charset=utf-8';
+const LogPath = Type.Object({ tenant: TenantName, id: Type.String() });
+
+const kinds = [
+  {
+    of: 'agent_request_log',
+    path: 'requests',
+    named: 'request log',
+    many: 'request logs',
+    from: sql`agent_request_log`,
+  },
+  {
+    of: 'agent_session_log',
+    path: 'sessions',
+    named: 'session log',
+    many: 'session logs',
+    from: sql`agent_session_log`,
+  },
+] as const;
+
+/** Request and session logs (contract 8), both in the same way. */
+export async function logRoutes(app: HttpServer, { agents, paginator }: AgentRoutesOptions): Promise<void> {
+  const { db, documents } = agents;
+
+  for (const { of, path, named, many, from } of kinds) {
+    const logsOf = (tenant: string) => ({ from, where: sql<boolean>`tenant = ${tenant}` });
+
+    app.get(
+      `/ai-service/:tenant/agentic/logs/${path}`,
+      {
+        config: { scopes },
+        schema: {
+          tags,
+          summary: `Listing ${many}`,
+          params: AgentsPath,
+          querystring: ListQuery,
+          headers: PagingHeaders,
+        },
+      },
+      async (request, reply) => {
+        const { tenant } = request.params;
+        const { q = '', fields } = request.query;
+        const wanted = paginator.read(request, { tenant, operation: `list ${many}`, filter: q });
+        const { items, headers } = await documents.page(logsOf(tenant), { q, fields }, wanted);
+        return await reply.headers(headers).type(json).send(`[${items.join()}]`);
+      },
+    );
+
+    app.post(
+      `/ai-service/:tenant/agentic/logs/${path}/search`,
+      {
+        config: { scopes },
+        schema: {
+          tags,
+          summary: `Searching ${many}`,
+          params: AgentsPath,
+          querystring: SearchQuery,
+          headers: PagingHeaders,
+          body: SearchBody,
+        },
+      },
+      async (request, reply) => {
+        const { tenant } = request.params;
+        const { q = '' } = request.body;
+        const { fields } = request.query;
+        const wanted = paginator.read(request, { tenant, operation: `search ${many}`, filter: q });
+        const { items, headers } = await documents.page(logsOf(tenant), { q, fields }, wanted);
+        return await reply.headers(headers).type(json).send(`[${items.join()}]`);
+      },
+    );
+
+    app.get(
+      `/ai-service/:tenant/agentic/logs/${path}/:id`,
+      { config: { scopes }, schema: { tags, summary: `Retrieving a ${named}`, params: LogPath } },
+      async (request, reply) => {
+        const { tenant, id } = request.params;
+        const log = id.includes('\0') ? undefined : await findLog(db, tenant, { of, id });
+        if (log === undefined) throw new AnnalsError('resource_not_found', `There is no such ${named}.`);
+        return await reply.type(json).send(log);
+      },
+    );
+  }
+}

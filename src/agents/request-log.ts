@@ -1,0 +1,103 @@
+import type { Tokens } from './turn-store.ts';
+
+export type Severity = 'INFO' | 'WARNING' | 'ERROR';
+
+export interface LogMessage {
+  readonly timestamp: string;
+  readonly severity: Severity;
+  readonly message: string;
+  readonly agentId: string;
+  readonly requestId: string;
+}
+
+interface LogMetadata {
+  readonly version: number;
+  readonly createdAt: string;
+  readonly modifiedAt: string;
+}
+
+/** What became of one request (contract 8). Neither what was said nor what a tool found is in it. */
+export interface RequestLogDocument {
+  readonly id: string;
+  readonly requestId: string;
+  readonly sessionId: string;
+  readonly triggerAgentId: string;
+  readonly severity: Severity;
+  readonly messages: readonly LogMessage[];
+  /** Seconds. */
+  readonly duration: number;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly metadata: LogMetadata;
+}
+
+export interface SessionLogDocument extends Omit<RequestLogDocument, 'requestId'> {
+  readonly agents: readonly string[];
+}
+
+/** The sums of a session; `duration` is in milliseconds. */
+export interface SessionSums extends Tokens {
+  readonly duration: number;
+}
+
+/** A request as it is logged; `duration` is in milliseconds. */
+export interface LoggedRequest {
+  readonly id: string;
+  readonly requestId: string;
+  readonly sessionId: string;
+  readonly agentId: string;
+  readonly messages: readonly LogMessage[];
+  readonly duration: number;
+  readonly tokens: Tokens;
+  readonly at: number;
+}
+
+// A session has no end: of its log the latest messages stay, the others are in the logs of their requests.
+const mostMessages = 500;
+
+export function requestLogOf(request: LoggedRequest): RequestLogDocument {
+  const { id, requestId, sessionId, agentId, messages, duration, tokens, at } = request;
+  const time = new Date(at).toISOString();
+  return {
+    id,
+    requestId,
+    sessionId,
+    triggerAgentId: agentId,
+    severity: worst(messages.map(({ severity }) => severity)),
+    messages,
+    duration: duration / 1_000,
+    promptTokens: tokens.prompt,
+    completionTokens: tokens.completion,
+    metadata: { version: 1, createdAt: time, modifiedAt: time },
+  };
+}
+
+/** The log of a session with one request more; `sums` are those with it. */
+export function rolledUp(
+  before: SessionLogDocument | undefined,
+  request: RequestLogDocument,
+  sums: SessionSums,
+): SessionLogDocument {
+  const { sessionId, triggerAgentId, severity, messages, metadata } = request;
+  return {
+    id: sessionId,
+    sessionId,
+    triggerAgentId: before?.triggerAgentId ?? triggerAgentId,
+    severity: worst([before?.severity ?? 'INFO', severity]),
+    agents: [...new Set([...(before?.agents ?? []), triggerAgentId])],
+    messages: [...(before?.messages ?? []), ...messages].slice(-mostMessages),
+    duration: sums.duration / 1_000,
+    promptTokens: sums.prompt,
+    completionTokens: sums.completion,
+    metadata: {
+      version: (before?.metadata.version ?? 0) + 1,
+      createdAt: before?.metadata.createdAt ?? metadata.createdAt,
+      modifiedAt: metadata.modifiedAt,
+    },
+  };
+}
+
+function worst(severities: readonly Severity[]): Severity {
+  const order: readonly Severity[] = ['ERROR', 'WARNING', 'INFO'];
+  return order.find((severity) => severities.includes(severity)) ?? 'INFO';
+}

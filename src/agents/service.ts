@@ -1,0 +1,68 @@
+import type { FastifyBaseLogger } from 'fastify';
+import type { Config } from '../config.ts';
+import type { Database } from '../db/database.ts';
+import type { LanguageModels } from '../providers/port.ts';
+import type { Sealer } from '../sealing.ts';
+import { findAgent } from './agent-store.ts';
+import { type AgentWrites, agentNotFound, createAgentWrites } from './agent-writes.ts';
+import { type Chats, createChats } from './chat.ts';
+import { createModelCaller, type SharedQuota } from './model-caller.ts';
+import type { AskHistory, DocumentLists, JobQueue, QueueMail } from './ports.ts';
+
+/** Agents, chats with them, and their logs (contract 8). */
+export interface Agents {
+  readonly db: Database;
+  readonly writes: AgentWrites;
+  readonly documents: DocumentLists;
+  readonly chats: Chats;
+  readonly jobs: JobQueue;
+  /** The agent as JSON text. Throws resource_not_found. */
+  find(tenant: string, id: string): Promise<string>;
+}
+
+export interface AgentsOptions {
+  db: Database;
+  sealer: Sealer;
+  logger: FastifyBaseLogger;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  config: Pick<Config, 'sharedProviderToken' | 'completionModel' | 'completionMaxTokens'>;
+  languageModels: LanguageModels;
+  documents: DocumentLists;
+  askHistory: AskHistory;
+  quota: SharedQuota;
+  queueMail: QueueMail;
+  jobs: JobQueue;
+  notificationEmail(tenant: string): Promise<string | undefined>;
+  /** Milliseconds for one answer of a provider. */
+  providerTimeout: number;
+}
+
+export function createAgents(options: AgentsOptions): Agents {
+  const { db, sealer, logger, now, config, languageModels, documents, jobs, quota, providerTimeout } = options;
+  const models = createModelCaller({
+    languageModels,
+    quota,
+    shared: {
+      token: config.sharedProviderToken,
+      model: config.completionModel,
+      maxTokens: config.completionMaxTokens,
+    },
+    timeout: providerTimeout,
+    logger,
+  });
+  const { askHistory, queueMail, notificationEmail } = options;
+  return {
+    db,
+    documents,
+    jobs,
+    writes: createAgentWrites({ db, sealer, now }),
+    chats: createChats({ db, sealer, logger, now, models, askHistory, queueMail, notificationEmail }),
+
+    async find(tenant, id) {
+      const found = /[\0\p{Surrogate}]/u.test(id) ? undefined : await findAgent(db, tenant, id);
+      if (found === undefined) throw agentNotFound();
+      return found.document;
+    },
+  };
+}

@@ -1,0 +1,210 @@
+import { sql } from 'kysely';
+import type { Database, DatabaseTransaction } from '../db/database.ts';
+import './tables.ts';
+
+/** A request's place in its session. */
+export interface TurnName {
+  readonly sessionId: string;
+  readonly position: number;
+}
+
+export interface Tokens {
+  readonly prompt: number;
+  readonly completion: number;
+}
+
+/** What was said in a turn that was answered. */
+export interface Exchange {
+  readonly message: string;
+  readonly answer: string;
+}
+
+export interface EarlierTurn extends Exchange {
+  readonly bytes: number;
+  readonly fromHistory: boolean;
+}
+
+export interface LapsedTurn {
+  readonly requestId: string;
+  readonly agentId: string;
+  readonly beganAt: Date;
+  readonly tokens: Tokens;
+}
+
+const leaseEnd = (lease: number) => sql<Date>`clock_timestamp() + ${`${lease} milliseconds`}::interval`;
+const now = sql<Date>`clock_timestamp()`;
+
+/** Takes the next place of a session, which is made where it is not there; `lease` is in milliseconds. */
+export async function takePlace(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { sessionId, requestId, agentId, lease }: { sessionId: string; requestId: string; agentId: string; lease: number },
+): Promise<number> {
+  const { turns } = await transaction
+    .insertInto('agent_session')
+    .values({ tenant, id: sessionId, turns: 1 })
+    .onConflict((conflict) => conflict.columns(['tenant', 'id']).doUpdateSet({ turns: sql`agent_session.turns + 1` }))
+    .returning('turns')
+    .executeTakeFirstOrThrow();
+  const turn = { tenant, session_id: sessionId, position: turns, request_id: requestId, agent_id: agentId };
+  await transaction
+    .insertInto('agent_turn')
+    .values({ ...turn, state: 'running', expires_at: leaseEnd(lease) })
+    .execute();
+  return turns;
+}
+
+/** Whether an earlier request of the session is still under way. */
+export async function hasEarlierRunning(db: Database, tenant: string, { sessionId, position }: TurnName) {
+  const row = await db
+    .selectFrom('agent_turn')
+    .select('position')
+    .where('tenant', '=', tenant)
+    .where('session_id', '=', sessionId)
+    .where('position', '<', position)
+    .where('state', '=', 'running')
+    .where('expires_at', '>', now)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Says that the process lives, and what its rounds have cost so far. False where the turn counts as left already. */
+export async function extendTurn(
+  db: Database,
+  tenant: string,
+  { sessionId, position }: TurnName,
+  { lease, tokens }: { lease: number; tokens: Tokens },
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('agent_turn')
+    .set({ expires_at: leaseEnd(lease), prompt_tokens: tokens.prompt, completion_tokens: tokens.completion })
+    .where('tenant', '=', tenant)
+    .where('session_id', '=', sessionId)
+    .where('position', '=', position)
+    .where('state', '=', 'running')
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows === 1n;
+}
+
+/**
+ * The latest turns before this one that fit into so many bytes together, oldest first, and how many there are in all.
+ * Those with entries of the change history are for clients that may read it.
+ */
+export async function readEarlierTurns(
+  db: Database,
+  tenant: string,
+  { sessionId, position }: TurnName,
+  { mostBytes, withHistory }: { mostBytes: number; withHistory: boolean },
+): Promise<{ turns: EarlierTurn[]; total: number; withheld: number }> {
+  const { rows } = await sql<{
+    exchange: string | null;
+    bytes: number | null;
+    fromHistory: boolean | null;
+    total: number;
+    withheld: number;
+  }>`
+    with earlier as (
+      select position, bytes, from_history from agent_turn
+        where tenant = ${tenant} and session_id = ${sessionId} and position < ${position} and state = 'answered'
+    ), readable as (
+      select position, sum(bytes) over (order by position desc) as bytes_so_far from earlier
+        where ${withHistory}::boolean or not from_history
+    ), told as (
+      select count(*) as total, count(*) filter (where from_history and not ${withHistory}::boolean) as withheld
+        from earlier
+    )
+    select told.total, told.withheld, turn.exchange, turn.bytes, turn.from_history as "fromHistory"
+      from told left join (
+        readable join agent_turn turn
+          on turn.tenant = ${tenant} and turn.session_id = ${sessionId} and turn.position = readable.position
+          and readable.bytes_so_far <= ${mostBytes}
+      ) on true
+      order by turn.position`.execute(db);
+  const turns = rows.flatMap(({ exchange, bytes, fromHistory }): EarlierTurn[] => {
+    if (exchange === null) return [];
+    const said: Exchange = JSON.parse(exchange);
+    return [{ ...said, bytes: bytes ?? 0, fromHistory: fromHistory === true }];
+  });
+  return { turns, total: rows[0]?.total ?? 0, withheld: rows[0]?.withheld ?? 0 };
+}
+
+/** Locks a session, so that its log is written by one at a time. */
+export async function lockSession(transaction: DatabaseTransaction, tenant: string, sessionId: string): Promise<void> {
+  await transaction
+    .selectFrom('agent_session')
+    .select('id')
+    .where('tenant', '=', tenant)
+    .where('id', '=', sessionId)
+    .forUpdate()
+    .execute();
+}
+
+/** Keeps what was said. False where the turn counted as left by a dead process, and is gone. */
+export async function answerTurn(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { sessionId, position }: TurnName,
+  { exchange, fromHistory }: { exchange: Exchange; fromHistory: boolean },
+): Promise<boolean> {
+  const bytes = Buffer.byteLength(exchange.message) + Buffer.byteLength(exchange.answer);
+  const { numUpdatedRows } = await transaction
+    .updateTable('agent_turn')
+    .set({ state: 'answered', exchange: JSON.stringify(exchange), bytes, from_history: fromHistory })
+    .where('tenant', '=', tenant)
+    .where('session_id', '=', sessionId)
+    .where('position', '=', position)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows === 1n;
+}
+
+/** The same of a turn that was not answered: nothing of it is said to later ones. */
+export async function dropTurn(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { sessionId, position }: TurnName,
+): Promise<boolean> {
+  const { numDeletedRows } = await transaction
+    .deleteFrom('agent_turn')
+    .where('tenant', '=', tenant)
+    .where('session_id', '=', sessionId)
+    .where('position', '=', position)
+    .executeTakeFirstOrThrow();
+  return numDeletedRows === 1n;
+}
+
+/** Turns of all tenants whose process died. */
+export async function findLapsedTurns(db: Database, limit: number): Promise<(TurnName & { tenant: string })[]> {
+  return await db
+    .selectFrom('agent_turn')
+    .select(['tenant', 'session_id as sessionId', 'position'])
+    .where('state', '=', 'running')
+    .where('expires_at', '<=', now)
+    .limit(limit)
+    .execute();
+}
+
+/** Drops a turn whose process died, and answers what it was; undefined where it lives on, or is gone. */
+export async function dropLapsedTurn(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { sessionId, position }: TurnName,
+): Promise<LapsedTurn | undefined> {
+  const row = await transaction
+    .deleteFrom('agent_turn')
+    .where('tenant', '=', tenant)
+    .where('session_id', '=', sessionId)
+    .where('position', '=', position)
+    .where('state', '=', 'running')
+    .where('expires_at', '<=', now)
+    .returningAll()
+    .executeTakeFirst();
+  return (
+    row && {
+      requestId: row.request_id,
+      agentId: row.agent_id,
+      beganAt: row.began_at,
+      tokens: { prompt: row.prompt_tokens, completion: row.completion_tokens },
+    }
+  );
+}

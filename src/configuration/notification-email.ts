@@ -1,0 +1,17 @@
+import type { Configuration } from './service.ts';
+
+/** Where e-mails to the tenant go (contract: auto-disable). */
+export const notificationEmailKey = 'notificationEmail';
+
+/** The address, undefined where none is set or what is set is none. */
+export async function readNotificationEmail(
+  configuration: Pick<Configuration, 'read'>,
+  tenant: string,
+): Promise<string | undefined> {
+  const value = await configuration.read(tenant, notificationEmailKey);
+  if (value === undefined) return undefined;
+  const address: unknown = value.secured ? value.secret : JSON.parse(value.json);
+  if (typeof address !== 'string') return undefined;
+  const trimmed = address.trim();
+  return trimmed.length <= 254 && /^[^\s@<>()[\],;:"\\]+@[^\s@<>()[\],;:"\\]+$/.test(trimmed) ? trimmed : undefined;
+}
