@@ -5,7 +5,7 @@ import { recordChange } from '../../src/recording/record-change.ts';
 import { quantile, ratio, table } from './table.ts';
 
 const clients = 8;
-const turns = 10;
+const turns = 8;
 const secondsOfTurn = 3;
 
 /**

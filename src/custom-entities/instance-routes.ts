@@ -1,7 +1,7 @@
 import type { HttpServer } from '../http/http-server.ts';
 import { acceptJsonOf } from '../http/json-body.ts';
 import type { Scope } from '../http/scopes.ts';
-import { compilePagingValidator, PagingHeaders } from '../pagination/parameters.ts';
+import { PagingHeaders } from '../pagination/parameters.ts';
 import type { CustomEntityRoutesOptions } from './routes.ts';
 import {
   Created,
@@ -31,7 +31,6 @@ export async function instanceRoutes(
     '/schema/:tenant/custom-entities/:type/instances',
     {
       config: { scopes: reading },
-      validatorCompiler: compilePagingValidator,
       schema: {
         tags,
         summary: 'Listing instances',
@@ -58,7 +57,6 @@ export async function instanceRoutes(
     '/schema/:tenant/custom-entities/:type/instances/search',
     {
       config: { scopes: reading },
-      validatorCompiler: compilePagingValidator,
       schema: {
         tags,
         summary: 'Searching instances',

@@ -1,6 +1,6 @@
 import type { HttpServer } from '../http/http-server.ts';
 import type { Scope } from '../http/scopes.ts';
-import { compilePagingValidator, PagingHeaders } from '../pagination/parameters.ts';
+import { PagingHeaders } from '../pagination/parameters.ts';
 import type { CustomEntityRoutesOptions } from './routes.ts';
 import { Created, CustomEntityType, ListQuery, TypePath, TypesPath } from './schemas.ts';
 
@@ -18,7 +18,6 @@ export async function typeRoutes(
     '/schema/:tenant/custom-entities',
     {
       config: { scopes: reading },
-      validatorCompiler: compilePagingValidator,
       schema: {
         tags,
         summary: 'Listing custom entity types',

@@ -11,6 +11,8 @@ interface ParameterSchema {
   default?: unknown;
   'x-message'?: string;
   'x-message-above'?: string;
+  /** Where one of these parameters is present this one is not even read (contract: pagination, cursor mode). */
+  'x-ignored-with'?: readonly string[];
 }
 
 interface QuerySchema {
@@ -31,6 +33,7 @@ export function compileQueryReader(schema: TSchema): (query: unknown) => { value
     name,
     required: required.includes(name),
     fallback: property.default,
+    ignoredWith: property['x-ignored-with'] ?? [],
     readText: textReader(name, property),
   }));
 
@@ -38,7 +41,8 @@ export function compileQueryReader(schema: TSchema): (query: unknown) => { value
     const parameters = query as QueryParameters;
     const values: Record<string, unknown> = {};
     const details: ErrorDetail[] = [];
-    for (const { name, required, fallback, readText } of readers) {
+    for (const { name, required, fallback, ignoredWith, readText } of readers) {
+      if (ignoredWith.some((other) => parameters[other] !== undefined)) continue;
       const reading = readParameter(name, parameters[name], required, fallback, readText);
       if ('message' in reading) details.push({ field: name, message: reading.message });
       else if (reading.value !== undefined) values[name] = reading.value;

@@ -4,7 +4,7 @@ import { AnnalsError } from '../errors.ts';
 import type { HttpServer } from '../http/http-server.ts';
 import type { Scope } from '../http/scopes.ts';
 import type { Paginator } from '../pagination/paginator.ts';
-import { compilePagingValidator, PagingHeaders } from '../pagination/parameters.ts';
+import { PagingHeaders } from '../pagination/parameters.ts';
 import { JobMade, JobPath, JobsPath, ListQuery, NewExport, SearchBody, SearchQuery } from './schemas.ts';
 import type { Jobs } from './service.ts';
 
@@ -28,7 +28,6 @@ export async function jobRoutes(
     '/ai-service/:tenant/jobs',
     {
       config: { scopes: reading },
-      validatorCompiler: compilePagingValidator,
       schema: { tags, summary: 'Listing jobs', params: JobsPath, querystring: ListQuery, headers: PagingHeaders },
     },
     async (request, reply) => {
@@ -47,7 +46,6 @@ export async function jobRoutes(
     '/ai-service/:tenant/jobs/search',
     {
       config: { scopes: reading },
-      validatorCompiler: compilePagingValidator,
       schema: {
         tags,
         summary: 'Searching jobs',

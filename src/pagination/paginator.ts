@@ -1,4 +1,4 @@
-import type { Database } from '../db/database.ts';
+import type { QueryExecutorProvider } from 'kysely';
 import type { Sealer } from '../sealing.ts';
 import { type CursorScope, openCursor, sealCursor } from './cursor.ts';
 import { type Collection, keysetOf } from './keyset.ts';
@@ -31,11 +31,7 @@ export interface Paginator {
   /** Checks everything about paging; throws validation_violation. */
   read(request: PagingRequest, operation: PagedOperation): PageWanted;
   /** Reads that page of the rows; in a transaction where the filter was prepared in it. */
-  fetch<Item>(
-    db: Pick<Database, 'executeQuery' | 'getExecutor'>,
-    wanted: PageWanted,
-    collection: Collection,
-  ): Promise<Page<Item>>;
+  fetch<Item>(db: QueryExecutorProvider, wanted: PageWanted, collection: Collection): Promise<Page<Item>>;
 }
 
 /** Offset and cursor mode for any list (contract 10): rooms hand in their rows and add no paging of their own. */
@@ -56,7 +52,7 @@ export function createPaginator({ sealer, now }: { sealer: Sealer; now: () => nu
     },
 
     async fetch<Item>(
-      db: Pick<Database, 'executeQuery' | 'getExecutor'>,
+      db: QueryExecutorProvider,
       { scope, sort, reading }: PageWanted,
       collection: Collection,
     ): Promise<Page<Item>> {

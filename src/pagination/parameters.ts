@@ -1,30 +1,30 @@
-import type { FastifyRequest, FastifySchemaCompiler } from 'fastify';
-import { type TSchema, Type } from 'typebox';
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
 import { AnnalsError } from '../errors.ts';
-import { queryInteger } from '../http/query-number.ts';
-import { compileValidator } from '../http/validation.ts';
 
 const defaultPageSize = 60;
 
-/** The paging parameters of a list or a search (spec D), for the route's `querystring` schema. */
+/** The paging parameters of a list or a search (spec D), for the route's `querystring` schema; the server's reader of query strings knows the `x-` keywords. */
 export const pagingParameters = {
   pageNumber: Type.Optional(
-    queryInteger({
+    Type.Integer({
       minimum: 1,
       maximum: 2_147_483_647,
       default: 1,
-      message: 'pageNumber must be >= 1',
-      messageAbove: 'pageNumber must be <= 2147483647',
       description: 'The page to fetch; the first is 1. Ignored with `next` or `prev`.',
+      'x-message': 'pageNumber must be >= 1',
+      'x-message-above': 'pageNumber must be <= 2147483647',
+      // Rule 2: in cursor mode it is not even validated.
+      'x-ignored-with': ['next', 'prev'],
     }),
   ),
   pageSize: Type.Optional(
-    queryInteger({
+    Type.Integer({
       minimum: 1,
       maximum: 500,
       default: defaultPageSize,
-      message: 'pageSize must be between 1 and 500',
       description: 'Items per page; may change from page to page.',
+      'x-message': 'pageSize must be between 1 and 500',
     }),
   ),
   next: Type.Optional(
@@ -50,22 +50,6 @@ export const PagingHeaders = Type.Object({
     Type.String({ description: '`true` asks for the total in the answer. Ignored with `next` or `prev`.' }),
   ),
 });
-
-/**
- * The validator of a route that is paged: in cursor mode pageNumber is not even validated (contract 10), and `next`
- * with `prev` is told before anything else about them.
- */
-export const compilePagingValidator: FastifySchemaCompiler<TSchema> = (schema) => {
-  const validate = compileValidator(schema);
-  if (schema.httpPart !== 'querystring') return validate;
-  return (query: Record<string, unknown>) => {
-    const { pageNumber: _, ...withoutPageNumber } = query;
-    const hasNext = query.next !== undefined;
-    const hasPrev = query.prev !== undefined;
-    if (hasNext && hasPrev) return { error: bothCursors() };
-    return validate(hasNext || hasPrev ? withoutPageNumber : query);
-  };
-};
 
 /** What a request asks of a list, as it stands in its query string and header. */
 export interface PagingRequest {

@@ -1,5 +1,4 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely';
-import type { Tables } from '../db/tables.ts';
+import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely';
 import { type Collection, type Keyset, orderBy, type Side, seek } from './keyset.ts';
 import type { Position, RowPlace } from './position.ts';
 
@@ -18,11 +17,9 @@ export interface PageRead {
   readonly end: Position | undefined;
 }
 
-type Reader = Pick<Kysely<Tables>, 'executeQuery' | 'getExecutor'>;
-
 /** Reads a page in one statement, and so from one snapshot. A count is made only where the total is wanted. */
 export async function readPage(
-  db: Reader,
+  db: QueryExecutorProvider,
   collection: Collection,
   keyset: Keyset,
   reading: Reading,
@@ -33,7 +30,7 @@ export async function readPage(
 }
 
 async function readByNumber(
-  db: Reader,
+  db: QueryExecutorProvider,
   collection: Collection,
   keyset: Keyset,
   { skip, size, wantsTotal }: Extract<Reading, { kind: 'page' }>,
@@ -60,13 +57,13 @@ async function readByNumber(
     if (skip === 0) return undefined;
     if (page.length > 0) return ahead(page[0]);
     // Beyond the end: everything there is comes before it.
-    const { rows: any } = await sql`select from ${from} where ${where} limit 1`.execute(db as Kysely<Tables>);
+    const { rows: any } = await sql`select from ${from} where ${where} limit 1`.execute(db);
     return any.length > 0 ? { row: undefined, after: true } : undefined;
   }
 }
 
 async function readBeside(
-  db: Reader,
+  db: QueryExecutorProvider,
   collection: Collection,
   keyset: Keyset,
   { position, side, size }: Extract<Reading, { kind: 'beside' }>,
@@ -112,7 +109,7 @@ interface RowsWanted {
 
 /** The rows in the order they are met going to that side, with what is told besides even if there are none. */
 async function readRows(
-  db: Reader,
+  db: QueryExecutorProvider,
   { from, id, item }: Collection,
   keyset: Keyset,
   { side, wanted, condition, skip, total, beyond }: RowsWanted,
@@ -128,7 +125,7 @@ async function readRows(
           from ${from} where ${condition}
           order by ${orderBy(keyset, id, side)} limit ${wanted}::integer offset ${skip}::bigint
       ) found on true
-      order by ${direction}`.execute(db as Kysely<Tables>);
+      order by ${direction}`.execute(db);
   const [first] = rows;
   return {
     rows: rows.flatMap((row) => {
