@@ -3,16 +3,7 @@ import type { HttpServer } from '../http/http-server.ts';
 import type { Scope } from '../http/scopes.ts';
 import { PagingHeaders } from '../pagination/parameters.ts';
 import type { AgentRoutesOptions } from './routes.ts';
-import {
-  AgentBody,
-  AgentPatch,
-  AgentPath,
-  AgentsPath,
-  Created,
-  ListQuery,
-  SearchBody,
-  SearchQuery,
-} from './schemas.ts';
+import { AgentBody, AgentPatch, AgentPath, AgentsPath, ListQuery, SearchBody, SearchQuery } from './schemas.ts';
 
 const tags = ['Agents'];
 const reading: readonly Scope[] = ['ai.agent_read', 'ai.agent_manage'];
