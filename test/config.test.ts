@@ -113,3 +113,13 @@ function faultsOf(environment: Record<string, string>): ConfigError {
   }
   throw new Error('no fault was found');
 }
+
+test('ANNALS_CORS_ORIGINS is a list of origins, * or none', () => {
+  const originsOf = (value: string) => readConfig({ ANNALS_CORS_ORIGINS: value }).corsOrigins;
+  expect(readConfig({}).corsOrigins).toEqual(['*']);
+  expect(originsOf('none')).toEqual([]);
+  expect(originsOf('https://a.example, http://localhost:3000')).toEqual(['https://a.example', 'http://localhost:3000']);
+  for (const wrong of ['a.example', 'https://a.example/', 'https://a.example,', '**']) {
+    expect(() => originsOf(wrong)).toThrow(/ANNALS_CORS_ORIGINS must be/);
+  }
+});

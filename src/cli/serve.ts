@@ -25,6 +25,7 @@ Settings are environment variables:
   ANNALS_DATA_DIR              where the embedded one keeps its files; ./data
   ANNALS_SECRET_KEY            32 bytes in base64, a list rotates
   ANNALS_BASE_URL              the public address
+  ANNALS_CORS_ORIGINS          *; pages of which origins may call, none for no page
   LOG_LEVEL                    info; JSON lines on stderr
   ANNALS_SHARED_PROVIDER_TOKEN, ANNALS_COMPLETION_MODEL,
   ANNALS_COMPLETION_MAX_TOKENS, OPENAI_BASE_URL, ANTHROPIC_BASE_URL,

@@ -31,6 +31,10 @@ export async function describeInterface(app: HttpServer, { version }: { version:
           name: 'Change history',
           description: 'Version 0.0.1, preview: some features may not be fully operational.',
         },
+        {
+          name: 'Custom entities',
+          description: 'Types that a tenant makes, and their instances; lists are paged by number or by cursor.',
+        },
         { name: 'Health', description: 'For whoever runs the service.' },
       ],
       components: {
