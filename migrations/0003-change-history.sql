@@ -145,17 +145,29 @@ begin
 end
 $$;
 
--- Which entries wait to be folded, with the scan each belongs to.
+-- Which entries wait to be folded, with the scan each belongs to. Hashed, whatever the planner makes of lengths it cannot
+-- know: while an import runs, entries times scans would be hundreds of millions of pairs.
 create function change_pending(of_tenant text, kind_sets bigint[], of_actors bigint[], of_sets integer[])
-returns table (at bigint, actor bigint, set integer) language sql stable as $$
-  select pending.at, scan.actor, scan.set
-    from change_delta d
-    cross join lateral unnest(d.ats, d.kinds, d.actors) as pending (at, kind, actor)
-    cross join lateral (values (0::bigint), (pending.actor)) as by (actor)
-    join unnest(of_actors, of_sets) scan (actor, set) on scan.actor = by.actor
-    where d.tenant = of_tenant
-      and (pending.kind = any (kind_sets[scan.set:scan.set])
-           or kind_sets[scan.set][1] = 0 and kind_sets[scan.set][2] is null)
+returns table (at bigint, actor bigint, set integer) language plpgsql stable set enable_nestloop = off as $$
+begin
+  return query
+    with pending as materialized (
+      select one.at, one.kind, one.actor
+        from change_delta d
+        cross join lateral unnest(d.ats, d.kinds, d.actors) as one (at, kind, actor)
+        where d.tenant = of_tenant
+    ), scan as materialized (
+      select s.actor, s.set, kind_sets[s.set][1] as kind, kind_sets[s.set][2] is null as alone
+        from unnest(of_actors, of_sets) s (actor, set)
+    )
+    select p.at, s.actor, s.set from pending p join scan s on s.kind = p.kind where s.actor = 0
+    union all
+    select p.at, s.actor, s.set from pending p cross join scan s where s.actor = 0 and s.kind = 0
+    union all
+    select p.at, s.actor, s.set
+      from pending p join scan s on s.actor = p.actor
+      where s.actor > 0 and (s.alone or p.kind = any (kind_sets[s.set:s.set]));
+end
 $$;
 
 -- How many entries at or after `since` the scans have. Descends through the cells that hold `since`; what is after
