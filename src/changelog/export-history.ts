@@ -18,7 +18,7 @@ import {
 import { searchOf } from './find-page.ts';
 import { planTallies } from './plan.ts';
 import { satisfies } from './predicate.ts';
-import { resolve } from './resolve.ts';
+import { asksForDocuments, resolve } from './resolve.ts';
 import { type Place, readDocumentIds, readSnapshot, type Search } from './store.ts';
 import { defaultWindowFrom, hasFromBound } from './window.ts';
 
@@ -57,15 +57,17 @@ interface Dependencies {
   regexes: RegexMatcherPool;
   now: () => number;
   dictionaries: DictionaryCache;
+  /** Bytes of a piece, more or less; 1 MiB unless told. */
+  pieceBytes?: number;
 }
 
-const pieceBytes = 1024 * 1024;
+const usualPieceBytes = 1024 * 1024;
 const mostAttempts = 20;
 /** Milliseconds by which the clocks of two processes may differ where one drops old entries and the other exports. */
 const clockMargin = 3_600_000;
 
 export function createExportHistory(means: Dependencies): ExportHistory {
-  const { pool, db, dictionaries } = means;
+  const { pool, db, dictionaries, pieceBytes = usualPieceBytes } = means;
 
   async function attempt(
     request: ExportRequest,
@@ -148,10 +150,11 @@ async function open(
   const since = going?.since ?? Math.max(windowFrom(query, askedAt), known.horizon);
   const candidates = (of: 'document' | 'related') => readDocumentIds(transaction, tenant, of, { since, kinds: null });
   const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
-  const search: Search =
-    planTallies(expression, dictionary, since).length === 0
-      ? searchOf(expression, { tenant, since, dictionary })
-      : { tenant, since, condition: satisfies(expression, dictionary) };
+  // Where only terms on documents can hold, their indexes lead there; anything else is one walk along the time.
+  const onDocuments = asksForDocuments(query) && planTallies(expression, dictionary, since).length === 0;
+  const search: Search = onDocuments
+    ? searchOf(expression, { tenant, since, dictionary })
+    : { tenant, since, condition: satisfies(expression, dictionary) };
   await openLines(transaction, search, { format, resume: going });
   return { of: { snapshot: going?.snapshot ?? snapshot, since }, backend, resumed: going !== undefined };
 }

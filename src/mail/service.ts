@@ -41,7 +41,8 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
       if (mail === undefined) return false;
       const { tenant, to, subject, text, messageId, attempts } = mail;
       try {
-        await transporter.sendMail({ from: settings.from, to, subject, text, messageId });
+        // As an address it is one recipient, whatever is in it.
+        await transporter.sendMail({ from: settings.from, to: { name: '', address: to }, subject, text, messageId });
       } catch (error) {
         const pause = Math.min(longestPause, firstPause * 2 ** Math.min(attempts, 20));
         // Not the error itself: it may tell the server's credentials or the address.

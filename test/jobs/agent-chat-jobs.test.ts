@@ -1,0 +1,163 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { createTenant } from '../../src/db/tenants.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { AnnalsError } from '../../src/errors.ts';
+import { createLogger } from '../../src/http/logger.ts';
+import type { JobDocument } from '../../src/jobs/job.ts';
+import type { QueuedChat, RunChat } from '../../src/jobs/ports.ts';
+import { createJobs, type Jobs } from '../../src/jobs/service.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+const tenant = 'chats';
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await createTenant(database.db, tenant);
+});
+
+afterAll(async () => {
+  await database.drop();
+});
+
+describe('a chat that is a job', () => {
+  test('is run with what was queued, and its job ends with the response', async () => {
+    const seen: QueuedChat[] = [];
+    const jobs = await workWith(async (chat, { callBegins }) => {
+      seen.push(chat);
+      await callBegins();
+      return { status: 'success', response: [{ agentId: chat.agentId, message: 'Hello \0' }] };
+    });
+    const chat = chatOf('Hi');
+    const job = await ended(jobs, await queue(jobs, chat));
+    expect(seen).toEqual([chat]);
+    expect(job).toMatchObject({
+      type: 'AGENT_CHAT',
+      status: 'success',
+      agentId: 'agent',
+      sessionId: chat.sessionId,
+      requestId: chat.requestId,
+      message: 'Hi',
+      response: [{ agentId: 'agent', message: 'Hello \0' }],
+    });
+  });
+
+  test('is not there before the transaction that queues it is committed, nor when it is rolled back', async () => {
+    const seen: string[] = [];
+    const jobs = await workWith(async ({ message }) => {
+      seen.push(message);
+      return { status: 'success', response: null };
+    });
+    const rolledBack = inTransaction(database.db, async (transaction) => {
+      await jobs.enqueueAgentChat(transaction, chatOf('never'));
+      throw new Error('rolled back');
+    });
+    await expect(rolledBack).rejects.toThrow('rolled back');
+    await ended(jobs, await queue(jobs, chatOf('after')));
+    expect(seen).toEqual(['after']);
+  });
+
+  test('that fails ends with what the client is told, and with nothing of the inside', async () => {
+    const jobs = await workWith(async ({ message }) => {
+      if (message === 'refused') throw new AnnalsError('conflict_resource', 'The agent is disabled.');
+      throw new Error('secret of the inside');
+    });
+    const refused = await ended(jobs, await queue(jobs, chatOf('refused')));
+    expect(refused).toMatchObject({
+      status: 'failure',
+      metadata: { error: { type: 'conflict_resource', message: 'The agent is disabled.' } },
+    });
+    const broken = await ended(jobs, await queue(jobs, chatOf('broken')));
+    expect(broken).toMatchObject({ status: 'failure', metadata: { error: { type: 'internal_service_error' } } });
+    expect(JSON.stringify(broken)).not.toContain('secret');
+  });
+
+  test('whose process died after the call began ends as a failure, and is not asked again', async () => {
+    let asked = 0;
+    const jobs = await workWith(async () => {
+      asked += 1;
+      return { status: 'success', response: null };
+    });
+    const id = await inTransaction(database.db, async (transaction) => {
+      const made = await jobs.enqueueAgentChat(transaction, chatOf('Hi'));
+      await transaction.updateTable('job').set({ call_began: true }).where('id', '=', made).execute();
+      return made;
+    });
+    const job = await ended(jobs, id);
+    expect(job).toMatchObject({ status: 'failure', metadata: { error: { type: 'provider_error' } } });
+    expect(asked).toBe(0);
+  });
+
+  test('that is deleted while it runs is stopped, and its call does not go out', async () => {
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    const { promise: outcome, resolve: tell } = Promise.withResolvers<unknown>();
+    const jobs = await workWith(async (_chat, { signal, callBegins }) => {
+      begin();
+      while (!signal.aborted) await sleep(10);
+      await callBegins().then(() => tell('a call'), tell);
+      throw new Error('stopped');
+    });
+    const id = await queue(jobs, chatOf('Hi'));
+    await begun;
+    await jobs.remove(tenant, id);
+    expect(await outcome).toMatchObject({ name: 'JobLost' });
+    await expect(jobs.find(tenant, id)).rejects.toMatchObject({ type: 'resource_not_found' });
+  });
+
+  test('that the queue has forgotten is queued again', async () => {
+    const jobs = await workWith(async () => ({ status: 'skipped', response: null }));
+    const id = await inTransaction(database.db, async (transaction) => {
+      const made = await jobs.enqueueAgentChat(transaction, chatOf('Hi'));
+      await sql`delete from pgboss.job where id = ${made}::uuid`.execute(transaction);
+      return made;
+    });
+    await sleep(100);
+    expect(JSON.parse(await jobs.find(tenant, id))).toMatchObject({ status: 'in_progress' });
+    await jobs.upkeep();
+    expect(await ended(jobs, id)).toMatchObject({ status: 'skipped' });
+  });
+});
+
+async function workWith(runChat: RunChat): Promise<Jobs> {
+  const jobs = createJobs({
+    pool: database.pool,
+    db: database.db,
+    logger: createLogger('silent'),
+    now: () => Date.now(),
+    documents: { page: () => Promise.reject(new Error('nothing is listed here')) },
+    exportHistory: { check: () => {}, run: () => Promise.reject(new Error('nothing is exported here')) },
+    runChat,
+  });
+  await jobs.prepare();
+  await jobs.work();
+  onTestFinished(() => jobs.close());
+  return jobs;
+}
+
+async function queue(jobs: Jobs, chat: QueuedChat): Promise<string> {
+  const id = await inTransaction(database.db, (transaction) => jobs.enqueueAgentChat(transaction, chat));
+  jobs.wakeAgentChats();
+  return id;
+}
+
+async function ended(jobs: Jobs, id: string): Promise<JobDocument> {
+  for (;;) {
+    const job: JobDocument = JSON.parse(await jobs.find(tenant, id));
+    if (job.status !== 'in_progress') return job;
+    await sleep(20);
+  }
+}
+
+function chatOf(message: string): QueuedChat {
+  return {
+    tenant,
+    agentId: 'agent',
+    message,
+    sessionId: randomUUID(),
+    requestId: randomUUID(),
+    credentials: { clientId: 'c', clientName: 'Jane', scopes: ['ai.agentexecution_manage'] },
+  };
+}

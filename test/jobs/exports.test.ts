@@ -1,0 +1,295 @@
+import { randomBytes } from 'node:crypto';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DictionaryCache } from '../../src/changelog/dictionary.ts';
+import { createExportHistory, type ExportHistory, type ExportPiece } from '../../src/changelog/export-history.ts';
+import { foldHistory } from '../../src/changelog/fold.ts';
+import { dropExpired, setRetention } from '../../src/changelog/retention.ts';
+import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
+import type { Change } from '../../src/recording/change.ts';
+import { createRecorder } from '../../src/recording/record-change.ts';
+import { arbitraryHistory } from '../support/history-arbitrary.ts';
+import { type Call, endOfJob, itemsOfQuery, startExport } from '../support/jobs.ts';
+import { arbitraryQuery } from '../support/query-arbitrary.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+
+const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+const day = 86_400_000;
+const always = 'occurredAt:>="1970-01-01T00:00:00Z"';
+
+let server: TestServer;
+let exports: ExportHistory;
+const regexes = new RegexMatcherPool();
+
+beforeAll(async () => {
+  server = await startTestServer({ clock: { now: () => now } });
+  const { pool, db } = server.context;
+  // Pieces of a few lines: whatever can be between two pieces is.
+  exports = createExportHistory({
+    pool,
+    db,
+    regexes,
+    now: () => now,
+    dictionaries: new DictionaryCache(pool),
+    pieceBytes: 500,
+  });
+});
+
+afterAll(async () => {
+  await regexes.close();
+  await server.close();
+});
+
+describe('the file of an export', () => {
+  test('has the items of the query, text for text, in their order, whatever the history and the query', async () => {
+    const call = await callerOf('law');
+    const scenario = arbitraryHistory(['law'], now).chain((history) =>
+      fc.record({
+        history: fc.constant(history),
+        queries: fc.array(arbitraryQuery(history.vocabulary), { minLength: 8, maxLength: 8 }),
+      }),
+    );
+    await fc.assert(
+      fc.asyncProperty(scenario, async ({ history, queries }) => {
+        await server.context.pool.query(
+          'delete from change_entry; delete from change_related; delete from change_delta; delete from change_tally',
+        );
+        for (const { changes, fold } of history.batches) {
+          await record('law', changes);
+          if (fold) await foldHistory(server.context.db, 'law');
+        }
+        for (const { text: q } of queries) {
+          const wanted = await itemsOfQuery(call, 'law', q);
+          const pieces = await piecesOf('law', q, 'NDJSON');
+          expect(linesOf(pieces)).toEqual(wanted);
+          expect(pieces.reduce((sum, piece) => sum + piece.entries, 0)).toBe(wanted.length);
+          expect(rowsOf((await piecesOf('law', q, 'CSV')).map((piece) => piece.text).join(''))).toEqual([
+            ['at', 'type', 'entity', 'entityId', 'name', 'schemaVersion', 'actor', 'related', 'paths'],
+            ...wanted.map(csvRowOf),
+          ]);
+        }
+      }),
+      { numRuns: 8, endOnFailure: true },
+    );
+  });
+
+  test('is fetched over HTTP once the job has succeeded, in either format', async () => {
+    const call = await callerOf('fetch');
+    await record('fetch', manyChanges(5_000));
+    const wanted = await itemsOfQuery(call, 'fetch', 'entity:product');
+    expect(wanted.length).toBe(5_000);
+
+    const ndjson = await exported(call, 'fetch', { q: 'entity:product', format: 'NDJSON' });
+    expect(ndjson.type).toBe('application/x-ndjson');
+    expect(ndjson.text).toBe(wanted.map((line) => `${line}\n`).join(''));
+    expect(ndjson.job).toMatchObject({
+      type: 'EXPORT',
+      status: 'success',
+      metadata: { q: 'entity:product', format: 'NDJSON', entries: 5_000, bytes: Buffer.byteLength(ndjson.text) },
+    });
+
+    const csv = await exported(call, 'fetch', { q: 'entity:product', format: 'CSV' });
+    expect(csv.type).toBe('text/csv; charset=utf-8; header=present');
+    expect(rowsOf(csv.text).slice(1)).toEqual(wanted.map(csvRowOf));
+  });
+
+  test('is empty, but for the header of CSV, where nothing matches', async () => {
+    const call = await callerOf('nothing');
+    expect((await exported(call, 'nothing', { q: 'entity:order', format: 'NDJSON' })).text).toBe('');
+    expect((await exported(call, 'nothing', { q: 'entity:order', format: 'CSV' })).text).toBe(
+      'at,type,entity,entityId,name,schemaVersion,actor,related,paths\r\n',
+    );
+  });
+
+  test('has no field that a spreadsheet would run', async () => {
+    const call = await callerOf('formula');
+    const hostile = ['=1+1', '+1', '-1', '@sum', '\t=1', '\r=1', '\n=1', '＝1', '=cmd|" /C calc"!A0'];
+    await record(
+      'formula',
+      hostile.map((text, index) => change({ at: now - index, entityId: text, actor: text, name: text })),
+    );
+    const { text } = await exported(call, 'formula', { q: '', format: 'CSV' });
+    const fields = rowsOf(text).slice(1);
+    expect(fields.map(([, , , id]) => id)).toEqual(hostile.map((one) => `'${one}`));
+    for (const field of fields.flat()) expect(field).not.toMatch(/^[=+\-@\t\r\n＝＋－＠]/);
+  });
+
+  test('takes a line of any length', async () => {
+    await server.createTenant('long');
+    const paths = JSON.stringify({ text: { after: 'x'.repeat(3_000_000) } });
+    await record('long', [change({ at: now - 1 }), change({ at: now - 2, paths }), change({ at: now - 3 })]);
+    const lines = linesOf(await piecesOf('long', '', 'NDJSON'));
+    expect(lines.map((line) => line.length > 1_000_000)).toEqual([false, true, false]);
+  });
+});
+
+describe('an export is one snapshot', () => {
+  test('what is recorded while it runs, early or late in its window, is not in it', async () => {
+    await server.createTenant('writers');
+    await record('writers', manyChanges(200));
+    const before = linesOf(await piecesOf('writers', '', 'NDJSON'));
+    const during = linesOf(
+      await piecesOf('writers', '', 'NDJSON', async () => await record('writers', manyChanges(3))),
+    );
+    expect(during).toEqual(before);
+    expect(linesOf(await piecesOf('writers', '', 'NDJSON')).length).toBeGreaterThan(before.length);
+  });
+
+  test('one that was cut off goes on in it, though others recorded meanwhile and were under way when it began', async () => {
+    await server.createTenant('resumed');
+    await record('resumed', manyChanges(100));
+    const underWay = await server.context.pool.connect();
+    await underWay.query('begin');
+    await underWay.query(
+      `insert into change_entry (tenant, at, kind, actor, document, identity, entity_id, paths)
+         select tenant, at - 1, kind, actor, document, gen_random_uuid(), 'under way', paths
+           from change_entry where tenant = 'resumed'`,
+    );
+    const whole = linesOf(await piecesOf('resumed', 'entity:product', 'NDJSON'));
+    for (const cut of [1, 2, 7]) {
+      const first = await cutAfter('resumed', cut);
+      if (cut === 2) await underWay.query('commit');
+      await record('resumed', manyChanges(20, 'someone new'));
+      const last = first.at(-1);
+      if (last === undefined) throw new Error('nothing was exported');
+      const resume = { ...last.of, after: last.last };
+      const rest = await collect({ tenant: 'resumed', q: 'entity:product', format: 'NDJSON', resume });
+      expect(rest.every((piece) => !piece.isFirst)).toBe(true);
+      const lines = linesOf([...first, ...rest]);
+      // The first cut is compared with what there was; later ones begin in a snapshot of their own.
+      if (cut === 1) expect(lines).toEqual(whole);
+      expect(lines.filter((line) => line.includes('under way')).length).toBe(cut === 7 ? 100 : 0);
+      expect(new Set(lines).size).toBe(lines.length);
+    }
+    underWay.release();
+  });
+
+  test('one that was cut off begins anew where retention has passed its beginning meanwhile', async () => {
+    await server.createTenant('retained');
+    await record(
+      'retained',
+      Array.from({ length: 60 }, (_, index) => change({ at: now - index * day })),
+    );
+    const [first] = await cutAfter('retained', 1, always);
+    if (first === undefined) throw new Error('nothing was exported');
+    const { horizon } = await setRetention(server.context.db, 'retained', 40, now);
+    while ((await dropExpired(server.context.db, 'retained', horizon, 1_000)) > 0);
+    const resume = { ...first.of, after: first.last };
+    const pieces = await collect({ tenant: 'retained', q: always, format: 'NDJSON', resume });
+    expect(pieces[0]?.isFirst).toBe(true);
+    expect(linesOf(pieces).length).toBe(41);
+  });
+});
+
+async function callerOf(tenant: string): Promise<Call> {
+  const token = await server.token(tenant);
+  return (path, init) => server.call(path, { ...init, token });
+}
+
+async function exported(call: Call, tenant: string, asked: { q: string; format: string }) {
+  const id = await startExport(call, tenant, asked);
+  const job = await endOfJob(call, tenant, id);
+  const response = await call(`/ai-service/${tenant}/jobs/${id}/content`);
+  expect(response.status).toBe(200);
+  return { job, type: response.headers.get('content-type'), text: await response.text() };
+}
+
+async function piecesOf(
+  tenant: string,
+  q: string,
+  format: 'NDJSON' | 'CSV',
+  meanwhile: () => Promise<void> = async () => {},
+): Promise<ExportPiece[]> {
+  return await collect({ tenant, q, format }, meanwhile);
+}
+
+async function collect(
+  asked: Omit<Parameters<ExportHistory['run']>[0], 'askedAt' | 'signal'>,
+  meanwhile: () => Promise<void> = async () => {},
+): Promise<ExportPiece[]> {
+  const pieces: ExportPiece[] = [];
+  await exports.run({ ...asked, askedAt: now, signal: new AbortController().signal }, async (piece) => {
+    pieces.push(piece);
+    await meanwhile();
+  });
+  return pieces;
+}
+
+/** The first pieces of an export that is then stopped. */
+async function cutAfter(tenant: string, count: number, q = 'entity:product'): Promise<ExportPiece[]> {
+  const pieces: ExportPiece[] = [];
+  const stop = new AbortController();
+  const run = exports.run({ tenant, q, format: 'NDJSON', askedAt: now, signal: stop.signal }, async (piece) => {
+    pieces.push(piece);
+    if (pieces.length === count) {
+      stop.abort();
+      throw new Error('cut');
+    }
+  });
+  await expect(run).rejects.toThrow('cut');
+  return pieces;
+}
+
+async function record(tenant: string, changes: readonly Omit<Change, 'identity'>[]): Promise<void> {
+  const recorder = createRecorder(server.context.db, tenant, () => now);
+  await recorder(changes.map((one) => ({ ...one, identity: randomBytes(16) })));
+}
+
+function change(some: Partial<Change>): Omit<Change, 'identity'> {
+  return {
+    at: now,
+    type: 'update',
+    entity: 'product',
+    entityId: 'p',
+    actor: 'Jane',
+    related: [],
+    paths: '{}',
+    ...some,
+  };
+}
+
+function manyChanges(count: number, actor = 'Jane "J" Doe'): Omit<Change, 'identity'>[] {
+  return Array.from({ length: count }, (_, index) =>
+    change({
+      at: now - index * 60_000,
+      entityId: `p-${index}, "quoted"\n${randomBytes(4).toString('hex')}`,
+      actor,
+      related: [{ entity: 'group', entityId: 'g' }],
+    }),
+  );
+}
+
+function linesOf(pieces: readonly ExportPiece[]): string[] {
+  const text = pieces.map((piece) => piece.text).join('');
+  return text === '' ? [] : text.slice(0, -1).split('\n');
+}
+
+/** What a line of CSV is to say of an item. */
+function csvRowOf(item: string): string[] {
+  const { at, type, entity, entityId, name = '', schemaVersion = '', actor } = JSON.parse(item);
+  const related = item.slice(item.lastIndexOf('"related":') + '"related":'.length, -1);
+  const [, paths = ''] = /"paths":(.*?),"(?:schemaVersion|actor)":/s.exec(item) ?? [];
+  return [at, type, entity, entityId, name, schemaVersion, actor, related, paths].map((field) =>
+    /^[=+\-@\t\r\n＝＋－＠]/.test(field) ? `'${field}` : field,
+  );
+}
+
+/** A plain reader of RFC 4180. */
+function rowsOf(csv: string): string[][] {
+  expect(csv.endsWith('\r\n')).toBe(true);
+  const rows: string[][] = [[]];
+  const token = /"((?:[^"]|"")*)"|([^",\r\n]*)/y;
+  for (let at = 0; at < csv.length; ) {
+    token.lastIndex = at;
+    const [all = '', quoted, bare] = token.exec(csv) ?? [];
+    rows.at(-1)?.push(quoted?.replaceAll('""', '"') ?? bare ?? '');
+    at += all.length;
+    if (csv[at] === ',') at += 1;
+    else {
+      expect(csv.slice(at, at + 2)).toBe('\r\n');
+      at += 2;
+      if (at < csv.length) rows.push([]);
+    }
+  }
+  return rows;
+}

@@ -1,0 +1,276 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { exportDocument, type JobDocument } from '../../src/jobs/job.ts';
+import { insertJob } from '../../src/jobs/job-store.ts';
+import { createRecorder } from '../../src/recording/record-change.ts';
+import { type Call, endOfJob, startExport } from '../support/jobs.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+
+const json = { 'content-type': 'application/json' };
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer();
+});
+
+afterAll(async () => {
+  await server.close();
+});
+
+describe('who may do what with jobs', () => {
+  const history = 'changelog.changelog_read';
+  test.each([
+    ['making an export', 'POST', '', 'ai.agent_manage', 201],
+    ['making an export', 'POST', '', `ai.agent_read ${history}`, 403],
+    ['fetching content', 'GET', '/content', 'ai.agent_read', 404],
+    ['fetching content', 'GET', '/content', 'ai.agent_manage', 404],
+    ['retrieving a job', 'GET', '/x', 'ai.agent_read', 404],
+    ['deleting a job', 'DELETE', '/x', 'ai.agent_read', 403],
+    ['deleting a job', 'DELETE', '/x', 'ai.agent_manage', 404],
+    ['listing jobs', 'GET', '', 'ai.agent_read', 200],
+    ['listing jobs', 'GET', '', 'ai.agentexecution_manage', 403],
+    ['searching jobs', 'POST', '/search', 'ai.agent_read', 200],
+    ['searching jobs', 'POST', '/search', 'changelog.changelog_manage', 403],
+  ])('%s (%s) with other scopes', async (what, method, end, scope, status) => {
+    const path = `/ai-service/scopes/jobs${end === '/content' ? '/x/content' : end}`;
+    const isHistory = what === 'making an export' || what === 'fetching content';
+    const body = method === 'POST' ? JSON.stringify(end === '' ? { type: 'EXPORT', format: 'CSV' } : {}) : null;
+    const request = (token: string) => server.call(path, { token, method, body, headers: body === null ? {} : json });
+    const granted = isHistory && !scope.includes(history) ? `${scope} ${history}` : scope;
+    expect((await request(await server.token('scopes', { scope: granted }))).status).toBe(status);
+    if (!isHistory) return;
+    // Without a changelog scope besides: refused before the body is looked at.
+    const refused = await request(await server.token('scopes', { scope: scope.replace(` ${history}`, '') }));
+    expect(refused.status).toBe(403);
+    expect(await refused.json()).toMatchObject({ type: 'insufficient_permissions' });
+  });
+
+  test('another tenant never sees a job', async () => {
+    const mine = await callerOf('mine');
+    const id = await startExport(mine, 'mine', { q: '', format: 'CSV' });
+    const theirs = await callerOf('theirs');
+    expect((await theirs(`/ai-service/theirs/jobs/${id}`)).status).toBe(404);
+    expect((await theirs(`/ai-service/mine/jobs/${id}`)).status).toBe(403);
+    expect((await theirs(`/ai-service/theirs/jobs/${id}`, { method: 'DELETE' })).status).toBe(404);
+    expect((await endOfJob(mine, 'mine', id)).status).toBe('success');
+  });
+});
+
+describe('making an export', () => {
+  test.each([
+    [{ type: 'EXPORT', q: 'colour:red', format: 'CSV' }, 'Unsupported query field: colour'],
+    [{ type: 'EXPORT', q: 'entityId:1', format: 'CSV' }, 'entity is required when entityId is provided'],
+    [{ type: 'EXPORT', q: '', format: 'XML' }, 'The request body is not valid.'],
+    [{ type: 'EXPORT', q: '' }, 'The request body is not valid.'],
+    [{ type: 'AGENT_CHAT', q: '', format: 'CSV' }, 'The request body is not valid.'],
+  ])('%j is 400: %s', async (body, message) => {
+    const call = await callerOf('wrong');
+    const response = await call('/ai-service/wrong/jobs', {
+      method: 'POST',
+      headers: json,
+      body: JSON.stringify(body),
+    });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ type: 'validation_violation', message });
+    expect(await (await call('/ai-service/wrong/jobs')).json()).toEqual([]);
+  });
+
+  test('a query that only its run can refuse ends as a failure that says why', async () => {
+    const call = await callerOf('costly');
+    await record('costly', 3_000, (index) => `${'ab'.repeat(200)}${index}`);
+    const id = await startExport(call, 'costly', {
+      q: `entity:product entityId:~${'a?'.repeat(1_000)}$`,
+      format: 'CSV',
+    });
+    const job = await endOfJob(call, 'costly', id);
+    expect(job).toMatchObject({ status: 'failure', metadata: { error: { type: 'validation_violation' } } });
+    expect(job.metadata.error?.message).toContain('position');
+    expect((await call(`/ai-service/costly/jobs/${id}/content`)).status).toBe(404);
+  });
+});
+
+describe('the content of an export', () => {
+  test('is 409 while the export runs, and a deleted one stops and takes its file with it', async () => {
+    const call = await callerOf('slow');
+    await record('slow', 2_000);
+    const hold = await server.context.pool.connect();
+    await hold.query('begin; lock table change_kind in access exclusive mode');
+    const id = await startExport(call, 'slow', { q: '', format: 'NDJSON' });
+    await sleep(300);
+    const early = await call(`/ai-service/slow/jobs/${id}/content`);
+    expect(early.status).toBe(409);
+    expect(await early.json()).toMatchObject({ type: 'conflict_resource' });
+    expect((await call(`/ai-service/slow/jobs/${id}`, { method: 'DELETE' })).status).toBe(204);
+    // The export waits inside of a statement, which is ended for it.
+    await until(async () => {
+      const { rows } = await hold.query(
+        `select from pg_stat_activity where datname = current_database() and query like '%export_lines%' and state = 'active' and pid <> pg_backend_pid()`,
+      );
+      return rows.length === 0;
+    });
+    await hold.query('rollback');
+    hold.release();
+    expect((await call(`/ai-service/slow/jobs/${id}`)).status).toBe(404);
+    const { rows } = await server.context.pool.query('select from job_chunk where job = $1', [id]);
+    expect(rows).toEqual([]);
+    const next = await startExport(call, 'slow', { q: '', format: 'NDJSON' });
+    expect((await endOfJob(call, 'slow', next)).metadata.entries).toBe(2_000);
+    expect((await call(`/ai-service/slow/jobs/${next}`, { method: 'DELETE' })).status).toBe(204);
+    expect((await call(`/ai-service/slow/jobs/${next}/content`)).status).toBe(404);
+    const left = await server.context.pool.query('select from job_chunk where tenant = $1', ['slow']);
+    expect(left.rows).toEqual([]);
+  });
+});
+
+describe('lists of jobs', () => {
+  const count = 47;
+  let call: Call;
+  let documents: JobDocument[];
+
+  beforeAll(async () => {
+    call = await callerOf('lists');
+    documents = Array.from({ length: count }, (_, index) => ({
+      ...exportDocument(`job-${String(index * 7919).padStart(6, '0')}`, 1_000 * (index % 5), {
+        q: '',
+        format: index % 2 === 0 ? 'CSV' : 'NDJSON',
+        requestId: `r${index}`,
+      }),
+      // Not in the queue, and so worked on by nobody.
+      status: index % 3 === 0 ? 'failure' : 'success',
+    }));
+    await inTransaction(server.context.db, async (transaction) => {
+      for (const document of documents) await insertJob(transaction, 'lists', { document, input: {} });
+    });
+  });
+
+  for (const by of ['list', 'search'] as const) {
+    test(`${by}: pages by cursor are the list, forwards and back, whatever the size and the sort`, async () => {
+      const sorts: [string, (one: JobDocument, other: JobDocument) => number][] = [
+        ['', () => 0],
+        [
+          'metadata.createdAt:DESC',
+          (one, other) =>
+            one.metadata.createdAt < other.metadata.createdAt
+              ? 1
+              : one.metadata.createdAt > other.metadata.createdAt
+                ? -1
+                : 0,
+        ],
+        [
+          'metadata.format,status:desc,_id',
+          (one, other) => order(one.metadata.format, other.metadata.format) || order(other.status, one.status),
+        ],
+      ];
+      for (const [sort, compare] of sorts) {
+        const wanted = documents
+          .toSorted((one, other) => compare(one, other) || order(one.id, other.id))
+          .map(({ id }) => id);
+        for (const pageSize of [1, 7, 46, 47, 500]) {
+          const pages: string[][] = [];
+          let seen = await read(by, { pageSize, ...(sort === '' ? {} : { sort }) });
+          expect(seen.prev).toBeNull();
+          for (;;) {
+            pages.push(seen.ids);
+            if (seen.next === null) break;
+            seen = await read(by, { pageSize, ...(sort === '' ? {} : { sort }), next: seen.next });
+          }
+          expect(pages.flat()).toEqual(wanted);
+          for (let page = pages.length - 2; page >= 0; page--) {
+            seen = await read(by, { pageSize, ...(sort === '' ? {} : { sort }), prev: seen.prev ?? '' });
+            expect(seen.ids).toEqual(pages[page]);
+          }
+          expect(seen.prev).toBeNull();
+        }
+      }
+    });
+
+    test(`${by}: q, fields, page numbers and totals, which a cursor has not`, async () => {
+      const wanted = documents.filter(({ status, metadata }) => status === 'failure' && metadata.format === 'CSV');
+      const q = 'status:failure metadata.format:CSV metadata.createdAt:>="1970-01-01" requestId:~^r[0-9]+$';
+      const first = await read(by, { pageSize: 3, fields: 'status,metadata.format' }, q);
+      expect(first.total).toBe(String(wanted.length));
+      expect(first.body).toEqual(
+        wanted
+          .toSorted((one, other) => order(one.id, other.id))
+          .slice(0, 3)
+          .map(({ id, status, metadata: { format } }) => ({ id, status, metadata: { format } })),
+      );
+      const second = await read(by, { pageSize: 3, next: first.next ?? '', pageNumber: 'x' }, q);
+      expect(second.total).toBeNull();
+      expect(second.ids).toEqual((await read(by, { pageSize: 3, pageNumber: 2 }, q)).ids);
+      expect((await read(by, { pageSize: 3, pageNumber: 99 }, q)).ids).toEqual([]);
+    });
+
+    test(`${by}: both cursors, one of another operation, filter or tenant, and wrong numbers are 400`, async () => {
+      const { next } = await read(by, { pageSize: 3 });
+      const cursor = next ?? '';
+      expect((await read(by, { next: cursor, prev: cursor })).status).toBe(400);
+      expect((await read(by, { next: '', prev: '' })).status).toBe(400);
+      expect((await read(by === 'list' ? 'search' : 'list', { next: cursor })).status).toBe(400);
+      expect((await read(by, { next: cursor }, 'status:failure')).status).toBe(400);
+      expect((await read(by, { next: cursor, sort: 'status' })).status).toBe(400);
+      expect((await read(by, { pageSize: 501 })).status).toBe(400);
+      expect((await read(by, { pageNumber: 0 })).status).toBe(400);
+      expect((await read(by, { next: cursor, pageSize: 5 })).status).toBe(200);
+    });
+  }
+
+  async function read(by: 'list' | 'search', paging: Record<string, string | number>, q?: string) {
+    const parameters = new URLSearchParams(Object.entries(paging).map(([name, value]) => [name, String(value)]));
+    if (by === 'list' && q !== undefined) parameters.set('q', q);
+    const headers = { 'x-total-count': 'true' };
+    const response =
+      by === 'list'
+        ? await call(`/ai-service/lists/jobs?${parameters}`, { headers })
+        : await call(`/ai-service/lists/jobs/search?${parameters}`, {
+            method: 'POST',
+            headers: { ...headers, ...json },
+            body: JSON.stringify(q === undefined ? {} : { q }),
+          });
+    const body: unknown = await response.json();
+    return {
+      status: response.status,
+      body,
+      ids: Array.isArray(body) ? body.map((item: { id: string }) => item.id) : [],
+      next: response.headers.get('x-next-cursor'),
+      prev: response.headers.get('x-prev-cursor'),
+      total: response.headers.get('x-total-count'),
+    };
+  }
+});
+
+function order(one = '', other = ''): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+async function callerOf(tenant: string): Promise<Call> {
+  const token = await server.token(tenant);
+  return (path, init) => server.call(path, { ...init, token });
+}
+
+async function record(tenant: string, count: number, entityIdOf = (index: number) => `p-${index}`): Promise<void> {
+  const now = Date.now();
+  const recorder = createRecorder(server.context.db, tenant, () => now);
+  await recorder(
+    Array.from({ length: count }, (_, index) => ({
+      identity: randomBytes(16),
+      at: now - index,
+      type: 'update' as const,
+      entity: 'product',
+      entityId: entityIdOf(index),
+      actor: 'Jane',
+      related: [],
+      paths: '{}',
+    })),
+  );
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  for (let turn = 0; !(await holds()); turn++) {
+    if (turn > 500) throw new Error('it never came to be');
+    await sleep(20);
+  }
+}

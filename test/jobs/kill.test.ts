@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTenant } from '../../src/db/tenants.ts';
+import { createClient } from '../../src/oauth/clients.ts';
+import type { Change } from '../../src/recording/change.ts';
+import { createRecorder } from '../../src/recording/record-change.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { type Call, endOfJob, itemsOfQuery, startExport } from '../support/jobs.ts';
+import { type ServiceProcesses, startServices } from '../support/service-processes.ts';
+
+// More of them: ANNALS_KILLS=30 npx vitest run test/jobs/kill.test.ts
+const kills = Number(process.env.ANNALS_KILLS ?? 3);
+const tenant = 'killed';
+const entries = 30_000;
+
+let database: TestDatabase;
+let services: ServiceProcesses;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await createTenant(database.db, tenant);
+  for (let done = 0; done < entries; done += 2_000) {
+    await record(Array.from({ length: 2_000 }, (_, index) => changeOf(`old-${done + index}`, (done + index) * 20)));
+  }
+  services = await startServices(1, {
+    DATABASE_URL: database.url,
+    ANNALS_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
+  });
+});
+
+afterAll(async () => {
+  await services.end();
+  await database.drop();
+});
+
+test(`with the worker killed at ${kills} random moments every export ends, complete, right and one snapshot`, {
+  timeout: 900_000,
+}, async () => {
+  const call = await callerOf();
+  const over = new AbortController();
+  const writing = writeMarkers(over.signal);
+  const exports: { id: string; format: string }[] = [];
+  const cutShort = new Set<string>();
+  for (let kill = 0; kill < kills; kill++) {
+    for (const format of ['NDJSON', 'CSV']) {
+      exports.push({ id: await startExport(call, tenant, { q: 'entity:product', format }), format });
+    }
+    await sleep(Math.random() * 1_500);
+    for (const id of await underWay()) cutShort.add(id);
+    await services.replace(0);
+    // A minute goes by: whoever is dead by now has not been heard of.
+    await database.pool.query(
+      "update pgboss.job set heartbeat_on = now() - interval '1 minute' where state = 'active'",
+    );
+  }
+  for (const { id, format } of exports) {
+    const job = await endOfJob(call, tenant, id, 120);
+    expect(job.status).toBe('success');
+    const text = await (await call(`/ai-service/${tenant}/jobs/${id}/content`)).text();
+    expect(job.metadata.bytes).toBe(Buffer.byteLength(text));
+    const lines = text.trimEnd().split(/\r?\n/);
+    const rows = format === 'CSV' ? lines.slice(1) : lines;
+    expect(job.metadata.entries).toBe(rows.length);
+    const ids = rows.map((row) => /(?:old|new)-\d+/.exec(row)?.[0] ?? row);
+    expect(ids.filter((one) => one.startsWith('old-'))).toEqual(Array.from({ length: entries }, (_, i) => `old-${i}`));
+    // Marks are recorded one after the other: a snapshot sees the first so many of them, and no gap.
+    const marks = ids.filter((one) => one.startsWith('new-')).map((one) => Number(one.slice(4)));
+    expect(marks.sort((one, other) => one - other)).toEqual(marks.map((_, index) => index));
+  }
+  over.abort();
+  const recorded = await writing;
+  const last = await startExport(call, tenant, { q: 'entity:product', format: 'NDJSON' });
+  await endOfJob(call, tenant, last, 120);
+  const text = await (await call(`/ai-service/${tenant}/jobs/${last}/content`)).text();
+  expect(text.trimEnd().split('\n')).toEqual(await itemsOfQuery(call, tenant, 'entity:product'));
+  expect(cutShort.size).toBeGreaterThan(0);
+  const { rows } = await database.pool.query("select max(attempt) as attempts from job where type = 'EXPORT'");
+  console.info(
+    `${kills} kills: ${exports.length} exports of ${entries} entries and up to ${recorded} recorded meanwhile, ` +
+      `${cutShort.size} of them cut short, at most ${rows[0].attempts} attempts for one`,
+  );
+});
+
+async function underWay(): Promise<string[]> {
+  const { rows } = await database.pool.query<{ id: string }>(
+    "select id from job where status = 'in_progress' and attempt > 0",
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Records one change after the other, each into a random past moment; answers how many. */
+async function writeMarkers(over: AbortSignal): Promise<number> {
+  let count = 0;
+  while (!over.aborted) {
+    await record([changeOf(`new-${count}`, Math.random() * entries * 20)]);
+    count += 1;
+    await sleep(20);
+  }
+  return count;
+}
+
+async function record(changes: readonly Change[]): Promise<void> {
+  await createRecorder(database.db, tenant, () => Date.now())(changes);
+}
+
+const begin = Date.now();
+
+function changeOf(entityId: string, age: number): Change {
+  return {
+    identity: randomBytes(16),
+    at: Math.floor(begin - age),
+    type: 'update',
+    entity: 'product',
+    entityId,
+    actor: 'Jane Doe',
+    related: [{ entity: 'group', entityId: 'g' }],
+    paths: JSON.stringify({ note: { before: 'x'.repeat(150), after: randomBytes(60).toString('hex') } }),
+  };
+}
+
+async function callerOf(): Promise<Call> {
+  const { clientId, clientSecret } = await createClient(database.db, {
+    tenant,
+    scope: 'ai.agent_manage changelog.changelog_read',
+  });
+  const response = await fetch(`${await services.next()}/oauth/token`, {
+    method: 'POST',
+    body: new URLSearchParams({ grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret }),
+  });
+  const { access_token: token } = (await response.json()) as { access_token: string };
+  return async (path, init) => {
+    const headers = new Headers(init?.headers);
+    headers.set('authorization', `Bearer ${token}`);
+    return await fetch(`${await services.next()}${path}`, { ...init, headers });
+  };
+}
