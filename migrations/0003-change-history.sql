@@ -114,31 +114,36 @@ create function change_horizon(of_tenant text, now bigint) returns bigint langua
 $$;
 
 -- What is asked for is a list of scans, each a range of some index, and no entry may belong to two of them: an actor
--- (0: any) and the number of a row of kind_sets. Such a row is padded with nulls and begins with the kind whose
--- tallies, with that actor, tell how dense the scan is:
+-- (0: any) and the place of a set of kinds in kind_sets, where each is written as an array. A set begins with the kind
+-- whose tallies, with that actor, tell how dense the scan is:
 --   actor 0, {k}         entries of kind k, by whomever; k 0: all entries
 --   actor a, {0}         entries of actor a, of any kind
---   actor a, {0, k, l}   entries of actor a of the kinds k and l
+--   actor a, {0,k,l}     entries of actor a of the kinds k and l
+-- Sets are texts, because to take one array out of an array of arrays copies the whole of it.
+create function change_scans(kind_sets text[], actors bigint[], sets integer[])
+returns table (actor bigint, set integer, kinds bigint[]) language sql stable as $$
+  select s.actor, s.set, kind_sets[s.set]::bigint[] from unnest(actors, sets) s (actor, set) offset 0
+$$;
 
 -- The times of a scan's entries in [since, before), read from the entries themselves.
-create function change_direct(of_tenant text, kind_sets bigint[], actors bigint[], sets integer[], since bigint, before bigint)
+create function change_direct(of_tenant text, kind_sets text[], actors bigint[], sets integer[], since bigint, before bigint)
 returns table (at bigint) language plpgsql stable as $$
 begin
   if 0 < any (actors) then
     return query
       select e.at
-        from unnest(actors, sets) scan (actor, set)
+        from change_scans(kind_sets, actors, sets) scan
         join change_entry e on e.tenant = of_tenant and e.actor = scan.actor and e.at >= since and e.at < before
-         and (kind_sets[scan.set][2] is null or e.kind = any (kind_sets[scan.set:scan.set]))
+         and (scan.kinds[2] is null or e.kind = any (scan.kinds))
         where scan.actor > 0;
   end if;
   if 0 = any (actors) then
     return query
       select e.at
-        from unnest(actors, sets) scan (actor, set)
-        join change_entry e on e.tenant = of_tenant and e.kind = kind_sets[scan.set][1] and e.at >= since and e.at < before
-        where scan.actor = 0 and kind_sets[scan.set][1] > 0;
-    if exists (select from unnest(actors, sets) scan (actor, set) where scan.actor = 0 and kind_sets[scan.set][1] = 0) then
+        from change_scans(kind_sets, actors, sets) scan
+        join change_entry e on e.tenant = of_tenant and e.kind = scan.kinds[1] and e.at >= since and e.at < before
+        where scan.actor = 0 and scan.kinds[1] > 0;
+    if exists (select from change_scans(kind_sets, actors, sets) scan where scan.actor = 0 and scan.kinds[1] = 0) then
       return query select e.at from change_entry e where e.tenant = of_tenant and e.at >= since and e.at < before;
     end if;
   end if;
@@ -147,7 +152,7 @@ $$;
 
 -- Which entries wait to be folded, with the scan each belongs to. Hashed, whatever the planner makes of lengths it cannot
 -- know: while an import runs, entries times scans would be hundreds of millions of pairs.
-create function change_pending(of_tenant text, kind_sets bigint[], of_actors bigint[], of_sets integer[])
+create function change_pending(of_tenant text, kind_sets text[], of_actors bigint[], of_sets integer[])
 returns table (at bigint, actor bigint, set integer) language plpgsql stable set enable_nestloop = off as $$
 begin
   return query
@@ -157,8 +162,7 @@ begin
         cross join lateral unnest(d.ats, d.kinds, d.actors) as one (at, kind, actor)
         where d.tenant = of_tenant
     ), scan as materialized (
-      select s.actor, s.set, kind_sets[s.set][1] as kind, kind_sets[s.set][2] is null as alone
-        from unnest(of_actors, of_sets) s (actor, set)
+      select s.actor, s.set, s.kinds, s.kinds[1] as kind from change_scans(kind_sets, of_actors, of_sets) s
     )
     select p.at, s.actor, s.set from pending p join scan s on s.kind = p.kind where s.actor = 0
     union all
@@ -166,13 +170,13 @@ begin
     union all
     select p.at, s.actor, s.set
       from pending p join scan s on s.actor = p.actor
-      where s.actor > 0 and (s.alone or p.kind = any (kind_sets[s.set:s.set]));
+      where s.actor > 0 and (s.kinds[2] is null or p.kind = any (s.kinds));
 end
 $$;
 
 -- How many entries at or after `since` the scans have. Descends through the cells that hold `since`; what is after
 -- it in each is added up.
-create function change_rank(of_tenant text, kind_sets bigint[], of_actors bigint[], of_sets integer[], since bigint)
+create function change_rank(of_tenant text, kind_sets text[], of_actors bigint[], of_sets integer[], since bigint)
 returns bigint language plpgsql stable as $$
 declare
   total bigint := 0;
@@ -203,14 +207,14 @@ begin
       into added, next_actors, next_sets, sparse_actors, sparse_sets
       from (
         select scan.actor, scan.set,
-               t.kind = kind_sets[scan.set][1] as measure,
-               t.kind > 0 or kind_sets[scan.set][2] is null as counted,
+               t.kind = scan.kinds[1] as measure,
+               t.kind > 0 or scan.kinds[2] is null as counted,
                t.upto[cardinality(t.upto)] - case when t.bucket = cell then coalesce(t.upto[place.i], 0) else 0 end as after,
                case when t.bucket = cell and t.children[place.i] = child
                     then t.upto[place.i] - coalesce(t.upto[place.i - 1], 0) else 0 end as inside
-          from unnest(actors, sets) scan (actor, set)
+          from change_scans(kind_sets, actors, sets) scan
           join change_tally t on t.tenant = of_tenant and t.level = depth and t.actor = scan.actor
-           and t.kind = any (kind_sets[scan.set:scan.set])
+           and t.kind = any (scan.kinds)
            and t.bucket >= cell and t.bucket <= case when depth = 0 then 9223372036854775807 else cell end
           cross join lateral (select width_bucket(child::smallint, t.children) as i) as place
       ) as read;
@@ -245,7 +249,7 @@ $$;
 
 -- Where, counted from the newest, the entry stands that has `skip` newer ones: it is the one with `cell_skip`
 -- newer ones before `cell_end`. There must be more than `skip` entries.
-create function change_seek(of_tenant text, kind_sets bigint[], of_actors bigint[], of_sets integer[], skip bigint,
+create function change_seek(of_tenant text, kind_sets text[], of_actors bigint[], of_sets integer[], skip bigint,
                             out cell_end bigint, out cell_skip bigint)
 language plpgsql stable as $$
 declare
@@ -316,9 +320,9 @@ begin
              array_agg(scan.actor) filter (where found.entries < change_dense()),
              array_agg(scan.set) filter (where found.entries < change_dense())
         into next_actors, next_sets, sparse_actors, sparse_sets
-        from unnest(actors, sets) scan (actor, set)
+        from change_scans(kind_sets, actors, sets) scan
         join change_tally t on t.tenant = of_tenant and t.level = depth and t.actor = scan.actor
-         and t.kind = kind_sets[scan.set][1] and t.bucket = cell
+         and t.kind = scan.kinds[1] and t.bucket = cell
         cross join lateral (select width_bucket(picked_child::smallint, t.children) as i) as place
         cross join lateral (select t.upto[place.i] - coalesce(t.upto[place.i - 1], 0) as entries) as found
         where t.children[place.i] = picked_child;
@@ -350,25 +354,25 @@ end
 $$;
 
 -- How many entries the tallies hold for the scans in each child of a cell; in each cell of level 0 for depth -1.
-create function change_histogram(of_tenant text, kind_sets bigint[], actors bigint[], sets integer[], depth integer, cell bigint)
+create function change_histogram(of_tenant text, kind_sets text[], actors bigint[], sets integer[], depth integer, cell bigint)
 returns table (child bigint, entries bigint) language plpgsql stable as $$
 begin
   if depth = -1 then
     return query
       select t.bucket, sum(t.upto[cardinality(t.upto)])::bigint
-        from unnest(actors, sets) scan (actor, set)
+        from change_scans(kind_sets, actors, sets) scan
         join change_tally t on t.tenant = of_tenant and t.level = 0 and t.actor = scan.actor
-         and t.kind = any (kind_sets[scan.set:scan.set])
-        where t.kind > 0 or kind_sets[scan.set][2] is null
+         and t.kind = any (scan.kinds)
+        where t.kind > 0 or scan.kinds[2] is null
         group by t.bucket;
   else
     return query
       select node.child::bigint, sum(node.upto - coalesce(t.upto[node.i - 1], 0))::bigint
-        from unnest(actors, sets) scan (actor, set)
+        from change_scans(kind_sets, actors, sets) scan
         join change_tally t on t.tenant = of_tenant and t.level = depth and t.actor = scan.actor
-         and t.kind = any (kind_sets[scan.set:scan.set]) and t.bucket = cell
+         and t.kind = any (scan.kinds) and t.bucket = cell
         cross join lateral unnest(t.children, t.upto) with ordinality as node (child, upto, i)
-        where t.kind > 0 or kind_sets[scan.set][2] is null
+        where t.kind > 0 or scan.kinds[2] is null
         group by node.child;
   end if;
 end
@@ -505,11 +509,11 @@ $$;
 -- The entries of the scans in [since, before), newest first and of one millisecond the latest recorded first,
 -- without the first `skip`, `size` at most. `in_time` reads along the time and tests each entry, which is right
 -- where matches are dense; otherwise the newest of each scan are merged.
-create function change_newest(of_tenant text, kind_sets bigint[], actors bigint[], sets integer[], since bigint,
+create function change_newest(of_tenant text, kind_sets text[], actors bigint[], sets integer[], since bigint,
                               before bigint, skip bigint, size bigint, in_time boolean)
 returns table (at bigint, sequence bigint) language plpgsql stable as $$
 begin
-  if actors = '{0}' and kind_sets[sets[1]][1] = 0 then
+  if actors = '{0}' and kind_sets[sets[1]] = '{0}' then
     return query
       select e.at, e.sequence from change_entry e
         where e.tenant = of_tenant and e.at >= since and e.at < before
@@ -518,12 +522,12 @@ begin
     return query
       select e.at, e.sequence from change_entry e
         where e.tenant = of_tenant and e.at >= since and e.at < before
-          and (e.kind in (select kind_sets[scan.set][1] from unnest(actors, sets) scan (actor, set) where scan.actor = 0)
-               or e.actor in (select scan.actor from unnest(actors, sets) scan (actor, set)
-                               where scan.actor > 0 and kind_sets[scan.set][2] is null)
+          and (e.kind in (select scan.kinds[1] from change_scans(kind_sets, actors, sets) scan where scan.actor = 0)
+               or e.actor in (select scan.actor from change_scans(kind_sets, actors, sets) scan
+                               where scan.actor > 0 and scan.kinds[2] is null)
                or (e.kind, e.actor) in (select kind, scan.actor
-                                          from unnest(actors, sets) scan (actor, set),
-                                               unnest(kind_sets[scan.set:scan.set]) as kind
+                                          from change_scans(kind_sets, actors, sets) scan,
+                                               unnest(scan.kinds) as kind
                                          where scan.actor > 0 and kind > 0))
         order by e.at desc, e.sequence desc offset skip limit size;
   else
@@ -531,32 +535,32 @@ begin
       select newest.at, newest.sequence
         from (
           select e.at, e.sequence
-            from unnest(actors, sets) scan (actor, set)
+            from change_scans(kind_sets, actors, sets) scan
             cross join lateral (
               select one.at, one.sequence from change_entry one
-                where one.tenant = of_tenant and one.kind = kind_sets[scan.set][1] and one.at >= since and one.at < before
+                where one.tenant = of_tenant and one.kind = scan.kinds[1] and one.at >= since and one.at < before
                 order by one.at desc, one.sequence desc limit skip + size
             ) as e
             where scan.actor = 0
           union all
           select e.at, e.sequence
-            from unnest(actors, sets) scan (actor, set)
+            from change_scans(kind_sets, actors, sets) scan
             cross join lateral (
               select one.at, one.sequence from change_entry one
                 where one.tenant = of_tenant and one.actor = scan.actor and one.at >= since and one.at < before
                 order by one.at desc, one.sequence desc limit skip + size
             ) as e
-            where scan.actor > 0 and kind_sets[scan.set][2] is null
+            where scan.actor > 0 and scan.kinds[2] is null
           union all
           select e.at, e.sequence
-            from unnest(actors, sets) scan (actor, set)
+            from change_scans(kind_sets, actors, sets) scan
             cross join lateral (
               select one.at, one.sequence from change_entry one
-                where one.tenant = of_tenant and one.actor = scan.actor and one.kind = any (kind_sets[scan.set:scan.set])
+                where one.tenant = of_tenant and one.actor = scan.actor and one.kind = any (scan.kinds)
                   and one.at >= since and one.at < before
                 order by one.at desc, one.sequence desc limit skip + size
             ) as e
-            where scan.actor > 0 and kind_sets[scan.set][2] is not null
+            where scan.actor > 0 and scan.kinds[2] is not null
         ) as newest
         order by newest.at desc, newest.sequence desc offset skip limit size;
   end if;
@@ -567,7 +571,7 @@ $$;
 -- scan_ends[i]. An interval is [sinces[i], befores[i]); an infinite one ends at null. The first row has the total
 -- alone; the others have the entries of the page. All is read in the snapshot of the calling statement.
 create function change_page(of_tenant text, horizon bigint, sinces bigint[], befores bigint[], scan_ends integer[],
-                            kind_sets bigint[], actors bigint[], sets integer[], skip bigint, size bigint)
+                            kind_sets text[], actors bigint[], sets integer[], skip bigint, size bigint)
 returns table (total bigint, at bigint, sequence bigint) language plpgsql stable rows 50
 -- planned once: its statements and those of what it calls are ranges of indexes whatever they are given, and to plan
 -- them anew takes several times as long as to run them
@@ -619,9 +623,9 @@ begin
       if cardinality(some_actors) > 2 then
         -- whichever reads fewer entries, were matches spread evenly; to go to another range of an index counts as two
         in_time := (start.cell_skip + size - taken)
-                     * (change_rank(of_tenant, '{{0}}', '{0}', '{1}', sinces[i])
+                     * (change_rank(of_tenant, '{"{0}"}', '{0}', '{1}', sinces[i])
                         - case when befores[i] is null then 0
-                               else change_rank(of_tenant, '{{0}}', '{0}', '{1}', befores[i]) end)
+                               else change_rank(of_tenant, '{"{0}"}', '{0}', '{1}', befores[i]) end)
                    < least(cardinality(some_actors) * (start.cell_skip + size - taken),
                            counts[i] + 2 * cardinality(some_actors)) * counts[i];
       end if;
@@ -641,7 +645,7 @@ $$;
 -- A page with its entries as they are shown, and whether the snapshot knows no names besides those that somebody
 -- read before: as many as `recent` were registered by transactions from `names_since` on. Null: nobody did.
 create function change_read(of_tenant text, now bigint, sinces bigint[], befores bigint[], scan_ends integer[],
-                            kind_sets bigint[], actors bigint[], sets integer[], skip bigint, size bigint,
+                            kind_sets text[], actors bigint[], sets integer[], skip bigint, size bigint,
                             names_since xid8, recent bigint)
 returns table (total bigint, current boolean, at bigint, type text, entity text, entity_id text, name text,
                schema_version text, actor text, related text, paths text)

@@ -79,10 +79,9 @@ function currentNames(tenant: string, since: string, recent: string): string {
     + (select count(*) from change_actor n where n.tenant = ${tenant} and n.registered >= ${since}::text::xid8))`;
 }
 
-/** Arrays as change_page wants them: the scans of all intervals in one list, kind sets padded to one length. */
+/** Arrays as change_page wants them: the scans of all intervals in one list, each set of kinds a text. */
 function intervalColumns(intervals: readonly Interval[]): unknown[] {
   const kindSets = intervals.flatMap((interval) => interval.kindSets);
-  const longest = Math.max(0, ...kindSets.map((set) => set.length));
   const scanEnds: number[] = [];
   const sets: number[] = [];
   let setsBefore = 0;
@@ -95,7 +94,7 @@ function intervalColumns(intervals: readonly Interval[]): unknown[] {
     intervals.map((interval) => interval.since),
     intervals.map((interval) => interval.before),
     scanEnds,
-    kindSets.map((set) => [...set, ...new Array<null>(longest - set.length).fill(null)]),
+    kindSets.map((set) => `{${set.join(',')}}`),
     intervals.flatMap((interval) => interval.actors),
     sets,
   ];
