@@ -1,0 +1,215 @@
+import { createServer } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { agentKey, callAgentic, putAgent } from '../support/agents.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+import { type ServiceProcesses, startServices } from '../support/service-processes.ts';
+import { type SmtpReceiver, startSmtpReceiver } from '../support/smtp-receiver.ts';
+import { type Behaviour, startVendor, type Vendor } from '../support/vendor-server.ts';
+
+const tenant = 'acme';
+const quiet = 'umbrella';
+const address = 'desk@acme.example';
+const secretKey = Buffer.alloc(32, 9);
+// One `ANNALS_DISABLE_ROUNDS=20 npx vitest run test/agents/auto-disable.test.ts` runs more of them.
+const rounds = Number(process.env.ANNALS_DISABLE_ROUNDS ?? 2);
+
+let vendor: Vendor;
+let smtp: SmtpReceiver;
+let server: TestServer;
+let services: ServiceProcesses;
+let token: string;
+
+beforeAll(async () => {
+  vendor = await startVendor();
+  smtp = await startSmtpReceiver();
+  const environment = { OPENAI_BASE_URL: vendor.baseUrl, SMTP_URL: smtp.url, MAIL_FROM: 'annals@annals.example' };
+  const completionTimes = { providerTimeout: 300, quotaWait: 300 };
+  server = await startTestServer({ environment, completionTimes, secretKeys: [secretKey] });
+  token = await server.token(tenant);
+  const body = JSON.stringify([{ key: 'notificationEmail', value: address }]);
+  const headers = { 'content-type': 'application/json' };
+  await server.call(`/configuration/${tenant}/configurations`, { token, method: 'POST', headers, body });
+  services = await startServices(2, {
+    ...environment,
+    DATABASE_URL: server.database.url,
+    ANNALS_SECRET_KEY: secretKey.toString('base64'),
+  });
+}, 60_000);
+
+afterEach(() => {
+  smtp.refuse(false);
+  smtp.mails.length = 0;
+  vendor.behave({ kind: 'answer' });
+});
+
+afterAll(async () => {
+  await services.end();
+  await server.close();
+  await smtp.close();
+  await vendor.close();
+});
+
+const refused: Behaviour = { kind: 'status', status: 401 };
+
+const chat = async (agentId: string, behaviour?: Behaviour) => {
+  if (behaviour !== undefined) vendor.behave(behaviour);
+  const response = await callAgentic(server, { tenant, token, path: '/chat' }, { agentId, message: 'x' });
+  await response.text();
+  return response.status;
+};
+
+const agentOf = async (id: string, as = token, of = tenant) =>
+  (await (await callAgentic(server, { tenant: of, token: as, path: `/agents/${id}`, method: 'GET' })).json()) as {
+    enabled: boolean;
+    disabledReason?: string;
+    metadata: { version: number };
+  };
+
+const mailsAbout = async (id: string) => {
+  const isAbout = ({ content }: { content: string }) => content.includes(`The agent "${id}"`);
+  for (let tries = 0; tries < 400 && !smtp.mails.some(isAbout); tries += 1) await sleep(25);
+  // Long enough for a second one, had it been sent.
+  await sleep(1_200);
+  return smtp.mails.filter(isAbout);
+};
+
+test('failures sent 20 at a time from 2 processes disable an agent once and send one e-mail', async () => {
+  for (let round = 0; round < rounds; round += 1) {
+    const id = `busy-${round}`;
+    await putAgent(server, { tenant, token, id });
+    vendor.behave(() => ({ ...refused, delay: Math.random() * 20 }));
+    const statuses = await Promise.all(
+      Array.from({ length: 40 }, async () => {
+        const response = await fetch(`${await services.next()}/ai-service/${tenant}/agentic/chat`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ agentId: id, message: 'x' }),
+        });
+        return response.status;
+      }),
+    );
+    expect(statuses.every((status) => status === 400 || status === 409)).toBe(true);
+    expect(statuses.filter((status) => status === 400).length).toBeGreaterThanOrEqual(10);
+    const agent = await agentOf(id);
+    expect(agent).toMatchObject({ enabled: false, metadata: { version: 2 } });
+    expect(agent.disabledReason).toContain('10 configuration failures in a row');
+    expect(agent.disabledReason).toContain('The provider refuses the key.');
+    const [mail, ...more] = await mailsAbout(id);
+    expect(more).toEqual([]);
+    expect(mail).toMatchObject({ from: 'annals@annals.example', to: [address] });
+    expect(mail?.content).toMatch(/^Message-ID: <.+@.+>/im);
+    expect(mail?.content).toContain('The provider refuses the key.');
+    expect(mail?.content).not.toContain(agentKey);
+  }
+  const response = await server.call(`/changelog/${tenant}/changelogs?q=entity:agent actor:system`, { token });
+  const { items } = (await response.json()) as { items: { entityId: string; paths: object }[] };
+  expect(items.map(({ entityId }) => entityId).sort()).toEqual(
+    Array.from({ length: rounds }, (_, n) => `busy-${n}`).sort(),
+  );
+  expect(items[0]?.paths).toMatchObject({ enabled: { before: true, after: false } });
+}, 120_000);
+
+test('nine failures, one success, nine failures do not disable; the tenth in a row does', async () => {
+  await putAgent(server, { tenant, token, id: 'nine' });
+  for (let failures = 0; failures < 9; failures += 1) expect(await chat('nine', refused)).toBe(400);
+  expect(await chat('nine', { kind: 'answer' })).toBe(200);
+  for (let failures = 0; failures < 9; failures += 1) expect(await chat('nine', refused)).toBe(400);
+  expect((await agentOf('nine')).enabled).toBe(true);
+  expect(await chat('nine', refused)).toBe(400);
+  expect((await agentOf('nine')).enabled).toBe(false);
+  expect(await chat('nine')).toBe(409);
+});
+
+test('429, a vendor 500, a cut or garbled answer and a time-out neither count nor reset', async () => {
+  await putAgent(server, { tenant, token, id: 'steady' });
+  for (let failures = 0; failures < 9; failures += 1) await chat('steady', refused);
+  const others: Behaviour[] = [
+    { kind: 'status', status: 429 },
+    { kind: 'status', status: 500 },
+    { kind: 'status', status: 529 },
+    { kind: 'status', status: 400 },
+    { kind: 'garbage' },
+    { kind: 'cut' },
+    { kind: 'hang' },
+  ];
+  for (const behaviour of others) expect(await chat('steady', behaviour)).toBeGreaterThanOrEqual(400);
+  expect((await agentOf('steady')).enabled).toBe(true);
+  await chat('steady', refused);
+  expect((await agentOf('steady')).enabled).toBe(false);
+});
+
+test('enabling it again resets the count, and takes the reason away', async () => {
+  await putAgent(server, { tenant, token, id: 'again' });
+  for (let failures = 0; failures < 10; failures += 1) await chat('again', refused);
+  expect((await agentOf('again')).disabledReason).toBeDefined();
+  const enable = [{ op: 'REPLACE', path: '/enabled', value: true }];
+  const call = { tenant, token, path: '/agents/again', method: 'PATCH' };
+  expect((await callAgentic(server, call, enable)).status).toBe(204);
+  expect(await agentOf('again')).not.toHaveProperty('disabledReason');
+  for (let failures = 0; failures < 9; failures += 1) await chat('again', refused);
+  expect((await agentOf('again')).enabled).toBe(true);
+  await chat('again', refused);
+  expect((await agentOf('again')).enabled).toBe(false);
+  expect(await mailsAbout('again')).toHaveLength(2);
+});
+
+test('a failure of a chat that began before the agent was enabled again does not count', async () => {
+  await putAgent(server, { tenant, token, id: 'stale' });
+  vendor.behave({ ...refused, delay: 250 });
+  const begun = Array.from({ length: 10 }, () => chat('stale'));
+  await sleep(100);
+  await putAgent(server, { tenant, token, id: 'stale' }, { enabled: false });
+  await putAgent(server, { tenant, token, id: 'stale' }, { enabled: true });
+  await Promise.all(begun);
+  expect((await agentOf('stale')).enabled).toBe(true);
+});
+
+test('a mail server that is down for a while gets the mail later, once', async () => {
+  smtp.refuse(true);
+  await putAgent(server, { tenant, token, id: 'patient' });
+  for (let failures = 0; failures < 10; failures += 1) await chat('patient', refused);
+  await sleep(1_500);
+  expect(smtp.mails).toEqual([]);
+  smtp.refuse(false);
+  expect(await mailsAbout('patient')).toHaveLength(1);
+}, 30_000);
+
+test('without notificationEmail the agent is disabled as well, and says why and that no mail was sent', async () => {
+  const other = await server.token(quiet);
+  await putAgent(server, { tenant: quiet, token: other, id: 'quiet' });
+  vendor.behave(refused);
+  for (let failures = 0; failures < 10; failures += 1) {
+    await callAgentic(server, { tenant: quiet, token: other, path: '/chat' }, { agentId: 'quiet', message: 'x' });
+  }
+  const agent = await agentOf('quiet', other, quiet);
+  expect(agent.enabled).toBe(false);
+  expect(agent.disabledReason).toContain('The provider refuses the key.');
+  expect(agent.disabledReason).toContain('notificationEmail holds no address');
+  expect(smtp.mails).toEqual([]);
+});
+
+test('a self-hosted address that is refused, cannot be reached, or is no model server counts', async () => {
+  const web = createServer((_request, response) => response.end('<html>hello</html>'));
+  await new Promise<void>((resolve) => web.listen(0, '127.0.0.1', resolve));
+  const { port } = web.address() as { port: number };
+  const allowing = await startTestServer({
+    environment: { ANNALS_SELF_HOSTED_ALLOW: `127.0.0.1:${port},127.0.0.1:1` },
+    database: server.database,
+    secretKeys: [secretKey],
+  });
+  const texts = new Set<string>();
+  for (const baseUrl of [`http://127.0.0.1:${port}/v1`, 'http://127.0.0.1:1', 'http://169.254.169.254/latest']) {
+    const id = `at-${texts.size}-${new URL(baseUrl).port}`;
+    await putAgent(server, { tenant, token, id }, { llmConfig: { provider: 'self_hosted', model: 'm', baseUrl } });
+    for (let failures = 0; failures < 10; failures += 1) {
+      const response = await callAgentic(allowing, { tenant, token, path: '/chat' }, { agentId: id, message: 'x' });
+      texts.add(`${response.status} ${await response.text()}`);
+    }
+    expect([baseUrl, (await agentOf(id)).enabled]).toEqual([baseUrl, false]);
+  }
+  // Every failure to reach one reads the same.
+  expect([...texts]).toHaveLength(1);
+  await allowing.close();
+  web.close();
+});
