@@ -9,7 +9,44 @@ create function record_entries(
 ) returns table (horizon bigint, at bigint, identity uuid)
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
+declare
+  since bigint;
+  kind_of_entry bigint;
+  actor_of_entry bigint;
 begin
+  -- One change without related items, as a document of this service has them: the same in a few small steps.
+  if cardinality(entry_ats) = 1 and entry_related[1] is null then
+    since := change_horizon(of_tenant, now);
+    horizon := since;
+    kind_of_entry := (select min(k.kind) from change_kind k where k.tenant = of_tenant and k.lookup = kind_lookups[1]);
+    if kind_of_entry is null then
+      insert into change_kind (tenant, lookup, entity, type, related_entities)
+        values (of_tenant, kind_lookups[1], kind_entities[1], kind_types[1],
+                array(select json_array_elements_text(kind_related_entities[1]::json)))
+        returning kind into kind_of_entry;
+    end if;
+    actor_of_entry := (select min(a.actor) from change_actor a where a.tenant = of_tenant and a.lookup = actor_lookups[1]);
+    if actor_of_entry is null then
+      insert into change_actor (tenant, lookup, name) values (of_tenant, actor_lookups[1], actor_names[1])
+        returning actor into actor_of_entry;
+    end if;
+    if entry_ats[1] >= since then
+      insert into change_entry
+          (tenant, at, kind, actor, document, identity, entity_id, name, schema_version, related, paths)
+        values (of_tenant, entry_ats[1], kind_of_entry, actor_of_entry, entry_documents[1], entry_identities[1],
+                entry_ids[1], entry_names[1], entry_schema_versions[1], null, entry_paths[1])
+        on conflict (tenant, at, identity) do nothing;
+      if found then
+        insert into change_delta (tenant, ats, kinds, actors)
+          values (of_tenant, array[entry_ats[1]], array[kind_of_entry], array[actor_of_entry]);
+        at := entry_ats[1];
+        identity := entry_identities[1];
+      end if;
+    end if;
+    return next;
+    return;
+  end if;
+
   return query
   with horizon as materialized (
     select change_horizon($1, $2) as since

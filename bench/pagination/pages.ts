@@ -5,7 +5,7 @@ import { createSortIndex } from '../../src/custom-entities/sort-indexes.ts';
 import { createClient } from '../../src/oauth/clients.ts';
 import { milliseconds, quantile, ratio, table } from './table.ts';
 
-const rounds = 300;
+const rounds = Number(process.env.ROUNDS ?? 300);
 const deepPage = 10_000;
 const sorts = [
   { sort: '_id', index: undefined },
