@@ -45,8 +45,8 @@ export interface InstanceWrites {
   remove(author: Author, type: string, id: string): Promise<void>;
 }
 
-/** The largest instance, in bytes of its JSON text. */
-const largestDocument = 1_048_576;
+/** The largest instance, in bytes of its JSON text: the largest body, and what the service adds to it. */
+const largestDocument = 1_048_576 + 65_536;
 
 /**
  * Writing instances (contract 9). Each write and its change entry are one transaction, so that both happen or neither;

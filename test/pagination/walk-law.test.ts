@@ -15,7 +15,7 @@ import {
 import { startTestServer, type TestServer } from '../support/server.ts';
 
 // More of them: ANNALS_LAW_WALKS=5000 npx vitest run test/pagination/walk-law.test.ts
-const walks = Number(process.env.ANNALS_LAW_WALKS ?? 150);
+const walks = Number(process.env.ANNALS_LAW_WALKS ?? 60);
 const walksOfCollection = 10;
 const seed = Number(process.env.ANNALS_LAW_SEED ?? Date.now() % 2 ** 31);
 const tenant = 'alpha';

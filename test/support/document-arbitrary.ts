@@ -98,8 +98,8 @@ const id = fc.oneof(
 
 /** Documents with few fields and few values, so that many of them tie. */
 export const arbitraryDocuments: fc.Arbitrary<ModelDocument[]> = fc
-  .array(value, { minLength: 1, maxLength: 5 })
-  .chain((pool) =>
+  .tuple(fc.array(value, { minLength: 1, maxLength: 5 }), fc.constantFrom(0, 1, 10, 25))
+  .chain(([pool, minLength]) =>
     fc.uniqueArray(
       fc.record({
         id,
@@ -121,7 +121,7 @@ export const arbitraryDocuments: fc.Arbitrary<ModelDocument[]> = fc
           )
           .map((members) => ({ members: members as Record<string, JsonModel> })),
       }),
-      { selector: (document) => document.id, minLength: 0, maxLength: 40, size: 'max' },
+      { selector: (document) => document.id, minLength, maxLength: 40, size: 'max' },
     ),
   );
 
