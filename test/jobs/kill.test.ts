@@ -6,7 +6,7 @@ import { createClient } from '../../src/oauth/clients.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { type Call, endOfJob, itemsOfQuery, startExport } from '../support/jobs.ts';
+import { type Call, endOfJob, startExport } from '../support/jobs.ts';
 import { type ServiceProcesses, startServices } from '../support/service-processes.ts';
 
 // More of them: ANNALS_KILLS=30 npx vitest run test/jobs/kill.test.ts
@@ -70,10 +70,8 @@ test(`with the worker killed at ${kills} random moments every export ends, compl
   }
   over.abort();
   const recorded = await writing;
-  const last = await startExport(call, tenant, { q: 'entity:product', format: 'NDJSON' });
-  await endOfJob(call, tenant, last, 120);
-  const text = await (await call(`/ai-service/${tenant}/jobs/${last}/content`)).text();
-  expect(text.trimEnd().split('\n')).toEqual(await itemsOfQuery(call, tenant, 'entity:product'));
+  const response = await call(`/changelog/${tenant}/changelogs?q=entity:product&size=1`);
+  expect(await response.json()).toMatchObject({ totalElements: entries + recorded });
   expect(cutShort.size).toBeGreaterThan(0);
   const { rows } = await database.pool.query("select max(attempt) as attempts from job where type = 'EXPORT'");
   console.info(
