@@ -13,6 +13,7 @@ import { noteFailure, noteSuccess } from './auto-disable.ts';
 import { type ChatFailure, failureOfChat, keyUnreadable } from './chat-failure.ts';
 import { type Conversed, type ConverseOptions, converse } from './conversation.ts';
 import { mayReadHistory } from './history-tool.ts';
+import { createLine } from './line.ts';
 import { writeLogs } from './log-store.ts';
 import type { Target } from './model-caller.ts';
 import type { QueuedChat, QueueMail } from './ports.ts';
@@ -94,6 +95,7 @@ type Outcome = { conversed: Conversed } | { failure: ChatFailure | undefined; er
 export function createChats(options: ChatOptions): Chats {
   const { db, sealer, logger, now, queueMail, notificationEmail } = options;
   const underWay = new Set<Promise<unknown>>();
+  const inLine = createLine();
 
   async function availableAgent(tenant: string, agentId: string): Promise<AgentRow & { parsed: AgentDocument }> {
     const agent = /[\0\p{Surrogate}]/u.test(agentId) ? undefined : await findAgent(db, tenant, agentId);
@@ -105,13 +107,17 @@ export function createChats(options: ChatOptions): Chats {
 
   async function run(request: ChatRequest): Promise<ChatAnswer> {
     const { tenant, agentId, sessionId, requestId } = request;
-    const { parsed, ...agent } = await availableAgent(tenant, agentId);
     const began = performance.now();
-    const position = await inTransaction(
-      db,
-      (transaction) => takePlace(transaction, tenant, { sessionId, requestId, agentId, lease }),
-      { retries: 3 },
-    );
+    // One after another, so that requests of a session that come to one process do not overtake each other here.
+    const { parsed, agent, position } = await inLine(`${tenant} ${sessionId}`, async () => {
+      const { parsed, ...agent } = await availableAgent(tenant, agentId);
+      const position = await inTransaction(
+        db,
+        (transaction) => takePlace(transaction, tenant, { sessionId, requestId, agentId, lease }),
+        { retries: 3 },
+      );
+      return { parsed, agent, position };
+    });
     const turn = { sessionId, position };
     const tokens = { prompt: 0, completion: 0 };
     const running: Running = {

@@ -159,13 +159,13 @@ test('a session of one tenant is none of another', async () => {
 
 test('requests of one session keep their order, sent at once to two processes', async () => {
   const sessionId = randomUUID();
-  vendor.behave(({ text }) => ({ kind: 'answer', text: `[${text.length}]`, delay: Math.random() * 30 }));
+  vendor.behave(({ text }) => ({ kind: 'answer', text: `[${text.length}]`, delay: 40 + Math.random() * 40 }));
   const sent: Promise<Response>[] = [];
   for (let index = 0; index < 12; index += 1) {
-    sent.push(
-      chat({ agentId: 'desk', message: `m${index}` }, { 'session-id': sessionId }, index % 2 === 0 ? server : second),
-    );
-    await sleep(15);
+    const on = index % 2 === 0 ? server : second;
+    sent.push(chat({ agentId: 'desk', message: `m${index}` }, { 'session-id': sessionId }, on));
+    // Which of two comes first is told by when it comes to the service, not by when it was sent.
+    await until(async () => (await turnsOf(sessionId)) === index + 1, 3);
   }
   for (const response of await Promise.all(sent)) expect(response.status).toBe(200);
   // Each saw exactly what was answered before it: no two ran at once, and none was overtaken.
@@ -175,6 +175,18 @@ test('requests of one session keep their order, sent at once to two processes', 
     expect(seen.slice(0, -1)).toEqual(index === 0 ? ['Be brief.'] : [...(messages[index - 1] ?? []), seen.at(-2)]);
   }
   expect(messages.map((seen) => seen.at(-1))).toEqual(Array.from({ length: 12 }, (_, index) => `m${index}`));
+});
+
+test('many requests of one session at once: each sees what was answered before it, and nothing is lost', async () => {
+  const sessionId = randomUUID();
+  vendor.behave(({ text }) => ({ kind: 'answer', text: `[${text.length}]`, delay: Math.random() * 20 }));
+  const sent = Array.from({ length: 16 }, (_, index) =>
+    chat({ agentId: 'desk', message: `m${index}` }, { 'session-id': sessionId }, index % 2 === 0 ? server : second),
+  );
+  for (const response of await Promise.all(sent)) expect(response.status).toBe(200);
+  const lengths = vendor.requests.map(({ body }) => body.messages?.length);
+  expect(lengths).toEqual(Array.from({ length: 16 }, (_, index) => 2 + 2 * index));
+  expect(await logsOf(sessionId)).toHaveLength(16);
 });
 
 test('the context is cut to what the model takes, oldest first and whole, and the log says so', async () => {
@@ -369,10 +381,18 @@ test('the request of a process that died is logged, and later ones of its sessio
   expect((await chat({ agentId: 'desk', message: 'on' }, session)).status).toBe(200);
 });
 
-async function until(done: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 300; tries += 1) {
+async function turnsOf(sessionId: string): Promise<number> {
+  const { rows } = await server.database.pool.query<{ turns: number }>(
+    'select turns from agent_session where tenant = $1 and id = $2',
+    [tenant, sessionId],
+  );
+  return rows[0]?.turns ?? 0;
+}
+
+async function until(done: () => Promise<boolean>, pause = 25): Promise<void> {
+  for (let tries = 0; tries < 400; tries += 1) {
     if (await done()) return;
-    await sleep(25);
+    await sleep(pause);
   }
   throw new Error('it did not come to pass');
 }
