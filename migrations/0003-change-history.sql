@@ -574,8 +574,9 @@ create function change_page(of_tenant text, horizon bigint, sinces bigint[], bef
                             kind_sets text[], actors bigint[], sets integer[], skip bigint, size bigint)
 returns table (total bigint, at bigint, sequence bigint) language plpgsql stable rows 50
 -- planned once: its statements and those of what it calls are ranges of indexes whatever they are given, and to plan
--- them anew takes several times as long as to run them
-set plan_cache_mode = force_generic_plan as $$
+-- them anew takes several times as long as to run them; a plan from when the tables were small must not go through
+-- all of what an import has brought since
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   counts bigint[] := '{}';
   before_counts bigint[] := '{}';
@@ -649,7 +650,7 @@ create function change_read(of_tenant text, now bigint, sinces bigint[], befores
                             names_since xid8, recent bigint)
 returns table (total bigint, current boolean, at bigint, type text, entity text, entity_id text, name text,
                schema_version text, actor text, related text, paths text)
-language plpgsql stable set plan_cache_mode = force_generic_plan as $$
+language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   names_current boolean := names_since is null or recent =
     (select count(*) from change_kind n where n.tenant = of_tenant and n.registered >= names_since)
@@ -659,10 +660,77 @@ begin
     select page.total, names_current, e.at, k.type, k.entity, e.entity_id, e.name, e.schema_version, a.name, e.related, e.paths
       from change_page(of_tenant, change_horizon(of_tenant, now), sinces, befores, scan_ends, kind_sets, actors, sets,
                        skip, size) as page
-      left join (change_entry e
-                 join change_kind k on k.tenant = e.tenant and k.kind = e.kind
-                 join change_actor a on a.tenant = e.tenant and a.actor = e.actor)
-        on e.tenant = of_tenant and e.at = page.at and e.sequence = page.sequence
+      -- fenced: a plan from when the tables were small would join all entries to their names first
+      left join lateral (
+        select one.* from change_entry one
+          where one.tenant = of_tenant and one.at = page.at and one.sequence = page.sequence offset 0
+      ) as e on true
+      left join lateral (
+        select one.type, one.entity from change_kind one where one.tenant = of_tenant and one.kind = e.kind offset 0
+      ) as k on true
+      left join lateral (
+        select one.name from change_actor one where one.tenant = of_tenant and one.actor = e.actor offset 0
+      ) as a on true
       order by page.at desc nulls first, page.sequence desc;
+end
+$$;
+
+-- The history of documents that are named one by one, or of what is related to such documents, in [since, before), as
+-- change_read answers it. Null stands for any: kinds, actors, and the entity types of the related items.
+create function change_read_documents(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[],
+                                      actors bigint[], documents uuid[], related_documents uuid[], related_entities text[],
+                                      skip bigint, size bigint, names_since xid8, recent bigint)
+returns table (total bigint, current boolean, at bigint, type text, entity text, entity_id text, name text,
+               schema_version text, actor text, related text, paths text)
+language plpgsql stable set plan_cache_mode = force_generic_plan as $$
+declare
+  ats bigint[];
+  sequences bigint[];
+  last_moment bigint := coalesce(before, 9223372036854775807);
+begin
+  since := greatest(since, change_horizon(of_tenant, now));
+  current := recent = (select count(*) from change_kind n where n.tenant = of_tenant and n.registered >= names_since)
+                      + (select count(*) from change_actor n where n.tenant = of_tenant and n.registered >= names_since);
+  if related_documents is not null then
+    select count(*),
+           (array_agg(found.at order by found.at desc, found.sequence desc))[skip + 1:skip + size],
+           (array_agg(found.sequence order by found.at desc, found.sequence desc))[skip + 1:skip + size]
+      into total, ats, sequences
+      from (
+        select distinct r.at, r.sequence from change_related r
+          where r.tenant = of_tenant and r.document = any (related_documents) and r.at >= since and r.at < last_moment
+            and (related_entities is null or r.entity = any (related_entities))
+      ) as found
+      join change_entry e on e.tenant = of_tenant and e.at = found.at and e.sequence = found.sequence
+      where (kinds is null or e.kind = any (kinds)) and (actors is null or e.actor = any (actors));
+  elsif cardinality(documents) > 1 or actors is not null then
+    select count(*),
+           (array_agg(e.at order by e.at desc, e.sequence desc))[skip + 1:skip + size],
+           (array_agg(e.sequence order by e.at desc, e.sequence desc))[skip + 1:skip + size]
+      into total, ats, sequences
+      from change_entry e
+      where e.tenant = of_tenant and e.document = any (documents) and e.at >= since and e.at < last_moment
+        and (kinds is null or e.kind = any (kinds)) and (actors is null or e.actor = any (actors));
+  else
+    -- the usual question, which an index answers alone
+    select count(*) into total from change_entry e
+      where e.tenant = of_tenant and e.document = documents[1] and e.at >= since and e.at < last_moment
+        and (kinds is null or e.kind = any (kinds));
+    select array_agg(newest.at), array_agg(newest.sequence) into ats, sequences
+      from (
+        select e.at, e.sequence from change_entry e
+          where e.tenant = of_tenant and e.document = documents[1] and e.at >= since and e.at < last_moment
+            and (kinds is null or e.kind = any (kinds))
+          order by e.at desc, e.sequence desc offset skip limit size
+      ) as newest;
+  end if;
+  return next;
+  return query
+    select total, current, e.at, k.type, k.entity, e.entity_id, e.name, e.schema_version, a.name, e.related, e.paths
+      from unnest(ats, sequences) with ordinality as place (at, sequence, ordinal)
+      join change_entry e on e.tenant = of_tenant and e.at = place.at and e.sequence = place.sequence
+      join change_kind k on k.tenant = e.tenant and k.kind = e.kind
+      join change_actor a on a.tenant = e.tenant and a.actor = e.actor
+      order by place.ordinal;
 end
 $$;

@@ -7,14 +7,15 @@ import { RegexBudget, type RegexMatcherPool } from '../query/regex-pool.ts';
 import { type Dictionary, DictionaryCache } from './dictionary.ts';
 import { type DocumentTerm, decide, type Expression, isNever, type RelatedTerm, termsOf } from './expression.ts';
 import { mergedPage } from './merged-page.ts';
-import { planTallies, possibleKinds, wholeInterval } from './plan.ts';
-import { documentSatisfies, itemSatisfies, namesDocuments, satisfies } from './predicate.ts';
-import { asksForDocuments, resolve } from './resolve.ts';
+import { asConjunction, planTallies, possibleKinds, wholeInterval } from './plan.ts';
+import { documentSatisfies, itemSatisfies, namedDocuments, namesDocuments, satisfies } from './predicate.ts';
+import { asksForDocuments, resolve, triesDocuments } from './resolve.ts';
 import {
   countEntries,
   type EntryRow,
   findPlaces,
   readDocumentIds,
+  readDocumentsPage,
   readEntries,
   readSnapshot,
   readTalliedPage,
@@ -96,8 +97,24 @@ async function findInTallies(means: Means, question: Question): Promise<PageOfEn
   return page.current ? page : undefined;
 }
 
-/** Answers undefined where the dictionary is out of date. Several statements, one snapshot. */
+/** Answers undefined where the dictionary is out of date. */
 async function findWithDocuments(means: Means, question: Question): Promise<PageOfEntries | undefined> {
+  if (triesDocuments(question.query)) return await findInSnapshot(means, question);
+  const { pool, regexes, dictionary } = means;
+  const { tenant, query, from, now, skip, size } = question;
+  const candidates = () => Promise.reject(new Error('no regular expression of the query is tried on documents'));
+  const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
+  const conjunction = asConjunction(expression, dictionary, from);
+  const documents = conjunction === undefined ? undefined : namedDocuments(conjunction.onDocuments);
+  if (conjunction === undefined || documents === undefined) return await findInSnapshot(means, question);
+  const { since, before, kinds, actors } = conjunction;
+  const asked = { now, since, before, kinds, actors, ...documents, skip, size, dictionary };
+  const page = await readDocumentsPage(pool, tenant, asked);
+  return page.current ? page : undefined;
+}
+
+/** Several statements, one snapshot. Answers undefined where the dictionary is out of date. */
+async function findInSnapshot(means: Means, question: Question): Promise<PageOfEntries | undefined> {
   const { db, regexes, dictionary } = means;
   const { tenant, query, from, now } = question;
   return await inTransaction(

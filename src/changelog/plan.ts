@@ -1,5 +1,15 @@
 import type { Dictionary } from './dictionary.ts';
-import { decide, type Expression, isAlways, isNever, termsOf } from './expression.ts';
+import {
+  type DocumentTerm,
+  decide,
+  type Expression,
+  isAlways,
+  isGroup,
+  isNever,
+  type RelatedTerm,
+  type Term,
+  termsOf,
+} from './expression.ts';
 
 /**
  * What is asked for, as a list of ranges of an index of which no two share an entry: `actors[i]` (0: any) with the
@@ -59,6 +69,41 @@ export function possibleKinds(expression: Expression, dictionary: Dictionary): n
     return isAlways(open);
   });
   return possible.length === dictionary.kinds.length ? null : possible.map((kind) => kind.id);
+}
+
+/** An AND of terms of which one alone is on documents. */
+export interface Conjunction {
+  readonly since: number;
+  readonly before: number | null;
+  /** null: any. */
+  readonly kinds: readonly number[] | null;
+  readonly actors: readonly number[] | null;
+  readonly onDocuments: DocumentTerm | RelatedTerm;
+}
+
+/** The expression as a conjunction, where it is one. `from` is where the window begins. */
+export function asConjunction(expression: Expression, dictionary: Dictionary, from: number): Conjunction | undefined {
+  const terms = flat(expression);
+  if (terms === undefined) return undefined;
+  const times = terms.filter((term) => term.kind === 'time');
+  const actors = terms.filter((term) => term.kind === 'actors');
+  const [onDocuments, ...others] = terms.filter((term) => term.kind === 'document' || term.kind === 'related');
+  if (onDocuments === undefined || others.length > 0) return undefined;
+  const before = Math.min(...times.map((term) => term.to ?? Number.POSITIVE_INFINITY));
+  return {
+    since: Math.max(from, ...times.map((term) => term.from ?? 0)),
+    before: before === Number.POSITIVE_INFINITY ? null : before,
+    kinds: possibleKinds(expression, dictionary),
+    actors: actors.length === 0 ? null : actorsOf({ kind: 'and', operands: actors }, dictionary),
+    onDocuments,
+  };
+}
+
+function flat(expression: Expression): Term[] | undefined {
+  if (!isGroup(expression)) return [expression];
+  if (expression.kind === 'or' && expression.operands.length !== 1) return undefined;
+  const parts = expression.operands.map(flat);
+  return parts.every((part) => part !== undefined) ? parts.flat() : undefined;
 }
 
 /** The time from `from` on, cut wherever a range of the query begins or ends, newest first. */

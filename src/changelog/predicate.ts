@@ -58,6 +58,26 @@ export function namesDocuments(term: DocumentTerm | RelatedTerm): boolean {
   return (term.kind === 'document' ? [term.matcher] : term.ids).some((matcher) => exactTexts(matcher) !== undefined);
 }
 
+/** The hashes of the documents that a term names one by one; undefined where it does not, or says more. */
+export function namedDocuments(term: DocumentTerm | RelatedTerm):
+  | {
+      documents: string[] | null;
+      relatedDocuments: string[] | null;
+      relatedEntities: readonly string[] | null;
+    }
+  | undefined {
+  if (term.kind === 'document') {
+    const texts = exactTexts(term.matcher);
+    if (texts === undefined) return undefined;
+    return { documents: texts.map(uuidOf), relatedDocuments: null, relatedEntities: null };
+  }
+  const [ids, ...otherIds] = term.ids.map(exactTexts);
+  const [entities, ...otherEntities] = term.entities.map(exactTexts);
+  if (ids === undefined || otherIds.length > 0 || otherEntities.length > 0) return undefined;
+  if (term.entities.length > 0 && entities === undefined) return undefined;
+  return { documents: null, relatedDocuments: ids.map(uuidOf), relatedEntities: entities ?? null };
+}
+
 function matches(
   matcher: ResolvedMatcher,
   hash: RawBuilder<unknown> | undefined,
@@ -80,6 +100,7 @@ function matches(
   throw new Error(`a ${matcher.kind} names its texts`);
 }
 
+/** The texts that a matcher takes, where it names them one by one. */
 function exactTexts(matcher: ResolvedMatcher): readonly string[] | undefined {
   if (matcher.kind === 'text') return [matcher.text];
   if (matcher.kind === 'found') return matcher.texts;

@@ -39,6 +39,17 @@ export function asksForDocuments(condition: Condition): boolean {
   return condition.kind === 'match' && (condition.field === 'entityId' || condition.field === 'related.entityId');
 }
 
+/** Whether a regular expression of the query is tried on documents, and not on names alone. */
+export function triesDocuments(condition: Condition): boolean {
+  if (condition.kind === 'and' || condition.kind === 'or') return condition.operands.some(triesDocuments);
+  if (condition.kind === 'item') return condition.operand.operands.some(isRegexOnId);
+  return condition.kind === 'match' && isRegexOnId(condition);
+}
+
+function isRegexOnId({ field, matcher }: Match): boolean {
+  return matcher.kind === 'regex' && (field === 'entityId' || field === 'related.entityId');
+}
+
 async function resolveMatch(term: Match, resolver: Resolver): Promise<Expression> {
   const { dictionary } = resolver;
   const { kinds } = dictionary;

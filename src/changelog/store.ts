@@ -50,22 +50,21 @@ export async function readTalliedPage(
     dictionary?: Dictionary | undefined;
   },
 ): Promise<TalliedPage> {
-  const { rows } = await pool.query<EntryRow & { total: number; current: boolean; at: number | null }>({
-    name: 'tallied page',
-    text: talliedPage,
-    values: [
-      tenant,
-      page.now,
-      ...intervalColumns(page.intervals),
-      page.skip,
-      page.size,
-      page.dictionary?.since ?? null,
-      page.dictionary?.recent ?? null,
-    ],
-  });
-  const [head] = rows;
-  if (head === undefined) throw new Error('a page came without its total');
-  return { total: head.total, current: head.current, entries: rows.slice(1) };
+  return pageOf(
+    await pool.query<PageRow>({
+      name: 'tallied page',
+      text: talliedPage,
+      values: [
+        tenant,
+        page.now,
+        ...intervalColumns(page.intervals),
+        page.skip,
+        page.size,
+        page.dictionary?.since ?? null,
+        page.dictionary?.recent ?? null,
+      ],
+    }),
+  );
 }
 
 const talliedPage = `
@@ -77,6 +76,60 @@ function currentNames(tenant: string, since: string, recent: string): string {
   return `(${since}::text is null or ${recent}::bigint =
     (select count(*) from change_kind n where n.tenant = ${tenant} and n.registered >= ${since}::text::xid8)
     + (select count(*) from change_actor n where n.tenant = ${tenant} and n.registered >= ${since}::text::xid8))`;
+}
+
+/** What is asked of documents that are named one by one; null stands for any. */
+export interface DocumentsPage {
+  now: number;
+  since: number;
+  before: number | null;
+  kinds: readonly number[] | null;
+  actors: readonly number[] | null;
+  /** Hashes of ids; either the documents' own or those of what they are related to. */
+  documents: readonly string[] | null;
+  relatedDocuments: readonly string[] | null;
+  relatedEntities: readonly string[] | null;
+  skip: number;
+  size: number;
+  dictionary: Dictionary;
+}
+
+/** The same for documents that are named one by one. */
+export async function readDocumentsPage(pool: pg.Pool, tenant: string, page: DocumentsPage): Promise<TalliedPage> {
+  return pageOf(
+    await pool.query<PageRow>({
+      name: 'documents page',
+      text: documentsPage,
+      values: [
+        tenant,
+        page.now,
+        page.since,
+        page.before,
+        page.kinds,
+        page.actors,
+        page.documents,
+        page.relatedDocuments,
+        page.relatedEntities,
+        page.skip,
+        page.size,
+        page.dictionary.since,
+        page.dictionary.recent,
+      ],
+    }),
+  );
+}
+
+const documentsPage = `
+select total, current, at, type, entity, entity_id as "entityId", name, schema_version as "schemaVersion", actor,
+       related, paths
+  from change_read_documents($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::text::xid8, $13)`;
+
+type PageRow = EntryRow & { total: number; current: boolean };
+
+function pageOf({ rows }: { rows: PageRow[] }): TalliedPage {
+  const [head] = rows;
+  if (head === undefined) throw new Error('a page came without its total');
+  return { total: head.total, current: head.current, entries: rows.slice(1) };
 }
 
 /** Arrays as change_page wants them: the scans of all intervals in one list, each set of kinds a text. */
