@@ -125,7 +125,9 @@ returns table (actor bigint, set integer, kinds bigint[]) language sql stable as
   select s.actor, s.set, kind_sets[s.set]::bigint[] from unnest(actors, sets) s (actor, set) offset 0
 $$;
 
--- The times of a scan's entries in [since, before), read from the entries themselves.
+-- The times of a scan's entries in [since, before), read from the entries themselves. Here and below, what is read for a
+-- scan is fenced by "offset 0": each scan is a range of an index, and a plan from when the tables were small must not
+-- go through all of what an import has brought since, once for each scan.
 create function change_direct(of_tenant text, kind_sets text[], actors bigint[], sets integer[], since bigint, before bigint)
 returns table (at bigint) language plpgsql stable as $$
 begin
@@ -133,15 +135,21 @@ begin
     return query
       select e.at
         from change_scans(kind_sets, actors, sets) scan
-        join change_entry e on e.tenant = of_tenant and e.actor = scan.actor and e.at >= since and e.at < before
-         and (scan.kinds[2] is null or e.kind = any (scan.kinds))
+        cross join lateral (
+          select one.at from change_entry one
+            where one.tenant = of_tenant and one.actor = scan.actor and one.at >= since and one.at < before
+              and (scan.kinds[2] is null or one.kind = any (scan.kinds)) offset 0
+        ) as e
         where scan.actor > 0;
   end if;
   if 0 = any (actors) then
     return query
       select e.at
         from change_scans(kind_sets, actors, sets) scan
-        join change_entry e on e.tenant = of_tenant and e.kind = scan.kinds[1] and e.at >= since and e.at < before
+        cross join lateral (
+          select one.at from change_entry one
+            where one.tenant = of_tenant and one.kind = scan.kinds[1] and one.at >= since and one.at < before offset 0
+        ) as e
         where scan.actor = 0 and scan.kinds[1] > 0;
     if exists (select from change_scans(kind_sets, actors, sets) scan where scan.actor = 0 and scan.kinds[1] = 0) then
       return query select e.at from change_entry e where e.tenant = of_tenant and e.at >= since and e.at < before;
@@ -213,9 +221,12 @@ begin
                case when t.bucket = cell and t.children[place.i] = child
                     then t.upto[place.i] - coalesce(t.upto[place.i - 1], 0) else 0 end as inside
           from change_scans(kind_sets, actors, sets) scan
-          join change_tally t on t.tenant = of_tenant and t.level = depth and t.actor = scan.actor
-           and t.kind = any (scan.kinds)
-           and t.bucket >= cell and t.bucket <= case when depth = 0 then 9223372036854775807 else cell end
+          cross join lateral (
+            select one.kind, one.bucket, one.children, one.upto from change_tally one
+              where one.tenant = of_tenant and one.level = depth and one.actor = scan.actor and one.kind = any (scan.kinds)
+                and one.bucket >= cell and one.bucket <= case when depth = 0 then 9223372036854775807 else cell end
+              offset 0
+          ) as t
           cross join lateral (select width_bucket(child::smallint, t.children) as i) as place
       ) as read;
     total := total + added;
@@ -321,8 +332,11 @@ begin
              array_agg(scan.set) filter (where found.entries < change_dense())
         into next_actors, next_sets, sparse_actors, sparse_sets
         from change_scans(kind_sets, actors, sets) scan
-        join change_tally t on t.tenant = of_tenant and t.level = depth and t.actor = scan.actor
-         and t.kind = scan.kinds[1] and t.bucket = cell
+        cross join lateral (
+          select one.children, one.upto from change_tally one
+            where one.tenant = of_tenant and one.level = depth and one.actor = scan.actor and one.kind = scan.kinds[1]
+              and one.bucket = cell offset 0
+        ) as t
         cross join lateral (select width_bucket(picked_child::smallint, t.children) as i) as place
         cross join lateral (select t.upto[place.i] - coalesce(t.upto[place.i - 1], 0) as entries) as found
         where t.children[place.i] = picked_child;
@@ -361,16 +375,21 @@ begin
     return query
       select t.bucket, sum(t.upto[cardinality(t.upto)])::bigint
         from change_scans(kind_sets, actors, sets) scan
-        join change_tally t on t.tenant = of_tenant and t.level = 0 and t.actor = scan.actor
-         and t.kind = any (scan.kinds)
+        cross join lateral (
+          select one.kind, one.bucket, one.upto from change_tally one
+            where one.tenant = of_tenant and one.level = 0 and one.actor = scan.actor and one.kind = any (scan.kinds) offset 0
+        ) as t
         where t.kind > 0 or scan.kinds[2] is null
         group by t.bucket;
   else
     return query
       select node.child::bigint, sum(node.upto - coalesce(t.upto[node.i - 1], 0))::bigint
         from change_scans(kind_sets, actors, sets) scan
-        join change_tally t on t.tenant = of_tenant and t.level = depth and t.actor = scan.actor
-         and t.kind = any (scan.kinds) and t.bucket = cell
+        cross join lateral (
+          select one.kind, one.children, one.upto from change_tally one
+            where one.tenant = of_tenant and one.level = depth and one.actor = scan.actor and one.kind = any (scan.kinds)
+              and one.bucket = cell offset 0
+        ) as t
         cross join lateral unnest(t.children, t.upto) with ordinality as node (child, upto, i)
         where t.kind > 0 or scan.kinds[2] is null
         group by node.child;

@@ -59,7 +59,7 @@ begin
   while size < most loop
     fetch source into line, line_at, line_sequence;
     exit when not found;
-    parts := parts || line;
+    parts := array_append(parts, line);
     size := size + octet_length(line);
     entries := entries + 1;
     last_at := line_at;
@@ -75,7 +75,9 @@ $$;
 -- A field of a CSV file (RFC 4180), always quoted. A spreadsheet would run what begins like a formula; with an
 -- apostrophe before it, it is text.
 create function csv_field(value text) returns text language sql immutable parallel safe as $$
-  select '"' || case when value ~ '^[=+\-@\t\r\n＝＋－＠]' then '''' else '' end || replace(value, '"', '""') || '"'
+  -- = + - @, tab, line feed, carriage return, and the wide forms of the first four
+  select case when ascii(value) in (61, 43, 45, 64, 9, 10, 13, 65309, 65291, 65293, 65312) then '"''' else '"' end
+    || replace(value, '"', '""') || '"'
 $$;
 
 -- E-mails, each sent once. `message_id` is the Message-ID, so that a repeat can be told.
