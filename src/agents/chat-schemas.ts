@@ -3,7 +3,8 @@ import { Type } from 'typebox';
 export const Chat = Type.Object(
   {
     agentId: Type.String({ description: 'The agent that is asked.' }),
-    message: Type.String({ minLength: 1, description: 'What it is told.' }),
+    // Half of a surrogate pair is no text.
+    message: Type.String({ minLength: 1, pattern: '^[^\\ud800-\\udfff]*$', description: 'What it is told.' }),
   },
   { examples: [{ agentId: 'price-desk', message: 'Who changed the price of product 17 last week?' }] },
 );

@@ -37,8 +37,6 @@ export function streamChat(run: RunChat, request: ChatRequest, logger: FastifyBa
       clearInterval(beat);
       stream.end();
     });
-  // The head goes out at once, with this comment.
-  stream.write(': session\n\n');
   return stream;
 }
 

@@ -90,7 +90,10 @@ interface Running {
   readonly messages: LogMessage[];
 }
 
-type Outcome = { conversed: Conversed } | { failure: ChatFailure | undefined; error: unknown };
+type Outcome = { conversed: Conversed } | { failure: ChatFailure | undefined; error: unknown; givenUp?: boolean };
+
+/** Nobody wants the answer any more: its client has gone, its job was deleted, its process stops. */
+class GivenUp extends Error {}
 
 export function createChats(options: ChatOptions): Chats {
   const { db, sealer, logger, now, queueMail, notificationEmail } = options;
@@ -156,7 +159,10 @@ export function createChats(options: ChatOptions): Chats {
       if (target === undefined) return { failure: keyUnreadable(), error: undefined };
       return { conversed: await converse(options, conversationOf(running, target)) };
     } catch (error) {
-      if (request.signal?.aborted === true) return { failure: undefined, error: request.signal.reason };
+      if (error instanceof GivenUp) return { failure: undefined, error: error.cause, givenUp: true };
+      if (request.signal?.aborted === true) {
+        return { failure: undefined, error: request.signal.reason, givenUp: true };
+      }
       if (error instanceof ProviderError) {
         return { failure: failureOfChat(error, document.llmConfig.provider), error };
       }
@@ -199,8 +205,8 @@ export function createChats(options: ChatOptions): Chats {
       offersHistory: withHistory && document.nativeTools.includes(changeHistoryTool),
       earlier: (mostBytes: number) => readEarlierTurns(db, tenant, turn, { mostBytes, withHistory }),
       async beforeCall(round: number) {
-        if (round === 0) await request.beforeCall?.();
-        else await extend(running);
+        if (round > 0) await extend(running);
+        else await request.beforeCall?.().catch((cause) => Promise.reject(new GivenUp('not called', { cause })));
         signal?.throwIfAborted();
       },
       report({
@@ -223,8 +229,8 @@ export function createChats(options: ChatOptions): Chats {
     const { tenant, agentId, requestId } = request;
     const reason = reasonOf(outcome);
     if (reason !== undefined) {
-      const gone = 'failure' in outcome && outcome.failure === undefined && request.signal?.aborted === true;
-      messages.push(noteOf(gone ? 'WARNING' : 'ERROR', gone ? 'The client has gone.' : reason, agentId, requestId));
+      const severity = 'givenUp' in outcome && outcome.givenUp === true ? 'WARNING' : 'ERROR';
+      messages.push(noteOf(severity, reason, agentId, requestId));
     }
     const isConfiguration = 'failure' in outcome && outcome.failure?.isConfiguration === true;
     const to = isConfiguration ? await notificationEmail(tenant) : undefined;
@@ -314,7 +320,8 @@ export function createChats(options: ChatOptions): Chats {
 
 function reasonOf(outcome: Outcome): string | undefined {
   if ('conversed' in outcome) return undefined;
-  const { failure } = outcome;
+  const { failure, givenUp = false } = outcome;
+  if (givenUp) return 'Given up: its client has gone, its job was deleted, or its process was stopped.';
   if (failure === undefined) return 'An internal error occurred.';
   const details = failure.error.details.map(({ field, message }) => `${field} ${message}.`);
   return [failure.error.message, ...details].join(' ');

@@ -74,7 +74,9 @@ export async function converse(options: ConverseOptions, conversation: Conversat
       (usage) => report(usage, round),
     );
     if (answer.text !== '') texts.push(answer.text);
-    if (answer.toolCalls.length === 0) return { text: texts.join(separator), fromHistory };
+    if (answer.toolCalls.length === 0) {
+      return { text: texts.join(separator).toWellFormed(), fromHistory };
+    }
     if (round >= mostToolRounds) throw tooManyRounds();
     asked.push(...(await runTools(answer, round)));
   }

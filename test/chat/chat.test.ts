@@ -365,6 +365,18 @@ test('texts with NUL, half surrogates and emoji go through a session unharmed', 
   expect(vendor.requests.at(-1)?.text).toBe(`Be brief.${message}${message} backnext`);
 });
 
+test('half of a surrogate pair in a message is no fault of the service', async () => {
+  for (const path of ['/chat', '/chat-stream', '/chat-async']) {
+    const response = await server.call(`/ai-service/${tenant}/agentic${path}`, {
+      token,
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: String.raw`{"agentId":"desk","message":"half \ud83d of it"}`,
+    });
+    expect([path, response.status]).toEqual([path, 400]);
+  }
+});
+
 test('the request of a process that died is logged, and later ones of its session go on', async () => {
   const session = { 'session-id': randomUUID() };
   await chat({ agentId: 'desk', message: 'first' }, session);

@@ -19,6 +19,8 @@ export type Behaviour = {
   | (Partial<VendorAnswer> & { kind: 'answer' })
   /** Half of an answer, then the connection is closed. */
   | { kind: 'cut'; usage?: VendorAnswer['usage'] }
+  /** Half of an answer, then nothing more. */
+  | { kind: 'stall'; usage?: VendorAnswer['usage'] }
   /** A complete answer of 200 that is no JSON. */
   | { kind: 'garbage' }
   | { kind: 'hang' }
@@ -113,20 +115,22 @@ export async function startVendor(): Promise<Vendor> {
     const usage = 'usage' in doing ? doing.usage : { input: 10, output: 5 };
     vendor.counted.input += usage?.input ?? 0;
     vendor.counted.output += usage?.output ?? 0;
-    const answer: VendorAnswer =
-      doing.kind === 'cut' ? { text: 'cut in the middle', usage } : { text: 'Hello there', ...doing, usage };
+    const isHalf = doing.kind === 'cut' || doing.kind === 'stall';
+    const answer: VendorAnswer = isHalf
+      ? { text: 'cut in the middle', usage }
+      : { text: 'Hello there', ...doing, usage };
     if (request.streaming) {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       const events = format.events(answer);
-      const sent = doing.kind === 'cut' ? events.slice(0, Math.ceil(events.length / 2)) : events;
+      const sent = isHalf ? events.slice(0, Math.ceil(events.length / 2)) : events;
       for (const event of sent) response.write(event);
     } else {
       const text = JSON.stringify(format.answer(answer));
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
-      response.write(doing.kind === 'cut' ? text.slice(0, text.length / 2) : text);
+      response.write(isHalf ? text.slice(0, text.length / 2) : text);
     }
     if (doing.kind === 'cut') setTimeout(() => response.destroy(), 20);
-    else response.end();
+    else if (doing.kind !== 'stall') response.end();
   }
 
   server.listen(0, '127.0.0.1');
