@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import { constants, zstdCompress } from 'node:zlib';
+import { sql } from 'kysely';
 import type { Database } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { appendChunk, dropChunks } from './content-store.ts';
@@ -37,6 +38,8 @@ export async function runExport(
     entries += piece.entries;
     bytes += plain.length;
     await inTransaction(db, async (transaction) => {
+      // A crash of the database may take back the last pieces and what is noted of them, together: the end is flushed.
+      await sql`set local synchronous_commit = off`.execute(transaction);
       if (!(await updateJob(transaction, job, documentNow('in_progress')))) {
         stop.abort();
         throw new JobLost();

@@ -8,14 +8,17 @@ import { createRecorder } from '../../src/recording/record-change.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { type Call, endOfJob, startExport } from '../support/jobs.ts';
 import { type ServiceProcesses, startServices } from '../support/service-processes.ts';
+import { startVendor, type Vendor } from '../support/vendor-server.ts';
 
 // More of them: ANNALS_KILLS=30 npx vitest run test/jobs/kill.test.ts
-const kills = Number(process.env.ANNALS_KILLS ?? 3);
+const kills = Number(process.env.ANNALS_KILLS ?? 2);
 const tenant = 'killed';
-const entries = 30_000;
+const entries = 20_000;
 
 let database: TestDatabase;
 let services: ServiceProcesses;
+let vendor: Vendor;
+let call: Call;
 
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -23,21 +26,25 @@ beforeAll(async () => {
   for (let done = 0; done < entries; done += 2_000) {
     await record(Array.from({ length: 2_000 }, (_, index) => changeOf(`old-${done + index}`, (done + index) * 20)));
   }
+  vendor = await startVendor();
   services = await startServices(1, {
     DATABASE_URL: database.url,
     ANNALS_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
+    ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
+    OPENAI_BASE_URL: vendor.baseUrl,
   });
+  call = await callerOf();
 });
 
 afterAll(async () => {
   await services.end();
+  await vendor.close();
   await database.drop();
 });
 
 test(`with the worker killed at ${kills} random moments every export ends, complete, right and one snapshot`, {
   timeout: 900_000,
 }, async () => {
-  const call = await callerOf();
   const over = new AbortController();
   const writing = writeMarkers(over.signal);
   const exports: { id: string; format: string }[] = [];
@@ -48,11 +55,7 @@ test(`with the worker killed at ${kills} random moments every export ends, compl
     }
     await sleep(Math.random() * 1_500);
     for (const id of await underWay()) cutShort.add(id);
-    await services.replace(0);
-    // A minute goes by: whoever is dead by now has not been heard of.
-    await database.pool.query(
-      "update pgboss.job set heartbeat_on = now() - interval '1 minute' where state = 'active'",
-    );
+    await killWorker();
   }
   for (const { id, format } of exports) {
     const job = await endOfJob(call, tenant, id, 120);
@@ -79,6 +82,51 @@ test(`with the worker killed at ${kills} random moments every export ends, compl
       `${cutShort.size} of them cut short, at most ${rows[0].attempts} attempts for one`,
   );
 });
+
+test(`with the worker killed at ${kills} random moments every chat ends, and none is asked twice`, {
+  timeout: 900_000,
+}, async () => {
+  const json = { 'content-type': 'application/json' };
+  vendor.behave(() => ({ kind: 'answer', delay: Math.random() * 600 }));
+  const made = await call(`/ai-service/${tenant}/agentic/agents/helper`, {
+    method: 'PUT',
+    headers: json,
+    body: JSON.stringify({ name: { en: 'Helper' }, enabled: true, llmConfig: { provider: 'shared' } }),
+  });
+  expect(made.status).toBe(201);
+  const chats: { id: string; message: string }[] = [];
+  for (let kill = 0; kill < kills; kill++) {
+    for (let chat = 0; chat < 8; chat++) {
+      const message = `message ${chats.length}.`;
+      const body = JSON.stringify({ agentId: 'helper', message });
+      const path = `/ai-service/${tenant}/agentic/chat-async`;
+      const response = await call(path, { method: 'POST', headers: json, body });
+      const { jobId } = (await response.json()) as { jobId: string };
+      chats.push({ id: jobId, message });
+    }
+    await sleep(Math.random() * 1_000);
+    await killWorker();
+  }
+  const tally = { success: 0, failure: 0 };
+  for (const { id, message } of chats) {
+    const { status } = await endOfJob(call, tenant, id, 120);
+    const asked = vendor.requests.filter(({ text }) => text.includes(message)).length;
+    if (status === 'success') expect(asked, message).toBe(1);
+    else expect(asked, message).toBeLessThanOrEqual(1);
+    tally[status === 'success' ? 'success' : 'failure'] += 1;
+  }
+  console.info(
+    `${kills} kills: ${chats.length} chats, ${tally.success} answered, ${tally.failure} failed, none asked twice`,
+  );
+  expect(tally.success).toBeGreaterThan(0);
+});
+
+/** As `kill -9` does; another process takes its place, for which a minute goes by at once. */
+async function killWorker(): Promise<void> {
+  await services.replace(0);
+  // Whoever is dead by now has not been heard of.
+  await database.pool.query("update pgboss.job set heartbeat_on = now() - interval '1 minute' where state = 'active'");
+}
 
 async function underWay(): Promise<string[]> {
   const { rows } = await database.pool.query<{ id: string }>(
@@ -120,7 +168,7 @@ function changeOf(entityId: string, age: number): Change {
 async function callerOf(): Promise<Call> {
   const { clientId, clientSecret } = await createClient(database.db, {
     tenant,
-    scope: 'ai.agent_manage changelog.changelog_read',
+    scope: 'ai.agent_manage ai.agentexecution_manage changelog.changelog_read',
   });
   const response = await fetch(`${await services.next()}/oauth/token`, {
     method: 'POST',
