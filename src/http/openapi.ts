@@ -13,6 +13,21 @@ const pagePolicy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
   "font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/** What the operations are grouped by, in the order of `app.ts`. */
+const tags = {
+  Authentication: 'OAuth 2.0 client credentials; access tokens are JWTs (RFC 9068).',
+  'Change history': 'Version 0.0.1, preview: some features may not be fully operational.',
+  Configuration: 'Settings of a tenant; those that are secured are sealed and never come back.',
+  'Custom entities': 'Types that a tenant makes, and their instances; lists are paged by number or by cursor.',
+  Models: 'The language models of the three providers.',
+  Completions: "Text from a chat history, with the tenant's provider token or, within a quota, the service's.",
+  Agents: 'Language models with instructions, tools and a provider of their own.',
+  Chat: 'Conversations with agents: answered at once, streamed, or by a job.',
+  'Agent logs': 'What became of each request and each session of a chat, and the tokens it took.',
+  Jobs: 'Work that outlives its request: chats, and exports of the change history.',
+  Health: 'For whoever runs the service.',
+};
+
 /** The OpenAPI document at `/openapi.json`, made from the schemas that validate, and the page at `/docs`. */
 export async function describeInterface(app: HttpServer, { version }: { version: string }): Promise<void> {
   app.addHook('onRoute', describeGuard);
@@ -25,18 +40,7 @@ export async function describeInterface(app: HttpServer, { version }: { version:
         description: 'Change history, AI desk and honest pagination for platforms with many tenants.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
-      tags: [
-        { name: 'Authentication', description: 'OAuth 2.0 client credentials; access tokens are JWTs (RFC 9068).' },
-        {
-          name: 'Change history',
-          description: 'Version 0.0.1, preview: some features may not be fully operational.',
-        },
-        {
-          name: 'Custom entities',
-          description: 'Types that a tenant makes, and their instances; lists are paged by number or by cursor.',
-        },
-        { name: 'Health', description: 'For whoever runs the service.' },
-      ],
+      tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
       components: {
         securitySchemes: {
           [securityScheme]: {

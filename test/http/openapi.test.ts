@@ -5,6 +5,7 @@ import { TenantName } from '../../src/http/tenant-name.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 
 interface Operation {
+  tags?: string[];
   parameters?: { name: string; in: string; schema: Record<string, unknown> }[];
   requestBody?: { content: Record<string, unknown> };
   responses: Record<string, unknown>;
@@ -89,6 +90,13 @@ test('every reference leads somewhere, and no operation is without a summary', (
       expect(JSON.stringify(operation.responses)).not.toContain('Default Response');
     }
   }
+});
+
+test('every operation has a tag, and every tag is described and used', () => {
+  const operations = Object.entries(document.paths).filter(([path]) => !path.startsWith('/rooms/'));
+  const used = operations.flatMap(([, operation]) => Object.values(operation).map(({ tags }) => tags?.join() ?? ''));
+  expect(new Set(used)).toEqual(new Set(document.tags.map(({ name }) => name)));
+  for (const { name, description } of document.tags) expect(description, name).toMatch(/^.{20,}\.$/);
 });
 
 test('the page at /docs shows it with files of this server alone', async () => {
