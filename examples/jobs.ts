@@ -1,17 +1,15 @@
-// Exports change history by a job, fetches its file, finds the job among the others and deletes it: every operation on
-// /ai-service/{tenant}/jobs. Run it with, for instance: node examples/jobs.ts 'entity:coupon'
+// Exports change history, waits for it, reads the file, and tidies up. Run it with, for instance:
+// node examples/jobs.ts 'entity:product type:update' CSV
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getToken, setting } from './token.ts';
 
 interface Job {
   id: string;
-  type: string;
   status: string;
   metadata: { entries?: number; bytes?: number; error?: { message: string } };
 }
 
-const [q = 'entity:coupon'] = process.argv.slice(2);
-// An export shows change history, so it needs a changelog scope besides.
+const [q = 'entity:order', format = 'NDJSON'] = process.argv.slice(2);
 const token = await getToken('ai.agent_manage changelog.changelog_read');
 const base = `${setting('ANNALS_URL')}/ai-service/demo/jobs`;
 
@@ -21,26 +19,28 @@ async function call(method: string, path: string, body?: unknown): Promise<Respo
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'x-total-count': 'true' },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
-  const total = response.headers.get('x-total-count');
-  console.log(`${method} ${path}: ${response.status}${total === null ? '' : `, ${total} in all`}`);
+  console.log(`${method} ${path}: ${response.status}`);
   if (!response.ok) throw new Error(await response.text());
   return response;
 }
 
-const { jobId } = (await (await call('POST', '', { type: 'EXPORT', q, format: 'NDJSON' })).json()) as { jobId: string };
+const { jobId } = (await (await call('POST', '', { type: 'EXPORT', q, format })).json()) as { jobId: string };
 let job: Job;
 do {
-  await sleep(250);
+  await sleep(200);
   job = (await (await call('GET', `/${jobId}`)).json()) as Job;
 } while (job.status === 'in_progress');
-console.log(`  ${job.status}, ${job.metadata.entries} entries, ${job.metadata.bytes} bytes`);
+if (job.status !== 'success') throw new Error(job.metadata.error?.message);
 
 const file = await (await call('GET', `/${jobId}/content`)).text();
-console.log(`  ${file.slice(0, file.indexOf('\n') + 1).slice(0, 160)}`);
-for (const found of [
-  await call('GET', '?sort=metadata.createdAt:DESC&pageSize=5'),
-  await call('POST', '/search?fields=type,status', { q: 'type:EXPORT status:success' }),
-]) {
-  for (const { id, type, status } of (await found.json()) as Job[]) console.log(`  ${id} ${type} ${status}`);
-}
+console.log(`${job.metadata.entries} entries, ${job.metadata.bytes} bytes; the file begins:\n${file.slice(0, 300)}`);
+
+const list = await call('GET', '?sort=metadata.createdAt:DESC&pageSize=5&fields=type,status');
+console.log(`${list.headers.get('x-total-count')} jobs; the latest:`, await list.json());
+const found = await call('POST', '/search?pageSize=5', { q: 'type:EXPORT status:success metadata.entries:>0' });
+console.log(
+  'exports that found something:',
+  ((await found.json()) as Job[]).map(({ id }) => id),
+);
+
 await call('DELETE', `/${jobId}`);
