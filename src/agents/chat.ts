@@ -10,22 +10,22 @@ import { type AgentDocument, parseAgent } from './agent-document.ts';
 import { type AgentRow, findAgent } from './agent-store.ts';
 import { agentNotFound } from './agent-writes.ts';
 import { noteFailure, noteSuccess } from './auto-disable.ts';
-import { type ChatFailure, failureOfChat, keyUnreadable } from './chat-failure.ts';
-import { type Conversed, type ConverseOptions, converse } from './conversation.ts';
+import { failureOfChat, keyUnreadable } from './chat-failure.ts';
+import { GivenUp, type Outcome, reasonOf } from './chat-outcome.ts';
+import { type ConverseOptions, converse } from './conversation.ts';
 import { mayReadHistory } from './history-tool.ts';
+import { logLapsedChats } from './lapsed-chats.ts';
 import { createLine } from './line.ts';
 import { writeLogs } from './log-store.ts';
 import type { Target } from './model-caller.ts';
 import type { QueuedChat, QueueMail } from './ports.ts';
-import type { LogMessage, Severity } from './request-log.ts';
+import { type LogMessage, noteOf, type Severity } from './request-log.ts';
 import { changeHistoryTool } from './schemas.ts';
 import { openKey } from './secrets.ts';
 import {
   answerTurn,
-  dropLapsedTurn,
   dropTurn,
   extendTurn,
-  findLapsedTurns,
   hasEarlierRunning,
   readEarlierTurns,
   type TurnName,
@@ -76,7 +76,6 @@ const heartbeat = 8_000;
 const longestWait = 300_000;
 const shortestPause = 15;
 const longestPause = 150;
-const lapsedAtOnce = 100;
 
 interface Running {
   readonly request: ChatRequest;
@@ -89,11 +88,6 @@ interface Running {
   known: { prompt: number; completion: number };
   readonly messages: LogMessage[];
 }
-
-type Outcome = { conversed: Conversed } | { failure: ChatFailure | undefined; error: unknown; givenUp?: boolean };
-
-/** Nobody wants the answer any more: its client has gone, its job was deleted, its process stops. */
-class GivenUp extends Error {}
 
 export function createChats(options: ChatOptions): Chats {
   const { db, sealer, logger, now, queueMail, notificationEmail } = options;
@@ -219,7 +213,8 @@ export function createChats(options: ChatOptions): Chats {
         tokens.prompt += inputTokens;
         tokens.completion += outputTokens;
       },
-      note: (severity: Severity, text: string) => void messages.push(noteOf(severity, text, agentId, requestId)),
+      note: (severity: Severity, text: string) =>
+        void messages.push(noteOf({ severity, text, agentId, requestId, at: now() })),
     };
   }
 
@@ -230,7 +225,7 @@ export function createChats(options: ChatOptions): Chats {
     const reason = reasonOf(outcome);
     if (reason !== undefined) {
       const severity = 'givenUp' in outcome && outcome.givenUp === true ? 'WARNING' : 'ERROR';
-      messages.push(noteOf(severity, reason, agentId, requestId));
+      messages.push(noteOf({ severity, text: reason, agentId, requestId, at: now() }));
     }
     const isConfiguration = 'failure' in outcome && outcome.failure?.isConfiguration === true;
     const to = isConfiguration ? await notificationEmail(tenant) : undefined;
@@ -272,30 +267,6 @@ export function createChats(options: ChatOptions): Chats {
     return await answerTurn(transaction, tenant, turn, { exchange: { message, answer }, fromHistory });
   }
 
-  function noteOf(severity: Severity, text: string, agentId: string, requestId: string): LogMessage {
-    // Of what a model wrote into a query only so much is worth keeping, and only what is text.
-    const message = text.slice(0, 1_000).toWellFormed();
-    return { timestamp: new Date(now()).toISOString(), severity, message, agentId, requestId };
-  }
-
-  async function buryLapsed(tenant: string, turn: TurnName): Promise<void> {
-    await inTransaction(db, async (transaction) => {
-      const lapsed = await dropLapsedTurn(transaction, tenant, turn);
-      if (lapsed === undefined) return;
-      const { agentId, requestId, beganAt, tokens } = lapsed;
-      await writeLogs(transaction, tenant, {
-        id: randomUUIDv7(),
-        requestId,
-        sessionId: turn.sessionId,
-        agentId,
-        messages: [noteOf('ERROR', 'Its process ended before there was an answer.', agentId, requestId)],
-        duration: Math.max(0, Date.now() - beganAt.getTime()),
-        tokens,
-        at: now(),
-      });
-    });
-  }
-
   return {
     run(request) {
       const running = run(request);
@@ -309,22 +280,13 @@ export function createChats(options: ChatOptions): Chats {
     },
 
     async upkeep() {
-      for (const { tenant, ...turn } of await findLapsedTurns(db, lapsedAtOnce)) await buryLapsed(tenant, turn);
+      await logLapsedChats(db, now);
     },
 
     async close() {
       await Promise.allSettled([...underWay]);
     },
   };
-}
-
-function reasonOf(outcome: Outcome): string | undefined {
-  if ('conversed' in outcome) return undefined;
-  const { failure, givenUp = false } = outcome;
-  if (givenUp) return 'Given up: its client has gone, its job was deleted, or its process was stopped.';
-  if (failure === undefined) return 'An internal error occurred.';
-  const details = failure.error.details.map(({ field, message }) => `${field} ${message}.`);
-  return [failure.error.message, ...details].join(' ');
 }
 
 function difference(one: { prompt: number; completion: number }, other: { prompt: number; completion: number }) {

@@ -54,6 +54,21 @@ export interface LoggedRequest {
 
 // A session has no end: of its log the latest messages stay, the others are in the logs of their requests.
 const mostMessages = 500;
+const longestMessage = 1_000;
+
+/** A line of a request's log; `at` is in milliseconds since 1970. */
+export function noteOf(noted: {
+  severity: Severity;
+  text: string;
+  agentId: string;
+  requestId: string;
+  at: number;
+}): LogMessage {
+  const { severity, text, agentId, requestId, at } = noted;
+  // Of what a model wrote into a query only so much is worth keeping, and only what is text.
+  const message = text.slice(0, longestMessage).toWellFormed();
+  return { timestamp: new Date(at).toISOString(), severity, message, agentId, requestId };
+}
 
 export function requestLogOf(request: LoggedRequest): RequestLogDocument {
   const { id, requestId, sessionId, agentId, messages, duration, tokens, at } = request;

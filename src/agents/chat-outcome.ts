@@ -1,0 +1,20 @@
+import type { ChatFailure } from './chat-failure.ts';
+import type { Conversed } from './conversation.ts';
+
+/** What a chat has come to. A failure that is not known as one is a fault of the service. */
+export type Outcome =
+  | { conversed: Conversed }
+  | { failure: ChatFailure | undefined; error: unknown; givenUp?: boolean };
+
+/** Nobody wants the answer any more: its client has gone, its job was deleted, its process stops. */
+export class GivenUp extends Error {}
+
+/** For the log: why there is no answer, undefined where there is one. */
+export function reasonOf(outcome: Outcome): string | undefined {
+  if ('conversed' in outcome) return undefined;
+  const { failure, givenUp = false } = outcome;
+  if (givenUp) return 'Given up: its client has gone, its job was deleted, or its process was stopped.';
+  if (failure === undefined) return 'An internal error occurred.';
+  const details = failure.error.details.map(({ field, message }) => `${field} ${message}.`);
+  return [failure.error.message, ...details].join(' ');
+}

@@ -1,0 +1,31 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { Database } from '../db/database.ts';
+import { inTransaction } from '../db/transaction.ts';
+import { writeLogs } from './log-store.ts';
+import { noteOf } from './request-log.ts';
+import { dropLapsedTurn, findLapsedTurns } from './turn-store.ts';
+
+const mostAtOnce = 100;
+
+/** Logs the requests that dead processes left, of all tenants, with the tokens that are known of them. */
+export async function logLapsedChats(db: Database, now: () => number): Promise<void> {
+  for (const { tenant, ...turn } of await findLapsedTurns(db, mostAtOnce)) {
+    await inTransaction(db, async (transaction) => {
+      const lapsed = await dropLapsedTurn(transaction, tenant, turn);
+      if (lapsed === undefined) return;
+      const { agentId, requestId, beganAt, tokens } = lapsed;
+      const at = now();
+      const text = 'Its process ended before there was an answer.';
+      await writeLogs(transaction, tenant, {
+        id: randomUUIDv7(),
+        requestId,
+        sessionId: turn.sessionId,
+        agentId,
+        messages: [noteOf({ severity: 'ERROR', text, agentId, requestId, at })],
+        duration: Math.max(0, Date.now() - beganAt.getTime()),
+        tokens,
+        at,
+      });
+    });
+  }
+}
