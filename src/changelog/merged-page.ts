@@ -29,58 +29,65 @@ export async function mergedPage(
   const { tallied, search, rest, everything, skip, size } = page;
   const { tenant } = search;
   if (rest === 0) return await readTalliedPlaces(transaction, tenant, { ...tallied, skip, size });
-  if (skip + size <= shallow) return await merged(transaction, page, undefined, skip);
-
+  if (skip + size <= shallow) {
+    const newest = await readTalliedPlaces(transaction, tenant, { ...tallied, skip: 0, size: skip + size });
+    const others = await findPlaces(transaction, search, { skip: 0, size: skip + size });
+    return { total: newest.total + rest, places: merge(newest.places, others).slice(skip, skip + size) };
+  }
   const counted = await readTalliedPlaces(transaction, tenant, { ...tallied, skip: 0, size: 0 });
   const total = counted.total + rest;
   if (skip >= total) return { total, places: [] };
   if (rest > mostPlaces) return { total, places: await findPlaces(transaction, everything, { skip, size }) };
 
   const others = await findPlaces(transaction, search, { skip: 0, size: rest });
-  const { before, newer } = await timeOf(transaction, page, others);
-  const { places } = await merged(transaction, page, before, skip - newer);
-  return { total, places };
+  const before = await othersBefore(transaction, page, others);
+  const { places } = await readTalliedPlaces(transaction, tenant, { ...tallied, skip: skip - before, size });
+  return { total, places: merge(places, others.slice(before, before + size)).slice(0, size) };
 }
 
-/** The earliest time that no more than `skip` entries are at or after, and how many those are. */
-async function timeOf(
+/** How many of the places stand before the page in the merged list: halves them until it is known. */
+async function othersBefore(
   transaction: DatabaseTransaction,
   { tallied, search, skip }: MergedPage,
   others: readonly Place[],
-): Promise<{ before: number; newer: number }> {
-  let low = Math.min(...tallied.intervals.map((interval) => interval.since), others.at(-1)?.at ?? 0);
-  let before = firstTime(others, tallied.intervals) + 1;
-  let newer = 0;
-  while (low < before) {
-    const middle = low + Math.floor((before - low) / 2);
-    const intervals = tallied.intervals.flatMap((interval) => clip(interval, middle, null));
-    const counted = await readTalliedPlaces(transaction, search.tenant, { ...tallied, intervals, skip: 0, size: 0 });
-    const count = counted.total + countFrom(others, middle);
-    if (count <= skip) {
-      before = middle;
-      newer = count;
-    } else low = middle + 1;
+): Promise<number> {
+  let low = 0;
+  let high = others.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const place = others[middle];
+    if (place === undefined) break;
+    const newer = await countNewer(transaction, search.tenant, tallied, place);
+    if (middle + newer < skip) low = middle + 1;
+    else high = middle;
   }
-  return { before, newer };
+  return low;
 }
 
-/** The merged page of what is before a time, from the newest of both lists. */
-async function merged(
+/** How many tallied entries are newer than a place; of its millisecond, those that were recorded later. */
+async function countNewer(
   transaction: DatabaseTransaction,
-  { tallied, search, rest, size }: MergedPage,
-  before: number | undefined,
-  skip: number,
-): Promise<{ total: number; places: Place[] }> {
-  const most = { skip: 0, size: skip + size };
-  const intervals = before === undefined ? tallied.intervals : tallied.intervals.flatMap((one) => clip(one, 0, before));
-  const newest = await readTalliedPlaces(transaction, search.tenant, { ...tallied, intervals, ...most });
-  const others = await findPlaces(transaction, before === undefined ? search : { ...search, before }, most);
-  const places = [...newest.places, ...others]
-    .sort((one, other) => other.at - one.at || other.sequence - one.sequence)
-    .slice(skip, skip + size);
-  return { total: newest.total + rest, places };
+  tenant: string,
+  tallied: MergedPage['tallied'],
+  { at, sequence }: Place,
+): Promise<number> {
+  const later = tallied.intervals.flatMap((interval) => clip(interval, at + 1, null));
+  const same = tallied.intervals.flatMap((interval) => clip(interval, at, at + 1));
+  const { total } = await readTalliedPlaces(transaction, tenant, { ...tallied, intervals: later, skip: 0, size: 0 });
+  const moment = await readTalliedPlaces(transaction, tenant, {
+    ...tallied,
+    intervals: same,
+    skip: 0,
+    size: mostPlaces,
+  });
+  return total + moment.places.filter((place) => place.sequence > sequence).length;
 }
 
+function merge(some: readonly Place[], others: readonly Place[]): Place[] {
+  return [...some, ...others].sort((one, other) => other.at - one.at || other.sequence - one.sequence);
+}
+
+/** What of an interval is in [since, before). */
 function clip(interval: Interval, since: number, before: number | null): Interval[] {
   const clipped = {
     ...interval,
@@ -88,25 +95,4 @@ function clip(interval: Interval, since: number, before: number | null): Interva
     before: before === null ? interval.before : Math.min(before, interval.before ?? before),
   };
   return clipped.before !== null && clipped.before <= clipped.since ? [] : [clipped];
-}
-
-/** A time that nothing is after. */
-function firstTime(others: readonly Place[], intervals: readonly Interval[]): number {
-  const ends = intervals.map((interval) => interval.before ?? endOfTime);
-  return Math.max(others[0]?.at ?? 0, ...ends);
-}
-
-// Changes are recorded up to the end of the year 2100.
-const endOfTime = Date.UTC(2101, 0);
-
-/** How many of the places, newest first, are at or after a time. */
-function countFrom(places: readonly Place[], since: number): number {
-  let low = 0;
-  let high = places.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((places[middle]?.at ?? 0) >= since) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

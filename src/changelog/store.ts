@@ -229,8 +229,6 @@ export async function readTalliedPlaces(
 export interface Search {
   tenant: string;
   since: number;
-  /** The first millisecond after what is searched; left out: without an end. */
-  before?: number;
   /** A select of (at, sequence), without repetitions; all of the tenant's entries where it is left out. */
   places?: RawBuilder<unknown> | undefined;
   condition: RawBuilder<SqlBool>;
@@ -255,14 +253,13 @@ export async function findPlaces(
 }
 
 /** What finds them, from `from` on. */
-export function found({ tenant, since, before, places, condition }: Search): RawBuilder<unknown> {
+export function found({ tenant, since, places, condition }: Search): RawBuilder<unknown> {
   const from =
     places === undefined
       ? sql`change_entry e`
       : sql`(${places}) as place
           join change_entry e on e.tenant = ${tenant} and e.at = place.at and e.sequence = place.sequence`;
-  const ended = before === undefined ? sql`true` : sql`e.at < ${before}`;
-  return sql`from ${from} where e.tenant = ${tenant} and e.at >= ${since} and ${ended} and ${condition}`;
+  return sql`from ${from} where e.tenant = ${tenant} and e.at >= ${since} and ${condition}`;
 }
 
 /** The entries at these places, in the same order. */
