@@ -80,17 +80,19 @@ export async function takeUpJob(db: Database, tenant: string, id: string): Promi
   return { tenant, id, type, attempt, stalled, callBegan, input, progress, document };
 }
 
-/** Whether the job is still the worker's. */
-export async function holdsJob(db: Database, { tenant, id, attempt }: TakenJob): Promise<boolean> {
-  const row = await db
+/** How the job stands, if it is still the worker's. */
+export async function findHeldJob(
+  db: Database,
+  { tenant, id, attempt }: TakenJob,
+): Promise<{ callBegan: boolean } | undefined> {
+  return await db
     .selectFrom('job')
-    .select('id')
+    .select('call_began as callBegan')
     .where('tenant', '=', tenant)
     .where('id', '=', id)
     .where('attempt', '=', attempt)
     .where('status', '=', 'in_progress')
     .executeTakeFirst();
-  return row !== undefined;
 }
 
 /** Notes that a call may leave from now on; false where the job is not the worker's any more. */
@@ -142,8 +144,8 @@ export async function findForgottenJobs(
   return rows;
 }
 
-/** Both texts of a document. */
+/** Both texts of a document; half of a surrogate pair, which a vendor may send, is no text. */
 function textsOf(document: JobDocument) {
-  const text = JSON.stringify(document);
+  const text = JSON.stringify(document, (_key, value) => (typeof value === 'string' ? value.toWellFormed() : value));
   return sql`${text}::text, ${projectedJson(text)}::jsonb`;
 }

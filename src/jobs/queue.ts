@@ -2,6 +2,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
 import { fromKysely, PgBoss } from 'pg-boss';
 import type { DatabaseTransaction } from '../db/database.ts';
+import { createLogger } from '../http/logger.ts';
 import type { JobType } from './job.ts';
 
 /** Which job a worker is to take up. */
@@ -41,6 +42,16 @@ const heartbeat = 15;
 const supervision = 5;
 const polling = 1;
 const longest = 24 * 60 * 60;
+
+/** Makes what the queue needs in the database; safe for several processes at once. */
+export async function prepareQueue(pool: pg.Pool): Promise<void> {
+  const queue = createQueue({ pool, logger: createLogger('silent') });
+  try {
+    await queue.prepare();
+  } finally {
+    await queue.close();
+  }
+}
 
 export function createQueue({ pool, logger }: { pool: pg.Pool; logger: FastifyBaseLogger }): Queue {
   const boss = new PgBoss({

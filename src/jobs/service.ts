@@ -56,14 +56,15 @@ export interface JobsOptions {
   documents: DocumentLists;
   exportHistory: ExportHistory;
   runChat: RunChat;
+  /** Milliseconds that a chat may go on when the process is asked to end; tests wait less. */
+  chatGrace?: number;
 }
 
-/** Milliseconds that a chat may go on when the process is asked to end. */
-const chatGrace = 20_000;
+const usualChatGrace = 20_000;
 const mostAtOnce = 100;
 
 export function createJobs(options: JobsOptions): Jobs {
-  const { db, logger, now, documents, exportHistory } = options;
+  const { db, logger, now, documents, exportHistory, chatGrace = usualChatGrace } = options;
   const queue = createQueue(options);
   const worker = createWorker(options);
 

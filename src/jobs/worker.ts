@@ -4,7 +4,7 @@ import type { Database } from '../db/database.ts';
 import { AnnalsError } from '../errors.ts';
 import { describeFailure, type JobType } from './job.ts';
 import { JobLost } from './job-lost.ts';
-import { holdsJob, type TakenJob, takeUpJob, updateJob } from './job-store.ts';
+import { findHeldJob, type TakenJob, takeUpJob, updateJob } from './job-store.ts';
 import type { ExportHistory, RunChat } from './ports.ts';
 import type { Handle } from './queue.ts';
 import { runAgentChat } from './run-agent-chat.ts';
@@ -40,9 +40,9 @@ export function createWorker(options: WorkerOptions): Worker {
     else await runAgentChat(options, job, stop.signal);
   }
 
-  /** Whether the job is to be tried again. */
-  function isPassing(job: TakenJob, error: unknown, stopped: boolean): boolean {
-    if (job.type === 'AGENT_CHAT') return false;
+  /** Whether the job is to be tried again: a chat only where its process ends before it has asked anybody. */
+  function isPassing(job: TakenJob, error: unknown, stopped: boolean, callBegan: boolean): boolean {
+    if (job.type === 'AGENT_CHAT') return stopped && !callBegan;
     return stopped || (job.stalled <= mostStalls && !(error instanceof AnnalsError));
   }
 
@@ -67,8 +67,9 @@ export function createWorker(options: WorkerOptions): Worker {
       try {
         await perform(job, stop);
       } catch (error) {
-        if (error instanceof JobLost || !(await holdsJob(db, job))) return;
-        if (isPassing(job, error, stopping.aborted)) throw error;
+        const held = error instanceof JobLost ? undefined : await findHeldJob(db, job);
+        if (held === undefined) return;
+        if (isPassing(job, error, stopping.aborted, held.callBegan)) throw error;
         logger.warn({ err: error, tenant, job: id }, 'a job failed');
         await end(job, error);
       } finally {
@@ -93,7 +94,7 @@ async function watchJob(db: Database, job: TakenJob, stop: AbortController, over
     await sleep(look, undefined, { signal: over, ref: false }).catch(() => {});
     if (over.aborted) return;
     // What cannot be asked now is asked again in a moment.
-    const holds = await holdsJob(db, job).catch(() => true);
-    if (!holds) stop.abort();
+    const held = await findHeldJob(db, job).catch(() => 'unknown');
+    if (held === undefined) stop.abort();
   }
 }

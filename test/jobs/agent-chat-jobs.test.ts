@@ -29,7 +29,7 @@ describe('a chat that is a job', () => {
     const jobs = await workWith(async (chat, { callBegins }) => {
       seen.push(chat);
       await callBegins();
-      return { status: 'success', response: [{ agentId: chat.agentId, message: 'Hello \0' }] };
+      return { status: 'success', response: [{ agentId: chat.agentId, message: 'Hello \0 \ud800' }] };
     });
     const chat = chatOf('Hi');
     const job = await ended(jobs, await queue(jobs, chat));
@@ -41,7 +41,7 @@ describe('a chat that is a job', () => {
       sessionId: chat.sessionId,
       requestId: chat.requestId,
       message: 'Hi',
-      response: [{ agentId: 'agent', message: 'Hello \0' }],
+      response: [{ agentId: 'agent', message: 'Hello \0 \ufffd' }],
     });
   });
 
@@ -91,6 +91,21 @@ describe('a chat that is a job', () => {
     expect(asked).toBe(0);
   });
 
+  test('that has asked nobody yet is handed back when its process ends, and run by another', async () => {
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    const first = await open(async (_chat, { signal }) => {
+      begin();
+      while (!signal.aborted) await sleep(10);
+      throw new Error('stopped');
+    }, 50);
+    const id = await queue(first, chatOf('Hi'));
+    await begun;
+    await first.close();
+    expect(JSON.parse(await first.find(tenant, id))).toMatchObject({ status: 'in_progress' });
+    const second = await workWith(async () => ({ status: 'success', response: 'by another' }));
+    expect(await ended(second, id)).toMatchObject({ status: 'success', response: 'by another' });
+  });
+
   test('that is deleted while it runs is stopped, and its call does not go out', async () => {
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
     const { promise: outcome, resolve: tell } = Promise.withResolvers<unknown>();
@@ -122,6 +137,12 @@ describe('a chat that is a job', () => {
 });
 
 async function workWith(runChat: RunChat): Promise<Jobs> {
+  const jobs = await open(runChat);
+  onTestFinished(() => jobs.close());
+  return jobs;
+}
+
+async function open(runChat: RunChat, chatGrace = 20_000): Promise<Jobs> {
   const jobs = createJobs({
     pool: database.pool,
     db: database.db,
@@ -130,10 +151,10 @@ async function workWith(runChat: RunChat): Promise<Jobs> {
     documents: { page: () => Promise.reject(new Error('nothing is listed here')) },
     exportHistory: { check: () => {}, run: () => Promise.reject(new Error('nothing is exported here')) },
     runChat,
+    chatGrace,
   });
   await jobs.prepare();
   await jobs.work();
-  onTestFinished(() => jobs.close());
   return jobs;
 }
 
