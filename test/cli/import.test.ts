@@ -1,0 +1,241 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
+import { readPostmasterFile } from '../../src/db/embedded/postmaster-file.ts';
+import { createPool } from '../../src/db/pool.ts';
+import { annals, type RunningCommand, startAnnals } from '../support/command.ts';
+import { homeOf, makeDataFolder, removeDataFolder } from '../support/data-folder.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+// So many moments to be killed at; more by hand: ANNALS_KILLS=30
+const kills = Number(process.env.ANNALS_KILLS ?? 2);
+const timeout = 60_000 + kills * 30_000;
+
+let folder: string;
+let file: string;
+const lines = 6_000;
+// Every fortieth line comes twice, word for word: two changes, since there is no id to say otherwise.
+const repeated = lines / 40;
+// An update that changes nothing, and another one, once each hundred lines.
+const unchanged = lines / 100;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'annals import '));
+  file = join(folder, 'changes.ndjson.gz');
+  const texts = Array.from({ length: lines }, (_, nth) => lineNumber(nth)).flat();
+  await writeFile(file, gzipSync(`${texts.join('\n')}\n`));
+});
+
+afterAll(() => rm(folder, { recursive: true }));
+
+function lineNumber(nth: number): string[] {
+  const at = new Date(Date.UTC(2026, 0, 1) + (nth % 3_000) * 60_000).toISOString();
+  const of = `"entity":"order","entityId":"${nth}","at":"${at}","actor":"Actor ${nth % 50}"`;
+  const line = `{"op":"insert",${of},"after":{"nth":${nth},"text":"${'x'.repeat(200)}"}}`;
+  const none = `{"op":"update",${of},"id":"none ${nth}","before":{"a":1},"after":{"a":1}}`;
+  return [line, ...(nth % 40 === 0 ? [line] : []), ...(nth % 100 === 0 ? [none] : [])];
+}
+
+const wholeImport = {
+  read: lines + repeated + unchanged,
+  recorded: lines + repeated,
+  unchanged,
+  duplicate: 0,
+  expired: 0,
+  rejected: 0,
+};
+const importAgain = { ...wholeImport, recorded: 0, duplicate: lines + repeated };
+
+/** Every entry that a tenant has, with its totals by actor as the tallies and deltas tell them. */
+async function entriesOf(url: string, tenant: string): Promise<{ entries: string[]; tallied: number }> {
+  const pool = createPool(url);
+  try {
+    const { rows } = await pool.query<{ entry: string }>(
+      `select e.at || ' ' || k.type || ' ' || e.entity_id || ' ' || a.name || ' ' || md5(e.paths) as entry
+         from change_entry e
+         join change_kind k on k.tenant = e.tenant and k.kind = e.kind
+         join change_actor a on a.tenant = e.tenant and a.actor = e.actor
+         where e.tenant = $1 order by 1`,
+      [tenant],
+    );
+    const total = await pool.query<{ total: number }>(`select change_rank($1, '{"{0}"}', '{0}', '{1}', 0) as total`, [
+      tenant,
+    ]);
+    return { entries: rows.map((row) => row.entry), tallied: total.rows[0]?.total ?? -1 };
+  } finally {
+    await pool.end();
+  }
+}
+
+describe('kill -9 of an import, and then the same import again', () => {
+  let database: TestDatabase;
+  let environment: Record<string, string>;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: randomBytes(32).toString('base64') };
+  });
+
+  afterAll(() => database.drop());
+
+  async function countOf(tenant: string): Promise<number> {
+    const { rows } = await database.pool.query<{ count: number }>(
+      'select count(*) from change_entry where tenant = $1',
+      [tenant],
+    );
+    return rows[0]?.count ?? 0;
+  }
+
+  test(`at any of ${kills} moments leaves the entries of one import, none twice`, { timeout }, async () => {
+    await annals(['tenant', 'create', 'whole'], environment);
+    const begun = performance.now();
+    const whole = await startAnnals(['import', '--tenant', 'whole', file], environment).ended;
+    const duration = performance.now() - begun;
+    expect({ code: whole.code, counts: JSON.parse(whole.stdout) }).toEqual({ code: 0, counts: wholeImport });
+    const again = await annals(['import', '--tenant', 'whole', file], environment);
+    expect(JSON.parse(again.stdout)).toEqual(importAgain);
+    const wanted = await entriesOf(database.url, 'whole');
+    expect(wanted.tallied).toBe(lines + repeated);
+
+    const partly: number[] = [];
+    for (let kill = 0; kill < kills; kill++) {
+      const tenant = `killed${kill}`;
+      await annals(['tenant', 'create', tenant], environment);
+      const first = startAnnals(['import', '--tenant', tenant, file], environment);
+      // Some at their very beginning, most once they have recorded something.
+      await sleep(duration * 0.1 * Math.random());
+      const enough = kill % 5 === 4 ? 0 : 1 + Math.random() * lines;
+      while (first.process.exitCode === null && (await countOf(tenant)) < enough) await sleep(5);
+      await sleep(20 * Math.random());
+      first.process.kill('SIGKILL');
+      await first.ended;
+      partly.push((await entriesOf(database.url, tenant)).entries.length);
+      const second = await annals(['import', '--tenant', tenant, file], environment);
+      const counts = JSON.parse(second.stdout) as typeof wholeImport;
+      expect(counts).toEqual({ ...wholeImport, recorded: counts.recorded, duplicate: counts.duplicate });
+      expect(counts.recorded + counts.duplicate).toBe(lines + repeated);
+      expect(await entriesOf(database.url, tenant)).toEqual(wanted);
+    }
+    console.info(`entries that the killed imports had recorded: ${partly.join(', ')}`);
+  });
+
+  test('two imports of one file at the same time record it once', { timeout }, async () => {
+    await annals(['tenant', 'create', 'twice'], environment);
+    const both = await Promise.all(
+      ['a', 'b'].map(async () => await startAnnals(['import', '--tenant', 'twice', file], environment).ended),
+    );
+    const counts = both.map(({ stdout }) => JSON.parse(stdout) as typeof wholeImport);
+    expect(both.map(({ code }) => code)).toEqual([0, 0]);
+    expect(counts.reduce((sum, one) => sum + one.recorded, 0)).toBe(lines + repeated);
+    expect(counts.reduce((sum, one) => sum + one.duplicate, 0)).toBe(lines + repeated);
+    expect((await entriesOf(database.url, 'twice')).tallied).toBe(lines + repeated);
+  });
+});
+
+describe('kill -9 of the service and of its embedded database under an import', () => {
+  let dataDir: string;
+  let environment: Record<string, string>;
+  const running: RunningCommand[] = [];
+
+  beforeAll(async () => {
+    dataDir = await makeDataFolder('data folder');
+    environment = { ANNALS_DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'fatal' };
+  });
+
+  afterAll(async () => {
+    for (const { process, ended } of running) {
+      process.kill('SIGTERM');
+      await ended;
+    }
+    await removeDataFolder(dataDir);
+  });
+
+  async function serverProcess(): Promise<number> {
+    const file = await readPostmasterFile(join(await homeOf(dataDir), 'cluster'));
+    if (file === undefined) throw new Error('no server runs');
+    return file.pid;
+  }
+
+  async function serve(): Promise<string> {
+    const service = startAnnals(['serve'], environment);
+    running.push(service);
+    return await service.firstLine;
+  }
+
+  const embeddedKills = Math.ceil(kills / 2);
+
+  test(`at any of ${embeddedKills} moments: the next start goes on, and the import again leaves its entries, none twice`, {
+    timeout,
+  }, async () => {
+    let wanted: string[] | undefined;
+    const partly: number[] = [];
+    for (let kill = -1; kill < embeddedKills; kill++) {
+      await serve();
+      const tenant = `killed${kill + 1}`;
+      const made = await startAnnals(['tenant', 'create', tenant], environment).ended;
+      expect(made).toMatchObject({ code: 0 });
+      const first = startAnnals(['import', '--tenant', tenant, file], environment);
+      if (kill >= 0) {
+        await recorded(tenant, Math.random() * lines, first);
+        const [service] = running.splice(0);
+        const server = await serverProcess();
+        // In any order: whoever is left must not keep anything from being put right.
+        if (kill % 2 === 0) process.kill(server, 'SIGKILL');
+        service?.process.kill('SIGKILL');
+        if (kill % 3 === 0) first.process.kill('SIGKILL');
+        else if (kill % 2 === 1) process.kill(server, 'SIGKILL');
+        await Promise.all([service?.ended, first.ended]);
+        await serve();
+      }
+      const { code } = await first.ended;
+      if (kill < 0) expect(code).toBe(0);
+      else partly.push((await entriesThere(tenant)).entries.length);
+      const second = await startAnnals(['import', '--tenant', tenant, file], environment).ended;
+      const counts = JSON.parse(second.stdout) as typeof wholeImport;
+      expect({ code: second.code, ...counts }).toEqual({
+        code: 0,
+        ...wholeImport,
+        recorded: counts.recorded,
+        duplicate: lines + repeated - counts.recorded,
+      });
+      const found = await entriesThere(tenant);
+      wanted ??= found.entries;
+      expect(found).toEqual({ entries: wanted, tallied: lines + repeated });
+      const [service] = running.splice(0);
+      service?.process.kill('SIGTERM');
+      expect(await service?.ended).toMatchObject({ code: 0 });
+    }
+    console.info(`entries that were there after the kills: ${partly.join(', ')}`);
+  });
+
+  /** Waits until the import has recorded so many, or has ended. */
+  async function recorded(tenant: string, enough: number, command: RunningCommand): Promise<void> {
+    const database = await openEmbeddedDatabase({ dataDir, log: () => {} });
+    const pool = createPool(database.url);
+    try {
+      while (command.process.exitCode === null) {
+        const { rowCount } = await pool.query('select from change_entry where tenant = $1', [tenant]);
+        if ((rowCount ?? 0) > enough) break;
+        await sleep(5);
+      }
+    } finally {
+      await pool.end();
+      await database.release();
+    }
+  }
+
+  /** Joins the database of the folder for a moment, as any command may. */
+  async function entriesThere(tenant: string): Promise<{ entries: string[]; tallied: number }> {
+    const database = await openEmbeddedDatabase({ dataDir, log: () => {} });
+    try {
+      return await entriesOf(database.url, tenant);
+    } finally {
+      await database.release();
+    }
+  }
+});
