@@ -5,7 +5,8 @@ import type { Query } from '../query/ast.ts';
 import { parseQuery } from '../query/parse.ts';
 import { RegexBudget, type RegexMatcherPool } from '../query/regex-pool.ts';
 import { changelogDialect } from './dialect.ts';
-import type { Dictionary, DictionaryCache } from './dictionary.ts';
+import type { Dictionary } from './dictionary.ts';
+import type { DictionaryCache } from './dictionary-cache.ts';
 import {
   csvColumns,
   type ExportFormat,
