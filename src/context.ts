@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { runQueuedChat } from './agents/queued-chat.ts';
 import { type Agents, createAgents } from './agents/service.ts';
 import { createAnswerQuery } from './changelog/answer-query.ts';
-import { DictionaryCache } from './changelog/dictionary.ts';
+import { DictionaryCache } from './changelog/dictionary-cache.ts';
 import { createExportHistory } from './changelog/export-history.ts';
 import { createFindPage, type FindPage } from './changelog/find-page.ts';
 import { inputBound } from './completions/quota.ts';

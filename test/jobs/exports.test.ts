@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DictionaryCache } from '../../src/changelog/dictionary.ts';
+import { DictionaryCache } from '../../src/changelog/dictionary-cache.ts';
 import { createExportHistory, type ExportHistory, type ExportPiece } from '../../src/changelog/export-history.ts';
 import { foldHistory } from '../../src/changelog/fold.ts';
 import { dropExpired, setRetention } from '../../src/changelog/retention.ts';
