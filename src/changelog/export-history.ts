@@ -19,7 +19,7 @@ import {
 import { searchOf } from './find-page.ts';
 import { planTallies } from './plan.ts';
 import { satisfies } from './predicate.ts';
-import { asksForDocuments, resolve } from './resolve.ts';
+import { asksForDocuments, readOnce, resolve } from './resolve.ts';
 import { type Place, readDocumentIds, readSnapshot, type Search } from './store.ts';
 import { defaultWindowFrom, hasFromBound } from './window.ts';
 
@@ -149,7 +149,7 @@ async function open(
   const going = resume !== undefined && margin <= resume.since ? resume : undefined;
   const query = parseQuery(q, changelogDialect);
   const since = going?.since ?? Math.max(windowFrom(query, askedAt), known.horizon);
-  const candidates = (of: 'document' | 'related') => readDocumentIds(transaction, tenant, of, { since, kinds: null });
+  const candidates = readOnce((of) => readDocumentIds(transaction, tenant, of, { since, kinds: null }));
   const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
   // Where only terms on documents can hold, their indexes lead there; anything else is one walk along the time.
   const onDocuments = asksForDocuments(query) && planTallies(expression, dictionary, since).length === 0;

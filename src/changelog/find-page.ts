@@ -10,7 +10,7 @@ import { type DocumentTerm, decide, type Expression, isNever, type RelatedTerm, 
 import { mergedPage } from './merged-page.ts';
 import { asConjunction, planTallies, possibleKinds, wholeInterval } from './plan.ts';
 import { documentSatisfies, itemSatisfies, namedDocuments, namesDocuments, satisfies } from './predicate.ts';
-import { asksForDocuments, resolve, triesDocuments } from './resolve.ts';
+import { asksForDocuments, readOnce, resolve, triesDocuments } from './resolve.ts';
 import {
   countEntries,
   type EntryRow,
@@ -124,8 +124,7 @@ async function findInSnapshot(means: Means, question: Question): Promise<PageOfE
       const snapshot = await readSnapshot(transaction, tenant, now, dictionary);
       if (!snapshot.current) return undefined;
       const since = Math.max(from, snapshot.horizon);
-      const candidates = (of: 'document' | 'related') =>
-        readDocumentIds(transaction, tenant, of, { since, kinds: null });
+      const candidates = readOnce((of) => readDocumentIds(transaction, tenant, of, { since, kinds: null }));
       const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
       return await readDocuments(transaction, expression, { ...question, since, dictionary });
     },

@@ -7,6 +7,16 @@ import type { Expression, ResolvedMatcher } from './expression.ts';
 /** Answers the ids of documents, or of related documents, that a regular expression is to be tried on. */
 export type ReadCandidates = (of: 'document' | 'related') => Promise<readonly string[]>;
 
+/** The same, each read once for a query, however many of its expressions are tried on them. */
+export function readOnce(read: ReadCandidates): ReadCandidates {
+  const known = new Map<string, Promise<readonly string[]>>();
+  return (of) => {
+    const ids = known.get(of) ?? read(of);
+    known.set(of, ids);
+    return ids;
+  };
+}
+
 export interface Resolver {
   readonly dictionary: Dictionary;
   readonly regexes: RegexMatcherPool;
@@ -143,7 +153,7 @@ async function matchNames(of: string, names: readonly string[], term: Match, res
   const known = matched.get(key);
   if (known !== undefined) return await known;
   const matching = matchEach(names, term.matcher, term.position, resolver);
-  if (matched.size >= 1_000) matched.clear();
+  if (matched.size >= mostMatched(resolver.dictionary)) matched.clear();
   matched.set(key, matching);
   try {
     return await matching;
@@ -151,6 +161,11 @@ async function matchNames(of: string, names: readonly string[], term: Match, res
     matched.delete(key);
     throw error;
   }
+}
+
+/** How many patterns to remember: a thousand, or as many as some 64 MB have room for where names are many. */
+function mostMatched({ kinds, actors }: Dictionary): number {
+  return Math.max(1, Math.min(1_000, Math.floor(64_000_000 / Math.max(1, kinds.length, actors.length))));
 }
 
 async function matchEach(
