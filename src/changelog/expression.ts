@@ -85,3 +85,13 @@ export function termsOf(expression: Expression): Term[] {
   if (!isGroup(expression)) return [expression];
   return expression.operands.flatMap(termsOf);
 }
+
+/** The numbers of those names that are members, found without a look at the others: there may be many. */
+export function idsOf(names: readonly { id: number }[], members: Uint8Array): number[] {
+  const ids: number[] = [];
+  for (let index = members.indexOf(1); index !== -1; index = members.indexOf(1, index + 1)) {
+    const name = names[index];
+    if (name !== undefined) ids.push(name.id);
+  }
+  return ids;
+}

@@ -3,6 +3,7 @@ import {
   type DocumentTerm,
   decide,
   type Expression,
+  idsOf,
   isAlways,
   isGroup,
   isNever,
@@ -161,8 +162,7 @@ function groupKinds(expression: Expression, dictionary: Dictionary): { open: Exp
 }
 
 function actorsOf(expression: Expression, dictionary: Dictionary): number[] {
-  const members = combine(expression, dictionary.actors.length);
-  return dictionary.actors.filter((_actor, index) => members[index] === 1).map((actor) => actor.id);
+  return idsOf(dictionary.actors, combine(expression, dictionary.actors.length));
 }
 
 function combine(expression: Expression, length: number): Uint8Array {

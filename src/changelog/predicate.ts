@@ -5,6 +5,7 @@ import type { Dictionary } from './dictionary.ts';
 import {
   type DocumentTerm,
   type Expression,
+  idsOf,
   isAlways,
   isNever,
   type RelatedTerm,
@@ -107,10 +108,6 @@ function exactTexts(matcher: ResolvedMatcher): readonly string[] | undefined {
   if (matcher.kind === 'glob') return undefined;
   const texts = matcher.items.flatMap((item) => (item.kind === 'text' ? [item.text] : []));
   return texts.length === matcher.items.length ? texts : undefined;
-}
-
-function idsOf(names: readonly { id: number }[], members: Uint8Array): number[] {
-  return names.filter((_name, index) => members[index] === 1).map((name) => name.id);
 }
 
 /** A long list is hashed once instead of being gone through for each row. */

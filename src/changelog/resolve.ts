@@ -65,28 +65,18 @@ async function resolveMatch(term: Match, resolver: Resolver): Promise<Expression
   const { kinds } = dictionary;
   switch (term.field) {
     case 'actor': {
-      const names = dictionary.actors.map((actor) => actor.name);
+      const names = () => dictionary.actors.map((actor) => actor.name);
       return { kind: 'actors', members: await matchNames('actor', names, term, resolver) };
     }
     case 'type':
       return {
         kind: 'kinds',
-        members: await matchNames(
-          'type',
-          kinds.map((kind) => kind.type),
-          term,
-          resolver,
-        ),
+        members: await matchNames('type', () => kinds.map((kind) => kind.type), term, resolver),
       };
     case 'entity':
       return {
         kind: 'kinds',
-        members: await matchNames(
-          'entity',
-          kinds.map((kind) => kind.entity),
-          term,
-          resolver,
-        ),
+        members: await matchNames('entity', () => kinds.map((kind) => kind.entity), term, resolver),
       };
     case 'related.entity':
       return { kind: 'kinds', members: await matchRelatedEntities([term], resolver) };
@@ -122,7 +112,7 @@ async function matchRelatedEntities(terms: readonly Match[], resolver: Resolver)
   const { kinds } = resolver.dictionary;
   const entities = relatedEntitiesOf(resolver.dictionary);
   const matched: Uint8Array[] = [];
-  for (const term of terms) matched.push(await matchNames('related', entities, term, resolver));
+  for (const term of terms) matched.push(await matchNames('related', () => entities, term, resolver));
   const satisfying = new Set(entities.filter((_entity, index) => matched.every((members) => members[index] === 1)));
   return Uint8Array.from(kinds, (kind) => (kind.relatedEntities.some((entity) => satisfying.has(entity)) ? 1 : 0));
 }
@@ -130,7 +120,7 @@ async function matchRelatedEntities(terms: readonly Match[], resolver: Resolver)
 async function resolveRelatedEntities(term: Match, resolver: Resolver): Promise<ResolvedMatcher> {
   if (term.matcher.kind !== 'regex') return term.matcher;
   const entities = relatedEntitiesOf(resolver.dictionary);
-  const members = await matchNames('related', entities, term, resolver);
+  const members = await matchNames('related', () => entities, term, resolver);
   return { kind: 'found', texts: entities.filter((_entity, index) => members[index] === 1) };
 }
 
@@ -147,12 +137,17 @@ function relatedEntitiesOf(dictionary: Dictionary): string[] {
 }
 
 /** One byte for each name. What a pattern matches in a dictionary is found once. */
-async function matchNames(of: string, names: readonly string[], term: Match, resolver: Resolver): Promise<Uint8Array> {
+async function matchNames(
+  of: string,
+  names: () => readonly string[],
+  term: Match,
+  resolver: Resolver,
+): Promise<Uint8Array> {
   const { matched } = resolver.dictionary;
   const key = `${of} ${JSON.stringify(term.matcher)}`;
   const known = matched.get(key);
   if (known !== undefined) return await known;
-  const matching = matchEach(names, term.matcher, term.position, resolver);
+  const matching = matchEach(names(), term.matcher, term.position, resolver);
   if (matched.size >= mostMatched(resolver.dictionary)) matched.clear();
   matched.set(key, matching);
   try {
