@@ -1,5 +1,6 @@
 import { CompiledQuery } from 'kysely';
 import type { Database } from '../db/database.ts';
+import { inTransaction } from '../db/transaction.ts';
 
 const day = 86_400_000;
 
@@ -39,12 +40,12 @@ export async function readHorizons(db: Database, now: number): Promise<{ tenant:
 
 /**
  * Deletes some of what a tenant has from before the horizon and answers how many rows that were; 0: there is none
- * left. Each call is a short transaction that no reader and no recorder waits for.
+ * left. Each call is a short transaction that no reader and no recorder waits for. In the tallies it may meet a fold, or
+ * another process that drops the same; whoever loses such a race begins again.
  */
 export async function dropExpired(db: Database, tenant: string, horizon: number, most: number): Promise<number> {
-  const { rows } = await db.executeQuery<{ dropped: number }>(
-    CompiledQuery.raw(
-      `with expired as (
+  const statement = CompiledQuery.raw(
+    `with expired as (
          select at, sequence from change_entry where tenant = $1 and at < $2 order by at limit $3
        ), entry as (
          delete from change_entry e using expired x
@@ -61,8 +62,10 @@ export async function dropExpired(db: Database, tenant: string, horizon: number,
            returning 1
        )
        select (select count(*) from entry) + (select count(*) from related) + (select count(*) from tally) as dropped`,
-      [tenant, horizon, most],
-    ),
+    [tenant, horizon, most],
   );
+  const { rows } = await inTransaction(db, (transaction) => transaction.executeQuery<{ dropped: number }>(statement), {
+    retries: 3,
+  });
   return rows[0]?.dropped ?? 0;
 }
