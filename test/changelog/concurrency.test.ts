@@ -206,7 +206,7 @@ test(
     await record(Array.from({ length: 1_000 }, someChange));
     let keepDays = 80;
     const work = [
-      ...Array.from({ length: 4 }, () => until(() => record(Array.from({ length: 1 + below(60) }, someChange)), 5)),
+      ...Array.from({ length: 4 }, () => until(() => record(Array.from({ length: 1 + below(40) }, someChange)), 30)),
       // Two processes' worth of folds.
       until(() => foldHistory(db, tenant), 3),
       until(() => foldHistory(db, tenant), 7),
@@ -231,7 +231,7 @@ test(
     await foldHistory(database.db, tenant);
     expect(await compareInOneSnapshot(database.pool, below)).toEqual([]);
   },
-  60_000 + reads * 200,
+  60_000 + reads * 500,
 );
 
 /** What totals of several shapes and their pages' lengths differ in from a count of all rows. */
