@@ -1,7 +1,8 @@
 import type { RecordBatch } from '../recording/change.ts';
 
-// So many entries are folded at once: more make folding cheaper, fewer make queries cheaper meanwhile.
-const entriesAtOnce = 200_000;
+// So many entries are folded at once: fewer make queries cheaper meanwhile, and leave less to fold at the end, when nothing
+// is recorded beside it any more. A fold of these costs as much an entry as one of many more.
+const entriesAtOnce = 50_000;
 
 /**
  * A recorder that folds as it goes, for an import that may run where no service does it. `finish` folds what is left.

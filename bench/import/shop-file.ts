@@ -1,0 +1,35 @@
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { rename } from 'node:fs/promises';
+import type { DemoChange } from '../../src/demo/demo-change.ts';
+import { generateShopHistory } from '../../src/demo/generate-shop-history.ts';
+
+/** The demo's clock when the file is made: the same file every time. */
+const now = Date.UTC(2026, 8, 15, 12);
+
+/**
+ * Writes so many changes as NDJSON, one a line, oldest first: the histories of as many demo shops as it takes, side by
+ * side, each with documents of its own.
+ */
+export async function writeShopFile(path: string, lines: number): Promise<void> {
+  const changes: { shop: number; change: DemoChange }[] = [];
+  for (let shop = 1; changes.length < lines; shop++) {
+    for (const change of generateShopHistory({ seed: shop, now })) changes.push({ shop, change });
+  }
+  changes.length = lines;
+  changes.sort((one, other) => one.change.at - other.change.at);
+  const draft = `${path}.draft`;
+  const file = createWriteStream(draft);
+  for (const { shop, change } of changes) {
+    const line = {
+      ...change,
+      entityId: `${change.entityId}-${shop}`,
+      at: new Date(change.at).toISOString(),
+      related: change.related.map((item) => ({ entity: item.entity, entityId: `${item.entityId}-${shop}` })),
+    };
+    if (!file.write(`${JSON.stringify(line)}\n`)) await once(file, 'drain');
+  }
+  file.end();
+  await once(file, 'close');
+  await rename(draft, path);
+}
