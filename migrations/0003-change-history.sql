@@ -401,7 +401,7 @@ $$;
 -- another fold of the tenant is at work. To be called alone in a transaction that is repeatable read: then the
 -- entries it sees are just those that the tallies hold afterwards, so that a cell which has become dense can be
 -- built from them.
-create function change_fold(of_tenant text) returns bigint language plpgsql set plan_cache_mode = force_custom_plan as $$
+create function change_fold(of_tenant text) returns bigint language plpgsql set plan_cache_mode = force_custom_plan set enable_mergejoin = off as $$
 declare
   ats bigint[];
   kinds bigint[];
@@ -438,8 +438,6 @@ begin
                select from change_tally t where t.tenant = of_tenant and t.level = depth and t.actor = touched.scan_actor
                   and t.kind = touched.scan_kind and t.bucket = touched.bucket) as known
         from touched
-        where depth = 0 or change_child_count(of_tenant, depth - 1, touched.scan_kind, touched.scan_actor,
-                                              touched.bucket * change_cell(depth)) >= change_dense()
     ), source as materialized (
       select work.at, work.kind, work.actor, work.scan
         from work join dense using (scan, scan_kind, scan_actor, bucket) where dense.known
@@ -481,7 +479,7 @@ begin
           select source.kind, source.actor where source.scan = 2
         ) as key (kind, actor)
         group by 1, 2, 3, 4
-    ), merged as (
+    ), merged as materialized (
       select part.kind, part.actor, part.bucket, part.child, sum(part.entries) as entries
         from (
           select * from added
@@ -506,23 +504,15 @@ begin
     )
     select array_agg(source.at), array_agg(source.kind), array_agg(source.actor), array_agg(source.scan)
       into ats, kinds, actors, scans
-      from source;
+      from source
+      join merged on merged.kind = case when source.scan = 1 then source.kind else 0 end
+       and merged.actor = case when source.scan = 2 then source.actor else 0 end
+       and merged.bucket = source.at / change_cell(depth)
+       and merged.child = (source.at % change_cell(depth)) / change_cell(depth + 1)
+      where merged.entries >= change_dense();
   end loop;
   return coalesce(folded, 0);
 end
-$$;
-
--- How many entries the tallies hold for one key in the child, beginning at child_start, of a cell of that level.
-create function change_child_count(of_tenant text, of_level integer, of_kind bigint, of_actor bigint, child_start bigint)
-returns bigint language sql stable as $$
-  select t.upto[place.i] - coalesce(t.upto[place.i - 1], 0)
-    from change_tally t
-    cross join lateral (
-      select ((child_start % change_cell(of_level)) / change_cell(of_level + 1))::smallint as child
-    ) as wanted
-    cross join lateral (select width_bucket(wanted.child, t.children) as i) as place
-    where t.tenant = of_tenant and t.level = of_level and t.actor = of_actor and t.kind = of_kind
-      and t.bucket = child_start / change_cell(of_level) and t.children[place.i] = wanted.child
 $$;
 
 -- The entries of the scans in [since, before), newest first and of one millisecond the latest recorded first,
