@@ -743,3 +743,53 @@ begin
       order by place.ordinal;
 end
 $$;
+
+-- The usual question, a page near the newest of a window without any filter, in one statement: change_read with the scan
+-- of all entries, unrolled. Kinds and actors are numbers here, which the service has names for. The total stands in every
+-- row; where the page is empty, in one that has nothing else.
+create function change_read_window(of_tenant text, now bigint, window_start bigint, skip bigint, size bigint)
+returns table (total bigint, at bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text,
+               related text, paths text)
+language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+#variable_conflict use_column
+begin
+  return query
+  with edge as materialized (
+    -- change_horizon, written out: to call it would take as long as all the rest
+    select greatest(window_start, (select max(greatest(r.horizon, (now / 86400000 - r.keep_days) * 86400000))
+                                     from change_retention r where r.tenant = of_tenant)) as since
+  ), node as materialized (
+    select level.depth, change_cell(level.depth + 1) as part,
+           t.upto[cardinality(t.upto)] - coalesce(t.upto[place.i], 0) as after
+      from edge
+      cross join (values (0), (1), (2), (3), (4)) as level (depth)
+      join change_tally t on t.tenant = of_tenant and t.level = level.depth and t.actor = 0 and t.kind = 0
+       and t.bucket = edge.since / change_cell(level.depth)
+      cross join lateral (
+        select width_bucket(((edge.since % change_cell(level.depth)) / change_cell(level.depth + 1))::smallint, t.children) as i
+      ) as place
+  ), counted as materialized (
+    -- the child of the finest cell is counted from its entries, up to here; nothing is where there is no cell at all
+    select coalesce((edge.since / finest.part + 1) * finest.part, edge.since) as before
+      from edge left join (select part from node order by depth desc limit 1) as finest on true
+  ), whole as (
+    select (select coalesce(sum(after), 0) from node)
+           + (select coalesce(sum(t.upto[cardinality(t.upto)]), 0)
+                from edge
+                join change_tally t on t.tenant = of_tenant and t.level = 0 and t.actor = 0 and t.kind = 0
+                 and t.bucket > edge.since / change_cell(0))
+           + (select count(*) from edge, counted, change_entry e
+                where e.tenant = of_tenant and e.at >= edge.since and e.at < counted.before)
+           + (select count(*) from counted, change_delta d, unnest(d.ats) as pending
+                where d.tenant = of_tenant and pending >= counted.before) as total
+  )
+  select whole.total::bigint, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+    from whole
+    left join lateral (
+      select one.* from edge, change_entry one
+        where one.tenant = of_tenant and one.at >= edge.since
+        order by one.at desc, one.sequence desc offset skip limit size
+    ) as e on true
+    order by e.at desc, e.sequence desc;
+end
+$$;

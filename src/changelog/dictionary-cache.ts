@@ -2,7 +2,6 @@ import type pg from 'pg';
 import type { Dictionary, NamesRead } from './dictionary.ts';
 import { readNames } from './store.ts';
 
-const emptyDictionary: Dictionary = { kinds: [], actors: [], since: '0', recent: 0, matched: new Map() };
 const mostNames = 2_000_000;
 
 /** Keeps the dictionaries of the tenants asked last, up to some two million names in all. */
@@ -56,10 +55,14 @@ export class DictionaryCache {
   }
 }
 
-function merge(known: Dictionary = emptyDictionary, news: NamesRead): Dictionary {
+function merge(known: Dictionary | undefined, news: NamesRead): Dictionary {
+  const kinds = union(known?.kinds ?? [], news.kinds);
+  const actors = union(known?.actors ?? [], news.actors);
   return {
-    kinds: union(known.kinds, news.kinds),
-    actors: union(known.actors, news.actors),
+    kinds,
+    actors,
+    kindOf: new Map(kinds.map((kind) => [kind.id, kind])),
+    actorOf: new Map(actors.map((actor) => [actor.id, actor])),
     since: news.since,
     recent: news.recent,
     matched: new Map(),

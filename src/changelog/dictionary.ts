@@ -18,6 +18,8 @@ export interface Actor {
 export interface Dictionary {
   readonly kinds: readonly Kind[];
   readonly actors: readonly Actor[];
+  readonly kindOf: ReadonlyMap<number, Kind>;
+  readonly actorOf: ReadonlyMap<number, Actor>;
   readonly since: string;
   readonly recent: number;
   /** Which names a pattern matches, found once for each pattern. */

@@ -20,6 +20,7 @@ import {
   readEntries,
   readSnapshot,
   readTalliedPage,
+  readWindowPage,
   type Search,
 } from './store.ts';
 import { defaultWindowFrom, hasFromBound } from './window.ts';
@@ -61,9 +62,7 @@ export function createFindPage(dependencies: Dependencies): FindPage {
     const moment = now();
     const from = hasFromBound(query) ? 0 : Math.max(0, defaultWindowFrom(moment));
     const question: Question = { tenant, query, from, now: moment, skip, size };
-    if (query.operands.length === 0) return await readWindow(pool, question);
-
-    const find = asksForDocuments(query) ? findWithDocuments : findInTallies;
+    const find = wayOf(question);
     let outdated: Dictionary | undefined;
     for (let attempt = 0; attempt < mostAttempts; attempt++) {
       const dictionary = await dictionaries.get(tenant, outdated);
@@ -82,8 +81,25 @@ interface Means {
   dictionary: Dictionary;
 }
 
+// Pages with no more entries before them are read from the newest on; deeper ones are walked to.
+const nearTheNewest = 200;
+
+type Find = (means: Means, question: Question) => Promise<PageOfEntries | undefined>;
+
+function wayOf({ query, skip }: Question): Find {
+  if (query.operands.length === 0) return skip <= nearTheNewest ? findInWindow : findDeepInWindow;
+  return asksForDocuments(query) ? findWithDocuments : findInTallies;
+}
+
+/** Answers undefined where the dictionary lacks the name of an entry. */
+async function findInWindow({ pool, dictionary }: Means, question: Question): Promise<PageOfEntries | undefined> {
+  const { tenant, from, now, skip, size } = question;
+  return await readWindowPage(pool, tenant, { now, since: from, skip, size, dictionary });
+}
+
 /** The window as it is: no name has to be looked up. */
-async function readWindow(pool: pg.Pool, { tenant, from, now, skip, size }: Question): Promise<PageOfEntries> {
+async function findDeepInWindow({ pool }: Means, question: Question): Promise<PageOfEntries> {
+  const { tenant, from, now, skip, size } = question;
   return await readTalliedPage(pool, tenant, { now, intervals: [wholeInterval(from)], skip, size });
 }
 

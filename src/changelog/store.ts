@@ -78,6 +78,32 @@ function currentNames(tenant: string, since: string, recent: string): string {
     + (select count(*) from change_actor n where n.tenant = ${tenant} and n.registered >= ${since}::text::xid8))`;
 }
 
+/**
+ * A page near the newest of everything from a time on, and its exact total, from one snapshot; undefined where an entry
+ * has a name that the dictionary does not know.
+ */
+export async function readWindowPage(
+  pool: pg.Pool,
+  tenant: string,
+  page: { now: number; since: number; skip: number; size: number; dictionary: Dictionary },
+): Promise<{ total: number; entries: EntryRow[] } | undefined> {
+  const { rows } = await pool.query<Omit<EntryRow, 'actor'> & { total: number; kind: number | null; actor: number }>({
+    name: 'window page',
+    text: `select total, at, kind, actor, entity_id as "entityId", name, schema_version as "schemaVersion", related, paths
+             from change_read_window($1, $2, $3, $4, $5)`,
+    values: [tenant, page.now, page.since, page.skip, page.size],
+  });
+  const entries: EntryRow[] = [];
+  for (const row of rows) {
+    if (row.kind === null) break;
+    const kind = page.dictionary.kindOf.get(row.kind);
+    const actor = page.dictionary.actorOf.get(row.actor);
+    if (kind === undefined || actor === undefined) return undefined;
+    entries.push({ ...row, entity: kind.entity, type: kind.type, actor: actor.name });
+  }
+  return { total: rows[0]?.total ?? 0, entries };
+}
+
 /** What is asked of documents that are named one by one; null stands for any. */
 export interface DocumentsPage {
   now: number;
