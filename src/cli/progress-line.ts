@@ -7,7 +7,7 @@ const interval = 100;
 /** One line of progress on a terminal, drawn over itself; on anything that is no terminal it draws nothing (contract 1). */
 export class ProgressLine {
   readonly #stream: Writable & { isTTY?: boolean | undefined };
-  #drawn = 0;
+  #drawn = Number.NEGATIVE_INFINITY;
   #isShown = false;
 
   constructor(stream: Writable & { isTTY?: boolean | undefined }) {
