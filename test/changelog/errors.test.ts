@@ -1,6 +1,6 @@
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sendRaw } from '../http/raw-request.ts';
+import { takeDatabaseAway } from '../support/database-away.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 
 const read = 'changelog.changelog_read';
@@ -313,19 +313,12 @@ describe('500 with its one message and nothing of the cause, which the log has',
 
   test('where the database is away, until it is back', async () => {
     const { pool, url } = server.database;
-    const name = new URL(url).pathname.slice(1);
-    const administration = new URL(url);
-    administration.pathname = '/postgres';
-    const administrator = new pg.Client(administration.href);
-    await administrator.connect();
+    const bringBack = await takeDatabaseAway(url);
     try {
-      await administrator.query(`alter database ${name} with allow_connections false`);
-      await administrator.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
       // A fresh token: neither what is known of its client nor the connections of the pool may hide the loss.
       for (const query of queries) expect(await answer(query)).toEqual({ status: 500, body: internal });
     } finally {
-      await administrator.query(`alter database ${name} with allow_connections true`);
-      await administrator.end();
+      await bringBack();
     }
     for (const query of queries) expect(await answer(query)).toEqual({ status: 200, body: nothingFound });
     expect(pool.ended).toBe(false);

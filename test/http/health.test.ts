@@ -1,5 +1,5 @@
-import pg from 'pg';
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { takeDatabaseAway } from '../support/database-away.ts';
 import { startTestServer } from '../support/server.ts';
 
 test('live answers as long as the process does, ready only while the database does', async () => {
@@ -12,20 +12,15 @@ test('live answers as long as the process does, ready only while the database do
   expect(await ask('/health/live')).toEqual(ok);
   expect(await ask('/health/ready')).toEqual(ok);
 
-  const name = new URL(server.database.url).pathname.slice(1);
-  const administrator = new pg.Client(inject('databaseUrl'));
-  await administrator.connect();
-  await administrator.query(`alter database ${name} with allow_connections false`);
-  await administrator.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
+  const bringBack = await takeDatabaseAway(server.database.url);
   expect(await ask('/health/ready')).toEqual({
     status: 503,
     body: { status: 503, type: 'service_unavailable', message: 'The database does not answer.' },
   });
   expect(await ask('/health/live')).toEqual(ok);
 
-  await administrator.query(`alter database ${name} with allow_connections true`);
+  await bringBack();
   expect(await ask('/health/ready')).toEqual(ok);
-  await administrator.end();
   await server.close();
 });
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { HttpServer } from '../../src/http/http-server.ts';
 import { revokeClient } from '../../src/oauth/clients.ts';
+import { takeDatabaseAway } from '../support/database-away.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 
 const invalid = {
@@ -56,11 +56,7 @@ test('a database that is away is bridged for at most 5 seconds; then nobody is l
   const server = await startTestServer({ extend });
   const token = await server.token('acme');
   expect((await server.call('/rooms/acme', { token })).status).toBe(200);
-  const name = new URL(server.database.url).pathname.slice(1);
-  const administrator = new pg.Client(inject('databaseUrl'));
-  await administrator.connect();
-  await administrator.query(`alter database ${name} with allow_connections false`);
-  await administrator.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
+  const bringBack = await takeDatabaseAway(server.database.url);
 
   expect((await server.call('/rooms/acme', { token })).status).toBe(200);
   // On a busy machine the answer itself takes its time; the bound to the millisecond is in client-states.test.ts.
@@ -75,8 +71,7 @@ test('a database that is away is bridged for at most 5 seconds; then nobody is l
   expect((await server.call('/rooms/acme', { token: 'nonsense' })).status).toBe(401);
   expect((await server.call('/rooms/acme')).status).toBe(401);
 
-  await administrator.query(`alter database ${name} with allow_connections true`);
+  await bringBack();
   expect((await server.call('/rooms/acme', { token })).status).toBe(200);
-  await administrator.end();
   await server.close();
 }, 20_000);
