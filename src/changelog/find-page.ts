@@ -53,7 +53,7 @@ interface Question {
 }
 
 // New names come seldom; a history that has new ones at each of so many looks is answered with an error.
-const mostAttempts = 20;
+const mostAttempts = 200;
 
 export function createFindPage(dependencies: Dependencies): FindPage {
   const { pool, db, regexes, now, dictionaries = new DictionaryCache(pool) } = dependencies;
