@@ -20,7 +20,8 @@ import { searchOf } from './find-page.ts';
 import { planTallies } from './plan.ts';
 import { satisfies } from './predicate.ts';
 import { asksForDocuments, readOnce, resolve } from './resolve.ts';
-import { type Place, readDocumentIds, readSnapshot, type Search } from './store.ts';
+import { readDocumentIds, type Search } from './search-store.ts';
+import { type Place, readSnapshot } from './store.ts';
 import { defaultWindowFrom, hasFromBound } from './window.ts';
 
 export interface ExportRequest {

@@ -1,6 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { DatabaseTransaction } from '../db/database.ts';
-import { found, type Place, type Search } from './store.ts';
+import { found, type Search } from './search-store.ts';
+import type { Place } from './store.ts';
 
 export type ExportFormat = 'NDJSON' | 'CSV';
 

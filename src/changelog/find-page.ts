@@ -11,17 +11,14 @@ import { mergedPage } from './merged-page.ts';
 import { asConjunction, planTallies, possibleKinds, wholeInterval } from './plan.ts';
 import { documentSatisfies, itemSatisfies, namedDocuments, namesDocuments, satisfies } from './predicate.ts';
 import { asksForDocuments, readOnce, resolve, triesDocuments } from './resolve.ts';
+import { countEntries, findPlaces, readDocumentIds, type Search } from './search-store.ts';
 import {
-  countEntries,
   type EntryRow,
-  findPlaces,
-  readDocumentIds,
   readDocumentsPage,
   readEntries,
   readSnapshot,
   readTalliedPage,
   readWindowPage,
-  type Search,
 } from './store.ts';
 import { defaultWindowFrom, hasFromBound } from './window.ts';
 

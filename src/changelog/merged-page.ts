@@ -1,6 +1,7 @@
 import type { DatabaseTransaction } from '../db/database.ts';
 import type { Interval } from './plan.ts';
-import { findPlaces, type Place, readTalliedPlaces, type Search } from './store.ts';
+import { findPlaces, type Search } from './search-store.ts';
+import { type Place, readTalliedPlaces } from './store.ts';
 
 interface MergedPage {
   /** One part of the entries, which the tallies can count and walk. */
