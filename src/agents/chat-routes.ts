@@ -6,9 +6,11 @@ import type { HttpServer } from '../http/http-server.ts';
 import type { Scope } from '../http/scopes.ts';
 import { Chat, ChatAnswers, ChatHeaders, ChatJob } from './chat-schemas.ts';
 import { streamChat } from './chat-stream.ts';
+import { mayReadHistory } from './history-tool.ts';
 import type { QueuedChat } from './ports.ts';
 import type { AgentRoutesOptions } from './routes.ts';
 import { AgentsPath } from './schemas.ts';
+import { tellsHistory } from './turn-store.ts';
 
 const tags = ['Chat'];
 const scopes: readonly Scope[] = ['ai.agentexecution_manage'];
@@ -44,7 +46,8 @@ export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions
       reply.header('session-id', chat.sessionId);
       const signal = whenGone(reply);
       try {
-        return [await chats.run({ ...chat, signal })];
+        const { answer } = await chats.run({ ...chat, signal });
+        return [answer];
       } catch (error) {
         if (!signal.aborted) throw error;
         return await reply.code(clientClosedRequest as 200).send([]);
@@ -90,9 +93,13 @@ export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions
     },
     async (request, reply) => {
       const chat = chatOf(request);
-      const { tenant } = chat;
+      const { tenant, sessionId } = chat;
       await chats.refuseUnavailable(tenant, chat.agentId);
-      const jobId = await inTransaction(db, (transaction) => jobs.enqueueAgentChat(transaction, chat));
+      // What a client was told of the change history it may quote, and its jobs are read with other scopes.
+      const guardsMessage = mayReadHistory(chat.credentials.scopes) && (await tellsHistory(db, tenant, sessionId));
+      const jobId = await inTransaction(db, (transaction) =>
+        jobs.enqueueAgentChat(transaction, chat, { guardsMessage }),
+      );
       jobs.wakeAgentChats();
       const location = `/ai-service/${tenant}/jobs/${jobId}`;
       return await reply.code(201).headers({ location, 'session-id': chat.sessionId }).send({ jobId });

@@ -25,7 +25,7 @@ export function streamChat(run: RunChat, request: ChatRequest, logger: FastifyBa
   }
 
   run({ ...request, onText })
-    .then((answer) => send('done', answer))
+    .then(({ answer }) => send('done', answer))
     .catch((error: unknown) => {
       if (request.signal?.aborted === true) return;
       if (!(error instanceof AnnalsError) || error.status >= 500)

@@ -48,8 +48,14 @@ export interface ChatAnswer {
   readonly message: string;
 }
 
+export interface ChatResult {
+  readonly answer: ChatAnswer;
+  /** Whether something of the change history is in it, directly or by way of earlier answers. */
+  readonly fromHistory: boolean;
+}
+
 /** Runs one chat to its end and logs it; rejects with what the client is told. */
-export type RunChat = (request: ChatRequest) => Promise<ChatAnswer>;
+export type RunChat = (request: ChatRequest) => Promise<ChatResult>;
 
 export interface Chats {
   run: RunChat;
@@ -102,7 +108,7 @@ export function createChats(options: ChatOptions): Chats {
     return { ...agent, parsed };
   }
 
-  async function run(request: ChatRequest): Promise<ChatAnswer> {
+  async function run(request: ChatRequest): Promise<ChatResult> {
     const { tenant, agentId, sessionId, requestId } = request;
     const began = performance.now();
     // One after another, so that requests of a session that come to one process do not overtake each other here.
@@ -133,7 +139,10 @@ export function createChats(options: ChatOptions): Chats {
     try {
       const outcome = await outcomeOf(running);
       await finish(running, outcome);
-      if ('conversed' in outcome) return { agentId, agentType: 'custom', sessionId, message: outcome.conversed.text };
+      if ('conversed' in outcome) {
+        const { text: message, fromHistory } = outcome.conversed;
+        return { answer: { agentId, agentType: 'custom', sessionId, message }, fromHistory };
+      }
       throw outcome.failure?.error ?? outcome.error;
     } finally {
       clearInterval(beat);
@@ -213,8 +222,8 @@ export function createChats(options: ChatOptions): Chats {
         tokens.prompt += inputTokens;
         tokens.completion += outputTokens;
       },
-      note: (severity: Severity, text: string) =>
-        void messages.push(noteOf({ severity, text, agentId, requestId, at: now() })),
+      note: (severity: Severity, text: string, { guarded }: { guarded?: boolean } = {}) =>
+        void messages.push(noteOf({ severity, text, agentId, requestId, at: now(), guarded })),
     };
   }
 

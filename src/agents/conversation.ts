@@ -5,7 +5,7 @@ import { historyInstructions, historyTool, runHistoryTool } from './history-tool
 import type { ModelCaller, Reported, Target } from './model-caller.ts';
 import type { AskHistory } from './ports.ts';
 import type { Severity } from './request-log.ts';
-import type { EarlierTurn } from './turn-store.ts';
+import type { EarlierTurns } from './turn-store.ts';
 
 /** How often a model may have its tool calls run before it has to answer. */
 export const mostToolRounds = 8;
@@ -18,11 +18,12 @@ export interface Conversation {
   readonly signal?: AbortSignal | undefined;
   readonly onText?: ((text: string) => Promise<void> | void) | undefined;
   /** The turns of the session that fit into so many bytes, and how many more there are. */
-  earlier(mostBytes: number): Promise<{ turns: readonly EarlierTurn[]; total: number; withheld: number }>;
+  earlier(mostBytes: number): Promise<EarlierTurns>;
   /** Before each call of the provider. */
   beforeCall(round: number): Promise<void>;
   report(usage: Reported): void;
-  note(severity: Severity, message: string): void;
+  /** A line for the log; `guarded` where it tells of the change history. */
+  note(severity: Severity, message: string, options?: { guarded: boolean }): void;
 }
 
 export interface Conversed {
@@ -48,13 +49,13 @@ export async function converse(options: ConverseOptions, conversation: Conversat
     .map((content) => ({ role: 'system', content }));
   const asked: Message[] = [{ role: 'user', content: message }];
   const mostBytes = bytesForInput(llmConfig, models.outputCap(llmConfig)) - Buffer.byteLength(JSON.stringify(tools));
-  const { turns, total, withheld } = await conversation.earlier(mostBytes);
+  const { turns, total, withheld, ...earlier } = await conversation.earlier(mostBytes);
   if (withheld > 0) {
     note('INFO', `${withheld} earlier exchanges tell of the change history, which this client may not read: left out.`);
   }
   const readable = total - withheld;
   let known = readable;
-  let fromHistory = false;
+  let { fromHistory } = earlier;
   const texts: string[] = [];
 
   for (let round = 0; ; round += 1) {
@@ -66,7 +67,6 @@ export async function converse(options: ConverseOptions, conversation: Conversat
         `The context was cut: ${readable - known} of ${readable} earlier exchanges left out, the oldest.`,
       );
     }
-    fromHistory ||= kept.some((turn) => turn.fromHistory);
     await conversation.beforeCall(round);
     const answer = await models.call(
       target,
@@ -106,7 +106,8 @@ export async function converse(options: ConverseOptions, conversation: Conversat
       signal?.throwIfAborted();
       const { output, said, ...outcome } = await runHistoryTool(askHistory, tenant, call, offersHistory);
       fromHistory ||= outcome.fromHistory;
-      note('INFO', `Tool round ${round + 1}: ${call.name.slice(0, 64)}, ${said}`);
+      // A model that has seen entries may quote them in what it asks next.
+      note('INFO', `Tool round ${round + 1}: ${call.name.slice(0, 64)}, ${said}`, { guarded: fromHistory });
       const last = isLast ? '\nThis was the last round of tools: answer now with what you have.' : '';
       results.push({ id: call.id, name: call.name, output: output + last });
     }

@@ -8,7 +8,7 @@ import { changeHistoryTool } from './schemas.ts';
 export interface ToolOutcome {
   readonly output: string;
   readonly said: string;
-  /** Whether it tells of the change history, be it that there is nothing. */
+  /** Whether it tells of the change history, be it that there is nothing, or too much. */
   readonly fromHistory: boolean;
 }
 
@@ -76,7 +76,9 @@ export async function runHistoryTool(
   } catch (error) {
     if (!(error instanceof AnnalsError) || error.status >= 500) throw error;
     const details = error.details.map(({ message }) => message);
-    return refusal([error.message, ...details].join(' '), `a query that is not valid: ${query.q}`);
+    const told = refusal([error.message, ...details].join(' '), `a query that is not valid: ${query.q}`);
+    // What is refused may depend on what there is: a pattern that would take too long for all the names, say.
+    return { ...told, fromHistory: true };
   }
 }
 

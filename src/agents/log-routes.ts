@@ -1,11 +1,13 @@
-import { sql } from 'kysely';
 import { Type } from 'typebox';
 import { AnnalsError } from '../errors.ts';
+import type { Credentials } from '../http/credentials.ts';
 import type { HttpServer } from '../http/http-server.ts';
 import type { Scope } from '../http/scopes.ts';
 import { TenantName } from '../http/tenant-name.ts';
 import { PagingHeaders } from '../pagination/parameters.ts';
-import { findLog } from './log-store.ts';
+import { mayReadHistory } from './history-tool.ts';
+import { findLog, logRows } from './log-store.ts';
+import type { LogReader } from './ports.ts';
 import type { AgentRoutesOptions } from './routes.ts';
 import { AgentsPath, ListQuery, SearchBody, SearchQuery } from './schemas.ts';
 
@@ -20,14 +22,12 @@ const kinds = [
     path: 'requests',
     named: 'request log',
     many: 'request logs',
-    from: sql`agent_request_log`,
   },
   {
     of: 'agent_session_log',
     path: 'sessions',
     named: 'session log',
     many: 'session logs',
-    from: sql`agent_session_log`,
   },
 ] as const;
 
@@ -35,9 +35,7 @@ const kinds = [
 export async function logRoutes(app: HttpServer, { agents, paginator }: AgentRoutesOptions): Promise<void> {
   const { db, documents } = agents;
 
-  for (const { of, path, named, many, from } of kinds) {
-    const logsOf = (tenant: string) => ({ from, where: sql<boolean>`tenant = ${tenant}` });
-
+  for (const { of, path, named, many } of kinds) {
     app.get(
       `/ai-service/:tenant/agentic/logs/${path}`,
       {
@@ -54,7 +52,7 @@ export async function logRoutes(app: HttpServer, { agents, paginator }: AgentRou
         const { tenant } = request.params;
         const { q = '', fields } = request.query;
         const wanted = paginator.read(request, { tenant, operation: `list ${many}`, filter: q });
-        const { items, headers } = await documents.page(logsOf(tenant), { q, fields }, wanted);
+        const { items, headers } = await documents.page(logRows(of, readerOf(request)), { q, fields }, wanted);
         return await reply.headers(headers).type(json).send(`[${items.join()}]`);
       },
     );
@@ -77,7 +75,7 @@ export async function logRoutes(app: HttpServer, { agents, paginator }: AgentRou
         const { q = '' } = request.body;
         const { fields } = request.query;
         const wanted = paginator.read(request, { tenant, operation: `search ${many}`, filter: q });
-        const { items, headers } = await documents.page(logsOf(tenant), { q, fields }, wanted);
+        const { items, headers } = await documents.page(logRows(of, readerOf(request)), { q, fields }, wanted);
         return await reply.headers(headers).type(json).send(`[${items.join()}]`);
       },
     );
@@ -86,11 +84,16 @@ export async function logRoutes(app: HttpServer, { agents, paginator }: AgentRou
       `/ai-service/:tenant/agentic/logs/${path}/:id`,
       { config: { scopes }, schema: { tags, summary: `Retrieving a ${named}`, params: LogPath } },
       async (request, reply) => {
-        const { tenant, id } = request.params;
-        const log = id.includes('\0') ? undefined : await findLog(db, tenant, { of, id });
+        const { id } = request.params;
+        const log = id.includes('\0') ? undefined : await findLog(db, readerOf(request), { of, id });
         if (log === undefined) throw new AnnalsError('resource_not_found', `There is no such ${named}.`);
         return await reply.type(json).send(log);
       },
     );
   }
+}
+
+/** What a log tells of the change history is only for clients that may read it. */
+function readerOf({ credentials: { tenant, scopes } }: { credentials: Credentials }): LogReader {
+  return { tenant, readsHistory: mayReadHistory(scopes) };
 }

@@ -1,9 +1,19 @@
 import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { projectionOf } from './agent-document.ts';
-import { type LoggedRequest, requestLogOf, rolledUp, type SessionLogDocument } from './request-log.ts';
+import type { DocumentRows, LogReader } from './ports.ts';
+import {
+  type LoggedRequest,
+  type RequestLogDocument,
+  requestLogOf,
+  rolledUp,
+  type SessionLogDocument,
+  withoutHistory,
+} from './request-log.ts';
 import './tables.ts';
 import { lockSession } from './turn-store.ts';
+
+export type LogKind = 'agent_request_log' | 'agent_session_log';
 
 /** Logs a request and adds it to the log of its session, both or neither. */
 export async function writeLogs(
@@ -29,7 +39,7 @@ export async function writeLogs(
     prompt: (before?.prompt_tokens ?? 0) + tokens.prompt,
     completion: (before?.completion_tokens ?? 0) + tokens.completion,
   };
-  const known: SessionLogDocument | undefined = before && JSON.parse(before.document);
+  const known: SessionLogDocument | undefined = before && JSON.parse(before.full_document ?? before.document);
   const session = {
     duration: sums.duration,
     prompt_tokens: sums.prompt,
@@ -51,22 +61,40 @@ export async function writeLogs(
     .execute();
 }
 
+/** The logs as the reader may see them: what is not shown can neither be filtered nor sorted by. */
+export function logRows(of: LogKind, { tenant, readsHistory }: LogReader): DocumentRows {
+  const full = sql`(select tenant, id, coalesce(full_document, document) as document,
+    coalesce(full_fields, fields) as fields from ${sql.table(of)}) full_log`;
+  return { from: readsHistory ? full : sql.table(of), where: sql`tenant = ${tenant}` };
+}
+
 /** The JSON text of a log, undefined where there is none. */
 export async function findLog(
   db: Database,
-  tenant: string,
-  { of, id }: { of: 'agent_request_log' | 'agent_session_log'; id: string },
+  { tenant, readsHistory }: LogReader,
+  { of, id }: { of: LogKind; id: string },
 ): Promise<string | undefined> {
   const row = await db
     .selectFrom(of)
-    .select('document')
+    .select(['document', 'full_document as fullDocument'])
     .where('tenant', '=', tenant)
     .where('id', '=', id)
     .executeTakeFirst();
-  return row?.document;
+  return (readsHistory ? row?.fullDocument : undefined) ?? row?.document;
 }
 
-function columnsOf(log: object) {
-  const document = JSON.stringify(log);
-  return { document, fields: sql<string>`${projectionOf(document)}::jsonb` };
+function columnsOf<Log extends Pick<RequestLogDocument, 'messages'>>(log: Log) {
+  const shown = withoutHistory(log);
+  const document = JSON.stringify(shown);
+  const fullDocument = shown === log ? null : JSON.stringify(log);
+  return {
+    document,
+    fields: jsonbOf(document),
+    full_document: fullDocument,
+    full_fields: fullDocument === null ? null : jsonbOf(fullDocument),
+  };
+}
+
+function jsonbOf(document: string) {
+  return sql<string>`${projectionOf(document)}::jsonb`;
 }

@@ -30,8 +30,15 @@ export type QueueMail = (
 
 /** Chats that run by themselves. */
 export interface JobQueue {
-  /** Answers the id of the job, which runs `runChat` with what it is given once the transaction is committed. */
-  enqueueAgentChat(transaction: DatabaseTransaction, chat: QueuedChat): Promise<string>;
+  /**
+   * Answers the id of the job, which runs `runChat` with what it is given once the transaction is committed.
+   * `guardsMessage`: only clients that may read the change history are shown the message.
+   */
+  enqueueAgentChat(
+    transaction: DatabaseTransaction,
+    chat: QueuedChat,
+    options: { guardsMessage: boolean },
+  ): Promise<string>;
   /** Says that the transaction is committed. */
   wakeAgentChats(): void;
 }
@@ -43,6 +50,12 @@ export interface QueuedChat {
   readonly sessionId: string;
   readonly requestId: string;
   readonly credentials: ChattingClient;
+}
+
+/** Who reads logs. Without a changelog scope, nothing that tells of the change history. */
+export interface LogReader {
+  readonly tenant: string;
+  readonly readsHistory: boolean;
 }
 
 /** Who chats: what the change history tool may see is what this client may. */

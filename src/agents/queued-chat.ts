@@ -4,8 +4,8 @@ import type { QueuedChat } from './ports.ts';
 
 /** How a chat that ran by itself ended: with an answer, or without having been tried. Failures are thrown. */
 export type QueuedOutcome =
-  | { status: 'success'; response: ChatAnswer[] }
-  | { status: 'skipped'; response: { message: string } };
+  | { status: 'success'; response: ChatAnswer[]; fromHistory: boolean }
+  | { status: 'skipped'; response: { message: string }; fromHistory: false };
 
 /** Runs a queued chat; `callBegins` is awaited before its first call leaves. */
 export async function runQueuedChat(
@@ -19,7 +19,8 @@ export async function runQueuedChat(
   );
   // Nobody has asked it yet, and a repeat would come to the same.
   if (unavailable?.type === 'conflict_resource' || unavailable?.type === 'resource_not_found') {
-    return { status: 'skipped', response: { message: unavailable.message } };
+    return { status: 'skipped', response: { message: unavailable.message }, fromHistory: false };
   }
-  return { status: 'success', response: [await chats.run({ ...chat, signal, beforeCall: callBegins })] };
+  const { answer, fromHistory } = await chats.run({ ...chat, signal, beforeCall: callBegins });
+  return { status: 'success', response: [answer], fromHistory };
 }

@@ -8,6 +8,8 @@ export interface LogMessage {
   readonly message: string;
   readonly agentId: string;
   readonly requestId: string;
+  /** It tells of the change history: clients that may not read that are not shown what it says. */
+  readonly guarded?: true;
 }
 
 interface LogMetadata {
@@ -16,7 +18,7 @@ interface LogMetadata {
   readonly modifiedAt: string;
 }
 
-/** What became of one request (contract 8). Neither what was said nor what a tool found is in it. */
+/** What became of one request (contract 8). Neither what was said nor the entries that a tool found are in it. */
 export interface RequestLogDocument {
   readonly id: string;
   readonly requestId: string;
@@ -63,11 +65,21 @@ export function noteOf(noted: {
   agentId: string;
   requestId: string;
   at: number;
+  guarded?: boolean | undefined;
 }): LogMessage {
-  const { severity, text, agentId, requestId, at } = noted;
+  const { severity, text, agentId, requestId, at, guarded = false } = noted;
   // Of what a model wrote into a query only so much is worth keeping, and only what is text.
   const message = text.slice(0, longestMessage).toWellFormed();
-  return { timestamp: new Date(at).toISOString(), severity, message, agentId, requestId };
+  const line = { timestamp: new Date(at).toISOString(), severity, message, agentId, requestId };
+  return guarded ? { ...line, guarded } : line;
+}
+
+const withheld = 'A call of a tool: what it asked and found is shown to clients that may read the change history.';
+
+/** A log as clients see it that may not read the change history; the very same where nothing of it tells of that. */
+export function withoutHistory<Log extends Pick<RequestLogDocument, 'messages'>>(log: Log): Log {
+  if (!log.messages.some(({ guarded }) => guarded)) return log;
+  return { ...log, messages: log.messages.map((line) => (line.guarded ? { ...line, message: withheld } : line)) };
 }
 
 export function requestLogOf(request: LoggedRequest): RequestLogDocument {

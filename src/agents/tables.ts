@@ -42,8 +42,13 @@ interface AgentTurnTable {
 interface AgentRequestLogTable {
   tenant: string;
   id: string;
+  /** The log as JSON text, as it goes out to clients that may not read the change history. */
   document: string;
+  /** The same as jsonb, for filters and sorting. */
   fields: string;
+  /** As it goes out to clients that may; null where that is the same. */
+  full_document: string | null;
+  full_fields: string | null;
 }
 
 interface AgentSessionLogTable extends AgentRequestLogTable {

@@ -21,6 +21,16 @@ export interface Exchange {
 
 export interface EarlierTurn extends Exchange {
   readonly bytes: number;
+}
+
+export interface EarlierTurns {
+  /** Oldest first. */
+  readonly turns: readonly EarlierTurn[];
+  /** How many there are in all, whether they fit or not. */
+  readonly total: number;
+  /** How many of them tell of the change history, which this client may not read. */
+  readonly withheld: number;
+  /** Whether any of them tells this client of the change history: it may quote one that does not fit any more. */
   readonly fromHistory: boolean;
 }
 
@@ -88,22 +98,16 @@ export async function extendTurn(
 }
 
 /**
- * The latest turns before this one that fit into so many bytes together, oldest first, and how many there are in all.
- * Those with entries of the change history are for clients that may read it.
+ * The latest turns before this one that fit into so many bytes together. Those with entries of the change history are
+ * for clients that may read it.
  */
 export async function readEarlierTurns(
   db: Database,
   tenant: string,
   { sessionId, position }: TurnName,
   { mostBytes, withHistory }: { mostBytes: number; withHistory: boolean },
-): Promise<{ turns: EarlierTurn[]; total: number; withheld: number }> {
-  const { rows } = await sql<{
-    exchange: string | null;
-    bytes: number | null;
-    fromHistory: boolean | null;
-    total: number;
-    withheld: number;
-  }>`
+): Promise<EarlierTurns> {
+  const { rows } = await sql<{ exchange: string | null; bytes: number | null; total: number; fromHistory: number }>`
     with earlier as (
       select position, bytes, from_history from agent_turn
         where tenant = ${tenant} and session_id = ${sessionId} and position < ${position} and state = 'answered'
@@ -111,22 +115,35 @@ export async function readEarlierTurns(
       select position, sum(bytes) over (order by position desc) as bytes_so_far from earlier
         where ${withHistory}::boolean or not from_history
     ), told as (
-      select count(*) as total, count(*) filter (where from_history and not ${withHistory}::boolean) as withheld
-        from earlier
+      select count(*) as total, count(*) filter (where from_history) as from_history from earlier
     )
-    select told.total, told.withheld, turn.exchange, turn.bytes, turn.from_history as "fromHistory"
+    select told.total, told.from_history as "fromHistory", turn.exchange, turn.bytes
       from told left join (
         readable join agent_turn turn
           on turn.tenant = ${tenant} and turn.session_id = ${sessionId} and turn.position = readable.position
           and readable.bytes_so_far <= ${mostBytes}
       ) on true
       order by turn.position`.execute(db);
-  const turns = rows.flatMap(({ exchange, bytes, fromHistory }): EarlierTurn[] => {
+  const turns = rows.flatMap(({ exchange, bytes }): EarlierTurn[] => {
     if (exchange === null) return [];
     const said: Exchange = JSON.parse(exchange);
-    return [{ ...said, bytes: bytes ?? 0, fromHistory: fromHistory === true }];
+    return [{ ...said, bytes: bytes ?? 0 }];
   });
-  return { turns, total: rows[0]?.total ?? 0, withheld: rows[0]?.withheld ?? 0 };
+  const { total, fromHistory } = rows[0] ?? { total: 0, fromHistory: 0 };
+  return { turns, total, withheld: withHistory ? 0 : fromHistory, fromHistory: withHistory && fromHistory > 0 };
+}
+
+/** Whether the session has been told something of the change history. */
+export async function tellsHistory(db: Database, tenant: string, sessionId: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('agent_turn')
+    .select('position')
+    .where('tenant', '=', tenant)
+    .where('session_id', '=', sessionId)
+    .where('from_history', '=', true)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
 }
 
 /** Locks a session, so that its log is written by one at a time. */

@@ -1,8 +1,8 @@
-import { sql } from 'kysely';
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { projectedJson } from '../query/json-projection.ts';
-import type { JobDocument, JobType } from './job.ts';
-import type { ExportPiece, ExportProgress } from './ports.ts';
+import { type JobDocument, type JobType, withoutHistory } from './job.ts';
+import type { ExportPiece, ExportProgress, JobReader } from './ports.ts';
 import './tables.ts';
 
 type Connection = Database | DatabaseTransaction;
@@ -29,22 +29,35 @@ export async function insertJob(
   const { id, type, status } = job.document;
   const input = JSON.stringify(job.input);
   await sql`
-    insert into job (tenant, id, type, status, input, document, fields)
+    insert into job (tenant, id, type, status, input, document, fields, full_document, full_fields)
       values (${tenant}, ${id}, ${type}, ${status}, ${input}, ${textsOf(job.document)})`.execute(transaction);
+}
+
+/** The jobs as the reader may see them: what is not shown can neither be filtered nor sorted by. */
+export function jobRows({ tenant, readsHistory }: JobReader): {
+  from: RawBuilder<unknown>;
+  where: RawBuilder<SqlBool>;
+} {
+  const full = sql`(select tenant, id, coalesce(full_document, document) as document,
+    coalesce(full_fields, fields) as fields from job) full_job`;
+  return { from: readsHistory ? full : sql`job`, where: sql`tenant = ${tenant}` };
 }
 
 /** The job's document as JSON text. */
 export async function findJob(
   db: Connection,
-  tenant: string,
+  { tenant, readsHistory }: JobReader,
   id: string,
 ): Promise<{ document: string; type: JobType; status: JobDocument['status'] } | undefined> {
-  return await db
+  const row = await db
     .selectFrom('job')
-    .select(['document', 'type', 'status'])
+    .select(['document', 'full_document as fullDocument', 'type', 'status'])
     .where('tenant', '=', tenant)
     .where('id', '=', id)
     .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const { document, fullDocument, type, status } = row;
+  return { document: (readsHistory ? fullDocument : null) ?? document, type, status };
 }
 
 /** Deletes a job with its file; answers its type, or undefined where there is none. */
@@ -76,7 +89,7 @@ export async function takeUpJob(db: Database, tenant: string, id: string): Promi
   const { type, attempt, stalled, call_began: callBegan, input, snapshot, since, last_at: at, last_sequence } = row;
   const hasProgress = snapshot !== null && since !== null && at !== null && last_sequence !== null;
   const progress = hasProgress ? { snapshot, since, after: { at, sequence: last_sequence } } : undefined;
-  const document: JobDocument = JSON.parse(row.document);
+  const document: JobDocument = JSON.parse(row.full_document ?? row.document);
   return { tenant, id, type, attempt, stalled, callBegan, input, progress, document };
 }
 
@@ -112,7 +125,8 @@ export async function noteCall(db: Database, { tenant, id, attempt }: TakenJob):
 export async function updateJob(db: Connection, job: TakenJob, document: JobDocument): Promise<boolean> {
   const { tenant, id, attempt } = job;
   const { numAffectedRows } = await sql`
-    update job set status = ${document.status}, stalled = 0, (document, fields) = row(${textsOf(document)})
+    update job set status = ${document.status}, stalled = 0,
+        (document, fields, full_document, full_fields) = row(${textsOf(document)})
       where tenant = ${tenant} and id = ${id} and attempt = ${attempt} and status = 'in_progress'`.execute(db);
   return numAffectedRows === 1n;
 }
@@ -144,8 +158,15 @@ export async function findForgottenJobs(
   return rows;
 }
 
-/** Both texts of a document; half of a surrogate pair, which a vendor may send, is no text. */
+/** Both texts of a document as everybody sees it, and both of the whole of it where that is something else. */
 function textsOf(document: JobDocument) {
+  const shown = withoutHistory(document);
+  const full = shown === document ? sql`null::text, null::jsonb` : textAndFields(document);
+  return sql`${textAndFields(shown)}, ${full}`;
+}
+
+/** Half of a surrogate pair, which a vendor may send, is no text. */
+function textAndFields(document: JobDocument) {
   const text = JSON.stringify(document, (_key, value) => (typeof value === 'string' ? value.toWellFormed() : value));
   return sql`${text}::text, ${projectedJson(text)}::jsonb`;
 }

@@ -1,5 +1,5 @@
 import { AnnalsError, type ErrorType } from '../errors.ts';
-import type { ExportFormat, QueuedChat } from './ports.ts';
+import type { EndedChat, ExportFormat, QueuedChat } from './ports.ts';
 
 export type JobType = 'AGENT_CHAT' | 'EXPORT';
 export type JobStatus = 'in_progress' | 'success' | 'failure' | 'skipped';
@@ -26,6 +26,8 @@ export interface JobDocument {
     bytes?: number;
     /** Why it failed, as the error of an operation would say it. */
     error?: { type: ErrorType; message: string };
+    /** Paths of fields that tell of the change history: left out for clients that may not read it. */
+    guarded?: readonly string[];
   };
 }
 
@@ -37,17 +39,26 @@ export interface ExportInput {
   askedAt: number;
 }
 
+// How many entries a query finds is change history, and where a run stumbled over one tells of it too.
+const guardedOfExport = ['metadata.q', 'metadata.entries', 'metadata.bytes', 'metadata.error.message'];
+
 /** A new job's document. `at` is in milliseconds since 1970. */
 export function exportDocument(
   id: string,
   at: number,
   { q, format, requestId }: { q: string; format: ExportFormat; requestId: string },
 ): JobDocument {
-  const metadata = { ...timesOf(at), q, format, entries: 0, bytes: 0 };
+  const metadata = { ...timesOf(at), q, format, entries: 0, bytes: 0, guarded: guardedOfExport };
   return { id, type: 'EXPORT', status: 'in_progress', requestId, metadata };
 }
 
-export function chatDocument(id: string, at: number, chat: QueuedChat): JobDocument {
+/** `guardsMessage`: the message may quote what its session told of the change history. */
+export function chatDocument(
+  id: string,
+  at: number,
+  chat: QueuedChat,
+  { guardsMessage }: { guardsMessage: boolean },
+): JobDocument {
   const { agentId, sessionId, requestId, message } = chat;
   return {
     id,
@@ -57,14 +68,43 @@ export function chatDocument(id: string, at: number, chat: QueuedChat): JobDocum
     sessionId,
     requestId,
     message,
-    metadata: timesOf(at),
+    metadata: { ...timesOf(at), ...(guardsMessage ? { guarded: ['message'] } : {}) },
   };
+}
+
+/** The job of a chat that has ended. */
+export function endedDocument(
+  { metadata, ...job }: JobDocument,
+  at: number,
+  { status, response, fromHistory }: EndedChat,
+): JobDocument {
+  const guarded = fromHistory ? { guarded: [...(metadata.guarded ?? []), 'response'] } : {};
+  const modifiedAt = new Date(at).toISOString();
+  return { ...job, status, response, metadata: { ...metadata, modifiedAt, ...guarded } };
+}
+
+/** A job as clients see it that may not read the change history; the very same where nothing of it tells of that. */
+export function withoutHistory(document: JobDocument): JobDocument {
+  const { guarded = [] } = document.metadata;
+  if (guarded.length === 0) return document;
+  const copy = structuredClone(document);
+  for (const path of guarded) {
+    const keys = path.split('.');
+    const last = keys.pop() ?? '';
+    const holder = keys.reduce<unknown>((value, key) => (isObject(value) ? Reflect.get(value, key) : undefined), copy);
+    if (isObject(holder)) Reflect.deleteProperty(holder, last);
+  }
+  return copy;
 }
 
 /** What clients are told of a failure; of one inside of the service no more than that there was one. */
 export function describeFailure(error: unknown): { type: ErrorType; message: string } {
   if (error instanceof AnnalsError && error.status !== 500) return { type: error.type, message: error.message };
   return { type: 'internal_service_error', message: 'An internal error occurred.' };
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 function timesOf(at: number): { createdAt: string; modifiedAt: string } {

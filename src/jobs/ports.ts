@@ -68,6 +68,14 @@ export interface EndedChat {
   readonly status: 'success' | 'skipped';
   /** Anything that JSON has. */
   readonly response: unknown;
+  /** Whether something of the change history is in it. */
+  readonly fromHistory: boolean;
+}
+
+/** Who reads jobs. Without a changelog scope, nothing that tells of the change history (contract 8). */
+export interface JobReader {
+  readonly tenant: string;
+  readonly readsHistory: boolean;
 }
 
 /**

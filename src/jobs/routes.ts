@@ -1,10 +1,12 @@
 import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import { AnnalsError } from '../errors.ts';
+import type { Credentials } from '../http/credentials.ts';
 import type { HttpServer } from '../http/http-server.ts';
 import type { Scope } from '../http/scopes.ts';
 import type { Paginator } from '../pagination/paginator.ts';
 import { PagingHeaders } from '../pagination/parameters.ts';
+import type { JobReader } from './ports.ts';
 import { JobMade, JobPath, JobsPath, ListQuery, NewExport, SearchBody, SearchQuery } from './schemas.ts';
 import type { Jobs } from './service.ts';
 
@@ -34,7 +36,7 @@ export async function jobRoutes(
       const { tenant } = request.params;
       const { q = '' } = request.query;
       const wanted = paginator.read(request, { tenant, operation: 'list jobs', filter: q });
-      const { items, headers } = await jobs.list(tenant, request.query, wanted);
+      const { items, headers } = await jobs.list(readerOf(request), request.query, wanted);
       return await reply
         .headers(headers)
         .type(json)
@@ -59,7 +61,7 @@ export async function jobRoutes(
       const { tenant } = request.params;
       const { q = '' } = request.body;
       const wanted = paginator.read(request, { tenant, operation: 'search jobs', filter: q });
-      const { items, headers } = await jobs.list(tenant, { ...request.query, q }, wanted);
+      const { items, headers } = await jobs.list(readerOf(request), { ...request.query, q }, wanted);
       return await reply
         .headers(headers)
         .type(json)
@@ -92,8 +94,7 @@ export async function jobRoutes(
     '/ai-service/:tenant/jobs/:id',
     { config: { scopes: reading }, schema: { tags, summary: 'Retrieving a job', params: JobPath } },
     async (request, reply) => {
-      const { tenant, id } = request.params;
-      return await reply.type(json).send(await jobs.find(tenant, id));
+      return await reply.type(json).send(await jobs.find(readerOf(request), request.params.id));
     },
   );
 
@@ -135,9 +136,14 @@ export async function jobRoutes(
   );
 }
 
+/** What a job tells of the change history is only for clients that may read it. */
+function readerOf({ credentials: { tenant, scopes } }: { credentials: Credentials }): JobReader {
+  return { tenant, readsHistory: scopes.some((scope) => readingHistory.includes(scope)) };
+}
+
 /** The history of an export is its own operation's to protect (contract 8), and scopes come before the body. */
-async function mayReadHistory({ credentials: { scopes } }: FastifyRequest): Promise<void> {
-  if (scopes.some((scope) => readingHistory.includes(scope))) return;
+async function mayReadHistory(request: FastifyRequest): Promise<void> {
+  if (readerOf(request).readsHistory) return;
   throw new AnnalsError(
     'insufficient_permissions',
     'Given request does not have required scopes. It is not authorized to perform this operation.',

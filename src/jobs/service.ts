@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { zstdDecompress } from 'node:zlib';
 import type { FastifyBaseLogger } from 'fastify';
-import { sql } from 'kysely';
 import type pg from 'pg';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
@@ -10,8 +9,8 @@ import { AnnalsError } from '../errors.ts';
 import type { Page, PageWanted } from '../pagination/paginator.ts';
 import { readChunk } from './content-store.ts';
 import { chatDocument, type ExportInput, exportDocument, type JobDocument } from './job.ts';
-import { deleteJob, findForgottenJobs, findJob, insertJob } from './job-store.ts';
-import type { DocumentLists, ExportFormat, ExportHistory, QueuedChat, RunChat } from './ports.ts';
+import { deleteJob, findForgottenJobs, findJob, insertJob, jobRows } from './job-store.ts';
+import type { DocumentLists, ExportFormat, ExportHistory, JobReader, QueuedChat, RunChat } from './ports.ts';
 import { createQueue } from './queue.ts';
 import { createWorker } from './worker.ts';
 
@@ -28,13 +27,20 @@ export interface JobContent {
 export interface Jobs {
   /** Makes an export of the change history; answers the job's id. Throws QueryError. */
   startExport(tenant: string, asked: { q: string; format: ExportFormat; requestId: string }): Promise<string>;
-  /** Makes a job that runs the chat once the transaction is committed; answers its id. */
-  enqueueAgentChat(transaction: DatabaseTransaction, chat: QueuedChat): Promise<string>;
+  /**
+   * Makes a job that runs the chat once the transaction is committed; answers its id. `guardsMessage`: its message may
+   * quote the change history.
+   */
+  enqueueAgentChat(
+    transaction: DatabaseTransaction,
+    chat: QueuedChat,
+    options: { guardsMessage: boolean },
+  ): Promise<string>;
   /** Lets this process look at once for chats that have been queued, once their transaction is committed. */
   wakeAgentChats(): void;
-  list(tenant: string, asked: { q?: string; fields?: string }, wanted: PageWanted): Promise<Page<string>>;
+  list(reader: JobReader, asked: { q?: string; fields?: string }, wanted: PageWanted): Promise<Page<string>>;
   /** JSON text. Throws resource_not_found. */
-  find(tenant: string, id: string): Promise<string>;
+  find(reader: JobReader, id: string): Promise<string>;
   /** Deletes a job with its file; one that runs stops. Throws resource_not_found. */
   remove(tenant: string, id: string): Promise<void>;
   /** The file of an export that has succeeded. */
@@ -86,20 +92,20 @@ export function createJobs(options: JobsOptions): Jobs {
       return id;
     },
 
-    async enqueueAgentChat(transaction, chat) {
-      return await make(transaction, chat.tenant, chatDocument(randomUUID(), now(), chat), chat);
+    async enqueueAgentChat(transaction, chat, options) {
+      return await make(transaction, chat.tenant, chatDocument(randomUUID(), now(), chat, options), chat);
     },
 
     wakeAgentChats() {
       queue.wake('AGENT_CHAT');
     },
 
-    async list(tenant, asked, wanted) {
-      return await documents.page({ from: sql`job`, where: sql`tenant = ${tenant}` }, asked, wanted);
+    async list(reader, asked, wanted) {
+      return await documents.page(jobRows(reader), asked, wanted);
     },
 
-    async find(tenant, id) {
-      const job = await findJob(db, tenant, id);
+    async find(reader, id) {
+      const job = await findJob(db, reader, id);
       if (job === undefined) throw jobNotFound();
       return job.document;
     },
@@ -113,7 +119,7 @@ export function createJobs(options: JobsOptions): Jobs {
     },
 
     async content(tenant, id) {
-      const job = await findJob(db, tenant, id);
+      const job = await findJob(db, { tenant, readsHistory: true }, id);
       if (job === undefined) throw jobNotFound();
       if (job.type !== 'EXPORT') throw new AnnalsError('resource_not_found', 'This job has no content.');
       if (job.status === 'in_progress') throw new AnnalsError('conflict_resource', 'The export has not ended yet.');

@@ -3,10 +3,13 @@ interface JobTable {
   id: string;
   type: 'AGENT_CHAT' | 'EXPORT';
   status: 'in_progress' | 'success' | 'failure' | 'skipped';
-  /** The job as JSON text, as it goes out. */
+  /** The job as JSON text, as it goes out to clients that may not read the change history. */
   document: string;
   /** The same as jsonb, for filters and sorting. */
   fields: string;
+  /** As it goes out to clients that may; null where that is the same. */
+  full_document: string | null;
+  full_fields: string | null;
   /** What its worker needs, as JSON text. */
   input: string;
   attempt: number;

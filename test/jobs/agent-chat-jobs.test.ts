@@ -12,6 +12,8 @@ import { createJobs, type Jobs } from '../../src/jobs/service.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
 const tenant = 'chats';
+const reader = { tenant, readsHistory: true };
+const unguarded = { guardsMessage: false };
 let database: TestDatabase;
 
 beforeAll(async () => {
@@ -29,7 +31,11 @@ describe('a chat that is a job', () => {
     const jobs = await workWith(async (chat, { callBegins }) => {
       seen.push(chat);
       await callBegins();
-      return { status: 'success', response: [{ agentId: chat.agentId, message: 'Hello \0 \ud800' }] };
+      return {
+        status: 'success',
+        response: [{ agentId: chat.agentId, message: 'Hello \0 \ud800' }],
+        fromHistory: false,
+      };
     });
     const chat = chatOf('Hi');
     const job = await ended(jobs, await queue(jobs, chat));
@@ -49,10 +55,10 @@ describe('a chat that is a job', () => {
     const seen: string[] = [];
     const jobs = await workWith(async ({ message }) => {
       seen.push(message);
-      return { status: 'success', response: null };
+      return { status: 'success', response: null, fromHistory: false };
     });
     const rolledBack = inTransaction(database.db, async (transaction) => {
-      await jobs.enqueueAgentChat(transaction, chatOf('never'));
+      await jobs.enqueueAgentChat(transaction, chatOf('never'), unguarded);
       throw new Error('rolled back');
     });
     await expect(rolledBack).rejects.toThrow('rolled back');
@@ -79,10 +85,10 @@ describe('a chat that is a job', () => {
     let asked = 0;
     const jobs = await workWith(async () => {
       asked += 1;
-      return { status: 'success', response: null };
+      return { status: 'success', response: null, fromHistory: false };
     });
     const id = await inTransaction(database.db, async (transaction) => {
-      const made = await jobs.enqueueAgentChat(transaction, chatOf('Hi'));
+      const made = await jobs.enqueueAgentChat(transaction, chatOf('Hi'), unguarded);
       await transaction.updateTable('job').set({ call_began: true }).where('id', '=', made).execute();
       return made;
     });
@@ -101,8 +107,8 @@ describe('a chat that is a job', () => {
     const id = await queue(first, chatOf('Hi'));
     await begun;
     await first.close();
-    expect(JSON.parse(await first.find(tenant, id))).toMatchObject({ status: 'in_progress' });
-    const second = await workWith(async () => ({ status: 'success', response: 'by another' }));
+    expect(JSON.parse(await first.find(reader, id))).toMatchObject({ status: 'in_progress' });
+    const second = await workWith(async () => ({ status: 'success', response: 'by another', fromHistory: false }));
     expect(await ended(second, id)).toMatchObject({ status: 'success', response: 'by another' });
   });
 
@@ -119,18 +125,18 @@ describe('a chat that is a job', () => {
     await begun;
     await jobs.remove(tenant, id);
     expect(await outcome).toMatchObject({ name: 'JobLost' });
-    await expect(jobs.find(tenant, id)).rejects.toMatchObject({ type: 'resource_not_found' });
+    await expect(jobs.find(reader, id)).rejects.toMatchObject({ type: 'resource_not_found' });
   });
 
   test('that the queue has forgotten is queued again', async () => {
-    const jobs = await workWith(async () => ({ status: 'skipped', response: null }));
+    const jobs = await workWith(async () => ({ status: 'skipped', response: null, fromHistory: false }));
     const id = await inTransaction(database.db, async (transaction) => {
-      const made = await jobs.enqueueAgentChat(transaction, chatOf('Hi'));
+      const made = await jobs.enqueueAgentChat(transaction, chatOf('Hi'), unguarded);
       await sql`delete from pgboss.job where id = ${made}::uuid`.execute(transaction);
       return made;
     });
     await sleep(100);
-    expect(JSON.parse(await jobs.find(tenant, id))).toMatchObject({ status: 'in_progress' });
+    expect(JSON.parse(await jobs.find(reader, id))).toMatchObject({ status: 'in_progress' });
     await jobs.upkeep();
     expect(await ended(jobs, id)).toMatchObject({ status: 'skipped' });
   });
@@ -159,14 +165,14 @@ async function open(runChat: RunChat, chatGrace = 20_000): Promise<Jobs> {
 }
 
 async function queue(jobs: Jobs, chat: QueuedChat): Promise<string> {
-  const id = await inTransaction(database.db, (transaction) => jobs.enqueueAgentChat(transaction, chat));
+  const id = await inTransaction(database.db, (transaction) => jobs.enqueueAgentChat(transaction, chat, unguarded));
   jobs.wakeAgentChats();
   return id;
 }
 
 async function ended(jobs: Jobs, id: string): Promise<JobDocument> {
   for (;;) {
-    const job: JobDocument = JSON.parse(await jobs.find(tenant, id));
+    const job: JobDocument = JSON.parse(await jobs.find(reader, id));
     if (job.status !== 'in_progress') return job;
     await sleep(20);
   }
