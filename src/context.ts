@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
+import type { ScopesNow } from './agents/ports.ts';
 import { runQueuedChat } from './agents/queued-chat.ts';
 import { type Agents, createAgents } from './agents/service.ts';
 import { createAnswerQuery } from './changelog/answer-query.ts';
@@ -22,6 +23,7 @@ import { createJobs, type Jobs } from './jobs/service.ts';
 import { createMailQueue, type MailQueue } from './mail/service.ts';
 import { readModels } from './models/read-models.ts';
 import type { ModelList } from './models/schemas.ts';
+import { findClient } from './oauth/clients.ts';
 import { createOAuthService, type OAuthService } from './oauth/service.ts';
 import { createPaginator, type Paginator } from './pagination/paginator.ts';
 import { createLanguageModels } from './providers/language-models.ts';
@@ -116,6 +118,10 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     });
     const mail = createMailQueue({ db, logger, mail: config.mail });
     const documents = createDocumentLists({ db, regexes, paginator });
+    const scopesNow: ScopesNow = async (tenant, clientId) => {
+      const client = await findClient(db, tenant, clientId);
+      return client === undefined || client.revoked ? undefined : client.scopes;
+    };
     const jobs: Jobs = createJobs({
       pool,
       db,
@@ -123,7 +129,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       now: () => clock.now(),
       documents,
       exportHistory: createExportHistory(history),
-      runChat: (chat, run) => runQueuedChat(agents.chats, chat, run),
+      runChat: (chat, run) => runQueuedChat({ chats: agents.chats, scopesNow }, chat, run),
     });
     const agents: Agents = createAgents({
       db,

@@ -37,8 +37,8 @@ export interface ChatRequest extends QueuedChat {
   readonly signal?: AbortSignal | undefined;
   /** Told the answer piece by piece. */
   readonly onText?: ((text: string) => Promise<void> | void) | undefined;
-  /** Before the first call of the provider leaves: from then on the chat must not be sent a second time. */
-  readonly beforeCall?: (() => Promise<void>) | undefined;
+  /** Awaited before each call of the provider, the first being 0. The call does not leave where it rejects. */
+  readonly beforeCall?: ((round: number) => Promise<void>) | undefined;
 }
 
 export interface ChatAnswer {
@@ -209,7 +209,9 @@ export function createChats(options: ChatOptions): Chats {
       earlier: (mostBytes: number) => readEarlierTurns(db, tenant, turn, { mostBytes, withHistory }),
       async beforeCall(round: number) {
         if (round > 0) await extend(running);
-        else await request.beforeCall?.().catch((cause) => Promise.reject(new GivenUp('not called', { cause })));
+        await request.beforeCall?.(round).catch((cause: unknown) => {
+          throw cause instanceof AnnalsError ? cause : new GivenUp('not called', { cause });
+        });
         signal?.throwIfAborted();
       },
       report({

@@ -52,6 +52,9 @@ export interface QueuedChat {
   readonly credentials: ChattingClient;
 }
 
+/** What a client is granted at this moment; undefined where it has been revoked, or is gone. */
+export type ScopesNow = (tenant: string, clientId: string) => Promise<readonly Scope[] | undefined>;
+
 /** Who reads logs. Without a changelog scope, nothing that tells of the change history. */
 export interface LogReader {
   readonly tenant: string;

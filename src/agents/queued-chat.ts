@@ -1,26 +1,52 @@
-import type { AnnalsError } from '../errors.ts';
+import { AnnalsError } from '../errors.ts';
+import type { Scope } from '../http/scopes.ts';
 import type { ChatAnswer, Chats } from './chat.ts';
-import type { QueuedChat } from './ports.ts';
+import { mayReadHistory } from './history-tool.ts';
+import type { QueuedChat, ScopesNow } from './ports.ts';
 
-/** How a chat that ran by itself ended: with an answer, or without having been tried. Failures are thrown. */
-export type QueuedOutcome =
-  | { status: 'success'; response: ChatAnswer[]; fromHistory: boolean }
-  | { status: 'skipped'; response: { message: string }; fromHistory: false };
+/** What a chat that ran by itself was answered. */
+export interface QueuedOutcome {
+  readonly response: ChatAnswer[];
+  readonly fromHistory: boolean;
+}
 
-/** Runs a queued chat; `callBegins` is awaited before its first call leaves. */
+/**
+ * Runs a queued chat; `callBegins` is awaited before its first call leaves. Much may have happened since it was queued,
+ * and while it waited for its session: before each call it is looked whether its client and its agent still may, and
+ * what is refused throws an AnnalsError that says so.
+ */
 export async function runQueuedChat(
-  chats: Chats,
+  { chats, scopesNow }: { chats: Chats; scopesNow: ScopesNow },
   chat: QueuedChat,
   { signal, callBegins }: { signal: AbortSignal; callBegins(): Promise<void> },
 ): Promise<QueuedOutcome> {
-  const unavailable = await chats.refuseUnavailable(chat.tenant, chat.agentId).then(
-    () => undefined,
-    (error: AnnalsError) => error,
-  );
-  // Nobody has asked it yet, and a repeat would come to the same.
-  if (unavailable?.type === 'conflict_resource' || unavailable?.type === 'resource_not_found') {
-    return { status: 'skipped', response: { message: unavailable.message }, fromHistory: false };
+  const { tenant, agentId } = chat;
+  const scopes = await scopesLeft(scopesNow, chat);
+  await chats.refuseUnavailable(tenant, agentId);
+
+  async function beforeCall(round: number): Promise<void> {
+    const left = await scopesLeft(scopesNow, chat);
+    if (mayReadHistory(scopes) && !mayReadHistory(left)) throw mayNot('read the change history');
+    await chats.refuseUnavailable(tenant, agentId);
+    if (round === 0) await callBegins();
   }
-  const { answer, fromHistory } = await chats.run({ ...chat, signal, beforeCall: callBegins });
-  return { status: 'success', response: [answer], fromHistory };
+
+  const credentials = { ...chat.credentials, scopes };
+  const { answer, fromHistory } = await chats.run({ ...chat, credentials, signal, beforeCall });
+  return { response: [answer], fromHistory };
+}
+
+/** What its client was granted when it asked, and still is. */
+async function scopesLeft(scopesNow: ScopesNow, { tenant, credentials }: QueuedChat): Promise<readonly Scope[]> {
+  const now = await scopesNow(tenant, credentials.clientId);
+  if (now === undefined) {
+    throw new AnnalsError('insufficient_permissions', 'The client that asked for the chat has been revoked.');
+  }
+  const left = credentials.scopes.filter((scope) => now.includes(scope));
+  if (!left.includes('ai.agentexecution_manage')) throw mayNot('chat with agents');
+  return left;
+}
+
+function mayNot(what: string): AnnalsError {
+  return new AnnalsError('insufficient_permissions', `The client that asked for the chat may not ${what} any more.`);
 }

@@ -1,7 +1,8 @@
 import { AnnalsError, type ErrorType } from '../errors.ts';
-import type { EndedChat, ExportFormat, QueuedChat } from './ports.ts';
+import type { AnsweredChat, ExportFormat, QueuedChat } from './ports.ts';
 
 export type JobType = 'AGENT_CHAT' | 'EXPORT';
+/** No job of today's types is ever skipped: what cannot be done any more is a failure that says why. */
 export type JobStatus = 'in_progress' | 'success' | 'failure' | 'skipped';
 
 /** A job as clients see it (contract 8); what does not apply to its type is left out. */
@@ -72,15 +73,15 @@ export function chatDocument(
   };
 }
 
-/** The job of a chat that has ended. */
-export function endedDocument(
+/** The job of a chat that was answered. */
+export function answeredDocument(
   { metadata, ...job }: JobDocument,
   at: number,
-  { status, response, fromHistory }: EndedChat,
+  { response, fromHistory }: AnsweredChat,
 ): JobDocument {
   const guarded = fromHistory ? { guarded: [...(metadata.guarded ?? []), 'response'] } : {};
   const modifiedAt = new Date(at).toISOString();
-  return { ...job, status, response, metadata: { ...metadata, modifiedAt, ...guarded } };
+  return { ...job, status: 'success', response, metadata: { ...metadata, modifiedAt, ...guarded } };
 }
 
 /** A job as clients see it that may not read the change history; the very same where nothing of it tells of that. */

@@ -63,10 +63,9 @@ export interface QueuedChat {
   };
 }
 
-/** How a chat ended: with what `POST /chat` would have answered, or without having been tried. */
-export interface EndedChat {
-  readonly status: 'success' | 'skipped';
-  /** Anything that JSON has. */
+/** How a chat was answered. */
+export interface AnsweredChat {
+  /** What `POST /chat` would have answered: anything that JSON has. */
   readonly response: unknown;
   /** Whether something of the change history is in it. */
   readonly fromHistory: boolean;
@@ -85,4 +84,4 @@ export interface JobReader {
 export type RunChat = (
   chat: QueuedChat,
   run: { readonly signal: AbortSignal; callBegins(): Promise<void> },
-) => Promise<EndedChat>;
+) => Promise<AnsweredChat>;

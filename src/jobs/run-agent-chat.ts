@@ -1,6 +1,6 @@
 import type { Database } from '../db/database.ts';
 import { AnnalsError } from '../errors.ts';
-import { endedDocument } from './job.ts';
+import { answeredDocument } from './job.ts';
 import { JobLost } from './job-lost.ts';
 import { noteCall, type TakenJob, updateJob } from './job-store.ts';
 import type { QueuedChat, RunChat } from './ports.ts';
@@ -24,6 +24,6 @@ export async function runAgentChat(
   const callBegins = async () => {
     if (!(await noteCall(db, job))) throw new JobLost();
   };
-  const ended = await runChat(chat, { signal, callBegins });
-  if (!(await updateJob(db, job, endedDocument(job.document, now(), ended)))) throw new JobLost();
+  const answered = await runChat(chat, { signal, callBegins });
+  if (!(await updateJob(db, job, answeredDocument(job.document, now(), answered)))) throw new JobLost();
 }
