@@ -1,9 +1,9 @@
-import { sql } from 'kysely';
 import type { HttpServer } from '../http/http-server.ts';
 import type { Scope } from '../http/scopes.ts';
-import { PagingHeaders } from '../pagination/parameters.ts';
+import { agentRows } from './agent-store.ts';
+import { listRoutes } from './list-routes.ts';
 import type { AgentRoutesOptions } from './routes.ts';
-import { AgentBody, AgentPatch, AgentPath, AgentsPath, ListQuery, SearchBody, SearchQuery } from './schemas.ts';
+import { AgentBody, AgentPatch, AgentPath } from './schemas.ts';
 
 const tags = ['Agents'];
 const reading: readonly Scope[] = ['ai.agent_read', 'ai.agent_manage'];
@@ -11,47 +11,17 @@ const writing: readonly Scope[] = ['ai.agent_manage'];
 const json = 'application/json; charset=utf-8';
 
 /** Agents (contract 8). */
-export async function agentRoutes(app: HttpServer, { agents, paginator }: AgentRoutesOptions): Promise<void> {
-  const { documents, writes } = agents;
-  const agentsOf = (tenant: string) => ({ from: sql`agent`, where: sql<boolean>`tenant = ${tenant}` });
+export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions): Promise<void> {
+  const { agents } = options;
+  const { writes } = agents;
 
-  app.get(
-    '/ai-service/:tenant/agentic/agents',
-    {
-      config: { scopes: reading },
-      schema: { tags, summary: 'Listing agents', params: AgentsPath, querystring: ListQuery, headers: PagingHeaders },
-    },
-    async (request, reply) => {
-      const { tenant } = request.params;
-      const { q = '', fields } = request.query;
-      const wanted = paginator.read(request, { tenant, operation: 'list agents', filter: q });
-      const { items, headers } = await documents.page(agentsOf(tenant), { q, fields }, wanted);
-      return await reply.headers(headers).type(json).send(`[${items.join()}]`);
-    },
-  );
-
-  app.post(
-    '/ai-service/:tenant/agentic/agents/search',
-    {
-      config: { scopes: reading },
-      schema: {
-        tags,
-        summary: 'Searching agents',
-        params: AgentsPath,
-        querystring: SearchQuery,
-        headers: PagingHeaders,
-        body: SearchBody,
-      },
-    },
-    async (request, reply) => {
-      const { tenant } = request.params;
-      const { q = '' } = request.body;
-      const { fields } = request.query;
-      const wanted = paginator.read(request, { tenant, operation: 'search agents', filter: q });
-      const { items, headers } = await documents.page(agentsOf(tenant), { q, fields }, wanted);
-      return await reply.headers(headers).type(json).send(`[${items.join()}]`);
-    },
-  );
+  listRoutes(app, options, {
+    path: '/agents',
+    tags,
+    many: 'agents',
+    scopes: reading,
+    rowsFor: ({ tenant }) => agentRows(tenant),
+  });
 
   app.get(
     '/ai-service/:tenant/agentic/agents/:id',

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
+import type { DocumentRows } from './ports.ts';
 import './tables.ts';
 
 export interface AgentRow {
@@ -15,6 +16,11 @@ export interface AgentWritten extends AgentRow {
   /** What jsonb is made of. */
   readonly fields: string;
   readonly enabled: boolean;
+}
+
+/** The agents of a tenant, to be listed. */
+export function agentRows(tenant: string): DocumentRows {
+  return { from: sql`agent`, where: sql`tenant = ${tenant}` };
 }
 
 export async function findAgent(

@@ -4,12 +4,11 @@ import type { Credentials } from '../http/credentials.ts';
 import type { HttpServer } from '../http/http-server.ts';
 import type { Scope } from '../http/scopes.ts';
 import { TenantName } from '../http/tenant-name.ts';
-import { PagingHeaders } from '../pagination/parameters.ts';
 import { mayReadHistory } from './history-tool.ts';
+import { listRoutes } from './list-routes.ts';
 import { findLog, logRows } from './log-store.ts';
 import type { LogReader } from './ports.ts';
 import type { AgentRoutesOptions } from './routes.ts';
-import { AgentsPath, ListQuery, SearchBody, SearchQuery } from './schemas.ts';
 
 const tags = ['Agent logs'];
 const scopes: readonly Scope[] = ['ai.agent_read', 'ai.agent_manage'];
@@ -17,75 +16,29 @@ const json = 'application/json; charset=utf-8';
 const LogPath = Type.Object({ tenant: TenantName, id: Type.String() });
 
 const kinds = [
-  {
-    of: 'agent_request_log',
-    path: 'requests',
-    named: 'request log',
-    many: 'request logs',
-  },
-  {
-    of: 'agent_session_log',
-    path: 'sessions',
-    named: 'session log',
-    many: 'session logs',
-  },
+  { of: 'agent_request_log', path: 'requests', named: 'request log', many: 'request logs' },
+  { of: 'agent_session_log', path: 'sessions', named: 'session log', many: 'session logs' },
 ] as const;
 
 /** Request and session logs (contract 8), both in the same way. */
-export async function logRoutes(app: HttpServer, { agents, paginator }: AgentRoutesOptions): Promise<void> {
-  const { db, documents } = agents;
+export async function logRoutes(app: HttpServer, options: AgentRoutesOptions): Promise<void> {
+  const { db } = options.agents;
 
   for (const { of, path, named, many } of kinds) {
-    app.get(
-      `/ai-service/:tenant/agentic/logs/${path}`,
-      {
-        config: { scopes },
-        schema: {
-          tags,
-          summary: `Listing ${many}`,
-          params: AgentsPath,
-          querystring: ListQuery,
-          headers: PagingHeaders,
-        },
-      },
-      async (request, reply) => {
-        const { tenant } = request.params;
-        const { q = '', fields } = request.query;
-        const wanted = paginator.read(request, { tenant, operation: `list ${many}`, filter: q });
-        const { items, headers } = await documents.page(logRows(of, readerOf(request)), { q, fields }, wanted);
-        return await reply.headers(headers).type(json).send(`[${items.join()}]`);
-      },
-    );
-
-    app.post(
-      `/ai-service/:tenant/agentic/logs/${path}/search`,
-      {
-        config: { scopes },
-        schema: {
-          tags,
-          summary: `Searching ${many}`,
-          params: AgentsPath,
-          querystring: SearchQuery,
-          headers: PagingHeaders,
-          body: SearchBody,
-        },
-      },
-      async (request, reply) => {
-        const { tenant } = request.params;
-        const { q = '' } = request.body;
-        const { fields } = request.query;
-        const wanted = paginator.read(request, { tenant, operation: `search ${many}`, filter: q });
-        const { items, headers } = await documents.page(logRows(of, readerOf(request)), { q, fields }, wanted);
-        return await reply.headers(headers).type(json).send(`[${items.join()}]`);
-      },
-    );
+    listRoutes(app, options, {
+      path: `/logs/${path}`,
+      tags,
+      many,
+      scopes,
+      rowsFor: (credentials) => logRows(of, readerOf(credentials)),
+    });
 
     app.get(
       `/ai-service/:tenant/agentic/logs/${path}/:id`,
       { config: { scopes }, schema: { tags, summary: `Retrieving a ${named}`, params: LogPath } },
       async (request, reply) => {
         const { id } = request.params;
-        const log = id.includes('\0') ? undefined : await findLog(db, readerOf(request), { of, id });
+        const log = id.includes('\0') ? undefined : await findLog(db, readerOf(request.credentials), { of, id });
         if (log === undefined) throw new AnnalsError('resource_not_found', `There is no such ${named}.`);
         return await reply.type(json).send(log);
       },
@@ -94,6 +47,6 @@ export async function logRoutes(app: HttpServer, { agents, paginator }: AgentRou
 }
 
 /** What a log tells of the change history is only for clients that may read it. */
-function readerOf({ credentials: { tenant, scopes } }: { credentials: Credentials }): LogReader {
+function readerOf({ tenant, scopes }: Credentials): LogReader {
   return { tenant, readsHistory: mayReadHistory(scopes) };
 }

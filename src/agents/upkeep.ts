@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { HttpServer } from '../http/http-server.ts';
+import { repeat } from '../repeat.ts';
 import type { Agents } from './service.ts';
 
 // Milliseconds.
@@ -10,19 +10,13 @@ export async function agentUpkeep(app: HttpServer, { agents: { chats } }: { agen
   const stop = new AbortController();
   let work: Promise<void> = Promise.resolve();
 
-  async function repeat(): Promise<void> {
-    while (!stop.signal.aborted) {
-      try {
-        await chats.upkeep();
-      } catch (error) {
-        app.log.warn({ err: error }, 'the upkeep of agents failed; it is tried again');
-      }
-      await sleep(every, undefined, { signal: stop.signal, ref: false }).catch(() => {});
-    }
-  }
-
   app.addHook('onListen', async () => {
-    work = repeat();
+    work = repeat({
+      every,
+      signal: stop.signal,
+      turn: () => chats.upkeep(),
+      onError: (error) => app.log.warn({ err: error }, 'the upkeep of agents failed; it is tried again'),
+    });
   });
   app.addHook('onClose', async () => {
     stop.abort();

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { HttpServer } from '../http/http-server.ts';
+import { repeat } from '../repeat.ts';
 import type { Completions } from './service.ts';
 
 // Milliseconds. A tenant that asks does its own; this is for those that do not.
@@ -15,20 +16,16 @@ export async function completionUpkeep(
   const stop = new AbortController();
   let work: Promise<void> = Promise.resolve();
 
-  async function repeat(): Promise<void> {
-    while (!stop.signal.aborted) {
-      try {
+  app.addHook('onListen', async () => {
+    work = repeat({
+      every,
+      signal: stop.signal,
+      async turn() {
         await quota.upkeep();
         await repeatable.upkeep();
-      } catch (error) {
-        app.log.warn({ err: error }, 'the upkeep of completions failed; it is tried again');
-      }
-      await sleep(every, undefined, { signal: stop.signal, ref: false }).catch(() => {});
-    }
-  }
-
-  app.addHook('onListen', async () => {
-    work = repeat();
+      },
+      onError: (error) => app.log.warn({ err: error }, 'the upkeep of completions failed; it is tried again'),
+    });
   });
   app.addHook('onClose', async () => {
     stop.abort();

@@ -37,10 +37,7 @@ export async function jobRoutes(
       const { q = '' } = request.query;
       const wanted = paginator.read(request, { tenant, operation: 'list jobs', filter: q });
       const { items, headers } = await jobs.list(readerOf(request), request.query, wanted);
-      return await reply
-        .headers(headers)
-        .type(json)
-        .send(`[${items.join(',')}]`);
+      return await reply.headers(headers).type(json).send(`[${items.join()}]`);
     },
   );
 
@@ -62,10 +59,7 @@ export async function jobRoutes(
       const { q = '' } = request.body;
       const wanted = paginator.read(request, { tenant, operation: 'search jobs', filter: q });
       const { items, headers } = await jobs.list(readerOf(request), { ...request.query, q }, wanted);
-      return await reply
-        .headers(headers)
-        .type(json)
-        .send(`[${items.join(',')}]`);
+      return await reply.headers(headers).type(json).send(`[${items.join()}]`);
     },
   );
 

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { HttpServer } from '../http/http-server.ts';
+import { repeat } from '../repeat.ts';
 import type { Jobs } from './service.ts';
 
 // Milliseconds.
@@ -10,21 +10,15 @@ export async function jobUpkeep(app: HttpServer, { jobs }: { jobs: Jobs }): Prom
   const stop = new AbortController();
   let work: Promise<void> = Promise.resolve();
 
-  async function repeat(): Promise<void> {
-    while (!stop.signal.aborted) {
-      try {
-        await jobs.upkeep();
-      } catch (error) {
-        app.log.warn({ err: error }, 'looking for forgotten jobs failed; it is tried again');
-      }
-      await sleep(every, undefined, { signal: stop.signal, ref: false }).catch(() => {});
-    }
-  }
-
   app.addHook('onReady', () => jobs.prepare());
   app.addHook('onListen', async () => {
     await jobs.work();
-    work = repeat();
+    work = repeat({
+      every,
+      signal: stop.signal,
+      turn: () => jobs.upkeep(),
+      onError: (error) => app.log.warn({ err: error }, 'looking for forgotten jobs failed; it is tried again'),
+    });
   });
   app.addHook('onClose', async () => {
     stop.abort();

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { HttpServer } from '../http/http-server.ts';
+import { repeat } from '../repeat.ts';
 import type { MailQueue } from './service.ts';
 
 // Milliseconds.
@@ -11,21 +11,12 @@ export async function mailUpkeep(app: HttpServer, { mail }: { mail: MailQueue })
   const stop = new AbortController();
   let work: Promise<unknown> = Promise.resolve();
 
-  async function repeat(every: number, turn: () => Promise<void>): Promise<void> {
-    while (!stop.signal.aborted) {
-      try {
-        await turn();
-      } catch (error) {
-        app.log.warn({ err: error }, 'the mail queue met an error; it goes on');
-      }
-      await sleep(every, undefined, { signal: stop.signal, ref: false }).catch(() => {});
-    }
-  }
+  const onError = (error: unknown) => app.log.warn({ err: error }, 'the mail queue met an error; it goes on');
 
   app.addHook('onListen', async () => {
     work = Promise.all([
-      repeat(deliverEvery, () => mail.deliver(stop.signal)),
-      repeat(upkeepEvery, () => mail.upkeep()),
+      repeat({ every: deliverEvery, signal: stop.signal, turn: () => mail.deliver(stop.signal), onError }),
+      repeat({ every: upkeepEvery, signal: stop.signal, turn: () => mail.upkeep(), onError }),
     ]);
   });
   app.addHook('onClose', async () => {

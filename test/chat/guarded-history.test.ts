@@ -238,9 +238,11 @@ test('jobs and logs from before there was such a guard are guarded as far as nob
     await rm(folder, { recursive: true });
   });
   const source = join(packageFolder(), 'migrations');
-  for (const file of (await readdir(source)).filter((name) => name < '0010')) {
-    await cp(join(source, file), join(folder, file));
-  }
+  const files = (await readdir(source)).filter((name) => name.endsWith('.sql')).sort();
+  const copy = async (names: string[]) => {
+    for (const name of names) await cp(join(source, name), join(folder, name));
+  };
+  await copy(files.filter((name) => name < '0010'));
   await migrate(database.pool, folder);
   await createTenant(database.db, tenant);
   const jobs = {
@@ -260,7 +262,8 @@ test('jobs and logs from before there was such a guard are guarded as far as nob
     `insert into agent_request_log (tenant, id, document, fields) values ($1, 'log', $2::text, $2::jsonb)`,
     [tenant, JSON.stringify({ id: 'log', messages: messages.map((message) => ({ message })) })],
   );
-  await migrate(database.pool);
+  await copy(files.filter((name) => name.startsWith('0010')));
+  await migrate(database.pool, folder);
   const { rows } = await database.pool.query<{ id: string; shown: string; fields: string; full: string | null }>(`
     select id, document as shown, fields::text, full_document as full from job
     union all select id, document, fields::text, full_document from agent_request_log order by id`);

@@ -1,0 +1,58 @@
+import type { FastifyReply } from 'fastify';
+import type { Credentials } from '../http/credentials.ts';
+import type { HttpServer } from '../http/http-server.ts';
+import type { Scope } from '../http/scopes.ts';
+import { PagingHeaders, type PagingRequest } from '../pagination/parameters.ts';
+import type { DocumentRows } from './ports.ts';
+import type { AgentRoutesOptions } from './routes.ts';
+import { AgentsPath, ListQuery, SearchBody, SearchQuery } from './schemas.ts';
+
+const json = 'application/json; charset=utf-8';
+const agentic = '/ai-service/:tenant/agentic';
+
+/** A list of documents. */
+export interface Listing {
+  /** Under `/ai-service/{tenant}/agentic`. */
+  readonly path: string;
+  readonly tags: string[];
+  /** What they are called; a cursor is one of theirs by this name. */
+  readonly many: string;
+  readonly scopes: readonly Scope[];
+  /** Those that the caller may see, as it may see them. */
+  rowsFor(credentials: Credentials): DocumentRows;
+}
+
+interface ListRequest extends PagingRequest {
+  readonly query: PagingRequest['query'] & { fields?: string };
+  readonly credentials: Credentials;
+}
+
+/** Listing and searching, which differ only in where `q` stands (contract 10). */
+export function listRoutes(
+  app: HttpServer,
+  { agents: { documents }, paginator }: AgentRoutesOptions,
+  { path, tags, many, scopes, rowsFor }: Listing,
+): void {
+  async function answer(request: ListRequest, reply: FastifyReply, verb: 'list' | 'search', q = '') {
+    const { credentials, query } = request;
+    const wanted = paginator.read(request, { tenant: credentials.tenant, operation: `${verb} ${many}`, filter: q });
+    const { items, headers } = await documents.page(rowsFor(credentials), { q, fields: query.fields }, wanted);
+    return await reply.headers(headers).type(json).send(`[${items.join()}]`);
+  }
+
+  const described = { tags, params: AgentsPath, headers: PagingHeaders };
+  app.get(
+    `${agentic}${path}`,
+    { config: { scopes }, schema: { ...described, summary: `Listing ${many}`, querystring: ListQuery } },
+    async (request, reply) => await answer(request, reply, 'list', request.query.q),
+  );
+
+  app.post(
+    `${agentic}${path}/search`,
+    {
+      config: { scopes },
+      schema: { ...described, summary: `Searching ${many}`, querystring: SearchQuery, body: SearchBody },
+    },
+    async (request, reply) => await answer(request, reply, 'search', request.body.q),
+  );
+}
