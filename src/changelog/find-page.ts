@@ -8,24 +8,12 @@ import type { Dictionary } from './dictionary.ts';
 import { DictionaryCache } from './dictionary-cache.ts';
 import { type DocumentTerm, decide, type Expression, isNever, type RelatedTerm, termsOf } from './expression.ts';
 import { mergedPage } from './merged-page.ts';
-import { asConjunction, planTallies, possibleKinds, wholeInterval } from './plan.ts';
+import { asConjunction, planTallies, possibleKinds } from './plan.ts';
 import { documentSatisfies, itemSatisfies, namedDocuments, namesDocuments, satisfies } from './predicate.ts';
 import { asksForDocuments, readOnce, resolve, triesDocuments } from './resolve.ts';
 import { countEntries, findPlaces, readDocumentIds, type Search } from './search-store.ts';
-import {
-  type EntryRow,
-  readDocumentsPage,
-  readEntries,
-  readSnapshot,
-  readTalliedPage,
-  readWindowPage,
-} from './store.ts';
+import { type PageOfEntries, readDocumentsPage, readEntries, readSnapshot, readTalliedPage } from './store.ts';
 import { defaultWindowFrom, hasFromBound } from './window.ts';
-
-export interface PageOfEntries {
-  total: number;
-  entries: EntryRow[];
-}
 
 /** Answers `size` entries after the first `skip`, newest first, and how many there are in all. */
 export type FindPage = (tenant: string, query: Query, page: { skip: number; size: number }) => Promise<PageOfEntries>;
@@ -59,7 +47,7 @@ export function createFindPage(dependencies: Dependencies): FindPage {
     const moment = now();
     const from = hasFromBound(query) ? 0 : Math.max(0, defaultWindowFrom(moment));
     const question: Question = { tenant, query, from, now: moment, skip, size };
-    const find = wayOf(question);
+    const find: Find = asksForDocuments(query) ? findWithDocuments : findInTallies;
     let outdated: Dictionary | undefined;
     for (let attempt = 0; attempt < mostAttempts; attempt++) {
       const dictionary = await dictionaries.get(tenant, outdated);
@@ -78,27 +66,7 @@ interface Means {
   dictionary: Dictionary;
 }
 
-// Pages with no more entries before them are read from the newest on; deeper ones are walked to.
-const nearTheNewest = 200;
-
 type Find = (means: Means, question: Question) => Promise<PageOfEntries | undefined>;
-
-function wayOf({ query, skip }: Question): Find {
-  if (query.operands.length === 0) return skip <= nearTheNewest ? findInWindow : findDeepInWindow;
-  return asksForDocuments(query) ? findWithDocuments : findInTallies;
-}
-
-/** Answers undefined where the dictionary lacks the name of an entry. */
-async function findInWindow({ pool, dictionary }: Means, question: Question): Promise<PageOfEntries | undefined> {
-  const { tenant, from, now, skip, size } = question;
-  return await readWindowPage(pool, tenant, { now, since: from, skip, size, dictionary });
-}
-
-/** The window as it is: no name has to be looked up. */
-async function findDeepInWindow({ pool }: Means, question: Question): Promise<PageOfEntries> {
-  const { tenant, from, now, skip, size } = question;
-  return await readTalliedPage(pool, tenant, { now, intervals: [wholeInterval(from)], skip, size });
-}
 
 /** Answers undefined where the dictionary is out of date. */
 async function findInTallies(means: Means, question: Question): Promise<PageOfEntries | undefined> {
@@ -107,8 +75,8 @@ async function findInTallies(means: Means, question: Question): Promise<PageOfEn
   const candidates = () => Promise.reject(new Error('no term of the query asks for documents'));
   const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
   const intervals = planTallies(expression, dictionary, from);
-  const page = await readTalliedPage(pool, tenant, { now, intervals, skip, size, dictionary });
-  return page.current ? page : undefined;
+  const plannedByNames = query.operands.length > 0;
+  return await readTalliedPage(pool, tenant, { now, intervals, skip, size, dictionary, plannedByNames });
 }
 
 /** Answers undefined where the dictionary is out of date. */
@@ -123,8 +91,7 @@ async function findWithDocuments(means: Means, question: Question): Promise<Page
   if (conjunction === undefined || documents === undefined) return await findInSnapshot(means, question);
   const { since, before, kinds, actors } = conjunction;
   const asked = { now, since, before, kinds, actors, ...documents, skip, size, dictionary };
-  const page = await readDocumentsPage(pool, tenant, asked);
-  return page.current ? page : undefined;
+  return await readDocumentsPage(pool, tenant, asked);
 }
 
 /** Several statements, one snapshot. Answers undefined where the dictionary is out of date. */
@@ -150,7 +117,7 @@ async function readDocuments(
   expression: Expression,
   question: Question & { since: number; dictionary: Dictionary },
 ): Promise<PageOfEntries> {
-  const { tenant, since, dictionary, skip, size } = question;
+  const { tenant, since, now, dictionary, skip, size } = question;
   const intervals = planTallies(expression, dictionary, since);
   const search = searchOf(expression, question);
   const rest = await countEntries(transaction, search);
@@ -159,7 +126,7 @@ async function readDocuments(
     return { total: rest, entries: await readEntries(transaction, tenant, places) };
   }
   const everything: Search = { tenant, since, condition: satisfies(expression, dictionary) };
-  const tallied = { horizon: since, intervals };
+  const tallied = { now, horizon: since, intervals };
   const { total, places } = await mergedPage(transaction, { tallied, search, rest, everything, skip, size });
   return { total, entries: await readEntries(transaction, tenant, places) };
 }

@@ -5,7 +5,7 @@ import { type Place, readTalliedPlaces } from './store.ts';
 
 interface MergedPage {
   /** One part of the entries, which the tallies can count and walk. */
-  tallied: { horizon: number; intervals: readonly Interval[] };
+  tallied: { now: number; horizon: number; intervals: readonly Interval[] };
   /** The other part, which has none of the first; `rest` of them. */
   search: Search;
   rest: number;
@@ -16,7 +16,8 @@ interface MergedPage {
 }
 
 const mostPlaces = 200_000;
-const shallow = 1_000;
+/** Entries that are read rather than counted. */
+const few = 1_000;
 
 /**
  * A page of two disjoint lists of entries merged, and how many entries they have together, without reading what
@@ -30,31 +31,41 @@ export async function mergedPage(
   const { tallied, search, rest, everything, skip, size } = page;
   const { tenant } = search;
   if (rest === 0) return await readTalliedPlaces(transaction, tenant, { ...tallied, skip, size });
-  if (skip + size <= shallow) {
+  if (skip + size <= few) {
     const newest = await readTalliedPlaces(transaction, tenant, { ...tallied, skip: 0, size: skip + size });
     const others = await findPlaces(transaction, search, { skip: 0, size: skip + size });
     return { total: newest.total + rest, places: merge(newest.places, others).slice(skip, skip + size) };
   }
-  const counted = await readTalliedPlaces(transaction, tenant, { ...tallied, skip: 0, size: 0 });
-  const total = counted.total + rest;
-  if (skip >= total) return { total, places: [] };
-  if (rest > mostPlaces) return { total, places: await findPlaces(transaction, everything, { skip, size }) };
-
+  if (rest > mostPlaces) {
+    const counted = await readTalliedPlaces(transaction, tenant, { ...tallied, skip: 0, size: 0 });
+    const total = counted.total + rest;
+    return { total, places: skip >= total ? [] : await findPlaces(transaction, everything, { skip, size }) };
+  }
   const others = await findPlaces(transaction, search, { skip: 0, size: rest });
-  const before = await othersBefore(transaction, page, others);
-  const { places } = await readTalliedPlaces(transaction, tenant, { ...tallied, skip: skip - before, size });
-  return { total, places: merge(places, others.slice(before, before + size)).slice(0, size) };
+  const { low, high } = await othersBefore(transaction, page, others);
+  // All that stands before the page and is not read: of the first list as many as there are at least, and `low` others.
+  const tallySkip = Math.max(0, skip - high);
+  const { total, places } = await readTalliedPlaces(transaction, tenant, {
+    ...tallied,
+    skip: tallySkip,
+    size: skip + size - low - tallySkip,
+  });
+  const skipOfBoth = skip - tallySkip - low;
+  return { total: total + rest, places: merge(places, others.slice(low)).slice(skipOfBoth, skipOfBoth + size) };
 }
 
-/** How many of the places stand before the page in the merged list: halves them until it is known. */
+/**
+ * Between which numbers it is, how many of the places stand before the page in the merged list: halves what is between
+ * until it is few enough to be read.
+ */
 async function othersBefore(
   transaction: DatabaseTransaction,
   { tallied, search, skip }: MergedPage,
   others: readonly Place[],
-): Promise<number> {
+): Promise<{ low: number; high: number }> {
   let low = 0;
   let high = others.length;
-  while (low < high) {
+  while (high - low > few) {
     const middle = (low + high) >> 1;
     const place = others[middle];
     if (place === undefined) break;
@@ -62,7 +73,7 @@ async function othersBefore(
     if (middle + newer < skip) low = middle + 1;
     else high = middle;
   }
-  return low;
+  return { low, high };
 }
 
 /** How many tallied entries are newer than a place; of its millisecond, those that were recorded later. */

@@ -12,26 +12,20 @@ import {
   termsOf,
 } from './expression.ts';
 
-/**
- * What is asked for, as a list of ranges of an index of which no two share an entry: `actors[i]` (0: any) with the
- * kinds `kindSets[sets[i]]`. The first kind of a set is the one whose tallies tell how dense the range is: `[0]` is
- * any kind, `[k]` one kind by any actor, and `[0, k, l]` two kinds by one actor.
- */
-export interface Scans {
-  readonly actors: readonly number[];
-  readonly sets: readonly number[];
-  readonly kindSets: readonly (readonly number[])[];
+/** The entries of some actors and of some kinds, by their numbers; null: any. */
+export interface Selection {
+  readonly actors: readonly number[] | null;
+  readonly kinds: readonly number[] | null;
 }
 
-/** A stretch of time [since, before) in which one list of scans is asked for; `before` null: without an end. */
-export interface Interval extends Scans {
+/**
+ * A stretch of time [since, before) in which some selections are asked for, of which no two share an entry; `before`
+ * null: without an end.
+ */
+export interface Interval {
   readonly since: number;
   readonly before: number | null;
-}
-
-/** All entries there are, from a time on. */
-export function wholeInterval(since: number): Interval {
-  return { ...everything, since, before: null };
+  readonly selections: readonly Selection[];
 }
 
 /**
@@ -41,7 +35,7 @@ export function wholeInterval(since: number): Interval {
  */
 export function planTallies(expression: Expression, dictionary: Dictionary, from: number): Interval[] {
   const intervals: Interval[] = [];
-  const scansOf = memoized((open: Expression) => scansOfExpression(open, dictionary));
+  const selectionsOf = memoized((open: Expression) => selectionsOfExpression(open, dictionary));
   for (const { since, before } of stretches(expression, from)) {
     const open = decide(expression, (term) => {
       if (term.kind === 'time') {
@@ -52,12 +46,12 @@ export function planTallies(expression: Expression, dictionary: Dictionary, from
       }
       return term.kind === 'document' || term.kind === 'related' ? false : undefined;
     });
-    const scans = scansOf(open);
+    const selections = selectionsOf(open);
     const last = intervals.at(-1);
-    if (last !== undefined && last.since === before && last.actors === scans.actors) {
-      intervals[intervals.length - 1] = { ...scans, since, before: last.before };
-    } else if (scans.actors.length > 0) {
-      intervals.push({ ...scans, since, before });
+    if (last !== undefined && last.since === before && last.selections === selections) {
+      intervals[intervals.length - 1] = { since, before: last.before, selections };
+    } else if (selections.length > 0) {
+      intervals.push({ since, before, selections });
     }
   }
   return intervals;
@@ -118,33 +112,23 @@ function stretches(expression: Expression, from: number): { since: number; befor
   return sorted.map((since, index) => ({ since, before: sorted[index - 1] ?? null }));
 }
 
-const nothing: Scans = { actors: [], sets: [], kindSets: [] };
-const everything: Scans = { actors: [0], sets: [0], kindSets: [[0]] };
+const everything: readonly Selection[] = [{ actors: null, kinds: null }];
 
-/** The scans of an expression that has terms on kinds and actors alone. */
-function scansOfExpression(expression: Expression, dictionary: Dictionary): Scans {
+/** What an expression selects that has terms on kinds and actors alone. */
+function selectionsOfExpression(expression: Expression, dictionary: Dictionary): readonly Selection[] {
   if (isAlways(expression)) return everything;
-  if (isNever(expression)) return nothing;
+  if (isNever(expression)) return [];
   const groups = groupKinds(expression, dictionary);
-  const actors: number[] = [];
-  const sets: number[] = [];
-  const kindSets: number[][] = [];
-  const add = (ids: readonly number[], kindSet: number[]) => {
-    const set = kindSets.push(kindSet) - 1;
-    for (const id of ids) {
-      actors.push(id);
-      sets.push(set);
-    }
-  };
+  const byWhomever: number[] = [];
+  const selections: Selection[] = [];
   for (const { open, ids } of groups) {
     if (isNever(open)) continue;
-    const some = isAlways(open) ? undefined : actorsOf(open, dictionary);
-    const anyActor = some === undefined || some.length === dictionary.actors.length;
-    if (anyActor && groups.length === 1) return everything;
-    if (anyActor) for (const id of ids) add([0], [id]);
-    else add(some, groups.length === 1 ? [0] : [0, ...ids]);
+    const actors = isAlways(open) ? undefined : actorsOf(open, dictionary);
+    if (actors === undefined || actors.length === dictionary.actors.length) byWhomever.push(...ids);
+    else if (actors.length > 0) selections.push({ actors, kinds: groups.length === 1 ? null : ids });
   }
-  return { actors, sets, kindSets };
+  if (byWhomever.length === dictionary.kinds.length) return everything;
+  return byWhomever.length === 0 ? selections : [{ actors: null, kinds: byWhomever }, ...selections];
 }
 
 /** Kinds for which the same is left to be said of the actor. */

@@ -2,7 +2,7 @@ import { CompiledQuery } from 'kysely';
 import type pg from 'pg';
 import type { DatabaseTransaction } from '../db/database.ts';
 import type { Dictionary, NamesRead } from './dictionary.ts';
-import type { Interval } from './plan.ts';
+import type { Interval, Selection } from './plan.ts';
 
 /** An entry as the database has it; `related` and `paths` are JSON texts. */
 export interface EntryRow {
@@ -23,10 +23,8 @@ export interface Place {
   sequence: number;
 }
 
-export interface TalliedPage {
+export interface PageOfEntries {
   total: number;
-  /** Whether the snapshot knows no names besides those of the dictionary that was asked with. */
-  current: boolean;
   entries: EntryRow[];
 }
 
@@ -35,73 +33,82 @@ const entryColumns = `e.at, k.type, k.entity, e.entity_id as "entityId", e.name,
 const withNames = `join change_kind k on k.tenant = e.tenant and k.kind = e.kind
   join change_actor a on a.tenant = e.tenant and a.actor = e.actor`;
 
+interface TalliedPage {
+  now: number;
+  /** Newest first. */
+  intervals: readonly Interval[];
+  skip: number;
+  size: number;
+  dictionary: Dictionary;
+  /** Whether the intervals were planned by names: then one that the dictionary lacks might belong to them. */
+  plannedByNames: boolean;
+}
+
+// Pages with no more entries before them are read from the newest on; deeper ones are walked to.
+const nearTheNewest = 200;
+
 /**
- * A page and its exact total, from one statement and so from one snapshot. Intervals newest first; without a
- * dictionary no name was looked up, and the page is always current.
+ * A page and its exact total, from one statement and so from one snapshot; undefined where that snapshot knows names
+ * that the dictionary lacks.
  */
 export async function readTalliedPage(
   pool: pg.Pool,
   tenant: string,
-  page: {
-    now: number;
-    intervals: readonly Interval[];
-    skip: number;
-    size: number;
-    dictionary?: Dictionary | undefined;
-  },
-): Promise<TalliedPage> {
-  return pageOf(
-    await pool.query<PageRow>({
-      name: 'tallied page',
-      text: talliedPage,
-      values: [
-        tenant,
-        page.now,
-        ...intervalColumns(page.intervals),
-        page.skip,
-        page.size,
-        page.dictionary?.since ?? null,
-        page.dictionary?.recent ?? null,
-      ],
-    }),
-  );
+  page: TalliedPage,
+): Promise<PageOfEntries | undefined> {
+  const [interval, ...furtherIntervals] = page.intervals;
+  const [selection, ...furtherSelections] = interval?.selections ?? [];
+  if (selection !== undefined && interval?.before === null && page.skip <= nearTheNewest) {
+    if (furtherIntervals.length === 0 && furtherSelections.length === 0) {
+      const near = await readNear(pool, tenant, { ...page, since: interval.since, selection });
+      if (near === undefined || near.entries.length >= Math.min(page.size, near.total - page.skip)) return near;
+    }
+  }
+  const { rows } = await pool.query<PageRow>({
+    name: 'tallied page',
+    text: `select ${pageColumns} from change_read($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::xid8, $11)`,
+    values: [tenant, page.now, ...intervalColumns(page.intervals), page.skip, page.size, ...knownNames(page)],
+  });
+  return pageOf(rows, page.dictionary);
 }
 
-const talliedPage = `
-select total, current, at, type, entity, entity_id as "entityId", name, schema_version as "schemaVersion", actor,
-       related, paths
-  from change_read($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::text::xid8, $12)`;
+/** A page of one selection from a time on; it may lack entries where they are spread unevenly. */
+async function readNear(
+  pool: pg.Pool,
+  tenant: string,
+  page: TalliedPage & { since: number; selection: Selection },
+): Promise<PageOfEntries | undefined> {
+  const { actors, kinds } = setsOf(page.selection);
+  const { rows } = await pool.query<PageRow>({
+    name: 'near page',
+    text: `select ${pageColumns} from change_read_near($1, $2, $3, $4, $5, $6, $7, $8, $9::text::xid8, $10)`,
+    values: [
+      tenant,
+      page.now,
+      page.since,
+      actors,
+      kinds,
+      page.selection.actors === null ? kinds : [0, ...kinds],
+      page.skip,
+      page.size,
+      ...knownNames(page),
+    ],
+  });
+  return pageOf(rows, page.dictionary);
+}
+
+const pageColumns = `total, current, at, kind, actor, entity_id as "entityId", name, schema_version as "schemaVersion",
+  related, paths`;
+
+/** What asks whether the snapshot knows no further names; nulls where that does not matter. */
+function knownNames({ dictionary, plannedByNames }: TalliedPage): unknown[] {
+  return plannedByNames ? [dictionary.since, dictionary.recent] : [null, null];
+}
 
 function currentNames(tenant: string, since: string, recent: string): string {
   return `(${since}::text is null or ${recent}::bigint =
     (select count(*) from change_kind n where n.tenant = ${tenant} and n.registered >= ${since}::text::xid8)
     + (select count(*) from change_actor n where n.tenant = ${tenant} and n.registered >= ${since}::text::xid8))`;
-}
-
-/**
- * A page near the newest of everything from a time on, and its exact total, from one snapshot; undefined where an entry
- * has a name that the dictionary does not know.
- */
-export async function readWindowPage(
-  pool: pg.Pool,
-  tenant: string,
-  page: { now: number; since: number; skip: number; size: number; dictionary: Dictionary },
-): Promise<{ total: number; entries: EntryRow[] } | undefined> {
-  const { rows } = await pool.query<Omit<EntryRow, 'actor'> & { total: number; kind: number | null; actor: number }>({
-    name: 'window page',
-    text: `select total, at, kind, actor, entity_id as "entityId", name, schema_version as "schemaVersion", related, paths
-             from change_read_window($1, $2, $3, $4, $5)`,
-    values: [tenant, page.now, page.since, page.skip, page.size],
-  });
-  const entries: EntryRow[] = [];
-  for (const row of rows) {
-    if (row.kind === null) break;
-    const kind = page.dictionary.kindOf.get(row.kind);
-    const actor = page.dictionary.actorOf.get(row.actor);
-    if (kind === undefined || actor === undefined) return undefined;
-    entries.push({ ...row, entity: kind.entity, type: kind.type, actor: actor.name });
-  }
-  return { total: rows[0]?.total ?? 0, entries };
 }
 
 /** What is asked of documents that are named one by one; null stands for any. */
@@ -121,61 +128,71 @@ export interface DocumentsPage {
 }
 
 /** The same for documents that are named one by one. */
-export async function readDocumentsPage(pool: pg.Pool, tenant: string, page: DocumentsPage): Promise<TalliedPage> {
-  return pageOf(
-    await pool.query<PageRow>({
-      name: 'documents page',
-      text: documentsPage,
-      values: [
-        tenant,
-        page.now,
-        page.since,
-        page.before,
-        page.kinds,
-        page.actors,
-        page.documents,
-        page.relatedDocuments,
-        page.relatedEntities,
-        page.skip,
-        page.size,
-        page.dictionary.since,
-        page.dictionary.recent,
-      ],
-    }),
-  );
+export async function readDocumentsPage(
+  pool: pg.Pool,
+  tenant: string,
+  page: DocumentsPage,
+): Promise<PageOfEntries | undefined> {
+  const { rows } = await pool.query<PageRow>({
+    name: 'documents page',
+    text: `select ${pageColumns}
+             from change_read_documents($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::text::xid8, $13)`,
+    values: [
+      tenant,
+      page.now,
+      page.since,
+      page.before,
+      page.kinds,
+      page.actors,
+      page.documents,
+      page.relatedDocuments,
+      page.relatedEntities,
+      page.skip,
+      page.size,
+      page.dictionary.since,
+      page.dictionary.recent,
+    ],
+  });
+  return pageOf(rows, page.dictionary);
 }
 
-const documentsPage = `
-select total, current, at, type, entity, entity_id as "entityId", name, schema_version as "schemaVersion", actor,
-       related, paths
-  from change_read_documents($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::text::xid8, $13)`;
+/** An entry with the numbers of its kind and its actor; null where there is no entry, but a total. */
+type PageRow = { total: number; current: boolean; actor: number; kind: number | null } & Omit<
+  EntryRow,
+  'type' | 'entity' | 'actor'
+>;
 
-type PageRow = EntryRow & { total: number; current: boolean };
-
-function pageOf({ rows }: { rows: PageRow[] }): TalliedPage {
+function pageOf(rows: readonly PageRow[], dictionary: Dictionary): PageOfEntries | undefined {
   const [head] = rows;
   if (head === undefined) throw new Error('a page came without its total');
-  return { total: head.total, current: head.current, entries: rows.slice(1) };
+  if (!head.current) return undefined;
+  const entries: EntryRow[] = [];
+  for (const { at, kind, actor, entityId, name, schemaVersion, related, paths } of rows) {
+    if (kind === null) continue;
+    const kindNames = dictionary.kindOf.get(kind);
+    const actorName = dictionary.actorOf.get(actor)?.name;
+    if (kindNames === undefined || actorName === undefined) return undefined;
+    const { type, entity } = kindNames;
+    entries.push({ at, type, entity, entityId, name, schemaVersion, actor: actorName, related, paths });
+  }
+  return { total: head.total, entries };
 }
 
-/** Arrays as change_page wants them: the scans of all intervals in one list, each set of kinds a text. */
+/** A selection as the functions of the database want it. */
+function setsOf({ actors, kinds }: Selection): { actors: readonly number[]; kinds: readonly number[] } {
+  return { actors: actors ?? [0], kinds: kinds ?? (actors === null ? [0] : []) };
+}
+
+/** The arrays that change_page wants: the selections of all intervals in one list. */
 function intervalColumns(intervals: readonly Interval[]): unknown[] {
-  const kindSets = intervals.flatMap((interval) => interval.kindSets);
-  const scanEnds: number[] = [];
-  const sets: number[] = [];
-  let setsBefore = 0;
-  for (const interval of intervals) {
-    for (const set of interval.sets) sets.push(setsBefore + set + 1);
-    scanEnds.push(sets.length);
-    setsBefore += interval.kindSets.length;
-  }
+  const sets = intervals.flatMap((interval) => interval.selections.map(setsOf));
+  let ended = 0;
   return [
     intervals.map((interval) => interval.since),
     intervals.map((interval) => interval.before),
-    scanEnds,
-    kindSets.map((set) => `{${set.join(',')}}`),
-    intervals.flatMap((interval) => interval.actors),
-    sets,
+    intervals.map((interval) => (ended += interval.selections.length)),
+    sets.map(({ actors }) => `{${actors.join(',')}}`),
+    sets.map(({ kinds }) => `{${kinds.join(',')}}`),
   ];
 }
 
@@ -237,11 +254,12 @@ export async function readSnapshot(
 export async function readTalliedPlaces(
   transaction: DatabaseTransaction,
   tenant: string,
-  page: { horizon: number; intervals: readonly Interval[]; skip: number; size: number },
+  page: { now: number; horizon: number; intervals: readonly Interval[]; skip: number; size: number },
 ): Promise<{ total: number; places: Place[] }> {
   const { rows } = await transaction.executeQuery<{ total: number } & Place>(
     CompiledQuery.raw('select total, at, sequence from change_page($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)', [
       tenant,
+      page.now,
       page.horizon,
       ...intervalColumns(page.intervals),
       page.skip,

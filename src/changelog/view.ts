@@ -1,5 +1,4 @@
-import type { PageOfEntries } from './find-page.ts';
-import type { EntryRow } from './store.ts';
+import type { EntryRow, PageOfEntries } from './store.ts';
 
 /** The body of the answer (spec: change history response) as JSON text: values go out as they were recorded. */
 export function historyText({ total, entries }: PageOfEntries, { page, size }: { page: number; size: number }): string {

@@ -26,10 +26,10 @@ interface Entry {
   actor: number;
 }
 
-interface Scans {
+/** As the functions of the database want a selection: actors [0] are any, kinds [0] any by any actor, else [] any. */
+interface Sets {
   actors: number[];
-  sets: number[];
-  kindSets: number[][];
+  kinds: number[];
 }
 
 let database: TestDatabase;
@@ -135,47 +135,48 @@ async function readAll(): Promise<Entry[]> {
   return rows;
 }
 
-/** Ranges of every shape, no two of which share an entry. */
-function randomScans(random: Random, kinds: readonly number[], actors: readonly number[]): Scans {
-  const scans: Scans = { actors: [], sets: [], kindSets: [] };
-  const add = (actor: number, set: number[]) => {
-    scans.actors.push(actor);
-    scans.sets.push(scans.kindSets.push(set) - 1);
+/** Selections of every shape, no two of which share an entry. */
+function randomSelections(random: Random, kinds: readonly number[], actors: readonly number[]): Sets[] {
+  const selections: Sets[] = [];
+  const add = (some: number[], of: number[]) => {
+    if (some.length > 0 && (of.length > 0 || some[0] !== 0)) selections.push({ actors: some, kinds: of });
   };
   switch (random.below(4)) {
     case 0:
-      add(0, [0]);
+      add([0], [0]);
       break;
     case 1:
-      for (const kind of random.some(kinds)) add(0, [kind]);
+      add([0], random.some(kinds));
       break;
     case 2:
-      for (const actor of random.some(actors)) add(actor, [0]);
+      add(random.some(actors), []);
       break;
     default: {
       const left = [...kinds];
       while (left.length > 0) {
         const group = left.splice(0, 1 + random.below(left.length));
         const shape = random.below(3);
-        if (shape === 0) for (const kind of group) add(0, [kind]);
-        if (shape === 1) for (const actor of random.some(actors)) add(actor, [0, ...group]);
+        if (shape === 0) add([0], group);
+        if (shape === 1) add(random.some(actors), group);
       }
     }
   }
-  return scans;
+  return selections;
 }
 
-function inScans({ actors, sets, kindSets }: Scans): (entry: Entry) => boolean {
-  const ranges = actors.map((actor, index) => ({ actor, set: kindSets[sets[index] ?? -1] ?? [] }));
+function isSelected(selections: readonly Sets[]): (entry: Entry) => boolean {
   return (entry) =>
-    ranges.some(({ actor, set }) => {
-      if (actor !== 0 && actor !== entry.actor) return false;
-      return set.includes(entry.kind) || (set[0] === 0 && set.length === 1);
+    selections.some(({ actors, kinds }) => {
+      if (actors[0] !== 0 && !actors.includes(entry.actor)) return false;
+      return kinds.length === 0 || kinds[0] === 0 || kinds.includes(entry.kind);
     });
 }
 
-function columnsOf(scans: Scans): unknown[] {
-  return [scans.kindSets.map((set) => `{${set.join(',')}}`), scans.actors, scans.sets.map((set) => set + 1)];
+function columnsOf(selections: readonly Sets[]): unknown[] {
+  return [
+    selections.map(({ actors }) => `{${actors.join(',')}}`),
+    selections.map(({ kinds }) => `{${kinds.join(',')}}`),
+  ];
 }
 
 /** Bounds that are hard: of cells, of entries, and one beside them. */
@@ -206,10 +207,10 @@ describe(`tallies agree with what all entries say (ANNALS_LAW_SEED=${seed})`, ()
       const kinds = [...new Set(entries.map((entry) => entry.kind))];
       const actors = [...new Set(entries.map((entry) => entry.actor))];
       for (let trial = 0; trial < 20; trial++) {
-        const scans = randomScans(random, kinds, actors);
-        const matching = entries.filter(inScans(scans));
-        await checkRank(random, scans, matching, entries);
-        await checkSeek(random, scans, matching);
+        const selections = randomSelections(random, kinds, actors);
+        const matching = entries.filter(isSelected(selections));
+        await checkRank(random, selections, matching, entries);
+        await checkSeek(random, selections, matching);
         await checkPage(random, entries, kinds, actors);
       }
     }
@@ -218,35 +219,35 @@ describe(`tallies agree with what all entries say (ANNALS_LAW_SEED=${seed})`, ()
   });
 });
 
-async function checkRank(random: Random, scans: Scans, matching: Entry[], entries: Entry[]): Promise<void> {
+async function checkRank(random: Random, selections: Sets[], matching: Entry[], entries: Entry[]): Promise<void> {
   for (const since of [0, randomBound(random, entries), randomBound(random, entries)]) {
-    const { rank } = await value<{ rank: number }>('change_rank($1, $2, $3, $4, $5) as rank', [
+    const { rank } = await value<{ rank: number }>('change_rank($1, $2, $3, $4) as rank', [
       tenant,
-      ...columnsOf(scans),
+      ...columnsOf(selections),
       since,
     ]);
-    expect({ scans, since, rank }).toEqual({
-      scans,
+    expect({ selections, since, rank }).toEqual({
+      selections,
       since,
       rank: matching.filter((entry) => entry.at >= since).length,
     });
   }
 }
 
-async function checkSeek(random: Random, scans: Scans, matching: Entry[]): Promise<void> {
+async function checkSeek(random: Random, selections: Sets[], matching: Entry[]): Promise<void> {
   if (matching.length === 0) return;
   for (const skip of [0, random.below(matching.length), matching.length - 1]) {
-    const place = await value<{ cell_end: number; cell_skip: number }>('change_seek($1, $2, $3, $4, $5)', [
+    const place = await value<{ cell_end: number; cell_skip: number }>('change_seek($1, $2, $3, $4)', [
       tenant,
-      ...columnsOf(scans),
+      ...columnsOf(selections),
       skip,
     ]);
     const found = matching.filter((entry) => entry.at < place.cell_end)[place.cell_skip];
-    expect({ scans, skip, found }).toEqual({ scans, skip, found: matching[skip] });
+    expect({ selections, skip, found }).toEqual({ selections, skip, found: matching[skip] });
   }
 }
 
-/** A page over some intervals with scans of their own, below a horizon. */
+/** A page over some intervals with selections of their own, below a horizon. */
 async function checkPage(random: Random, entries: Entry[], kinds: number[], actors: number[]): Promise<void> {
   const horizon = random.below(3) === 0 ? Math.floor(randomBound(random, entries) / day) * day : 0;
   const cuts = [...new Set(Array.from({ length: 1 + random.below(3) }, () => randomBound(random, entries)))];
@@ -254,36 +255,28 @@ async function checkPage(random: Random, entries: Entry[], kinds: number[], acto
   const intervals = cuts.map((since, index) => ({
     since,
     before: index === 0 && random.below(2) === 0 ? null : (cuts[index - 1] ?? since + day),
-    scans: randomScans(random, kinds, actors),
+    selections: randomSelections(random, kinds, actors),
   }));
-  const wanted = intervals.flatMap(({ since, before, scans }) =>
+  const wanted = intervals.flatMap(({ since, before, selections }) =>
     entries.filter(
       (entry) =>
-        entry.at >= Math.max(since, horizon) && (before === null || entry.at < before) && inScans(scans)(entry),
+        entry.at >= Math.max(since, horizon) && (before === null || entry.at < before) && isSelected(selections)(entry),
     ),
   );
-  const scanEnds: number[] = [];
-  const all: Scans = { actors: [], sets: [], kindSets: [] };
-  for (const { scans } of intervals) {
-    all.sets.push(...scans.sets.map((set) => set + all.kindSets.length));
-    all.kindSets.push(...scans.kindSets);
-    all.actors.push(...scans.actors);
-    scanEnds.push(all.actors.length);
-  }
+  let ended = 0;
+  const selectionEnds = intervals.map(({ selections }) => (ended += selections.length));
   const size = random.of([0, 1, 7, 100]);
   const skip = random.of([0, random.below(wanted.length + 1), Math.max(0, wanted.length - 2), wanted.length + 5]);
-  const [kindSets, someActors, sets] = columnsOf(all);
   const { rows } = await database.pool.query<{ total: number; at: number; sequence: number }>(
     'select total, at, sequence from change_page($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
     [
       tenant,
+      now,
       horizon,
       intervals.map(({ since }) => since),
       intervals.map(({ before }) => before),
-      scanEnds,
-      kindSets,
-      someActors,
-      sets,
+      selectionEnds,
+      ...columnsOf(intervals.flatMap(({ selections }) => selections)),
       skip,
       size,
     ],
