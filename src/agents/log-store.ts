@@ -13,7 +13,11 @@ import {
 import './tables.ts';
 import { lockSession } from './turn-store.ts';
 
-export type LogKind = 'agent_request_log' | 'agent_session_log';
+const tables = {
+  agent_request_log: sql`agent_request_log`,
+  agent_session_log: sql`agent_session_log`,
+};
+export type LogKind = keyof typeof tables;
 
 /** Logs a request and adds it to the log of its session, both or neither. */
 export async function writeLogs(
@@ -64,8 +68,8 @@ export async function writeLogs(
 /** The logs as the reader may see them: what is not shown can neither be filtered nor sorted by. */
 export function logRows(of: LogKind, { tenant, readsHistory }: LogReader): DocumentRows {
   const full = sql`(select tenant, id, coalesce(full_document, document) as document,
-    coalesce(full_fields, fields) as fields from ${sql.table(of)}) full_log`;
-  return { from: readsHistory ? full : sql.table(of), where: sql`tenant = ${tenant}` };
+    coalesce(full_fields, fields) as fields from ${tables[of]}) full_log`;
+  return { from: readsHistory ? full : tables[of], where: sql`tenant = ${tenant}` };
 }
 
 /** The JSON text of a log, undefined where there is none. */
