@@ -197,10 +197,9 @@ declare
   part_children smallint[];
   part_upto bigint[];
   i integer;
-  any_dense boolean;
-  sparse_places integer[];
-  sparse_actors bigint[];
-  sparse_kinds bigint[];
+  cell_start bigint;
+  sparsest bigint;
+  any_dense boolean := true;
   -- keys that are too sparse for a tally of the cell: their entries are read
   places integer[] := '{}';
   actors bigint[] := '{}';
@@ -234,90 +233,71 @@ begin
     return;
   end if;
 
-  -- first the cell of level 0 is chosen, and then of each cell the child
-  for depth in -1..4 loop
+  -- of each cell the child is chosen; of level 0 all cells are looked at as one
+  for depth in 0..4 loop
     cell_length := change_cell(depth + 1);
-    if depth = -1 then
-      select summed.child, summed.entries, summed.newer into child, entries, newer
-        from (
-          select part.child, sum(part.entries) as entries,
-                 sum(sum(part.entries)) over (order by part.child desc) - sum(part.entries) as newer
-            from (
-              select t.bucket as child, t.upto[cardinality(t.upto)] as entries
-                from change_selections(actor_sets, kind_sets) asked
-                join change_tally t on t.tenant = of_tenant and t.level = 0 and t.actor = any (asked.actors)
-                 and t.kind = any (asked.tallied)
-                where t.actor = 0 or t.kind > 0 or asked.kinds = '{}'
-              union all
-              select pending.at / cell_length, 1
-                from change_pending(of_tenant, actor_sets, kind_sets) as pending where any_pending
-            ) as part
-            group by part.child
-        ) as summed
-        where summed.newer <= cell_skip order by summed.child limit 1;
-      cell := child;
-    else
-      select summed.child, summed.entries, summed.newer into child, entries, newer
-        from (
-          select part.child, sum(part.entries) as entries,
-                 sum(sum(part.entries)) over (order by part.child desc) - sum(part.entries) as newer
-            from (
-              select one.child::bigint, one.upto - coalesce(t.upto[one.i - 1], 0) as entries
-                from change_selections(actor_sets, kind_sets) asked
-                cross join lateral (
-                  select tally.actor, tally.kind, tally.children, tally.upto from change_tally tally
-                    where tally.tenant = of_tenant and tally.level = depth and tally.bucket = cell
-                      and tally.actor = any (asked.actors) and tally.kind = any (asked.tallied)
-                    offset 0
-                ) as t
-                cross join lateral unnest(t.children, t.upto) with ordinality as one (child, upto, i)
-                where t.actor = 0 or t.kind > 0 or asked.kinds = '{}'
-              union all
-              select (direct.at - cell * change_cell(depth)) / cell_length, 1
-                from change_direct(of_tenant, kind_sets, places, actors, kinds, cell * change_cell(depth),
-                                   (cell + 1) * change_cell(depth)) as direct
-                where cardinality(places) > 0
-              union all
-              select (pending.at - cell * change_cell(depth)) / cell_length, 1
-                from change_pending(of_tenant, actor_sets, kind_sets) as pending
-                where any_pending and pending.at >= cell * change_cell(depth) and pending.at < (cell + 1) * change_cell(depth)
-                  and not exists (
-                    select from unnest(places, actors, kinds) direct (place, actor, kind)
-                      where direct.place = pending.place and direct.actor = pending.actor and direct.kind = pending.kind)
-            ) as part
-            group by part.child
-        ) as summed
-        where summed.newer <= cell_skip order by summed.child limit 1;
-      if entries > few and depth < 4 then
-        select coalesce(bool_or(one.entries >= change_dense()), false),
-               array_agg(one.place) filter (where one.entries < change_dense()),
-               array_agg(one.actor) filter (where one.entries < change_dense()),
-               array_agg(one.kind) filter (where one.entries < change_dense())
-          into any_dense, sparse_places, sparse_actors, sparse_kinds
+    cell_start := coalesce(cell * change_cell(depth), 0);
+    cell_end := coalesce((cell + 1) * change_cell(depth), 9223372036854775807);
+    select summed.child, summed.entries, summed.newer, summed.sparsest into child, entries, newer, sparsest
+      from (
+        select part.child, sum(part.entries) as entries, min(part.sparsest) as sparsest,
+               sum(sum(part.entries)) over (order by part.child desc) - sum(part.entries) as newer
           from (
-            select asked.place, t.actor, t.kind, t.upto[part.i] - coalesce(t.upto[part.i - 1], 0) as entries
+            select t.bucket * (change_cell(depth) / cell_length) + one.child as child,
+                   case when t.actor = 0 or t.kind > 0 or asked.kinds = '{}' then one.upto - coalesce(t.upto[one.i - 1], 0)
+                        else 0 end as entries,
+                   case when t.actor = 0 or t.kind = 0 then one.upto - coalesce(t.upto[one.i - 1], 0) end as sparsest
               from change_selections(actor_sets, kind_sets) asked
               cross join lateral (
-                select tally.actor, tally.kind, tally.children, tally.upto from change_tally tally
-                  where tally.tenant = of_tenant and tally.level = depth and tally.bucket = cell
-                    and tally.actor = any (asked.actors)
-                    and tally.kind = any (case when asked.actors = '{0}' then asked.kinds else '{0}' end)
+                select tally.actor, tally.kind, tally.bucket, tally.children, tally.upto from change_tally tally
+                  where tally.tenant = of_tenant and tally.level = depth and tally.actor = any (asked.actors)
+                    and tally.kind = any (asked.tallied)
+                    and tally.bucket >= coalesce(cell, 0) and tally.bucket <= coalesce(cell, 9223372036854775807)
                   offset 0
               ) as t
-              cross join lateral (select width_bucket(child::smallint, t.children) as i) as part
-              where t.children[part.i] = child
-          ) as one;
-        if sparse_places is not null then
-          places := places || sparse_places;
-          actors := actors || sparse_actors;
-          kinds := kinds || sparse_kinds;
-        end if;
-      end if;
-      cell := cell * (change_cell(depth) / cell_length) + child;
-    end if;
+              cross join lateral unnest(t.children, t.upto) with ordinality as one (child, upto, i)
+            union all
+            select direct.at / cell_length, 1, null
+              from change_direct(of_tenant, kind_sets, places, actors, kinds, cell_start, cell_end) as direct
+              where cardinality(places) > 0
+            union all
+            select pending.at / cell_length, 1, null
+              from change_pending(of_tenant, actor_sets, kind_sets) as pending
+              where any_pending and pending.at >= cell_start and pending.at < cell_end
+                and not exists (
+                  select from unnest(places, actors, kinds) direct (place, actor, kind)
+                    where direct.place = pending.place and direct.actor = pending.actor and direct.kind = pending.kind)
+          ) as part
+          group by part.child
+      ) as summed
+      where summed.newer <= cell_skip order by summed.child limit 1;
     cell_skip := cell_skip - newer;
-    cell_end := (cell + 1) * cell_length;
-    exit when entries <= few or not any_dense and not any_pending;
+    cell_end := (child + 1) * cell_length;
+    exit when entries <= few or depth = 4;
+    if sparsest < change_dense() then
+      select coalesce(bool_or(one.entries >= change_dense()), false),
+             places || array_agg(one.place) filter (where one.entries < change_dense()),
+             actors || array_agg(one.actor) filter (where one.entries < change_dense()),
+             kinds || array_agg(one.kind) filter (where one.entries < change_dense())
+        into any_dense, places, actors, kinds
+        from (
+          select asked.place, t.actor, t.kind, t.upto[part.i] - coalesce(t.upto[part.i - 1], 0) as entries
+            from change_selections(actor_sets, kind_sets) asked
+            cross join lateral (
+              select tally.actor, tally.kind, tally.children, tally.upto from change_tally tally
+                where tally.tenant = of_tenant and tally.level = depth and tally.bucket = child * cell_length / change_cell(depth)
+                  and tally.actor = any (asked.actors)
+                  and tally.kind = any (case when asked.actors = '{0}' then asked.kinds else '{0}' end)
+                offset 0
+            ) as t
+            cross join lateral (
+              select width_bucket((child % (change_cell(depth) / cell_length))::smallint, t.children) as i
+            ) as part
+            where t.children[part.i] = child % (change_cell(depth) / cell_length)
+        ) as one;
+    end if;
+    exit when not any_dense and not any_pending;
+    cell := child;
   end loop;
 end
 $$;
@@ -400,6 +380,7 @@ declare
   some_kinds text[];
   start record;
   wanted bigint;
+  span bigint;
 begin
   total := 0;
   for i in 1..cardinality(sinces) loop
@@ -436,10 +417,15 @@ begin
         end if;
       end if;
       wanted := start.cell_skip + size - taken;
+      -- a cell that is known to have them all, or twice as long as it takes where they are spread evenly
+      span := start.cell_length;
+      if wanted > start.entries or left_out <= 200 then
+        span := 1000 + 2 * wanted * start.cell_length / greatest(start.entries, 1);
+      end if;
       return query
         select total, newest.at, newest.sequence
           from change_newest(of_tenant, now, some_actors, some_kinds, sinces[i], start.cell_end, start.cell_skip, size - taken,
-                             1000 + 2 * wanted * start.cell_length / greatest(start.entries, 1)) as newest;
+                             span) as newest;
       get diagnostics added = row_count;
       taken := taken + added;
       exit when taken >= size;
