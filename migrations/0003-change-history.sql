@@ -227,6 +227,10 @@ begin
        and merged.child = (source.at % change_cell(depth)) / change_cell(depth + 1)
       where merged.entries >= change_dense();
   end loop;
+  if folded > 0 then
+    insert into change_folded as so_far (tenant, folds) values (of_tenant, 1)
+      on conflict (tenant) do update set folds = so_far.folds + 1;
+  end if;
   return coalesce(folded, 0);
 end
 $$;

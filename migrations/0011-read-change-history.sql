@@ -19,6 +19,12 @@ $$;
 -- Whatever is asked for in a cell stands together, whoever and whatever it is of.
 alter table change_tally drop constraint change_tally_pkey, add primary key (tenant, level, bucket, actor, kind);
 
+-- How often a tenant's deltas have been folded: while this stays the same, so do its tallies.
+create table change_folded (
+  tenant text collate "C" primary key references tenant (tenant),
+  folds bigint not null
+) with (fillfactor = 50);
+
 -- What is asked for is a list of selections, and no entry may belong to two of them: selection i has
 -- actor_sets[i] and kind_sets[i], arrays written as texts (an array of arrays could not have them of unlike lengths).
 --   {0} and {k,l}    entries of the kinds k and l, by whomever
@@ -435,13 +441,47 @@ begin
 end
 $$;
 
+-- The newest entries of one selection from a time on, without the first `skip`, `size` at most; of each key that many
+-- are merged.
+create function change_newest_from(of_tenant text, of_actors bigint[], of_kinds bigint[], since bigint, skip bigint, size bigint)
+returns setof change_entry language sql stable as $$
+  select newest.* from (
+    select e.* from unnest(of_kinds) as key (kind)
+      cross join lateral (
+        select one.* from change_entry one
+          where one.tenant = of_tenant and one.kind = key.kind and one.at >= since
+          order by one.at desc, one.sequence desc limit skip + size
+      ) as e
+      where of_actors = '{0}' and of_kinds <> '{0}'
+    union all
+    select e.* from unnest(of_actors) as key (actor)
+      cross join lateral (
+        select one.* from change_entry one
+          where one.tenant = of_tenant and one.actor = key.actor and one.at >= since
+            and (of_kinds = '{}' or one.kind = any (of_kinds))
+          order by one.at desc, one.sequence desc limit skip + size
+      ) as e
+      where of_actors <> '{0}'
+    union all
+    select e.* from (
+        select one.* from change_entry one
+          where one.tenant = of_tenant and one.at >= since
+          order by one.at desc, one.sequence desc limit skip + size
+      ) as e
+      where of_actors = '{0}' and of_kinds = '{0}'
+  ) as newest
+  order by newest.at desc, newest.sequence desc offset skip limit size
+$$;
+
 -- The usual question in one statement: a page near the newest of one selection from a time on. `tallied` are
 -- the kinds of its tallies, as in change_selections. Of more than one key the newest entries are looked for only as far back
 -- as twice as many would be, were they spread evenly: a page may come with too few entries for its total, and is then
 -- to be asked of change_read. Otherwise the two answer alike.
+-- What it has found may be used again: `folded` is how many of the entries at or after the next whole minute the tallies
+-- hold as of so many `folds`; null where the rest of the minute has too many entries to be counted one by one each time.
 create function change_read_near(of_tenant text, now bigint, window_start bigint, of_actors bigint[], of_kinds bigint[],
                                  tallied bigint[], skip bigint, size bigint, names_since xid8, recent bigint)
-returns table (total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text, name text,
+returns table (total bigint, current boolean, folded bigint, minute bigint, folds bigint, at bigint, kind bigint, actor bigint, entity_id text, name text,
                schema_version text, related text, paths text)
 language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 #variable_conflict use_column
@@ -450,6 +490,23 @@ begin
   with edge as materialized (
     select greatest(window_start, (select max(greatest(r.horizon, (now / 86400000 - r.keep_days) * 86400000))
                                      from change_retention r where r.tenant = of_tenant)) as since
+  ), ahead as materialized (
+    select edge.since, (edge.since + 59999) / 60000 * 60000 as minute from edge
+  ), begun as materialized (
+    select count(*) as entries,
+           count(*) filter (where (of_actors = '{0}' or e.actor = any (of_actors))
+                              and (of_kinds in ('{}', '{0}') or e.kind = any (of_kinds))) as matching
+      from ahead
+      cross join lateral (
+        select one.kind, one.actor from change_entry one
+          where one.tenant = of_tenant and one.at >= ahead.since and one.at < ahead.minute limit 1001
+      ) as e
+  ), pending as materialized (
+    select one.at, one.kind, one.actor
+      from change_delta d
+      cross join lateral unnest(d.ats, d.kinds, d.actors) as one (at, kind, actor)
+      where d.tenant = of_tenant and one.at >= (select edge.since from edge)
+        and (of_actors = '{0}' or one.actor = any (of_actors)) and (of_kinds in ('{}', '{0}') or one.kind = any (of_kinds))
   ), node as materialized (
     select t.actor, t.kind, cell.depth, cell.before, cell.whole,
            t.upto[cardinality(t.upto)] - coalesce(t.upto[child.i], 0) as after,
@@ -496,53 +553,100 @@ begin
                      where one.tenant = of_tenant and one.at >= edge.since and one.at < direct.before offset 0
                  ) as e
                  where direct.actor = 0 and direct.kind = 0)
-            + (select count(*) from edge cross join change_delta d
-                 cross join lateral unnest(d.ats, d.kinds, d.actors) as one (at, kind, actor)
-                 left join direct on direct.actor in (0, one.actor) and direct.kind in (0, one.kind)
-                 where d.tenant = of_tenant and one.at >= edge.since and (direct.before is null or one.at >= direct.before)
-                   and (of_actors = '{0}' or one.actor = any (of_actors))
-                   and (of_kinds in ('{}', '{0}') or one.kind = any (of_kinds))))::bigint as total
+            + (select count(*) from pending
+                 left join direct on direct.actor in (0, pending.actor) and direct.kind in (0, pending.kind)
+                 where direct.before is null or pending.at >= direct.before))::bigint as total
   )
   select counted.total,
          names_since is null or recent =
            (select count(*) from change_kind n where n.tenant = of_tenant and n.registered >= names_since)
            + (select count(*) from change_actor n where n.tenant = of_tenant and n.registered >= names_since),
+         case when begun.entries <= 1000 then
+           counted.total - begun.matching - (select count(*) from pending where pending.at >= ahead.minute) end,
+         ahead.minute, coalesce((select f.folds from change_folded f where f.tenant = of_tenant), 0),
          e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
-    from counted
+    from counted cross join begun cross join ahead
     cross join lateral (
       select case when cardinality(of_actors) = 1 and cardinality(of_kinds) <= 1 then edge.since
                   else greatest(edge.since, now - 1000 - 2 * (skip + size) * (now - edge.since) / greatest(counted.total, 1))
              end as since
         from edge
     ) as span
-    left join lateral (
-      select newest.* from (
-        select e.* from unnest(of_kinds) as key (kind)
-          cross join lateral (
-            select one.* from change_entry one
-              where one.tenant = of_tenant and one.kind = key.kind and one.at >= span.since
-              order by one.at desc, one.sequence desc limit skip + size
-          ) as e
-          where of_actors = '{0}' and of_kinds <> '{0}'
-        union all
-        select e.* from unnest(of_actors) as key (actor)
-          cross join lateral (
-            select one.* from change_entry one
-              where one.tenant = of_tenant and one.actor = key.actor and one.at >= span.since
-                and (of_kinds = '{}' or one.kind = any (of_kinds))
-              order by one.at desc, one.sequence desc limit skip + size
-          ) as e
-          where of_actors <> '{0}'
-        union all
-        select e.* from (
-            select one.* from change_entry one
-              where one.tenant = of_tenant and one.at >= span.since
-              order by one.at desc, one.sequence desc limit skip + size
-          ) as e
-          where of_actors = '{0}' and of_kinds = '{0}'
-      ) as newest
-      order by newest.at desc, newest.sequence desc offset skip limit size
-    ) as e on true
+    left join lateral change_newest_from(of_tenant, of_actors, of_kinds, span.since, skip, size) as e on true
+    order by e.at desc, e.sequence desc;
+end
+$$;
+
+-- The same where change_read_near has told before how many entries the tallies hold from a minute on. The total is null,
+-- and nothing else is told, where they may hold others by now, where the window does not begin in the minute before, or
+-- where the snapshot knows further names.
+create function change_read_again(of_tenant text, now bigint, window_start bigint, of_actors bigint[], of_kinds bigint[],
+                                  folded bigint, minute bigint, folds bigint, skip bigint, size bigint, names_since xid8,
+                                  recent bigint)
+returns table (total bigint, at bigint, kind bigint, actor bigint, entity_id text, name text,
+               schema_version text, related text, paths text)
+language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+#variable_conflict use_column
+begin
+  if of_actors = '{0}' and of_kinds = '{0}' and names_since is null then
+    -- everything: the same with nothing to be tested
+    return query
+    select counted.total, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+      from (select) as always
+      left join (
+        select edge.since,
+               change_read_again.folded
+               + (select count(*) from change_entry one
+                    where one.tenant = of_tenant and one.at >= edge.since and one.at < minute)
+               + (select count(*) from change_delta d cross join lateral unnest(d.ats) as pending
+                    where d.tenant = of_tenant and pending >= minute) as total
+          from (
+            select greatest(window_start, (select max(greatest(r.horizon, (now / 86400000 - r.keep_days) * 86400000))
+                                             from change_retention r where r.tenant = of_tenant)) as since
+          ) as edge
+          where edge.since <= minute and edge.since > minute - 60000
+            and change_read_again.folds = coalesce((select f.folds from change_folded f where f.tenant = of_tenant), 0)
+      ) as counted on true
+      left join lateral (
+        select one.* from change_entry one
+          where one.tenant = of_tenant and one.at >= counted.since
+          order by one.at desc, one.sequence desc offset skip limit size
+      ) as e on true
+      order by e.at desc, e.sequence desc;
+    return;
+  end if;
+  return query
+  with edge as materialized (
+    select greatest(window_start, (select max(greatest(r.horizon, (now / 86400000 - r.keep_days) * 86400000))
+                                     from change_retention r where r.tenant = of_tenant)) as since
+  ), counted as materialized (
+    select edge.since,
+           change_read_again.folded
+           + (select count(*) from change_entry one
+                where one.tenant = of_tenant and one.at >= edge.since and one.at < minute
+                  and (of_actors = '{0}' or one.actor = any (of_actors))
+                  and (of_kinds in ('{}', '{0}') or one.kind = any (of_kinds)))
+           + (select count(*) from change_delta d
+                cross join lateral unnest(d.ats, d.kinds, d.actors) as one (at, kind, actor)
+                where d.tenant = of_tenant and one.at >= minute
+                  and (of_actors = '{0}' or one.actor = any (of_actors))
+                  and (of_kinds in ('{}', '{0}') or one.kind = any (of_kinds))) as total
+      from edge
+      where edge.since <= minute and edge.since > minute - 60000
+        and change_read_again.folds = coalesce((select f.folds from change_folded f where f.tenant = of_tenant), 0)
+        and (names_since is null or recent =
+          (select count(*) from change_kind n where n.tenant = of_tenant and n.registered >= names_since)
+          + (select count(*) from change_actor n where n.tenant = of_tenant and n.registered >= names_since))
+  )
+  select counted.total, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+    from (select) as always
+    left join counted on true
+    cross join lateral (
+      select case when cardinality(of_actors) = 1 and cardinality(of_kinds) <= 1 then counted.since
+                  else greatest(counted.since, now - 1000 - 2 * (skip + size) * (now - counted.since) / greatest(counted.total, 1))
+             end as since
+    ) as span
+    left join lateral change_newest_from(of_tenant, of_actors, of_kinds, span.since, skip, size) as e on true
     order by e.at desc, e.sequence desc;
 end
 $$;

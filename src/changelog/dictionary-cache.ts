@@ -66,6 +66,7 @@ function merge(known: Dictionary | undefined, news: NamesRead): Dictionary {
     since: news.since,
     recent: news.recent,
     matched: new Map(),
+    counts: new Map(),
   };
 }
 

@@ -24,6 +24,15 @@ export interface Dictionary {
   readonly recent: number;
   /** Which names a pattern matches, found once for each pattern. */
   readonly matched: Map<string, Promise<Uint8Array>>;
+  /** What was counted before, by what was selected. */
+  readonly counts: Map<string, FoldedCount>;
+}
+
+/** How many entries at or after a minute (in milliseconds) the tallies hold, as long as they were folded so often. */
+export interface FoldedCount {
+  readonly folded: number;
+  readonly minute: number;
+  readonly folds: number;
 }
 
 export type NamesRead = Pick<Dictionary, 'kinds' | 'actors' | 'since' | 'recent'>;

@@ -1,7 +1,8 @@
 import { CompiledQuery } from 'kysely';
 import type pg from 'pg';
 import type { DatabaseTransaction } from '../db/database.ts';
-import type { Dictionary, NamesRead } from './dictionary.ts';
+import type { Statements } from '../db/stoppable.ts';
+import type { Dictionary, FoldedCount, NamesRead } from './dictionary.ts';
 import type { Interval, Selection } from './plan.ts';
 
 /** An entry as the database has it; `related` and `paths` are JSON texts. */
@@ -46,13 +47,16 @@ interface TalliedPage {
 
 // Pages with no more entries before them are read from the newest on; deeper ones are walked to.
 const nearTheNewest = 200;
+/** How many counts to remember, and of selections that are told in how many characters: 2 MB of them at most. */
+const mostCounts = 200;
+const longestSelection = 10_000;
 
 /**
  * A page and its exact total, from one statement and so from one snapshot; undefined where that snapshot knows names
  * that the dictionary lacks.
  */
 export async function readTalliedPage(
-  pool: pg.Pool,
+  pool: Statements,
   tenant: string,
   page: TalliedPage,
 ): Promise<PageOfEntries | undefined> {
@@ -74,31 +78,51 @@ export async function readTalliedPage(
 
 /** A page of one selection from a time on; it may lack entries where they are spread unevenly. */
 async function readNear(
-  pool: pg.Pool,
+  pool: Statements,
   tenant: string,
   page: TalliedPage & { since: number; selection: Selection },
 ): Promise<PageOfEntries | undefined> {
+  const { dictionary, now, since, skip, size } = page;
   const { actors, kinds } = setsOf(page.selection);
-  const { rows } = await pool.query<PageRow>({
+  const sets = [`{${actors.join(',')}}`, `{${kinds.join(',')}}`];
+  const selection = sets.join(' ');
+  const known = dictionary.counts.get(selection);
+  if (known !== undefined) {
+    const { rows } = await pool.query<EntryNumbers & { total: number | null }>({
+      name: 'near page again',
+      text: `select total, ${entryNumbers}
+               from change_read_again($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::text::xid8, $12)`,
+      values: [tenant, now, since, ...sets, known.folded, known.minute, known.folds, skip, size, ...knownNames(page)],
+    });
+    const total = rows[0]?.total ?? null;
+    if (total !== null) return namedPage(total, rows, dictionary);
+  }
+  const { rows } = await pool.query<PageRow & { [Name in keyof FoldedCount]: number | null }>({
     name: 'near page',
-    text: `select ${pageColumns} from change_read_near($1, $2, $3, $4, $5, $6, $7, $8, $9::text::xid8, $10)`,
+    text: `select folded, minute, folds, ${pageColumns}
+             from change_read_near($1, $2, $3, $4, $5, $6, $7, $8, $9::text::xid8, $10)`,
     values: [
       tenant,
-      page.now,
-      page.since,
-      actors,
-      kinds,
-      page.selection.actors === null ? kinds : [0, ...kinds],
-      page.skip,
-      page.size,
+      now,
+      since,
+      ...sets,
+      page.selection.actors === null ? sets[1] : [0, ...kinds],
+      skip,
+      size,
       ...knownNames(page),
     ],
   });
-  return pageOf(rows, page.dictionary);
+  const { folded = null, minute = null, folds = null } = rows[0] ?? {};
+  const remembered = selection.length <= longestSelection;
+  if (remembered && folded !== null && minute !== null && folds !== null) {
+    if (dictionary.counts.size >= mostCounts) dictionary.counts.clear();
+    dictionary.counts.set(selection, { folded, minute, folds });
+  }
+  return pageOf(rows, dictionary);
 }
 
-const pageColumns = `total, current, at, kind, actor, entity_id as "entityId", name, schema_version as "schemaVersion",
-  related, paths`;
+const entryNumbers = `at, kind, actor, entity_id as "entityId", name, schema_version as "schemaVersion", related, paths`;
+const pageColumns = `total, current, ${entryNumbers}`;
 
 /** What asks whether the snapshot knows no further names; nulls where that does not matter. */
 function knownNames({ dictionary, plannedByNames }: TalliedPage): unknown[] {
@@ -129,7 +153,7 @@ export interface DocumentsPage {
 
 /** The same for documents that are named one by one. */
 export async function readDocumentsPage(
-  pool: pg.Pool,
+  pool: Statements,
   tenant: string,
   page: DocumentsPage,
 ): Promise<PageOfEntries | undefined> {
@@ -156,16 +180,18 @@ export async function readDocumentsPage(
   return pageOf(rows, page.dictionary);
 }
 
-/** An entry with the numbers of its kind and its actor; null where there is no entry, but a total. */
-type PageRow = { total: number; current: boolean; actor: number; kind: number | null } & Omit<
-  EntryRow,
-  'type' | 'entity' | 'actor'
->;
+/** An entry with the numbers of its kind and its actor; null where there is a total without an entry. */
+type EntryNumbers = { actor: number; kind: number | null } & Omit<EntryRow, 'type' | 'entity' | 'actor'>;
+
+type PageRow = { total: number; current: boolean } & EntryNumbers;
 
 function pageOf(rows: readonly PageRow[], dictionary: Dictionary): PageOfEntries | undefined {
   const [head] = rows;
   if (head === undefined) throw new Error('a page came without its total');
-  if (!head.current) return undefined;
+  return head.current ? namedPage(head.total, rows, dictionary) : undefined;
+}
+
+function namedPage(total: number, rows: readonly EntryNumbers[], dictionary: Dictionary): PageOfEntries | undefined {
   const entries: EntryRow[] = [];
   for (const { at, kind, actor, entityId, name, schemaVersion, related, paths } of rows) {
     if (kind === null) continue;
@@ -175,7 +201,7 @@ function pageOf(rows: readonly PageRow[], dictionary: Dictionary): PageOfEntries
     const { type, entity } = kindNames;
     entries.push({ at, type, entity, entityId, name, schemaVersion, actor: actorName, related, paths });
   }
-  return { total: head.total, entries };
+  return { total, entries };
 }
 
 /** A selection as the functions of the database want it. */

@@ -13,8 +13,27 @@ function entryText(entry: EntryRow): string {
   const name = entry.name === null ? '' : `"name":${JSON.stringify(entry.name)},`;
   const version = entry.schemaVersion === null ? '' : `"schemaVersion":${JSON.stringify(entry.schemaVersion)},`;
   return (
-    `{"at":"${new Date(entry.at).toISOString()}","type":"${entry.type}","entity":${JSON.stringify(entry.entity)},` +
+    `{"at":"${timeText(entry.at)}","type":"${entry.type}","entity":${JSON.stringify(entry.entity)},` +
     `"entityId":${JSON.stringify(entry.entityId)},${name}"paths":${entry.paths},${version}` +
     `"actor":${JSON.stringify(entry.actor)},"related":${entry.related ?? '[]'}}`
   );
+}
+
+const dayLength = 86_400_000;
+const pairs = Array.from({ length: 60 }, (_none, number) => String(number).padStart(2, '0'));
+let lastDay = Number.NaN;
+let lastDate = '';
+
+/** What Date.toISOString answers; of a page's entries, which are mostly of one day, the date is written out once. */
+function timeText(at: number): string {
+  const day = Math.floor(at / dayLength);
+  if (day !== lastDay) {
+    lastDay = day;
+    lastDate = new Date(day * dayLength).toISOString().replace(/T.*/, 'T');
+  }
+  const inDay = at - day * dayLength;
+  const seconds = Math.floor(inDay / 1000);
+  const minutes = Math.floor(seconds / 60);
+  const milliseconds = String(1000 + (inDay % 1000)).slice(1);
+  return `${lastDate}${pairs[Math.floor(minutes / 60)]}:${pairs[minutes % 60]}:${pairs[seconds % 60]}.${milliseconds}Z`;
 }
