@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
+import { stoppable } from '../db/stoppable.ts';
 import { inTransaction } from '../db/transaction.ts';
 import type { Query } from '../query/ast.ts';
 import { parseQuery } from '../query/parse.ts';
@@ -163,26 +164,4 @@ async function open(
 
 function windowFrom(query: Query, askedAt: number): number {
   return hasFromBound(query) ? 0 : Math.max(0, defaultWindowFrom(askedAt));
-}
-
-/** Does the work, and when the signal is given ends the statement that is running for it. */
-async function stoppable(
-  pool: pg.Pool,
-  backend: number,
-  signal: AbortSignal,
-  work: () => Promise<void>,
-): Promise<void> {
-  let cancelling: Promise<unknown> = Promise.resolve();
-  const cancel = () => {
-    cancelling = pool.query('select pg_cancel_backend($1)', [backend]).catch(() => {});
-  };
-  signal.throwIfAborted();
-  signal.addEventListener('abort', cancel, { once: true });
-  try {
-    await work();
-  } finally {
-    signal.removeEventListener('abort', cancel);
-    // The connection goes back to the pool after this: nobody else's statement is to be hit.
-    await cancelling;
-  }
 }

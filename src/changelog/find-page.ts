@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type pg from 'pg';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
-import { inTransaction } from '../db/transaction.ts';
+import { inStoppableTransaction, type Statements, stoppablePool } from '../db/stoppable.ts';
 import type { Query } from '../query/ast.ts';
 import { RegexBudget, type RegexMatcherPool } from '../query/regex-pool.ts';
 import type { Dictionary } from './dictionary.ts';
@@ -13,10 +13,22 @@ import { documentSatisfies, itemSatisfies, namedDocuments, namesDocuments, satis
 import { asksForDocuments, readOnce, resolve, triesDocuments } from './resolve.ts';
 import { countEntries, findPlaces, readDocumentIds, type Search } from './search-store.ts';
 import { type PageOfEntries, readDocumentsPage, readEntries, readSnapshot, readTalliedPage } from './store.ts';
+import { unlessStopped, withinTime } from './time-limit.ts';
+import { Turns } from './turns.ts';
 import { defaultWindowFrom, hasFromBound } from './window.ts';
 
-/** Answers `size` entries after the first `skip`, newest first, and how many there are in all. */
-export type FindPage = (tenant: string, query: Query, page: { skip: number; size: number }) => Promise<PageOfEntries>;
+export interface AskedPage {
+  skip: number;
+  size: number;
+  /** Given when whoever asks has gone: what runs for them in the database ends, and the promise rejects with its reason. */
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * Answers `size` entries after the first `skip`, newest first, and how many there are in all; a query that takes too long
+ * is a 503.
+ */
+export type FindPage = (tenant: string, query: Query, page: AskedPage) => Promise<PageOfEntries>;
 
 interface Dependencies {
   pool: pg.Pool;
@@ -25,6 +37,8 @@ interface Dependencies {
   now: () => number;
   /** Shared with whoever else asks for names; left out: one of its own. */
   dictionaries?: DictionaryCache;
+  /** Milliseconds that a query may take, whatever it waits for; 30 seconds unless told. */
+  timeLimit?: number;
 }
 
 interface Question {
@@ -39,50 +53,63 @@ interface Question {
 
 // New names come seldom; a history that has new ones at each of so many looks is answered with an error.
 const mostAttempts = 200;
+const usualTimeLimit = 30_000;
+/** Questions that may take long leave connections to all others, and those of one tenant some to those of the others. */
+const longQuestions = { inAll: 6, ofOneTenant: 3 };
 
 export function createFindPage(dependencies: Dependencies): FindPage {
-  const { pool, db, regexes, now, dictionaries = new DictionaryCache(pool) } = dependencies;
+  const { pool, db, regexes, now, timeLimit = usualTimeLimit } = dependencies;
+  const { dictionaries = new DictionaryCache(pool) } = dependencies;
+  const turns = new Turns(longQuestions);
 
-  return async (tenant, query, { skip, size }) => {
+  return async (tenant, query, { skip, size, signal: gone }) => {
     const moment = now();
     const from = hasFromBound(query) ? 0 : Math.max(0, defaultWindowFrom(moment));
     const question: Question = { tenant, query, from, now: moment, skip, size };
     const find: Find = asksForDocuments(query) ? findWithDocuments : findInTallies;
-    let outdated: Dictionary | undefined;
-    for (let attempt = 0; attempt < mostAttempts; attempt++) {
-      const dictionary = await dictionaries.get(tenant, outdated);
-      const found = await find({ pool, db, regexes, dictionary }, question);
-      if (found !== undefined) return found;
-      outdated = dictionary;
-    }
-    throw new Error(`new names kept coming into the history of ${tenant}`);
+    return await withinTime(timeLimit, gone, async (signal) => {
+      const statements = stoppablePool(pool, signal);
+      let outdated: Dictionary | undefined;
+      for (let attempt = 0; attempt < mostAttempts; attempt++) {
+        const dictionary = await unlessStopped(dictionaries.get(tenant, outdated), signal);
+        const found = await find({ pool, db, statements, regexes, dictionary, turns, signal, timeLimit }, question);
+        if (found !== undefined) return found;
+        outdated = dictionary;
+      }
+      throw new Error(`new names kept coming into the history of ${tenant}`);
+    });
   };
 }
 
 interface Means {
   pool: pg.Pool;
   db: Database;
+  /** The pool for one statement at a time. */
+  statements: Statements;
   regexes: RegexMatcherPool;
   dictionary: Dictionary;
+  turns: Turns;
+  signal: AbortSignal;
+  timeLimit: number;
 }
 
 type Find = (means: Means, question: Question) => Promise<PageOfEntries | undefined>;
 
 /** Answers undefined where the dictionary is out of date. */
 async function findInTallies(means: Means, question: Question): Promise<PageOfEntries | undefined> {
-  const { pool, regexes, dictionary } = means;
+  const { statements, regexes, dictionary } = means;
   const { tenant, query, from, now, skip, size } = question;
   const candidates = () => Promise.reject(new Error('no term of the query asks for documents'));
   const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
   const intervals = planTallies(expression, dictionary, from);
   const plannedByNames = query.operands.length > 0;
-  return await readTalliedPage(pool, tenant, { now, intervals, skip, size, dictionary, plannedByNames });
+  return await readTalliedPage(statements, tenant, { now, intervals, skip, size, dictionary, plannedByNames });
 }
 
 /** Answers undefined where the dictionary is out of date. */
 async function findWithDocuments(means: Means, question: Question): Promise<PageOfEntries | undefined> {
   if (triesDocuments(question.query)) return await findInSnapshot(means, question);
-  const { pool, regexes, dictionary } = means;
+  const { statements, regexes, dictionary } = means;
   const { tenant, query, from, now, skip, size } = question;
   const candidates = () => Promise.reject(new Error('no regular expression of the query is tried on documents'));
   const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
@@ -91,24 +118,25 @@ async function findWithDocuments(means: Means, question: Question): Promise<Page
   if (conjunction === undefined || documents === undefined) return await findInSnapshot(means, question);
   const { since, before, kinds, actors } = conjunction;
   const asked = { now, since, before, kinds, actors, ...documents, skip, size, dictionary };
-  return await readDocumentsPage(pool, tenant, asked);
+  return await readDocumentsPage(statements, tenant, asked);
 }
 
 /** Several statements, one snapshot. Answers undefined where the dictionary is out of date. */
 async function findInSnapshot(means: Means, question: Question): Promise<PageOfEntries | undefined> {
-  const { db, regexes, dictionary } = means;
+  const { regexes, dictionary, turns, signal, timeLimit } = means;
   const { tenant, query, from, now } = question;
-  return await inTransaction(
-    db,
-    async (transaction) => {
-      const snapshot = await readSnapshot(transaction, tenant, now, dictionary);
-      if (!snapshot.current) return undefined;
-      const since = Math.max(from, snapshot.horizon);
-      const candidates = readOnce((of) => readDocumentIds(transaction, tenant, of, { since, kinds: null }));
-      const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
-      return await readDocuments(transaction, expression, { ...question, since, dictionary });
-    },
-    { isolation: 'repeatable read' },
+  const work = async (transaction: DatabaseTransaction) => {
+    const snapshot = await readSnapshot(transaction, tenant, now, dictionary);
+    if (!snapshot.current) return undefined;
+    const since = Math.max(from, snapshot.horizon);
+    const candidates = readOnce((of) => readDocumentIds(transaction, tenant, of, { since, kinds: null }));
+    const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
+    return await readDocuments(transaction, expression, { ...question, since, dictionary });
+  };
+  return await turns.take(
+    tenant,
+    signal,
+    async () => await inStoppableTransaction(means, { signal, timeLimit, isolation: 'repeatable read' }, work),
   );
 }
 

@@ -1,0 +1,142 @@
+import { randomBytes } from 'node:crypto';
+import type pg from 'pg';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { changelogDialect } from '../../src/changelog/dialect.ts';
+import { createFindPage, type FindPage } from '../../src/changelog/find-page.ts';
+import { Turns } from '../../src/changelog/turns.ts';
+import { createDatabase } from '../../src/db/database.ts';
+import { createPool } from '../../src/db/pool.ts';
+import { createTenant } from '../../src/db/tenants.ts';
+import { parseQuery } from '../../src/query/parse.ts';
+import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
+import { createRecorder } from '../../src/recording/record-change.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+const tenant = 'acme';
+const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+const applicationName = 'stuck queries';
+/** One of each way to answer: from tallies, one document, several statements. */
+const queries = ['', 'actor:Jane*', 'entity:order entityId:1', 'entity:order entityId:~^1', 'entity:order entityId:1*'];
+
+let database: TestDatabase;
+let regexes: RegexMatcherPool;
+let pool: pg.Pool;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  regexes = new RegexMatcherPool();
+  pool = createPool(database.url, { applicationName });
+  await createTenant(database.db, tenant);
+  const change = { type: 'update', entity: 'order', entityId: '1', actor: 'Jane', related: [], paths: '{}' } as const;
+  await createRecorder(database.db, tenant, () => now)([{ ...change, identity: randomBytes(16), at: now - 1 }]);
+});
+
+afterAll(async () => {
+  await pool.end();
+  await regexes.close();
+  await database.drop();
+});
+
+function finder(timeLimit?: number): FindPage {
+  const db = createDatabase(pool);
+  return createFindPage({ pool, db, regexes, now: () => now, ...(timeLimit === undefined ? {} : { timeLimit }) });
+}
+
+async function ask(find: FindPage, q: string, signal?: AbortSignal): Promise<number> {
+  return (await find(tenant, parseQuery(q, changelogDialect), { skip: 0, size: 20, signal })).total;
+}
+
+/** Statements of the service that run, or transactions that it has open. */
+async function busy(): Promise<number> {
+  const { rows } = await database.pool.query<{ busy: number }>(
+    "select count(*) as busy from pg_stat_activity where application_name = $1 and state <> 'idle'",
+    [applicationName],
+  );
+  return rows[0]?.busy ?? 0;
+}
+
+describe('while statements get no further', () => {
+  let blocker: pg.PoolClient;
+
+  beforeEach(async () => {
+    blocker = await database.pool.connect();
+    await blocker.query('begin');
+    await blocker.query('lock table change_entry in access exclusive mode');
+  });
+
+  afterEach(async () => {
+    await blocker.query('rollback');
+    blocker.release();
+  });
+
+  test.each(queries)('whoever has gone leaves no statement and no connection behind: %s', async (q) => {
+    const gone = new AbortController();
+    const find = finder();
+    const asked = Array.from({ length: 12 }, () => ask(find, q, gone.signal));
+    const outcomes = Promise.allSettled(asked);
+    await expect.poll(busy).toBeGreaterThan(0);
+    gone.abort(new Error('the client has gone'));
+    for (const outcome of await outcomes) {
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { message: 'the client has gone' } });
+    }
+    expect(await busy()).toBe(0);
+    expect({ waiting: pool.waitingCount, taken: pool.totalCount - pool.idleCount }).toEqual({ waiting: 0, taken: 0 });
+  });
+
+  test.each(queries)('a query that takes too long is a 503, and its connection is free again: %s', async (q) => {
+    const find = finder(500);
+    const outcomes = await Promise.allSettled(Array.from({ length: 12 }, () => ask(find, q)));
+    for (const outcome of outcomes) {
+      expect(outcome).toMatchObject({
+        status: 'rejected',
+        reason: { type: 'service_unavailable', message: expect.stringContaining('not answered within 1 second.') },
+      });
+    }
+    expect(await busy()).toBe(0);
+    expect({ waiting: pool.waitingCount, taken: pool.totalCount - pool.idleCount }).toEqual({ waiting: 0, taken: 0 });
+  });
+
+  test('questions that take long leave connections to the others', async () => {
+    const gone = new AbortController();
+    const find = finder();
+    const asked = Array.from({ length: 30 }, () => ask(find, 'entity:order entityId:1*', gone.signal));
+    const outcomes = Promise.allSettled(asked);
+    await expect.poll(busy).toBeGreaterThan(0);
+    expect((await pool.query('select 1 as answer')).rows).toEqual([{ answer: 1 }]);
+    gone.abort();
+    await outcomes;
+  });
+});
+
+test.each(queries)('whoever has gone before the question is not answered: %s', async (q) => {
+  const gone = AbortSignal.abort(new Error('gone'));
+  await expect(ask(finder(), q, gone)).rejects.toThrow('gone');
+  expect(await ask(finder(), q, new AbortController().signal)).toBe(1);
+});
+
+test('of long work so much goes on at once, in all and of one tenant, and whoever came first goes first', async () => {
+  const turns = new Turns({ inAll: 3, ofOneTenant: 2 });
+  const { signal } = new AbortController();
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  const begin = (name: string, given = signal) =>
+    turns.take(name.slice(0, 1), given, async () => {
+      begun.push(name);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      ends.set(name, resolve);
+      await promise;
+    });
+  const leaving = new AbortController();
+  const left = begin('a1');
+  const work = [left, begin('a2'), begin('a3'), begin('b1'), begin('b2')];
+  const given = begin('c1', leaving.signal);
+  await expect.poll(() => begun).toEqual(['a1', 'a2', 'b1']);
+  leaving.abort(new Error('gone'));
+  await expect(given).rejects.toThrow('gone');
+  for (const name of ['b1', 'a1', 'a2', 'b2', 'a3']) {
+    await expect.poll(() => ends.has(name)).toBe(true);
+    ends.get(name)?.();
+  }
+  await Promise.all(work);
+  expect(begun).toEqual(['a1', 'a2', 'b1', 'b2', 'a3']);
+});
