@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { Dictionary, NamesRead } from './dictionary.ts';
+import { type Dictionary, extendDictionary } from './dictionary.ts';
 import { readNames } from './store.ts';
 
 const mostNames = 2_000_000;
@@ -25,7 +25,9 @@ export class DictionaryCache {
       const newer = this.#dictionaries.get(tenant);
       if (newer !== undefined && newer !== cached) return await newer;
     }
-    const reading = readNames(this.#pool, tenant, outdated?.since ?? '0').then((news) => merge(outdated, news));
+    const reading = readNames(this.#pool, tenant, outdated?.since ?? '0').then((news) =>
+      extendDictionary(outdated, news),
+    );
     this.#dictionaries.set(tenant, reading);
     try {
       const dictionary = await reading;
@@ -53,24 +55,4 @@ export class DictionaryCache {
       this.#sizes.delete(tenant);
     }
   }
-}
-
-function merge(known: Dictionary | undefined, news: NamesRead): Dictionary {
-  const kinds = union(known?.kinds ?? [], news.kinds);
-  const actors = union(known?.actors ?? [], news.actors);
-  return {
-    kinds,
-    actors,
-    kindOf: new Map(kinds.map((kind) => [kind.id, kind])),
-    actorOf: new Map(actors.map((actor) => [actor.id, actor])),
-    since: news.since,
-    recent: news.recent,
-    matched: new Map(),
-    counts: new Map(),
-  };
-}
-
-function union<Named extends { id: number }>(known: readonly Named[], news: readonly Named[]): Named[] {
-  const ids = new Set(known.map((one) => one.id));
-  return [...known, ...news.filter((one) => !ids.has(one.id))];
 }

@@ -36,3 +36,24 @@ export interface FoldedCount {
 }
 
 export type NamesRead = Pick<Dictionary, 'kinds' | 'actors' | 'since' | 'recent'>;
+
+/** A dictionary with the names that were registered since. */
+export function extendDictionary(known: Dictionary | undefined, news: NamesRead): Dictionary {
+  const kinds = union(known?.kinds ?? [], news.kinds);
+  const actors = union(known?.actors ?? [], news.actors);
+  return {
+    kinds,
+    actors,
+    kindOf: new Map(kinds.map((kind) => [kind.id, kind])),
+    actorOf: new Map(actors.map((actor) => [actor.id, actor])),
+    since: news.since,
+    recent: news.recent,
+    matched: new Map(),
+    counts: new Map(),
+  };
+}
+
+function union<Named extends { id: number }>(known: readonly Named[], news: readonly Named[]): Named[] {
+  const ids = new Set(known.map((one) => one.id));
+  return [...known, ...news.filter((one) => !ids.has(one.id))];
+}

@@ -17,7 +17,7 @@ import {
   readExportSnapshot,
   takeLines,
 } from './export-store.ts';
-import { searchOf } from './find-page.ts';
+import { openSnapshot, searchOf } from './find-page.ts';
 import { planTallies } from './plan.ts';
 import { satisfies } from './predicate.ts';
 import { asksForDocuments, readOnce, resolve } from './resolve.ts';
@@ -65,24 +65,21 @@ interface Dependencies {
 }
 
 const usualPieceBytes = 1024 * 1024;
-const mostAttempts = 20;
 /** Milliseconds by which the clocks of two processes may differ where one drops old entries and the other exports. */
 const clockMargin = 3_600_000;
 
 export function createExportHistory(means: Dependencies): ExportHistory {
   const { pool, db, dictionaries, pieceBytes = usualPieceBytes } = means;
 
-  async function attempt(
+  async function exportAll(
     request: ExportRequest,
-    dictionary: Dictionary,
+    known: Dictionary,
     take: (piece: ExportPiece) => Promise<void>,
-  ): Promise<boolean> {
-    return await inTransaction(
+  ): Promise<void> {
+    await inTransaction(
       db,
       async (transaction) => {
-        const opened = await open(means, transaction, request, dictionary);
-        if (opened === undefined) return false;
-        const { of, backend, resumed } = opened;
+        const { of, backend, resumed } = await open(means, transaction, request, known);
         await stoppable(pool, backend, request.signal, async () => {
           let isFirst = !resumed;
           const next = async () => {
@@ -110,7 +107,6 @@ export function createExportHistory(means: Dependencies): ExportHistory {
             isFirst = false;
           }
         });
-        return true;
       },
       { isolation: 'repeatable read' },
     );
@@ -122,13 +118,7 @@ export function createExportHistory(means: Dependencies): ExportHistory {
     },
 
     async run(request, take) {
-      let outdated: Dictionary | undefined;
-      for (let attempts = 0; attempts < mostAttempts; attempts++) {
-        const dictionary = await dictionaries.get(request.tenant, outdated);
-        if (await attempt(request, dictionary, take)) return;
-        outdated = dictionary;
-      }
-      throw new Error(`new names kept coming into the history of ${request.tenant}`);
+      await exportAll(request, await dictionaries.get(request.tenant), take);
     },
   };
 }
@@ -136,21 +126,20 @@ export function createExportHistory(means: Dependencies): ExportHistory {
 /** The place that every entry follows, newest first. */
 const beforeAll: Place = { at: Number.MAX_SAFE_INTEGER, sequence: 0 };
 
-/** Opens the cursor; undefined where the dictionary is out of date. */
+/** Opens the cursor. */
 async function open(
   { regexes, now }: Dependencies,
   transaction: DatabaseTransaction,
   { tenant, q, format, askedAt, resume }: ExportRequest,
-  dictionary: Dictionary,
-): Promise<{ of: ExportSnapshot; backend: number; resumed: boolean } | undefined> {
+  known: Dictionary,
+): Promise<{ of: ExportSnapshot; backend: number; resumed: boolean }> {
   const { snapshot, backend } = await readExportSnapshot(transaction);
-  const known = await readSnapshot(transaction, tenant, now(), dictionary);
-  if (!known.current) return undefined;
+  const { horizon, dictionary } = await openSnapshot(transaction, tenant, now(), known);
   const { horizon: margin } = await readSnapshot(transaction, tenant, now() + clockMargin, dictionary);
   // Where retention has passed the beginning meanwhile, entries of the old snapshot may be gone: it begins anew.
   const going = resume !== undefined && margin <= resume.since ? resume : undefined;
   const query = parseQuery(q, changelogDialect);
-  const since = going?.since ?? Math.max(windowFrom(query, askedAt), known.horizon);
+  const since = going?.since ?? Math.max(windowFrom(query, askedAt), horizon);
   const candidates = readOnce((of) => readDocumentIds(transaction, tenant, of, { since, kinds: null }));
   const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
   // Where only terms on documents can hold, their indexes lead there; anything else is one walk along the time.

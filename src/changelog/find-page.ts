@@ -1,10 +1,11 @@
 import { type RawBuilder, sql } from 'kysely';
 import type pg from 'pg';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
-import { inStoppableTransaction, type Statements, stoppablePool } from '../db/stoppable.ts';
+import { type Statements, statementsOf } from '../db/statements.ts';
+import { inStoppableTransaction, stoppablePool } from '../db/stoppable.ts';
 import type { Query } from '../query/ast.ts';
 import { RegexBudget, type RegexMatcherPool } from '../query/regex-pool.ts';
-import type { Dictionary } from './dictionary.ts';
+import { type Dictionary, extendDictionary } from './dictionary.ts';
 import { DictionaryCache } from './dictionary-cache.ts';
 import { type DocumentTerm, decide, type Expression, isNever, type RelatedTerm, termsOf } from './expression.ts';
 import { mergedPage } from './merged-page.ts';
@@ -12,7 +13,15 @@ import { asConjunction, planTallies, possibleKinds } from './plan.ts';
 import { documentSatisfies, itemSatisfies, namedDocuments, namesDocuments, satisfies } from './predicate.ts';
 import { asksForDocuments, readOnce, resolve, triesDocuments } from './resolve.ts';
 import { countEntries, findPlaces, readDocumentIds, type Search } from './search-store.ts';
-import { type PageOfEntries, readDocumentsPage, readEntries, readSnapshot, readTalliedPage } from './store.ts';
+import {
+  type PageOfEntries,
+  readDocumentsPage,
+  readEntries,
+  readNames,
+  readSnapshot,
+  readTalliedPage,
+  readTalliedPlaces,
+} from './store.ts';
 import { unlessStopped, withinTime } from './time-limit.ts';
 import { Turns } from './turns.ts';
 import { defaultWindowFrom, hasFromBound } from './window.ts';
@@ -51,8 +60,8 @@ interface Question {
   size: number;
 }
 
-// New names come seldom; a history that has new ones at each of so many looks is answered with an error.
-const mostAttempts = 200;
+// New names come seldom. Where each of so many looks finds some, they are read in the snapshot that is then answered from.
+const mostAttempts = 3;
 const usualTimeLimit = 30_000;
 /** Questions that may take long leave connections to all others, and those of one tenant some to those of the others. */
 const longQuestions = { inAll: 6, ofOneTenant: 3 };
@@ -68,15 +77,14 @@ export function createFindPage(dependencies: Dependencies): FindPage {
     const question: Question = { tenant, query, from, now: moment, skip, size };
     const find: Find = asksForDocuments(query) ? findWithDocuments : findInTallies;
     return await withinTime(timeLimit, gone, async (signal) => {
-      const statements = stoppablePool(pool, signal);
-      let outdated: Dictionary | undefined;
+      const means: Means = { pool, db, statements: stoppablePool(pool, signal), regexes, turns, signal, timeLimit };
+      let dictionary = await unlessStopped(dictionaries.get(tenant), signal);
       for (let attempt = 0; attempt < mostAttempts; attempt++) {
-        const dictionary = await unlessStopped(dictionaries.get(tenant, outdated), signal);
-        const found = await find({ pool, db, statements, regexes, dictionary, turns, signal, timeLimit }, question);
+        const found = await find(means, question, dictionary);
         if (found !== undefined) return found;
-        outdated = dictionary;
+        dictionary = await unlessStopped(dictionaries.get(tenant, dictionary), signal);
       }
-      throw new Error(`new names kept coming into the history of ${tenant}`);
+      return await findInSnapshot(means, question, dictionary);
     });
   };
 }
@@ -87,51 +95,47 @@ interface Means {
   /** The pool for one statement at a time. */
   statements: Statements;
   regexes: RegexMatcherPool;
-  dictionary: Dictionary;
   turns: Turns;
   signal: AbortSignal;
   timeLimit: number;
 }
 
-type Find = (means: Means, question: Question) => Promise<PageOfEntries | undefined>;
-
 /** Answers undefined where the dictionary is out of date. */
-async function findInTallies(means: Means, question: Question): Promise<PageOfEntries | undefined> {
-  const { statements, regexes, dictionary } = means;
+type Find = (means: Means, question: Question, dictionary: Dictionary) => Promise<PageOfEntries | undefined>;
+
+const findInTallies: Find = async ({ statements, regexes }, question, dictionary) => {
   const { tenant, query, from, now, skip, size } = question;
   const candidates = () => Promise.reject(new Error('no term of the query asks for documents'));
   const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
   const intervals = planTallies(expression, dictionary, from);
   const plannedByNames = query.operands.length > 0;
   return await readTalliedPage(statements, tenant, { now, intervals, skip, size, dictionary, plannedByNames });
-}
+};
 
-/** Answers undefined where the dictionary is out of date. */
-async function findWithDocuments(means: Means, question: Question): Promise<PageOfEntries | undefined> {
-  if (triesDocuments(question.query)) return await findInSnapshot(means, question);
-  const { statements, regexes, dictionary } = means;
+const findWithDocuments: Find = async (means, question, dictionary) => {
+  if (triesDocuments(question.query)) return await findInSnapshot(means, question, dictionary);
+  const { statements, regexes } = means;
   const { tenant, query, from, now, skip, size } = question;
   const candidates = () => Promise.reject(new Error('no regular expression of the query is tried on documents'));
   const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
   const conjunction = asConjunction(expression, dictionary, from);
   const documents = conjunction === undefined ? undefined : namedDocuments(conjunction.onDocuments);
-  if (conjunction === undefined || documents === undefined) return await findInSnapshot(means, question);
+  if (conjunction === undefined || documents === undefined) return await findInSnapshot(means, question, dictionary);
   const { since, before, kinds, actors } = conjunction;
   const asked = { now, since, before, kinds, actors, ...documents, skip, size, dictionary };
   return await readDocumentsPage(statements, tenant, asked);
-}
+};
 
-/** Several statements, one snapshot. Answers undefined where the dictionary is out of date. */
-async function findInSnapshot(means: Means, question: Question): Promise<PageOfEntries | undefined> {
-  const { regexes, dictionary, turns, signal, timeLimit } = means;
+/** Several statements, one snapshot, and the names as that snapshot has them. */
+async function findInSnapshot(means: Means, question: Question, known: Dictionary): Promise<PageOfEntries> {
+  const { regexes, turns, signal, timeLimit } = means;
   const { tenant, query, from, now } = question;
   const work = async (transaction: DatabaseTransaction) => {
-    const snapshot = await readSnapshot(transaction, tenant, now, dictionary);
-    if (!snapshot.current) return undefined;
-    const since = Math.max(from, snapshot.horizon);
+    const { horizon, dictionary } = await openSnapshot(transaction, tenant, now, known);
+    const since = Math.max(from, horizon);
     const candidates = readOnce((of) => readDocumentIds(transaction, tenant, of, { since, kinds: null }));
     const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
-    return await readDocuments(transaction, expression, { ...question, since, dictionary });
+    return await readFromSnapshot(transaction, expression, { ...question, since, dictionary });
   };
   return await turns.take(
     tenant,
@@ -140,13 +144,31 @@ async function findInSnapshot(means: Means, question: Question): Promise<PageOfE
   );
 }
 
-async function readDocuments(
+/** The tenant's horizon, and its names, as the snapshot of a repeatable read transaction has them. */
+export async function openSnapshot(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  now: number,
+  known: Dictionary,
+): Promise<{ horizon: number; dictionary: Dictionary }> {
+  const { horizon, current } = await readSnapshot(transaction, tenant, now, known);
+  if (current) return { horizon, dictionary: known };
+  const news = await readNames(statementsOf(transaction), tenant, known.since);
+  return { horizon, dictionary: extendDictionary(known, news) };
+}
+
+async function readFromSnapshot(
   transaction: DatabaseTransaction,
   expression: Expression,
   question: Question & { since: number; dictionary: Dictionary },
 ): Promise<PageOfEntries> {
   const { tenant, since, now, dictionary, skip, size } = question;
   const intervals = planTallies(expression, dictionary, since);
+  const tallied = { now, horizon: since, intervals };
+  if (!termsOf(expression).some(isOnDocuments)) {
+    const { total, places } = await readTalliedPlaces(transaction, tenant, { ...tallied, skip, size });
+    return { total, entries: await readEntries(transaction, tenant, places) };
+  }
   const search = searchOf(expression, question);
   const rest = await countEntries(transaction, search);
   if (intervals.length === 0) {
@@ -154,7 +176,6 @@ async function readDocuments(
     return { total: rest, entries: await readEntries(transaction, tenant, places) };
   }
   const everything: Search = { tenant, since, condition: satisfies(expression, dictionary) };
-  const tallied = { now, horizon: since, intervals };
   const { total, places } = await mergedPage(transaction, { tallied, search, rest, everything, skip, size });
   return { total, entries: await readEntries(transaction, tenant, places) };
 }

@@ -1,7 +1,6 @@
 import { CompiledQuery } from 'kysely';
-import type pg from 'pg';
 import type { DatabaseTransaction } from '../db/database.ts';
-import type { Statements } from '../db/stoppable.ts';
+import type { Statements } from '../db/statements.ts';
 import type { Dictionary, FoldedCount, NamesRead } from './dictionary.ts';
 import type { Interval, Selection } from './plan.ts';
 
@@ -56,7 +55,7 @@ const longestSelection = 10_000;
  * that the dictionary lacks.
  */
 export async function readTalliedPage(
-  pool: Statements,
+  statements: Statements,
   tenant: string,
   page: TalliedPage,
 ): Promise<PageOfEntries | undefined> {
@@ -64,11 +63,11 @@ export async function readTalliedPage(
   const [selection, ...furtherSelections] = interval?.selections ?? [];
   if (selection !== undefined && interval?.before === null && page.skip <= nearTheNewest) {
     if (furtherIntervals.length === 0 && furtherSelections.length === 0) {
-      const near = await readNear(pool, tenant, { ...page, since: interval.since, selection });
+      const near = await readNear(statements, tenant, { ...page, since: interval.since, selection });
       if (near === undefined || near.entries.length >= Math.min(page.size, near.total - page.skip)) return near;
     }
   }
-  const { rows } = await pool.query<PageRow>({
+  const { rows } = await statements.query<PageRow>({
     name: 'tallied page',
     text: `select ${pageColumns} from change_read($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::xid8, $11)`,
     values: [tenant, page.now, ...intervalColumns(page.intervals), page.skip, page.size, ...knownNames(page)],
@@ -78,7 +77,7 @@ export async function readTalliedPage(
 
 /** A page of one selection from a time on; it may lack entries where they are spread unevenly. */
 async function readNear(
-  pool: Statements,
+  statements: Statements,
   tenant: string,
   page: TalliedPage & { since: number; selection: Selection },
 ): Promise<PageOfEntries | undefined> {
@@ -88,7 +87,7 @@ async function readNear(
   const selection = sets.join(' ');
   const known = dictionary.counts.get(selection);
   if (known !== undefined) {
-    const { rows } = await pool.query<EntryNumbers & { total: number | null }>({
+    const { rows } = await statements.query<EntryNumbers & { total: number | null }>({
       name: 'near page again',
       text: `select total, ${entryNumbers}
                from change_read_again($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::text::xid8, $12)`,
@@ -97,7 +96,7 @@ async function readNear(
     const total = rows[0]?.total ?? null;
     if (total !== null) return namedPage(total, rows, dictionary);
   }
-  const { rows } = await pool.query<PageRow & { [Name in keyof FoldedCount]: number | null }>({
+  const { rows } = await statements.query<PageRow & { [Name in keyof FoldedCount]: number | null }>({
     name: 'near page',
     text: `select folded, minute, folds, ${pageColumns}
              from change_read_near($1, $2, $3, $4, $5, $6, $7, $8, $9::text::xid8, $10)`,
@@ -153,11 +152,11 @@ export interface DocumentsPage {
 
 /** The same for documents that are named one by one. */
 export async function readDocumentsPage(
-  pool: Statements,
+  statements: Statements,
   tenant: string,
   page: DocumentsPage,
 ): Promise<PageOfEntries | undefined> {
-  const { rows } = await pool.query<PageRow>({
+  const { rows } = await statements.query<PageRow>({
     name: 'documents page',
     text: `select ${pageColumns}
              from change_read_documents($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::text::xid8, $13)`,
@@ -223,8 +222,8 @@ function intervalColumns(intervals: readonly Interval[]): unknown[] {
 }
 
 /** The names registered since a dictionary was read, and some that it may have; all of them from `since` '0'. */
-export async function readNames(pool: pg.Pool, tenant: string, since: string): Promise<NamesRead> {
-  const { rows } = await pool.query<{
+export async function readNames(statements: Statements, tenant: string, since: string): Promise<NamesRead> {
+  const { rows } = await statements.query<{
     since: string;
     kind: number | null;
     entity: string;
@@ -233,8 +232,8 @@ export async function readNames(pool: pg.Pool, tenant: string, since: string): P
     actor: number | null;
     name: string;
     recent: boolean;
-  }>(
-    `with snapshot as (select pg_snapshot_xmin(pg_current_snapshot()) as since)
+  }>({
+    text: `with snapshot as (select pg_snapshot_xmin(pg_current_snapshot()) as since)
      select s.since, n.kind, n.entity, n.type, n.related_entities, n.actor, n.name, n.registered >= s.since as recent
        from snapshot s
        left join (
@@ -244,8 +243,8 @@ export async function readNames(pool: pg.Pool, tenant: string, since: string): P
          select null, null, null, null, actor, name, registered
            from change_actor where tenant = $1 and registered >= $2::text::xid8
        ) as n on true`,
-    [tenant, since],
-  );
+    values: [tenant, since],
+  });
   return {
     since: rows[0]?.since ?? '0',
     recent: rows.filter((row) => row.recent).length,

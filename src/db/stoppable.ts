@@ -2,12 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import pg from 'pg';
 import type { Database, DatabaseTransaction } from './database.ts';
+import type { Statements } from './statements.ts';
 import { inTransaction, type TransactionOptions } from './transaction.ts';
-
-/** Takes statements: a pool, or what stands for one. */
-export interface Statements {
-  query<Row extends pg.QueryResultRow>(statement: pg.QueryConfig): Promise<pg.QueryResult<Row>>;
-}
 
 // Milliseconds between two attempts: the first may come between two statements and find none to end.
 const cancelEvery = 200;
@@ -47,7 +43,7 @@ export async function stoppable<Result>(
 /** A pool whose statements end when the signal is given. */
 export function stoppablePool(pool: pg.Pool, signal: AbortSignal): Statements {
   return {
-    async query<Row extends pg.QueryResultRow>(statement: pg.QueryConfig): Promise<pg.QueryResult<Row>> {
+    async query<Row extends pg.QueryResultRow>(statement: pg.QueryConfig): Promise<{ rows: Row[] }> {
       signal.throwIfAborted();
       const client = await pool.connect();
       try {
