@@ -1,4 +1,4 @@
-import type { RecordBatch } from '../recording/change.ts';
+import type { Change, Outcome, RecordBatch } from '../recording/change.ts';
 
 // So many entries are folded at once: fewer make queries cheaper meanwhile, and leave less to fold at the end, when nothing
 // is recorded beside it any more. A fold of these costs as much an entry as one of many more.
@@ -25,13 +25,20 @@ export function foldAlong(
     return folding;
   }
 
+  async function foldAfter(recording: Promise<readonly Outcome[]>): Promise<readonly Outcome[]> {
+    const outcomes = await recording;
+    unfolded += outcomes.filter((outcome) => outcome === 'recorded').length;
+    if (unfolded >= entriesAtOnce && folding === undefined) foldNow();
+    return outcomes;
+  }
+
   return {
-    async record(batch) {
-      const outcomes = await record(batch);
-      unfolded += outcomes.filter((outcome) => outcome === 'recorded').length;
-      if (unfolded >= entriesAtOnce && folding === undefined) foldNow();
-      return outcomes;
-    },
+    record: Object.assign((batch: readonly Change[]) => foldAfter(record(batch)), {
+      prepare(batch: readonly Change[]) {
+        const prepared = record.prepare?.(batch) ?? (() => record(batch));
+        return () => foldAfter(prepared());
+      },
+    }),
     async finish() {
       await folding;
       if (unfolded > 0) await foldNow();

@@ -35,7 +35,11 @@ export interface Change {
 export type Outcome = 'recorded' | 'duplicate' | 'expired' | 'conflict';
 
 /** Records a batch in one transaction; outcomes in the order of the batch. */
-export type RecordBatch = (batch: readonly Change[]) => Promise<readonly Outcome[]>;
+export interface RecordBatch {
+  (batch: readonly Change[]): Promise<readonly Outcome[]>;
+  /** Does what can be done before the batch's turn has come, and answers what records it then. */
+  prepare?(batch: readonly Change[]): () => Promise<readonly Outcome[]>;
+}
 
 /** What a room that owns documents knows of a change to one of them. */
 export interface DocumentChange {

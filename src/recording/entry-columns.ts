@@ -1,84 +1,90 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Change } from './change.ts';
 
+/** Each kind that a batch has, once. */
 export interface KindColumns {
-  lookup: string;
-  entity: string;
-  type: Change['type'];
-  relatedEntities: readonly string[];
+  lookups: Buffer[];
+  entities: string[];
+  types: string[];
+  /** JSON arrays. */
+  relatedEntities: string[];
 }
 
 export interface ActorColumns {
-  lookup: string;
-  name: string;
+  lookups: Buffer[];
+  names: string[];
 }
 
-/** `kind` and `actor` are 1-based places in the lists beside. */
-export interface EntryRow {
-  at: number;
-  kind: number;
-  actor: number;
-  document: string;
-  identity: string;
-  entityId: string;
-  name: string | null;
-  schemaVersion: string | null;
-  related: string | null;
-  paths: string;
-}
-
-/** A batch of changes as the database keeps them: each kind and each actor once. */
+/** A batch of changes as the database keeps them; `kinds` and `actors` are 1-based places in the lists beside. */
 export interface EntryColumns {
-  kinds: KindColumns[];
-  actors: ActorColumns[];
-  entries: EntryRow[];
+  kind: KindColumns;
+  actor: ActorColumns;
+  ats: number[];
+  kinds: number[];
+  actors: number[];
+  documents: Buffer[];
+  identities: Uint8Array[];
+  entityIds: string[];
+  names: (string | null)[];
+  schemaVersions: (string | null)[];
+  related: (string | null)[];
+  paths: string[];
 }
 
 export function entryColumns(changes: readonly Change[]): EntryColumns {
-  const kinds = new Places<KindColumns>();
-  const actors = new Places<ActorColumns>();
-  const entries = changes.map((change): EntryRow => {
-    const relatedEntities = [...new Set(change.related.map((item) => item.entity))].sort();
-    const kindKey = JSON.stringify([change.entity, change.type, relatedEntities]);
-    return {
-      at: change.at,
-      kind: kinds.place(kindKey, () => ({
-        lookup: uuidOf(kindKey),
-        entity: change.entity,
-        type: change.type,
-        relatedEntities,
-      })),
-      actor: actors.place(change.actor, () => ({ lookup: uuidOf(change.actor), name: change.actor })),
-      document: uuidOf(change.entityId),
-      identity: Buffer.from(change.identity).toString('hex'),
-      entityId: change.entityId,
-      name: change.name ?? null,
-      schemaVersion: change.schemaVersion ?? null,
-      related: change.related.length === 0 ? null : relatedText(change),
-      paths: change.paths,
-    };
-  });
-  return { kinds: kinds.values, actors: actors.values, entries };
+  const kind: KindColumns = { lookups: [], entities: [], types: [], relatedEntities: [] };
+  const actor: ActorColumns = { lookups: [], names: [] };
+  const kindPlaces = new Map<string, number>();
+  const actorPlaces = new Map<string, number>();
+
+  function placeOfKind({ entity, type, related }: Change): number {
+    const relatedEntities = related.length === 0 ? [] : [...new Set(related.map((item) => item.entity))].sort();
+    const key = JSON.stringify([entity, type, relatedEntities]);
+    const known = kindPlaces.get(key);
+    if (known !== undefined) return known;
+    kind.lookups.push(hashOf(key));
+    kind.entities.push(entity);
+    kind.types.push(type);
+    kind.relatedEntities.push(JSON.stringify(relatedEntities));
+    kindPlaces.set(key, kind.lookups.length);
+    return kind.lookups.length;
+  }
+
+  function placeOfActor(name: string): number {
+    const known = actorPlaces.get(name);
+    if (known !== undefined) return known;
+    actor.lookups.push(hashOf(name));
+    actor.names.push(name);
+    actorPlaces.set(name, actor.lookups.length);
+    return actor.lookups.length;
+  }
+
+  return {
+    kind,
+    actor,
+    ats: changes.map((change) => change.at),
+    kinds: changes.map(placeOfKind),
+    actors: changes.map((change) => placeOfActor(change.actor)),
+    documents: changes.map((change) => hashOf(change.entityId)),
+    identities: changes.map((change) => change.identity),
+    entityIds: changes.map((change) => change.entityId),
+    names: changes.map((change) => change.name ?? null),
+    schemaVersions: changes.map((change) => change.schemaVersion ?? null),
+    related: changes.map((change) => (change.related.length === 0 ? null : relatedText(change))),
+    paths: changes.map((change) => change.paths),
+  };
 }
 
-/** The first 16 bytes of the SHA-256 of a text's UTF-8, in hexadecimal: what stands for the text in an index. */
+/** The first 16 bytes of the SHA-256 of a text's UTF-8: what stands for the text in an index. */
+function hashOf(text: string): Buffer {
+  return hash('sha256', text, 'buffer').subarray(0, 16);
+}
+
+/** The same in hexadecimal. */
 export function uuidOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 32);
+  return hash('sha256', text, 'hex').slice(0, 32);
 }
 
 function relatedText(change: Change): string {
   return JSON.stringify(change.related.map(({ entity, entityId }) => ({ entity, entityId })));
-}
-
-class Places<Value> {
-  readonly values: Value[] = [];
-  readonly #places = new Map<string, number>();
-
-  place(key: string, make: () => Value): number {
-    const known = this.#places.get(key);
-    if (known !== undefined) return known;
-    const place = this.values.push(make());
-    this.#places.set(key, place);
-    return place;
-  }
 }

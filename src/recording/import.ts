@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
-import type { Change, RecordBatch } from './change.ts';
+import type { Change, Outcome, RecordBatch } from './change.ts';
 import { decompressedChunks } from './decompress.ts';
 import { readImportLine } from './import-line.ts';
 import { JsonTape } from './json-tape.ts';
@@ -149,9 +149,12 @@ class ImportRun {
 
   /** Hands the batch to be recorded once the one before it is. */
   async #flush(): Promise<void> {
+    const { record } = this.#options;
+    const batch = this.#batch;
+    const prepared = batch.length === 0 ? undefined : (record.prepare?.(batch) ?? (() => record(batch)));
     await this.#recording;
-    if (this.#batch.length === 0) return;
-    this.#recording = this.#record(this.#batch, this.#lines);
+    if (prepared === undefined) return;
+    this.#recording = this.#record(prepared, this.#lines);
     // Whoever waits for it is told; until then it is no unhandled rejection.
     this.#recording.catch(() => {});
     this.#batch = [];
@@ -159,8 +162,8 @@ class ImportRun {
     this.#bytes = 0;
   }
 
-  async #record(batch: readonly Change[], lines: readonly number[]): Promise<void> {
-    const outcomes = await this.#options.record(batch).catch((error: unknown) => {
+  async #record(record: () => Promise<readonly Outcome[]>, lines: readonly number[]): Promise<void> {
+    const outcomes = await record().catch((error: unknown) => {
       throw this.#stopped('recording failed', error);
     });
     for (const [index, line] of lines.entries()) {

@@ -2,7 +2,7 @@ import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import type { Change, Outcome, RecordBatch } from './change.ts';
 import { type EntryColumns, entryColumns } from './entry-columns.ts';
-import { compareEntries, insertEntries } from './store.ts';
+import { compareEntries, type EntryParameters, entryParameters, insertEntries } from './store.ts';
 
 /**
  * Records one change of a document in the transaction that changes the document, so that both happen or neither
@@ -26,22 +26,45 @@ export async function recordChanges(
   changes: readonly Change[],
   now: number,
 ): Promise<readonly Outcome[]> {
-  if (changes.length === 0) return [];
-  const columns = entryColumns(changes);
-  const { horizon, inserted } = await insertEntries(transaction, tenant, now, columns);
-  const fresh = new Set(inserted.map((entry) => keyOf(entry.at, entry.identity)));
-  const outcomes = columns.entries.map((entry): Outcome | undefined => {
-    if (entry.at < horizon) return 'expired';
-    // Of equal identities in one batch the first is the one that was inserted.
-    return fresh.delete(keyOf(entry.at, entry.identity)) ? 'recorded' : undefined;
-  });
-  return await settle(transaction, tenant, columns, outcomes);
+  return await recordPrepared(transaction, tenant, prepare(changes), now);
 }
 
 /** The recorder of the import: every batch is a transaction of its own, begun again where it loses a race. */
 export function createRecorder(db: Database, tenant: string, now: () => number): RecordBatch {
-  return (batch) =>
-    inTransaction(db, (transaction) => recordChanges(transaction, tenant, batch, now()), { retries: 5 });
+  const prepared = (batch: readonly Change[]) => {
+    const ready = prepare(batch);
+    return () => inTransaction(db, (transaction) => recordPrepared(transaction, tenant, ready, now()), { retries: 5 });
+  };
+  return Object.assign((batch: readonly Change[]) => prepared(batch)(), { prepare: prepared });
+}
+
+interface Prepared {
+  columns: EntryColumns;
+  parameters: EntryParameters;
+}
+
+function prepare(changes: readonly Change[]): Prepared {
+  const columns = entryColumns(changes);
+  return { columns, parameters: entryParameters(columns) };
+}
+
+async function recordPrepared(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { columns, parameters }: Prepared,
+  now: number,
+): Promise<readonly Outcome[]> {
+  if (columns.ats.length === 0) return [];
+  const { horizon, inserted } = await insertEntries(transaction, tenant, now, parameters);
+  if (inserted === 'all') return columns.ats.map(() => 'recorded');
+  const fresh = new Set(inserted.map(({ at, identity }) => keyOf(at, identity.replaceAll('-', ''))));
+  const outcomes = columns.ats.map((at, place): Outcome | undefined => {
+    if (at < horizon) return 'expired';
+    // Of equal identities in one batch the first is the one that was inserted.
+    const identity = Buffer.from(columns.identities[place] ?? []).toString('hex');
+    return fresh.delete(keyOf(at, identity)) ? 'recorded' : undefined;
+  });
+  return await settle(transaction, tenant, columns, outcomes);
 }
 
 /** Tells repetitions of what is recorded already from other changes under the same identity. */
@@ -65,5 +88,5 @@ async function settle(
 }
 
 function keyOf(at: number, identity: string): string {
-  return `${at} ${identity.replaceAll('-', '')}`;
+  return `${at} ${identity}`;
 }

@@ -1,53 +1,65 @@
 import { CompiledQuery } from 'kysely';
+import { int4Array, int8Array, textArray, uuidArray } from '../db/binary-arrays.ts';
 import type { DatabaseTransaction } from '../db/database.ts';
 import type { EntryColumns } from './entry-columns.ts';
 
 export interface InsertedEntry {
   at: number;
+  /** In hexadecimal with dashes. */
   identity: string;
+}
+
+/** A batch as the database is told it, made before there is a transaction. */
+export type EntryParameters = readonly Buffer[];
+
+export function entryParameters({ kind, actor, ...entries }: EntryColumns): EntryParameters {
+  return [
+    uuidArray(kind.lookups),
+    textArray(kind.entities),
+    textArray(kind.types),
+    textArray(kind.relatedEntities),
+    uuidArray(actor.lookups),
+    textArray(actor.names),
+    int8Array(entries.ats),
+    int4Array(entries.kinds),
+    int4Array(entries.actors),
+    uuidArray(entries.documents),
+    uuidArray(entries.identities),
+    textArray(entries.entityIds),
+    textArray(entries.names),
+    textArray(entries.schemaVersions),
+    textArray(entries.related),
+    textArray(entries.paths),
+  ];
 }
 
 /**
  * Inserts those entries that are not there yet and are not older than the tenant's horizon, with their related
  * items, what names they use for the first time, and the delta that tells the tallies of them. Each statement is
- * one round trip; a new name is registered without waiting for another recorder that registers it too.
+ * one round trip; a new name is registered without waiting for another recorder that registers it too. Which were
+ * inserted is told only where not all of them were.
  */
 export async function insertEntries(
   transaction: DatabaseTransaction,
   tenant: string,
   now: number,
-  columns: EntryColumns,
-): Promise<{ horizon: number; inserted: InsertedEntry[] }> {
-  const { rows } = await transaction.executeQuery<{ horizon: number; at: number | null; identity: string | null }>(
-    CompiledQuery.raw(insertStatement, [
-      tenant,
-      now,
-      columns.kinds.map((kind) => kind.lookup),
-      columns.kinds.map((kind) => kind.entity),
-      columns.kinds.map((kind) => kind.type),
-      columns.kinds.map((kind) => JSON.stringify(kind.relatedEntities)),
-      columns.actors.map((actor) => actor.lookup),
-      columns.actors.map((actor) => actor.name),
-      columns.entries.map((entry) => entry.at),
-      columns.entries.map((entry) => entry.kind),
-      columns.entries.map((entry) => entry.actor),
-      columns.entries.map((entry) => entry.document),
-      columns.entries.map((entry) => entry.identity),
-      columns.entries.map((entry) => entry.entityId),
-      columns.entries.map((entry) => entry.name),
-      columns.entries.map((entry) => entry.schemaVersion),
-      columns.entries.map((entry) => entry.related),
-      columns.entries.map((entry) => entry.paths),
-    ]),
-  );
-  const horizon = rows[0]?.horizon ?? 0;
+  parameters: EntryParameters,
+): Promise<{ horizon: number; inserted: InsertedEntry[] | 'all' }> {
+  const { rows } = await transaction.executeQuery<{
+    horizon: number;
+    complete: boolean;
+    at: number | null;
+    identity: string | null;
+  }>(CompiledQuery.raw(insertStatement, [tenant, now, ...parameters]));
+  const [head] = rows;
+  if (head?.complete) return { horizon: head.horizon, inserted: 'all' };
   const inserted = rows.flatMap(({ at, identity }) => (at === null || identity === null ? [] : [{ at, identity }]));
-  return { horizon, inserted };
+  return { horizon: head?.horizon ?? 0, inserted };
 }
 
 /** The statement itself is a function of the database, so that it is planned once for a connection. */
 const insertStatement = `
-select horizon, at, identity from record_entries(
+select horizon, complete, at, identity from record_entries(
   $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`;
 
 /**
@@ -60,19 +72,19 @@ export async function compareEntries(
   columns: EntryColumns,
   places: readonly number[],
 ): Promise<(boolean | undefined)[]> {
-  const entries = places.flatMap((place) => columns.entries[place] ?? []);
+  const only = <Value>(values: readonly Value[]) => places.map((place) => values[place] as Value);
   const { rows } = await transaction.executeQuery<{ same: boolean | null }>(
     CompiledQuery.raw(compareStatement, [
       tenant,
-      entries.map((entry) => entry.at),
-      entries.map((entry) => entry.identity),
-      entries.map((entry) => columns.kinds[entry.kind - 1]?.lookup),
-      entries.map((entry) => columns.actors[entry.actor - 1]?.lookup),
-      entries.map((entry) => entry.entityId),
-      entries.map((entry) => entry.name),
-      entries.map((entry) => entry.schemaVersion),
-      entries.map((entry) => entry.related),
-      entries.map((entry) => entry.paths),
+      int8Array(only(columns.ats)),
+      uuidArray(only(columns.identities)),
+      uuidArray(only(columns.kinds).map((kind) => columns.kind.lookups[kind - 1] as Buffer)),
+      uuidArray(only(columns.actors).map((actor) => columns.actor.lookups[actor - 1] as Buffer)),
+      textArray(only(columns.entityIds)),
+      textArray(only(columns.names)),
+      textArray(only(columns.schemaVersions)),
+      textArray(only(columns.related)),
+      textArray(only(columns.paths)),
     ]),
   );
   return rows.map((row) => row.same ?? undefined);
