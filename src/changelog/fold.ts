@@ -2,16 +2,30 @@ import { CompiledQuery } from 'kysely';
 import type { Database } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 
+/** So many entries, more or less, are folded in one transaction: what the database keeps of them in memory is bounded. */
+const entriesOfPortion = 500_000;
+
 /**
- * Moves what recorders have appended into the tallies and answers how many entries that were. Totals are exact
- * before and after; folding keeps them cheap. Does nothing where another process is folding the tenant.
+ * Moves what recorders have appended into the tallies, portion by portion, and answers how many entries that were.
+ * Totals are exact before, after and meanwhile; folding keeps them cheap. Does nothing where another process is
+ * folding the tenant.
  */
-export async function foldHistory(db: Database, tenant: string): Promise<number> {
+export async function foldHistory(db: Database, tenant: string, portion = entriesOfPortion): Promise<number> {
+  let folded = 0;
+  for (;;) {
+    const entries = await foldPortion(db, tenant, portion);
+    folded += entries;
+    // Fewer than were asked for are all there were.
+    if (entries < portion) return folded;
+  }
+}
+
+async function foldPortion(db: Database, tenant: string, portion: number): Promise<number> {
   return await inTransaction(
     db,
     async (transaction) => {
       const { rows } = await transaction.executeQuery<{ folded: number | null }>(
-        CompiledQuery.raw('select change_fold($1) as folded', [tenant]),
+        CompiledQuery.raw('select change_fold($1, $2) as folded', [tenant, portion]),
       );
       return rows[0]?.folded ?? 0;
     },

@@ -199,7 +199,7 @@ describe(`tallies agree with what all entries say (ANNALS_LAW_SEED=${seed})`, ()
     for (let round = 0; round < 6; round++) {
       for (let batch = random.below(4); batch >= 0; batch--) await record(random, random.of([3, 70, 1_500]), 60);
       // What was recorded since is not folded yet.
-      if (random.below(3) > 0) await foldHistory(database.db, tenant);
+      if (random.below(3) > 0) await foldHistory(database.db, tenant, random.of([1, 100, 2_000, 500_000]));
       if (random.below(2) === 0) await record(random, random.of([1, 40, 300]), 90);
       // Plans are made of statistics; those of a table that was emptied just now would be slow, though no less right.
       await database.pool.query('analyze change_entry, change_tally, change_delta');
