@@ -242,7 +242,8 @@ export async function readNames(statements: Statements, tenant: string, since: s
          union all
          select null, null, null, null, actor, name, registered
            from change_actor where tenant = $1 and registered >= $2::text::xid8
-       ) as n on true`,
+       ) as n on true
+       order by n.kind, n.actor`,
     values: [tenant, since],
   });
   return {
@@ -273,6 +274,22 @@ export async function readSnapshot(
     ]),
   );
   return rows[0] ?? { horizon: 0, current: false };
+}
+
+/** How many entries a tenant has at or after a moment, and how many of all times are not in the tallies yet. */
+export async function readExtent(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  since: number,
+): Promise<{ entries: number; pending: number }> {
+  const { rows } = await transaction.executeQuery<{ entries: number; pending: number }>(
+    CompiledQuery.raw(
+      `select change_rank($1, '{"{0}"}', '{"{0}"}', $2) as entries,
+              (select coalesce(sum(cardinality(d.ats)), 0) from change_delta d where d.tenant = $1)::bigint as pending`,
+      [tenant, since],
+    ),
+  );
+  return rows[0] ?? { entries: 0, pending: 0 };
 }
 
 /** The total of the intervals, and the places of some of their entries, newest first. */
