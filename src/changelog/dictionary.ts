@@ -16,6 +16,7 @@ export interface Actor {
  * transactions from `since` on, they are the same rows.
  */
 export interface Dictionary {
+  /** Both in ascending order of their ids. */
   readonly kinds: readonly Kind[];
   readonly actors: readonly Actor[];
   readonly kindOf: ReadonlyMap<number, Kind>;
@@ -55,5 +56,5 @@ export function extendDictionary(known: Dictionary | undefined, news: NamesRead)
 
 function union<Named extends { id: number }>(known: readonly Named[], news: readonly Named[]): Named[] {
   const ids = new Set(known.map((one) => one.id));
-  return [...known, ...news.filter((one) => !ids.has(one.id))];
+  return [...known, ...news.filter((one) => !ids.has(one.id))].sort((one, other) => one.id - other.id);
 }

@@ -18,8 +18,9 @@ import {
   takeLines,
 } from './export-store.ts';
 import { openSnapshot, searchOf } from './find-page.ts';
+import { Pace } from './pace.ts';
 import { planTallies } from './plan.ts';
-import { satisfies } from './predicate.ts';
+import { entryConditions } from './predicate.ts';
 import { asksForDocuments, readOnce, resolve } from './resolve.ts';
 import { readDocumentIds, type Search } from './search-store.ts';
 import { type Place, readSnapshot } from './store.ts';
@@ -130,7 +131,7 @@ const beforeAll: Place = { at: Number.MAX_SAFE_INTEGER, sequence: 0 };
 async function open(
   { regexes, now }: Dependencies,
   transaction: DatabaseTransaction,
-  { tenant, q, format, askedAt, resume }: ExportRequest,
+  { tenant, q, format, askedAt, resume, signal }: ExportRequest,
   known: Dictionary,
 ): Promise<{ of: ExportSnapshot; backend: number; resumed: boolean }> {
   const { snapshot, backend } = await readExportSnapshot(transaction);
@@ -143,10 +144,13 @@ async function open(
   const candidates = readOnce((of) => readDocumentIds(transaction, tenant, of, { since, kinds: null }));
   const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
   // Where only terms on documents can hold, their indexes lead there; anything else is one walk along the time.
-  const onDocuments = asksForDocuments(query) && planTallies(expression, dictionary, since).length === 0;
-  const search: Search = onDocuments
-    ? searchOf(expression, { tenant, since, dictionary })
-    : { tenant, since, condition: satisfies(expression, dictionary) };
+  const pace = new Pace(signal);
+  const plan = asksForDocuments(query) ? await planTallies(expression, dictionary, since, pace) : undefined;
+  const conditions = await entryConditions(expression, dictionary, pace);
+  const search: Search =
+    plan?.intervals.length === 0
+      ? await searchOf(expression, conditions, { tenant, since, dictionary, pace })
+      : { tenant, since, condition: conditions.satisfies(expression) };
   await openLines(transaction, search, { format, resume: going });
   return { of: { snapshot: going?.snapshot ?? snapshot, since }, backend, resumed: going !== undefined };
 }

@@ -6,15 +6,15 @@ import type { Matcher } from '../query/ast.ts';
  */
 export type Expression = Group | Term;
 
-export type Term = Members | TimeTerm | DocumentTerm | RelatedTerm;
+export type Term = Members<'kinds'> | Members<'actors'> | TimeTerm | DocumentTerm | RelatedTerm;
 
 export interface Group {
   readonly kind: 'and' | 'or';
   readonly operands: readonly Expression[];
 }
 
-export interface Members {
-  readonly kind: 'kinds' | 'actors';
+export interface Members<Of extends 'kinds' | 'actors'> {
+  readonly kind: Of;
   readonly members: Uint8Array;
 }
 

@@ -9,14 +9,24 @@ import { type Dictionary, extendDictionary } from './dictionary.ts';
 import { DictionaryCache } from './dictionary-cache.ts';
 import { type DocumentTerm, decide, type Expression, isNever, type RelatedTerm, termsOf } from './expression.ts';
 import { mergedPage } from './merged-page.ts';
-import { asConjunction, planTallies, possibleKinds } from './plan.ts';
-import { documentSatisfies, itemSatisfies, namedDocuments, namesDocuments, satisfies } from './predicate.ts';
+import { Pace } from './pace.ts';
+import { asConjunction, type Plan, planTallies, possibleKinds } from './plan.ts';
+import {
+  documentSatisfies,
+  type EntryConditions,
+  entryConditions,
+  itemSatisfies,
+  namedDocuments,
+  namesDocuments,
+} from './predicate.ts';
 import { asksForDocuments, readOnce, resolve, triesDocuments } from './resolve.ts';
 import { countEntries, findPlaces, readDocumentIds, type Search } from './search-store.ts';
 import {
   type PageOfEntries,
+  type Place,
   readDocumentsPage,
   readEntries,
+  readExtent,
   readNames,
   readSnapshot,
   readTalliedPage,
@@ -103,22 +113,25 @@ interface Means {
 /** Answers undefined where the dictionary is out of date. */
 type Find = (means: Means, question: Question, dictionary: Dictionary) => Promise<PageOfEntries | undefined>;
 
-const findInTallies: Find = async ({ statements, regexes }, question, dictionary) => {
+const findInTallies: Find = async (means, question, dictionary) => {
+  const { statements, regexes, signal } = means;
   const { tenant, query, from, now, skip, size } = question;
   const candidates = () => Promise.reject(new Error('no term of the query asks for documents'));
   const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
-  const intervals = planTallies(expression, dictionary, from);
+  const plan = await planTallies(expression, dictionary, from, new Pace(signal));
+  if (plan === undefined || isLarge(plan)) return await findInSnapshot(means, question, dictionary);
   const plannedByNames = query.operands.length > 0;
-  return await readTalliedPage(statements, tenant, { now, intervals, skip, size, dictionary, plannedByNames });
+  const asked = { now, intervals: plan.intervals, skip, size, dictionary, plannedByNames };
+  return await readTalliedPage(statements, tenant, asked);
 };
 
 const findWithDocuments: Find = async (means, question, dictionary) => {
   if (triesDocuments(question.query)) return await findInSnapshot(means, question, dictionary);
-  const { statements, regexes } = means;
+  const { statements, regexes, signal } = means;
   const { tenant, query, from, now, skip, size } = question;
   const candidates = () => Promise.reject(new Error('no regular expression of the query is tried on documents'));
   const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
-  const conjunction = asConjunction(expression, dictionary, from);
+  const conjunction = await asConjunction(expression, dictionary, from, new Pace(signal));
   const documents = conjunction === undefined ? undefined : namedDocuments(conjunction.onDocuments);
   if (conjunction === undefined || documents === undefined) return await findInSnapshot(means, question, dictionary);
   const { since, before, kinds, actors } = conjunction;
@@ -135,7 +148,13 @@ async function findInSnapshot(means: Means, question: Question, known: Dictionar
     const since = Math.max(from, horizon);
     const candidates = readOnce((of) => readDocumentIds(transaction, tenant, of, { since, kinds: null }));
     const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
-    return await readFromSnapshot(transaction, expression, { ...question, since, dictionary });
+    const { total, places } = await findInTransaction(transaction, expression, {
+      ...question,
+      since,
+      dictionary,
+      pace: new Pace(signal),
+    });
+    return { total, entries: await readEntries(transaction, tenant, places) };
   };
   return await turns.take(
     tenant,
@@ -157,41 +176,74 @@ export async function openSnapshot(
   return { horizon, dictionary: extendDictionary(known, news) };
 }
 
-async function readFromSnapshot(
+interface Searching extends Question {
+  since: number;
+  dictionary: Dictionary;
+  pace: Pace;
+}
+
+async function findInTransaction(
   transaction: DatabaseTransaction,
   expression: Expression,
-  question: Question & { since: number; dictionary: Dictionary },
-): Promise<PageOfEntries> {
-  const { tenant, since, now, dictionary, skip, size } = question;
-  const intervals = planTallies(expression, dictionary, since);
+  searching: Searching,
+): Promise<{ total: number; places: Place[] }> {
+  const { tenant, since, now, dictionary, skip, size, pace } = searching;
+  const plan = await planTallies(expression, dictionary, since, pace);
+  const conditions = await entryConditions(expression, dictionary, pace);
+  const everything: Search = { tenant, since, condition: conditions.satisfies(expression) };
+  if (plan === undefined || !(await isWorthIt(transaction, plan, searching))) {
+    return await findPart(transaction, everything, { skip, size });
+  }
+  const { intervals } = plan;
   const tallied = { now, horizon: since, intervals };
   if (!termsOf(expression).some(isOnDocuments)) {
-    const { total, places } = await readTalliedPlaces(transaction, tenant, { ...tallied, skip, size });
-    return { total, entries: await readEntries(transaction, tenant, places) };
+    return await readTalliedPlaces(transaction, tenant, { ...tallied, skip, size });
   }
-  const search = searchOf(expression, question);
+  const search = await searchOf(expression, conditions, searching);
+  if (intervals.length === 0) return await findPart(transaction, search, { skip, size });
   const rest = await countEntries(transaction, search);
-  if (intervals.length === 0) {
-    const places = skip >= rest ? [] : await findPlaces(transaction, search, { skip, size });
-    return { total: rest, entries: await readEntries(transaction, tenant, places) };
-  }
-  const everything: Search = { tenant, since, condition: satisfies(expression, dictionary) };
-  const { total, places } = await mergedPage(transaction, { tallied, search, rest, everything, skip, size });
-  return { total, entries: await readEntries(transaction, tenant, places) };
+  return await mergedPage(transaction, { tallied, search, rest, everything, skip, size });
+}
+
+async function findPart(
+  transaction: DatabaseTransaction,
+  search: Search,
+  page: { skip: number; size: number },
+): Promise<{ total: number; places: Place[] }> {
+  const total = await countEntries(transaction, search);
+  return { total, places: page.skip >= total ? [] : await findPlaces(transaction, search, page) };
+}
+
+/** Whether it may be cheaper to read the entries than the tallies. */
+function isLarge({ keys, intervals }: Plan): boolean {
+  return keys > 20_000 || intervals.length > 8;
+}
+
+/** Whether it is cheaper to read the tallies; in nanoseconds, as measured with 1.2 million entries. */
+async function isWorthIt(
+  transaction: DatabaseTransaction,
+  plan: Plan,
+  { tenant, since }: { tenant: string; since: number },
+): Promise<boolean> {
+  if (!isLarge(plan)) return true;
+  const oldest = plan.intervals.at(-1)?.since ?? since;
+  const { entries, pending } = await readExtent(transaction, tenant, Math.max(since, oldest));
+  return plan.keys * 16_000 + plan.intervals.length * pending * 560 < entries * 500;
 }
 
 /** What finds the entries that satisfy the query because of its terms on documents, and not without them. */
-export function searchOf(
+export async function searchOf(
   expression: Expression,
-  { tenant, since, dictionary }: { tenant: string; since: number; dictionary: Dictionary },
-): Search {
+  conditions: EntryConditions,
+  { tenant, since, dictionary, pace }: { tenant: string; since: number; dictionary: Dictionary; pace: Pace },
+): Promise<Search> {
   const tallied = decide(expression, (term) => (isOnDocuments(term) ? false : undefined));
-  const kinds = possibleKinds(expression, dictionary);
+  const kinds = await possibleKinds(expression, dictionary, pace);
   const ofKinds = kinds === null ? sql`true` : sql`e.kind = any (${kinds}::bigint[])`;
-  const satisfied = satisfies(expression, dictionary);
+  const satisfied = conditions.satisfies(expression);
   const condition = isNever(tallied)
     ? sql<boolean>`${ofKinds} and ${satisfied}`
-    : sql<boolean>`${ofKinds} and ${satisfied} and not ${satisfies(tallied, dictionary)}`;
+    : sql<boolean>`${ofKinds} and ${satisfied} and not ${conditions.satisfies(tallied)}`;
   const terms = coverOf(expression) ?? termsOf(expression).filter(isOnDocuments);
   const [only] = terms;
   // One term on documents in an AND is found by the index that its condition names.

@@ -11,6 +11,7 @@ import {
   type Term,
   termsOf,
 } from './expression.ts';
+import { Pace } from './pace.ts';
 
 /** The entries of some actors and of some kinds, by their numbers; null: any. */
 export interface Selection {
@@ -28,15 +29,43 @@ export interface Interval {
   readonly selections: readonly Selection[];
 }
 
+/** How much of the tallies a question has to look at. */
+export interface Plan {
+  readonly intervals: readonly Interval[];
+  /** Tallies in all intervals, of each its cells at both ends: each takes some 16 microseconds. */
+  readonly keys: number;
+}
+
+/** Plans with more keys, or that take more steps to make, are none: to read the entries themselves is cheaper. */
+const mostKeys = 400_000;
+const mostSteps = 300_000_000;
+
 /**
  * What of a query the tallies can answer, newest first: the entries that satisfy it whatever its terms on document
  * and related ids say. There is no negation in the language, so these entries are a part of the answer, and the
- * rest of the answer satisfies at least one of those terms.
+ * rest of the answer satisfies at least one of those terms. Undefined where that would be too much for tallies, as where
+ * many arms each have a time and a pattern of their own.
  */
-export function planTallies(expression: Expression, dictionary: Dictionary, from: number): Interval[] {
+export async function planTallies(
+  expression: Expression,
+  dictionary: Dictionary,
+  from: number,
+  pace = new Pace(),
+): Promise<Plan | undefined> {
   const intervals: Interval[] = [];
-  const selectionsOf = memoized((open: Expression) => selectionsOfExpression(open, dictionary));
+  const planning: Planning = {
+    dictionary,
+    pace,
+    classes: await classesOfKinds(expression, dictionary, pace),
+    steps: 0,
+  };
+  const known = new Map<string, readonly Selection[]>();
+  const nameOf = termNames();
+  const terms = termsOf(expression).length;
+  let keys = 0;
   for (const { since, before } of stretches(expression, from)) {
+    if (pace.isDue) await pace.rest();
+    planning.steps += terms;
     const open = decide(expression, (term) => {
       if (term.kind === 'time') {
         return (
@@ -46,24 +75,38 @@ export function planTallies(expression: Expression, dictionary: Dictionary, from
       }
       return term.kind === 'document' || term.kind === 'related' ? false : undefined;
     });
-    const selections = selectionsOf(open);
+    const name = nameOf(open);
+    const selections = known.get(name) ?? (await selectionsOf(open, planning));
+    known.set(name, selections);
     const last = intervals.at(-1);
     if (last !== undefined && last.since === before && last.selections === selections) {
       intervals[intervals.length - 1] = { since, before: last.before, selections };
     } else if (selections.length > 0) {
       intervals.push({ since, before, selections });
+      keys += selections.reduce((sum, selection) => sum + keysOf(selection), 0);
     }
+    if (keys > mostKeys || planning.steps > mostSteps) return undefined;
   }
-  return intervals;
+  return { intervals, keys };
+}
+
+function keysOf({ actors, kinds }: Selection): number {
+  return (actors?.length ?? 1) * (actors === null ? (kinds?.length ?? 1) : 1 + (kinds?.length ?? 0));
 }
 
 /** The kinds whose entries may satisfy the query at all; null where all of them may. */
-export function possibleKinds(expression: Expression, dictionary: Dictionary): number[] | null {
-  const possible = dictionary.kinds.filter((_kind, index) => {
-    const open = decide(expression, (term) => (term.kind === 'kinds' ? term.members[index] === 1 : true));
-    return isAlways(open);
-  });
-  return possible.length === dictionary.kinds.length ? null : possible.map((kind) => kind.id);
+export async function possibleKinds(
+  expression: Expression,
+  dictionary: Dictionary,
+  pace = new Pace(),
+): Promise<number[] | null> {
+  const possible: number[] = [];
+  for (const { first, ids } of await classesOfKinds(expression, dictionary, pace)) {
+    if (pace.isDue) await pace.rest();
+    const open = decide(expression, (term) => (term.kind === 'kinds' ? term.members[first] === 1 : true));
+    if (isAlways(open)) possible.push(...ids);
+  }
+  return possible.length === dictionary.kinds.length ? null : possible.sort((one, other) => one - other);
 }
 
 /** An AND of terms of which one alone is on documents. */
@@ -77,7 +120,12 @@ export interface Conjunction {
 }
 
 /** The expression as a conjunction, where it is one. `from` is where the window begins. */
-export function asConjunction(expression: Expression, dictionary: Dictionary, from: number): Conjunction | undefined {
+export async function asConjunction(
+  expression: Expression,
+  dictionary: Dictionary,
+  from: number,
+  pace = new Pace(),
+): Promise<Conjunction | undefined> {
   const terms = flat(expression);
   if (terms === undefined) return undefined;
   const times = terms.filter((term) => term.kind === 'time');
@@ -88,8 +136,11 @@ export function asConjunction(expression: Expression, dictionary: Dictionary, fr
   return {
     since: Math.max(from, ...times.map((term) => term.from ?? 0)),
     before: before === Number.POSITIVE_INFINITY ? null : before,
-    kinds: possibleKinds(expression, dictionary),
-    actors: actors.length === 0 ? null : actorsOf({ kind: 'and', operands: actors }, dictionary),
+    kinds: await possibleKinds(expression, dictionary, pace),
+    actors:
+      actors.length === 0
+        ? null
+        : await actorsOf({ kind: 'and', operands: actors }, { dictionary, pace, classes: [], steps: 0 }),
     onDocuments,
   };
 }
@@ -114,48 +165,90 @@ function stretches(expression: Expression, from: number): { since: number; befor
 
 const everything: readonly Selection[] = [{ actors: null, kinds: null }];
 
+interface Planning {
+  readonly dictionary: Dictionary;
+  readonly pace: Pace;
+  readonly classes: readonly KindClass[];
+  steps: number;
+}
+
+/** Kinds that no term of a query tells apart; `first` is the place of one of them. */
+interface KindClass {
+  readonly first: number;
+  readonly ids: number[];
+}
+
+async function classesOfKinds(expression: Expression, { kinds }: Dictionary, pace: Pace): Promise<KindClass[]> {
+  const terms = termsOf(expression).filter((term) => term.kind === 'kinds');
+  const classes = new Map<string, KindClass>();
+  for (const [index, kind] of kinds.entries()) {
+    if (index % 256 === 0 && pace.isDue) await pace.rest();
+    const signature = terms.map((term) => term.members[index]).join('');
+    const known = classes.get(signature);
+    if (known === undefined) classes.set(signature, { first: index, ids: [kind.id] });
+    else known.ids.push(kind.id);
+  }
+  return [...classes.values()];
+}
+
 /** What an expression selects that has terms on kinds and actors alone. */
-function selectionsOfExpression(expression: Expression, dictionary: Dictionary): readonly Selection[] {
+async function selectionsOf(expression: Expression, planning: Planning): Promise<readonly Selection[]> {
+  const { dictionary } = planning;
   if (isAlways(expression)) return everything;
   if (isNever(expression)) return [];
-  const groups = groupKinds(expression, dictionary);
+  const groups = await groupKinds(expression, planning);
   const byWhomever: number[] = [];
   const selections: Selection[] = [];
+  let keys = 0;
   for (const { open, ids } of groups) {
     if (isNever(open)) continue;
-    const actors = isAlways(open) ? undefined : actorsOf(open, dictionary);
+    const actors = isAlways(open) ? undefined : await actorsOf(open, planning);
     if (actors === undefined || actors.length === dictionary.actors.length) byWhomever.push(...ids);
-    else if (actors.length > 0) selections.push({ actors, kinds: groups.length === 1 ? null : ids });
+    else if (actors.length > 0) {
+      const selection = { actors, kinds: groups.length === 1 ? null : ids };
+      selections.push(selection);
+      keys += keysOf(selection);
+    }
+    // Whoever asked gives up as well.
+    if (keys > mostKeys) planning.steps = Number.POSITIVE_INFINITY;
+    if (planning.steps > mostSteps) return [];
   }
   if (byWhomever.length === dictionary.kinds.length) return everything;
   return byWhomever.length === 0 ? selections : [{ actors: null, kinds: byWhomever }, ...selections];
 }
 
 /** Kinds for which the same is left to be said of the actor. */
-function groupKinds(expression: Expression, dictionary: Dictionary): { open: Expression; ids: number[] }[] {
+async function groupKinds(expression: Expression, planning: Planning): Promise<{ open: Expression; ids: number[] }[]> {
   const groups = new Map<string, { open: Expression; ids: number[] }>();
   const nameOf = termNames();
-  dictionary.kinds.forEach((kind, index) => {
-    const open = decide(expression, (term) => (term.kind === 'kinds' ? term.members[index] === 1 : undefined));
+  const terms = termsOf(expression).length;
+  for (const { first, ids } of planning.classes) {
+    if (planning.pace.isDue) await planning.pace.rest();
+    planning.steps += terms;
+    const open = decide(expression, (term) => (term.kind === 'kinds' ? term.members[first] === 1 : undefined));
     const name = nameOf(open);
     const group = groups.get(name);
-    if (group === undefined) groups.set(name, { open, ids: [kind.id] });
-    else group.ids.push(kind.id);
-  });
+    if (group === undefined) groups.set(name, { open, ids: [...ids] });
+    else group.ids.push(...ids);
+  }
+  for (const { ids } of groups.values()) ids.sort((one, other) => one - other);
   return [...groups.values()];
 }
 
-function actorsOf(expression: Expression, dictionary: Dictionary): number[] {
-  return idsOf(dictionary.actors, combine(expression, dictionary.actors.length));
+async function actorsOf(expression: Expression, planning: Planning): Promise<number[]> {
+  return idsOf(planning.dictionary.actors, await combine(expression, planning));
 }
 
-function combine(expression: Expression, length: number): Uint8Array {
+async function combine(expression: Expression, planning: Planning): Promise<Uint8Array> {
   if (expression.kind === 'actors') return expression.members;
   if (expression.kind !== 'and' && expression.kind !== 'or') throw new Error(`a term on ${expression.kind} is open`);
+  const { length } = planning.dictionary.actors;
   const all = expression.kind === 'and';
   const combined = new Uint8Array(length).fill(all ? 1 : 0);
   for (const operand of expression.operands) {
-    const members = combine(operand, length);
+    if (planning.pace.isDue) await planning.pace.rest();
+    planning.steps += length;
+    const members = await combine(operand, planning);
     for (let index = 0; index < length; index++) {
       const one = members[index] ?? 0;
       if (all ? one === 0 : one === 1) combined[index] = one;
@@ -176,17 +269,4 @@ function termNames(): (expression: Expression) => string {
     return String(name);
   };
   return nameOf;
-}
-
-function memoized<Value>(compute: (expression: Expression) => Value): (expression: Expression) => Value {
-  const nameOf = termNames();
-  const values = new Map<string, Value>();
-  return (expression) => {
-    const name = nameOf(expression);
-    const known = values.get(name);
-    if (known !== undefined) return known;
-    const value = compute(expression);
-    values.set(name, value);
-    return value;
-  };
 }

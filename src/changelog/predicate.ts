@@ -10,36 +10,105 @@ import {
   isNever,
   type RelatedTerm,
   type ResolvedMatcher,
+  termsOf,
 } from './expression.ts';
+import type { Pace } from './pace.ts';
 
 type Condition = RawBuilder<SqlBool>;
 
-/** The condition that a row `e` of change_entry satisfies the expression. */
-export function satisfies(expression: Expression, dictionary: Dictionary): Condition {
-  switch (expression.kind) {
-    case 'and':
-    case 'or': {
-      if (isAlways(expression)) return sql`true`;
-      if (isNever(expression)) return sql`false`;
-      const operands = expression.operands.map((operand) => satisfies(operand, dictionary));
-      return sql`(${sql.join(operands, expression.kind === 'and' ? sql` and ` : sql` or `)})`;
-    }
-    case 'kinds':
-      return sql`e.kind = any (${idsOf(dictionary.kinds, expression.members)}::bigint[])`;
-    case 'actors':
-      return isAmong(sql`e.actor`, idsOf(dictionary.actors, expression.members));
-    case 'time': {
-      const from = expression.from === undefined ? sql<SqlBool>`true` : sql<SqlBool>`e.at >= ${expression.from}`;
-      const to = expression.to === undefined ? sql<SqlBool>`true` : sql<SqlBool>`e.at < ${expression.to}`;
-      return sql`(${from} and ${to})`;
-    }
-    case 'document':
-      return documentSatisfies(expression);
-    case 'related':
-      return sql`exists (
-        select from change_related r
-          where r.tenant = e.tenant and r.at = e.at and r.sequence = e.sequence and ${itemSatisfies(expression)})`;
+/** Writes what an expression, or a part of it, asks as conditions on a row `e` of change_entry. */
+export interface EntryConditions {
+  satisfies(expression: Expression): Condition;
+}
+
+/**
+ * The conditions for an expression and its parts. More numbers of actors than `mostListed` in one statement are told by
+ * bits, which take less room, and more time for each entry.
+ */
+export async function entryConditions(
+  expression: Expression,
+  dictionary: Dictionary,
+  pace: Pace,
+  mostListed = 200_000,
+): Promise<EntryConditions> {
+  const terms = new Set(termsOf(expression).filter((term) => term.kind === 'actors'));
+  let listed = 0;
+  for (const { members } of terms) {
+    if (pace.isDue) await pace.rest();
+    for (const member of members) listed += member;
   }
+  const ofActors = new Map<Expression, Condition>();
+  if (listed <= mostListed) {
+    for (const term of terms) {
+      if (pace.isDue) await pace.rest();
+      const ids = idsOf(dictionary.actors, term.members);
+      // As text: the driver would write a long array out in one go.
+      const list = ids.length <= fewMembers ? undefined : await idsText(ids, pace);
+      ofActors.set(
+        term,
+        list === undefined ? isAmong(sql`e.actor`, ids) : sql`e.actor in (select unnest(${list}::bigint[]))`,
+      );
+    }
+  } else {
+    const ids = await idsText(
+      dictionary.actors.map((actor) => actor.id),
+      pace,
+    );
+    for (const term of terms) {
+      const bits = await bitsOf(term.members, pace);
+      // Every actor of the tenant is among them, so the number of those up to it is its place.
+      ofActors.set(term, sql`get_bit(${bits}::bit varying, width_bucket(e.actor, ${ids}::bigint[]) - 1) = 1`);
+    }
+  }
+  const satisfies = (part: Expression): Condition => {
+    switch (part.kind) {
+      case 'and':
+      case 'or': {
+        if (isAlways(part)) return sql`true`;
+        if (isNever(part)) return sql`false`;
+        return sql`(${sql.join(part.operands.map(satisfies), part.kind === 'and' ? sql` and ` : sql` or `)})`;
+      }
+      case 'kinds':
+        return sql`e.kind = any (${idsOf(dictionary.kinds, part.members)}::bigint[])`;
+      case 'actors': {
+        const condition = ofActors.get(part);
+        if (condition === undefined) throw new Error('a term of another expression');
+        return condition;
+      }
+      case 'time': {
+        const from = part.from === undefined ? sql<SqlBool>`true` : sql<SqlBool>`e.at >= ${part.from}`;
+        const to = part.to === undefined ? sql<SqlBool>`true` : sql<SqlBool>`e.at < ${part.to}`;
+        return sql`(${from} and ${to})`;
+      }
+      case 'document':
+        return documentSatisfies(part);
+      case 'related':
+        return sql`exists (
+          select from change_related r
+            where r.tenant = e.tenant and r.at = e.at and r.sequence = e.sequence and ${itemSatisfies(part)})`;
+    }
+  };
+  return { satisfies };
+}
+
+/** An array's text. */
+async function idsText(ids: readonly number[], pace: Pace): Promise<string> {
+  const parts: string[] = [];
+  for (let start = 0; start < ids.length; start += 4_096) {
+    if (pace.isDue) await pace.rest();
+    parts.push(ids.slice(start, start + 4_096).join(','));
+  }
+  return `{${parts.join(',')}}`;
+}
+
+/** One bit for each, as PostgreSQL reads it: hexadecimal, the first in the highest bit. */
+async function bitsOf(members: Uint8Array, pace: Pace): Promise<string> {
+  const bytes = Buffer.alloc(Math.ceil(members.length / 8));
+  for (const [index, member] of members.entries()) {
+    if (index % 65_536 === 0 && pace.isDue) await pace.rest();
+    if (member === 1) bytes[index >> 3] = (bytes[index >> 3] ?? 0) | (0x80 >> (index & 7));
+  }
+  return `x${bytes.toString('hex')}`;
 }
 
 /** The condition that the document of a row `e` of change_entry is meant. */
@@ -110,8 +179,10 @@ function exactTexts(matcher: ResolvedMatcher): readonly string[] | undefined {
   return texts.length === matcher.items.length ? texts : undefined;
 }
 
+const fewMembers = 16;
+
 /** A long list is hashed once instead of being gone through for each row. */
 function isAmong(value: RawBuilder<unknown>, members: readonly unknown[], type = sql`bigint`): Condition {
-  if (members.length <= 16) return sql`${value} = any (${members}::${type}[])`;
+  if (members.length <= fewMembers) return sql`${value} = any (${members}::${type}[])`;
   return sql`${value} in (select unnest(${members}::${type}[]))`;
 }

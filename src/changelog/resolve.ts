@@ -1,8 +1,9 @@
-import type { Condition, ItemMatch, Match, Matcher } from '../query/ast.ts';
+import type { Condition, ItemMatch, Match } from '../query/ast.ts';
 import { compileMatcher } from '../query/match.ts';
 import type { RegexBudget, RegexMatcherPool } from '../query/regex-pool.ts';
 import type { Dictionary } from './dictionary.ts';
 import type { Expression, ResolvedMatcher } from './expression.ts';
+import { Pace } from './pace.ts';
 
 /** Answers the ids of documents, or of related documents, that a regular expression is to be tried on. */
 export type ReadCandidates = (of: 'document' | 'related') => Promise<readonly string[]>;
@@ -136,7 +137,7 @@ function relatedEntitiesOf(dictionary: Dictionary): string[] {
   return [...new Set(dictionary.kinds.flatMap((kind) => kind.relatedEntities))];
 }
 
-/** One byte for each name. What a pattern matches in a dictionary is found once. */
+/** One byte for each name. What a pattern matches in a dictionary is found once, whoever asks. */
 async function matchNames(
   of: string,
   names: () => readonly string[],
@@ -145,15 +146,19 @@ async function matchNames(
 ): Promise<Uint8Array> {
   const { matched } = resolver.dictionary;
   const key = `${of} ${JSON.stringify(term.matcher)}`;
-  const known = matched.get(key);
-  if (known !== undefined) return await known;
-  const matching = matchEach(names(), term.matcher, term.position, resolver);
+  try {
+    const known = matched.get(key);
+    if (known !== undefined) return await known;
+  } catch {
+    // Another query's budget, not this one's.
+  }
+  const matching = matchEach(of, names(), term, resolver);
   if (matched.size >= mostMatched(resolver.dictionary)) matched.clear();
   matched.set(key, matching);
   try {
     return await matching;
   } catch (error) {
-    matched.delete(key);
+    if (matched.get(key) === matching) matched.delete(key);
     throw error;
   }
 }
@@ -164,18 +169,27 @@ function mostMatched({ kinds, actors }: Dictionary): number {
 }
 
 async function matchEach(
+  of: string,
   names: readonly string[],
-  matcher: Matcher,
-  position: number,
+  { matcher, position }: Match,
   { regexes, budget }: Resolver,
 ): Promise<Uint8Array> {
-  if (matcher.kind !== 'regex') {
-    const matches = compileMatcher(matcher);
-    return Uint8Array.from(names, (name) => (matches(name) ? 1 : 0));
-  }
+  if (matcher.kind !== 'regex') return await matchEachPaced(names, compileMatcher(matcher));
+  if (of === 'actor') return await regexes.matchNames(matcher.source, names, { position, budget });
   // Many kinds share an entity; each name is tried once.
   const distinct = [...new Set(names)];
   const members = await regexes.matchNames(matcher.source, distinct, { position, budget });
   const found = new Set(distinct.filter((_name, index) => members[index] === 1));
   return Uint8Array.from(names, (name) => (found.has(name) ? 1 : 0));
+}
+
+async function matchEachPaced(names: readonly string[], matches: (name: string) => boolean): Promise<Uint8Array> {
+  // Others may wait for the same, so it goes on whoever leaves.
+  const pace = new Pace();
+  const members = new Uint8Array(names.length);
+  for (const [index, name] of names.entries()) {
+    if (index % 256 === 0 && pace.isDue) await pace.rest();
+    members[index] = matches(name) ? 1 : 0;
+  }
+  return members;
 }
