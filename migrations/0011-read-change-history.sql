@@ -25,6 +25,11 @@ create table change_folded (
   folds bigint not null
 ) with (fillfactor = 50);
 
+-- Where the numbers of kinds and actors, and those of folds, mean the same: another one after the database was put back to
+-- what it was before, for which its server has to be started anew or its tables to be made anew.
+create function change_lineage() returns text language sql stable as
+  $$ select extract(epoch from pg_postmaster_start_time()) || ' ' || 'change_actor'::regclass::oid $$;
+
 -- What is asked for is a list of selections, and no entry may belong to two of them: selection i has
 -- actor_sets[i] and kind_sets[i], arrays written as texts (an array of arrays could not have them of unlike lengths).
 --   {0} and {k,l}    entries of the kinds k and l, by whomever
@@ -367,9 +372,11 @@ $$;
 
 -- A page over intervals of time, newest first, each with selections of its own: those from selection_ends[i - 1] + 1 to
 -- selection_ends[i]. An interval is [sinces[i], befores[i]); an infinite one ends at null. The first row has the total
--- alone; the others have the entries of the page. All is read in the snapshot of the calling statement.
+-- alone; the others have the entries of the page. All is read in the snapshot of the calling statement. `known` is how
+-- many entries the first interval has, which is then infinite; null where that is to be found out.
 create function change_page(of_tenant text, now bigint, horizon bigint, sinces bigint[], befores bigint[],
-                            selection_ends integer[], actor_sets text[], kind_sets text[], skip bigint, size bigint)
+                            selection_ends integer[], actor_sets text[], kind_sets text[], skip bigint, size bigint,
+                            known bigint default null)
 returns table (total bigint, at bigint, sequence bigint) language plpgsql stable rows 50
 -- planned once: its statements and those of what it calls are ranges of indexes whatever they are given, and to plan
 -- them anew takes several times as long as to run them; a plan from when the tables were small must not go through
@@ -399,7 +406,11 @@ begin
     if befores[i] is not null then
       before_counts[i] := change_rank(of_tenant, some_actors, some_kinds, befores[i]);
     end if;
-    counts[i] := change_rank(of_tenant, some_actors, some_kinds, sinces[i]) - before_counts[i];
+    if i = 1 and known is not null then
+      counts[i] := known;
+    else
+      counts[i] := change_rank(of_tenant, some_actors, some_kinds, sinces[i]) - before_counts[i];
+    end if;
     total := total + counts[i];
   end loop;
   return next;
@@ -480,7 +491,8 @@ $$;
 -- What it has found may be used again: `folded` is how many of the entries at or after the next whole minute the tallies
 -- hold as of so many `folds`; null where the rest of the minute has too many entries to be counted one by one each time.
 create function change_read_near(of_tenant text, now bigint, window_start bigint, of_actors bigint[], of_kinds bigint[],
-                                 tallied bigint[], skip bigint, size bigint, names_since xid8, recent bigint)
+                                 tallied bigint[], skip bigint, size bigint, names_since xid8, recent bigint,
+                                 lineage text)
 returns table (total bigint, current boolean, folded bigint, minute bigint, folds bigint, at bigint, kind bigint, actor bigint, entity_id text, name text,
                schema_version text, related text, paths text)
 language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
@@ -558,9 +570,9 @@ begin
                  where direct.before is null or pending.at >= direct.before))::bigint as total
   )
   select counted.total,
-         names_since is null or recent =
+         lineage = change_lineage() and (names_since is null or recent =
            (select count(*) from change_kind n where n.tenant = of_tenant and n.registered >= names_since)
-           + (select count(*) from change_actor n where n.tenant = of_tenant and n.registered >= names_since),
+           + (select count(*) from change_actor n where n.tenant = of_tenant and n.registered >= names_since)),
          case when begun.entries <= 1000 then
            counted.total - begun.matching - (select count(*) from pending where pending.at >= ahead.minute) end,
          ahead.minute, coalesce((select f.folds from change_folded f where f.tenant = of_tenant), 0),
@@ -577,12 +589,26 @@ begin
 end
 $$;
 
+-- How many entries of a selection are in [since, minute), and how many at or after the minute wait to be folded.
+create function change_matching(of_tenant text, of_actors bigint[], of_kinds bigint[], since bigint, minute bigint)
+returns bigint language sql stable as $$
+  select (select count(*) from change_entry one
+            where one.tenant = of_tenant and one.at >= since and one.at < minute
+              and (of_actors = '{0}' or one.actor = any (of_actors))
+              and (of_kinds in ('{}', '{0}') or one.kind = any (of_kinds)))
+         + (select count(*) from change_delta d
+              cross join lateral unnest(d.ats, d.kinds, d.actors) as one (at, kind, actor)
+              where d.tenant = of_tenant and one.at >= minute
+                and (of_actors = '{0}' or one.actor = any (of_actors))
+                and (of_kinds in ('{}', '{0}') or one.kind = any (of_kinds)))
+$$;
+
 -- The same where change_read_near has told before how many entries the tallies hold from a minute on. The total is null,
 -- and nothing else is told, where they may hold others by now, where the window does not begin in the minute before, or
 -- where the snapshot knows further names.
 create function change_read_again(of_tenant text, now bigint, window_start bigint, of_actors bigint[], of_kinds bigint[],
                                   folded bigint, minute bigint, folds bigint, skip bigint, size bigint, names_since xid8,
-                                  recent bigint)
+                                  recent bigint, lineage text)
 returns table (total bigint, at bigint, kind bigint, actor bigint, entity_id text, name text,
                schema_version text, related text, paths text)
 language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
@@ -606,6 +632,7 @@ begin
           ) as edge
           where edge.since <= minute and edge.since > minute - 60000
             and change_read_again.folds = coalesce((select f.folds from change_folded f where f.tenant = of_tenant), 0)
+            and lineage = change_lineage()
       ) as counted on true
       left join lateral (
         select one.* from change_entry one
@@ -621,19 +648,11 @@ begin
                                      from change_retention r where r.tenant = of_tenant)) as since
   ), counted as materialized (
     select edge.since,
-           change_read_again.folded
-           + (select count(*) from change_entry one
-                where one.tenant = of_tenant and one.at >= edge.since and one.at < minute
-                  and (of_actors = '{0}' or one.actor = any (of_actors))
-                  and (of_kinds in ('{}', '{0}') or one.kind = any (of_kinds)))
-           + (select count(*) from change_delta d
-                cross join lateral unnest(d.ats, d.kinds, d.actors) as one (at, kind, actor)
-                where d.tenant = of_tenant and one.at >= minute
-                  and (of_actors = '{0}' or one.actor = any (of_actors))
-                  and (of_kinds in ('{}', '{0}') or one.kind = any (of_kinds))) as total
+           change_read_again.folded + change_matching(of_tenant, of_actors, of_kinds, edge.since, minute) as total
       from edge
       where edge.since <= minute and edge.since > minute - 60000
         and change_read_again.folds = coalesce((select f.folds from change_folded f where f.tenant = of_tenant), 0)
+        and lineage = change_lineage()
         and (names_since is null or recent =
           (select count(*) from change_kind n where n.tenant = of_tenant and n.registered >= names_since)
           + (select count(*) from change_actor n where n.tenant = of_tenant and n.registered >= names_since))
@@ -654,21 +673,31 @@ $$;
 -- A page with its entries, kinds and actors as numbers that the service has names for. The total stands in every row;
 -- where the page is empty, in one that has nothing else. `current`: whether the snapshot knows no names besides those
 -- that somebody read before, as many as `recent` registered by transactions from `names_since` on. Null: nobody did.
+-- `folded`, `minute` and `folds` are what change_read_near told of the one selection that there is, or null.
 create function change_read(of_tenant text, now bigint, sinces bigint[], befores bigint[], selection_ends integer[],
-                            actor_sets text[], kind_sets text[], skip bigint, size bigint, names_since xid8, recent bigint)
+                            actor_sets text[], kind_sets text[], skip bigint, size bigint, names_since xid8, recent bigint,
+                            lineage text, folded bigint, minute bigint, folds bigint)
 returns table (total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text, name text,
                schema_version text, related text, paths text)
 language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   horizon bigint := coalesce((select max(greatest(r.horizon, (now / 86400000 - r.keep_days) * 86400000))
                                 from change_retention r where r.tenant = of_tenant), 0);
-  names_current boolean := names_since is null or recent =
+  names_current boolean := lineage = change_lineage() and (names_since is null or recent =
     (select count(*) from change_kind n where n.tenant = of_tenant and n.registered >= names_since)
-    + (select count(*) from change_actor n where n.tenant = of_tenant and n.registered >= names_since);
+    + (select count(*) from change_actor n where n.tenant = of_tenant and n.registered >= names_since));
+  known bigint;
 begin
+  if folded is not null and names_current then
+    known := change_read.folded
+      + change_matching(of_tenant, actor_sets[1]::bigint[], kind_sets[1]::bigint[], greatest(sinces[1], horizon), minute)
+      from (select coalesce((select f.folds from change_folded f where f.tenant = of_tenant), 0) as folds) as now_folded
+      where now_folded.folds = change_read.folds and greatest(sinces[1], horizon) between minute - 59999 and minute;
+  end if;
   return query
     select page.total, names_current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
-      from change_page(of_tenant, now, horizon, sinces, befores, selection_ends, actor_sets, kind_sets, skip, size) as page
+      from change_page(of_tenant, now, horizon, sinces, befores, selection_ends, actor_sets, kind_sets, skip, size,
+                       known) as page
       -- fenced: a plan from when the tables were small would go through all entries
       left join lateral (
         select one.* from change_entry one
@@ -682,7 +711,7 @@ $$;
 -- change_read answers it. Null stands for any: kinds, actors, and the entity types of the related items.
 create function change_read_documents(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[],
                                       actors bigint[], documents uuid[], related_documents uuid[], related_entities text[],
-                                      skip bigint, size bigint, names_since xid8, recent bigint)
+                                      skip bigint, size bigint, names_since xid8, recent bigint, lineage text)
 returns table (total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text, name text,
                schema_version text, related text, paths text)
 language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
@@ -691,7 +720,7 @@ declare
   last_moment bigint := coalesce(before, 9223372036854775807);
   first_moment bigint := greatest(since, (select max(greatest(r.horizon, (now / 86400000 - r.keep_days) * 86400000))
                                             from change_retention r where r.tenant = of_tenant));
-  names_current boolean := recent =
+  names_current boolean := lineage = change_lineage() and recent =
     (select count(*) from change_kind n where n.tenant = of_tenant and n.registered >= names_since)
     + (select count(*) from change_actor n where n.tenant = of_tenant and n.registered >= names_since);
 begin

@@ -25,9 +25,7 @@ export class DictionaryCache {
       const newer = this.#dictionaries.get(tenant);
       if (newer !== undefined && newer !== cached) return await newer;
     }
-    const reading = readNames(this.#pool, tenant, outdated?.since ?? '0').then((news) =>
-      extendDictionary(outdated, news),
-    );
+    const reading = readNames(this.#pool, tenant, outdated).then((news) => extendDictionary(outdated, news));
     this.#dictionaries.set(tenant, reading);
     try {
       const dictionary = await reading;

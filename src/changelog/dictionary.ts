@@ -23,6 +23,8 @@ export interface Dictionary {
   readonly actorOf: ReadonlyMap<number, Actor>;
   readonly since: string;
   readonly recent: number;
+  /** The database as it was when the names were read; another one where it was put back to an earlier state since. */
+  readonly lineage: string;
   /** Which names a pattern matches, found once for each pattern. */
   readonly matched: Map<string, Promise<Uint8Array>>;
   /** What was counted before, by what was selected. */
@@ -36,10 +38,11 @@ export interface FoldedCount {
   readonly folds: number;
 }
 
-export type NamesRead = Pick<Dictionary, 'kinds' | 'actors' | 'since' | 'recent'>;
+export type NamesRead = Pick<Dictionary, 'kinds' | 'actors' | 'since' | 'recent' | 'lineage'>;
 
 /** A dictionary with the names that were registered since. */
-export function extendDictionary(known: Dictionary | undefined, news: NamesRead): Dictionary {
+export function extendDictionary(before: Dictionary | undefined, news: NamesRead): Dictionary {
+  const known = before?.lineage === news.lineage ? before : undefined;
   const kinds = union(known?.kinds ?? [], news.kinds);
   const actors = union(known?.actors ?? [], news.actors);
   return {
@@ -49,6 +52,7 @@ export function extendDictionary(known: Dictionary | undefined, news: NamesRead)
     actorOf: new Map(actors.map((actor) => [actor.id, actor])),
     since: news.since,
     recent: news.recent,
+    lineage: news.lineage,
     matched: new Map(),
     counts: new Map(),
   };

@@ -10,6 +10,7 @@ import { DictionaryCache } from './dictionary-cache.ts';
 import { type DocumentTerm, decide, type Expression, isNever, type RelatedTerm, termsOf } from './expression.ts';
 import { mergedPage } from './merged-page.ts';
 import { Pace } from './pace.ts';
+import { readDocumentsPage, readTalliedPage } from './page-store.ts';
 import { asConjunction, type Plan, planTallies, possibleKinds } from './plan.ts';
 import {
   documentSatisfies,
@@ -24,12 +25,10 @@ import { countEntries, findPlaces, readDocumentIds, type Search } from './search
 import {
   type PageOfEntries,
   type Place,
-  readDocumentsPage,
   readEntries,
   readExtent,
   readNames,
   readSnapshot,
-  readTalliedPage,
   readTalliedPlaces,
 } from './store.ts';
 import { unlessStopped, withinTime } from './time-limit.ts';
@@ -172,7 +171,7 @@ export async function openSnapshot(
 ): Promise<{ horizon: number; dictionary: Dictionary }> {
   const { horizon, current } = await readSnapshot(transaction, tenant, now, known);
   if (current) return { horizon, dictionary: known };
-  const news = await readNames(statementsOf(transaction), tenant, known.since);
+  const news = await readNames(statementsOf(transaction), tenant, known);
   return { horizon, dictionary: extendDictionary(known, news) };
 }
 

@@ -41,7 +41,7 @@ afterAll(async () => {
 
 beforeEach(async () => {
   await database.pool.query(
-    'truncate change_entry, change_related, change_delta, change_tally, change_retention, change_kind, change_actor',
+    'truncate change_entry, change_related, change_delta, change_tally, change_folded, change_retention, change_kind, change_actor',
   );
   findPage = createFindPage({ pool: database.pool, db: database.db, regexes, now: () => now });
 });

@@ -58,7 +58,7 @@ async function expressionOf(q: string, dictionary: Dictionary): Promise<Expressi
 describe('a tenant with 20,000 actors', () => {
   const actors = Array.from({ length: 20_000 }, (_none, place) => ({ id: place + 1, name: `actor ${place}` }));
   const kinds = [{ id: 1, entity: 'order', type: 'update', relatedEntities: [] }];
-  const dictionary = extendDictionary(undefined, { kinds, actors, since: '0', recent: 0 });
+  const dictionary = extendDictionary(undefined, { kinds, actors, since: '0', recent: 0, lineage: '' });
 
   test('more tallies than are worth while are not even planned for', async () => {
     const plan = await planTallies(await expressionOf(armsOf(50), dictionary), dictionary, 0);
@@ -161,7 +161,7 @@ describe('a history', () => {
 
   test('conditions that tell actors by bits say what those say that list them', async () => {
     const { pool, db } = database;
-    const names = await readNames(pool, tenant, '0');
+    const names = await readNames(pool, tenant, undefined);
     const dictionary = extendDictionary(undefined, names);
     for (const q of [armsOf(40), 'actor:actor 1*', 'actor:*', 'actor:nobody', 'actor:~7$ actor:*1*']) {
       const expression = await expressionOf(q, dictionary);

@@ -65,7 +65,9 @@ afterAll(async () => {
 
 beforeEach(async () => {
   const { pool, db } = database;
-  await pool.query('truncate change_entry, change_related, change_delta, change_tally, change_kind, change_actor');
+  await pool.query(
+    'truncate change_entry, change_related, change_delta, change_tally, change_folded, change_kind, change_actor',
+  );
   dictionaries = new NamesThatKeepComing(pool);
   findPage = createFindPage({ pool, db, regexes, now: () => now, dictionaries });
   await dictionaries.record();

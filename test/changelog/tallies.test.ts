@@ -195,7 +195,7 @@ describe(`tallies agree with what all entries say (ANNALS_LAW_SEED=${seed})`, ()
   // The first seed is always tried; it has what once was hard.
   test.each([1, seed])('rank, seek and page, whenever it was folded: seed %d', async (start) => {
     const random = new Random(start);
-    await database.pool.query('truncate change_entry, change_related, change_delta, change_tally');
+    await database.pool.query('truncate change_entry, change_related, change_delta, change_tally, change_folded');
     for (let round = 0; round < 6; round++) {
       for (let batch = random.below(4); batch >= 0; batch--) await record(random, random.of([3, 70, 1_500]), 60);
       // What was recorded since is not folded yet.
@@ -362,7 +362,7 @@ const always = 'occurredAt:>="1970-01-01T00:00:00Z"';
 describe('laws of a history of 8,000 entries, part of them not folded', () => {
   beforeAll(async () => {
     const random = new Random(seed);
-    await database.pool.query('truncate change_entry, change_related, change_delta, change_tally');
+    await database.pool.query('truncate change_entry, change_related, change_delta, change_tally, change_folded');
     for (let batch = 0; batch < 4; batch++) {
       await record(random, 1_900, 60);
       if (batch === 1 || batch === 3) await foldHistory(database.db, tenant);
