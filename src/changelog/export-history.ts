@@ -4,7 +4,7 @@ import { stoppable } from '../db/stoppable.ts';
 import { inTransaction } from '../db/transaction.ts';
 import type { Query } from '../query/ast.ts';
 import { parseQuery } from '../query/parse.ts';
-import { RegexBudget, type RegexMatcherPool } from '../query/regex-pool.ts';
+import type { RegexMatcherPool } from '../query/regex-pool.ts';
 import { changelogDialect } from './dialect.ts';
 import type { Dictionary } from './dictionary.ts';
 import type { DictionaryCache } from './dictionary-cache.ts';
@@ -17,12 +17,12 @@ import {
   readExportSnapshot,
   takeLines,
 } from './export-store.ts';
-import { openSnapshot, searchOf } from './find-page.ts';
+import { openSnapshot, resolveInTransaction, searchOf } from './find-page.ts';
 import { Pace } from './pace.ts';
 import { planTallies } from './plan.ts';
 import { entryConditions } from './predicate.ts';
-import { asksForDocuments, readOnce, resolve } from './resolve.ts';
-import { readDocumentIds, type Search } from './search-store.ts';
+import { asksForDocuments } from './resolve.ts';
+import type { Search } from './search-store.ts';
 import { type Place, readSnapshot } from './store.ts';
 import { defaultWindowFrom, hasFromBound } from './window.ts';
 
@@ -141,10 +141,9 @@ async function open(
   const going = resume !== undefined && margin <= resume.since ? resume : undefined;
   const query = parseQuery(q, changelogDialect);
   const since = going?.since ?? Math.max(windowFrom(query, askedAt), horizon);
-  const candidates = readOnce((of) => readDocumentIds(transaction, tenant, of, { since, kinds: null }));
-  const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
-  // Where only terms on documents can hold, their indexes lead there; anything else is one walk along the time.
   const pace = new Pace(signal);
+  const expression = await resolveInTransaction(transaction, query, { tenant, since, dictionary, regexes, pace });
+  // Where only terms on documents can hold, their indexes lead there; anything else is one walk along the time.
   const plan = asksForDocuments(query) ? await planTallies(expression, dictionary, since, pace) : undefined;
   const conditions = await entryConditions(expression, dictionary, pace);
   const search: Search =

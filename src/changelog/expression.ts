@@ -38,10 +38,22 @@ export interface RelatedTerm {
   readonly ids: readonly ResolvedMatcher[];
 }
 
-/** A regular expression is replaced by the texts it was found in. */
+/** A regular expression is replaced by what it was found in. */
 export type ResolvedMatcher =
   | Exclude<Matcher, { kind: 'regex' }>
-  | { readonly kind: 'found'; readonly texts: readonly string[] };
+  | { readonly kind: 'found'; readonly texts: readonly string[] }
+  | FoundIds;
+
+/**
+ * The ids in which a regular expression was found, as hashes in the text of an array: these, or all but these of those that
+ * the entries have that can satisfy the query.
+ */
+export interface FoundIds {
+  readonly kind: 'ids';
+  readonly isIn: boolean;
+  readonly count: number;
+  readonly hashes: string;
+}
 
 export const always: Group = { kind: 'and', operands: [] };
 export const never: Group = { kind: 'or', operands: [] };

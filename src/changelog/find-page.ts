@@ -8,6 +8,7 @@ import { RegexBudget, type RegexMatcherPool } from '../query/regex-pool.ts';
 import { type Dictionary, extendDictionary } from './dictionary.ts';
 import { DictionaryCache } from './dictionary-cache.ts';
 import { type DocumentTerm, decide, type Expression, isNever, type RelatedTerm, termsOf } from './expression.ts';
+import { everyId, type IdsOf, patternsOnIds, tryOnIds } from './id-search.ts';
 import { mergedPage } from './merged-page.ts';
 import { Pace } from './pace.ts';
 import { readDocumentsPage, readTalliedPage } from './page-store.ts';
@@ -20,7 +21,7 @@ import {
   namedDocuments,
   namesDocuments,
 } from './predicate.ts';
-import { asksForDocuments, readOnce, resolve, triesDocuments } from './resolve.ts';
+import { asksForDocuments, resolve } from './resolve.ts';
 import { countEntries, findPlaces, readDocumentIds, type Search } from './search-store.ts';
 import {
   type PageOfEntries,
@@ -115,8 +116,7 @@ type Find = (means: Means, question: Question, dictionary: Dictionary) => Promis
 const findInTallies: Find = async (means, question, dictionary) => {
   const { statements, regexes, signal } = means;
   const { tenant, query, from, now, skip, size } = question;
-  const candidates = () => Promise.reject(new Error('no term of the query asks for documents'));
-  const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
+  const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget() });
   const plan = await planTallies(expression, dictionary, from, new Pace(signal));
   if (plan === undefined || isLarge(plan)) return await findInSnapshot(means, question, dictionary);
   const plannedByNames = query.operands.length > 0;
@@ -125,11 +125,10 @@ const findInTallies: Find = async (means, question, dictionary) => {
 };
 
 const findWithDocuments: Find = async (means, question, dictionary) => {
-  if (triesDocuments(question.query)) return await findInSnapshot(means, question, dictionary);
+  if (patternsOnIds(question.query).length > 0) return await findInSnapshot(means, question, dictionary);
   const { statements, regexes, signal } = means;
   const { tenant, query, from, now, skip, size } = question;
-  const candidates = () => Promise.reject(new Error('no regular expression of the query is tried on documents'));
-  const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
+  const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget() });
   const conjunction = await asConjunction(expression, dictionary, from, new Pace(signal));
   const documents = conjunction === undefined ? undefined : namedDocuments(conjunction.onDocuments);
   if (conjunction === undefined || documents === undefined) return await findInSnapshot(means, question, dictionary);
@@ -145,14 +144,10 @@ async function findInSnapshot(means: Means, question: Question, known: Dictionar
   const work = async (transaction: DatabaseTransaction) => {
     const { horizon, dictionary } = await openSnapshot(transaction, tenant, now, known);
     const since = Math.max(from, horizon);
-    const candidates = readOnce((of) => readDocumentIds(transaction, tenant, of, { since, kinds: null }));
-    const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget(), candidates });
-    const { total, places } = await findInTransaction(transaction, expression, {
-      ...question,
-      since,
-      dictionary,
-      pace: new Pace(signal),
-    });
+    const pace = new Pace(signal);
+    const expression = await resolveInTransaction(transaction, query, { tenant, since, dictionary, regexes, pace });
+    const searching = { ...question, since, dictionary, pace };
+    const { total, places } = await findInTransaction(transaction, expression, searching);
     return { total, entries: await readEntries(transaction, tenant, places) };
   };
   return await turns.take(
@@ -173,6 +168,27 @@ export async function openSnapshot(
   if (current) return { horizon, dictionary: known };
   const news = await readNames(statementsOf(transaction), tenant, known);
   return { horizon, dictionary: extendDictionary(known, news) };
+}
+
+/** The query with everything in it looked up, ids too. */
+export async function resolveInTransaction(
+  transaction: DatabaseTransaction,
+  query: Query,
+  {
+    tenant,
+    since,
+    ...means
+  }: { tenant: string; since: number; dictionary: Dictionary; regexes: RegexMatcherPool; pace: Pace },
+): Promise<Expression> {
+  const budget = new RegexBudget();
+  const patterns = patternsOnIds(query);
+  if (patterns.length === 0) return await resolve(query, { ...means, budget });
+  // Only entries of these kinds can satisfy the query, whatever is found.
+  const open = await resolve(query, { ...means, budget, ids: everyId(patterns) });
+  const kinds = await possibleKinds(open, means.dictionary, means.pace);
+  const read = (of: IdsOf) => readDocumentIds(transaction, tenant, of, { since, kinds });
+  const ids = await tryOnIds(patterns, read, { ...means, budget });
+  return await resolve(query, { ...means, budget, ids });
 }
 
 interface Searching extends Question {

@@ -5,6 +5,7 @@ import type { Dictionary } from './dictionary.ts';
 import {
   type DocumentTerm,
   type Expression,
+  type FoundIds,
   idsOf,
   isAlways,
   isNever,
@@ -123,10 +124,15 @@ export function itemSatisfies(term: RelatedTerm): Condition {
   return sql`(${sql.join([...ids, ...entities], sql` and `)})`;
 }
 
-/** Whether the term names its documents one by one, so that an index leads to them. */
+/** Whether the term names its documents one by one, so that an index leads to them; not where they are too many. */
 export function namesDocuments(term: DocumentTerm | RelatedTerm): boolean {
-  return (term.kind === 'document' ? [term.matcher] : term.ids).some((matcher) => exactTexts(matcher) !== undefined);
+  return (term.kind === 'document' ? [term.matcher] : term.ids).some(
+    (matcher) =>
+      exactTexts(matcher) !== undefined || (matcher.kind === 'ids' && matcher.isIn && matcher.count <= mostLookedUp),
+  );
 }
+
+const mostLookedUp = 10_000;
 
 /** The hashes of the documents that a term names one by one; undefined where it does not, or says more. */
 export function namedDocuments(term: DocumentTerm | RelatedTerm):
@@ -160,6 +166,7 @@ function matches(
     if (texts.length === 1 && only !== undefined) return sql`${hash} = ${uuidOf(only)}::uuid`;
     return isAmong(hash, texts.map(uuidOf), sql`uuid`);
   }
+  if (matcher.kind === 'ids') return isFound(matcher, hash);
   if (matcher.kind === 'glob') return sql`${text} like ${likePattern(matcher)}`;
   if (matcher.kind === 'list') {
     return sql`(${sql.join(
@@ -170,11 +177,25 @@ function matches(
   throw new Error(`a ${matcher.kind} names its texts`);
 }
 
+/** More hashes than this have no room in a hash table where `work_mem` is PostgreSQL's 4 MB: they are halved instead. */
+const mostHashed = 200_000;
+
+function isFound({ isIn, count, hashes }: FoundIds, hash: RawBuilder<unknown> | undefined): Condition {
+  if (count === 0) return isIn ? sql`false` : sql`true`;
+  const isTold =
+    count <= mostHashed
+      ? sql`${hash} in (select unnest(${hashes}::uuid[]))`
+      : sql`exists (
+          select from (select (select array_agg(one order by one) from unnest(${hashes}::uuid[]) as one)) as told (hashes)
+            where told.hashes[width_bucket(${hash}, told.hashes)] = ${hash})`;
+  return isIn ? sql`${isTold}` : sql`not ${isTold}`;
+}
+
 /** The texts that a matcher takes, where it names them one by one. */
 function exactTexts(matcher: ResolvedMatcher): readonly string[] | undefined {
   if (matcher.kind === 'text') return [matcher.text];
   if (matcher.kind === 'found') return matcher.texts;
-  if (matcher.kind === 'glob') return undefined;
+  if (matcher.kind === 'glob' || matcher.kind === 'ids') return undefined;
   const texts = matcher.items.flatMap((item) => (item.kind === 'text' ? [item.text] : []));
   return texts.length === matcher.items.length ? texts : undefined;
 }

@@ -3,26 +3,15 @@ import { compileMatcher } from '../query/match.ts';
 import type { RegexBudget, RegexMatcherPool } from '../query/regex-pool.ts';
 import type { Dictionary } from './dictionary.ts';
 import type { Expression, ResolvedMatcher } from './expression.ts';
+import type { IdsFound, IdsOf } from './id-search.ts';
 import { Pace } from './pace.ts';
-
-/** Answers the ids of documents, or of related documents, that a regular expression is to be tried on. */
-export type ReadCandidates = (of: 'document' | 'related') => Promise<readonly string[]>;
-
-/** The same, each read once for a query, however many of its expressions are tried on them. */
-export function readOnce(read: ReadCandidates): ReadCandidates {
-  const known = new Map<string, Promise<readonly string[]>>();
-  return (of) => {
-    const ids = known.get(of) ?? read(of);
-    known.set(of, ids);
-    return ids;
-  };
-}
 
 export interface Resolver {
   readonly dictionary: Dictionary;
   readonly regexes: RegexMatcherPool;
   readonly budget: RegexBudget;
-  readonly candidates: ReadCandidates;
+  /** What was found of the regular expressions on ids; left out where there are none. */
+  readonly ids?: IdsFound;
 }
 
 /** Looks up every name of a query. Rejects with QueryError where a regular expression passes the budget. */
@@ -50,17 +39,6 @@ export function asksForDocuments(condition: Condition): boolean {
   return condition.kind === 'match' && (condition.field === 'entityId' || condition.field === 'related.entityId');
 }
 
-/** Whether a regular expression of the query is tried on documents, and not on names alone. */
-export function triesDocuments(condition: Condition): boolean {
-  if (condition.kind === 'and' || condition.kind === 'or') return condition.operands.some(triesDocuments);
-  if (condition.kind === 'item') return condition.operand.operands.some(isRegexOnId);
-  return condition.kind === 'match' && isRegexOnId(condition);
-}
-
-function isRegexOnId({ field, matcher }: Match): boolean {
-  return matcher.kind === 'regex' && (field === 'entityId' || field === 'related.entityId');
-}
-
 async function resolveMatch(term: Match, resolver: Resolver): Promise<Expression> {
   const { dictionary } = resolver;
   const { kinds } = dictionary;
@@ -82,9 +60,9 @@ async function resolveMatch(term: Match, resolver: Resolver): Promise<Expression
     case 'related.entity':
       return { kind: 'kinds', members: await matchRelatedEntities([term], resolver) };
     case 'entityId':
-      return { kind: 'document', matcher: await resolveIds(term, 'document', resolver) };
+      return { kind: 'document', matcher: resolveIds(term, 'document', resolver) };
     case 'related.entityId':
-      return { kind: 'related', entities: [], ids: [await resolveIds(term, 'related', resolver)] };
+      return { kind: 'related', entities: [], ids: [resolveIds(term, 'related', resolver)] };
     default:
       throw new Error(`no meaning is given to the field ${term.field}`);
   }
@@ -95,8 +73,7 @@ async function resolveItem(item: ItemMatch, resolver: Resolver): Promise<Express
   const onIds = operands.filter((term) => term.field === 'entityId');
   const onEntities = operands.filter((term) => term.field === 'entity');
   if (onIds.length === 0) return { kind: 'kinds', members: await matchRelatedEntities(onEntities, resolver) };
-  const ids: ResolvedMatcher[] = [];
-  for (const term of onIds) ids.push(await resolveIds(term, 'related', resolver));
+  const ids = onIds.map((term) => resolveIds(term, 'related', resolver));
   const entities: ResolvedMatcher[] = [];
   for (const term of onEntities) entities.push(await resolveRelatedEntities(term, resolver));
   const related: Expression = { kind: 'related', entities, ids };
@@ -125,12 +102,10 @@ async function resolveRelatedEntities(term: Match, resolver: Resolver): Promise<
   return { kind: 'found', texts: entities.filter((_entity, index) => members[index] === 1) };
 }
 
-async function resolveIds(term: Match, of: 'document' | 'related', resolver: Resolver): Promise<ResolvedMatcher> {
-  if (term.matcher.kind !== 'regex') return term.matcher;
-  const texts = await resolver.candidates(of);
-  const { regexes, budget } = resolver;
-  const members = await regexes.matchNames(term.matcher.source, texts, { position: term.position, budget });
-  return { kind: 'found', texts: texts.filter((_text, index) => members[index] === 1) };
+function resolveIds({ matcher }: Match, of: IdsOf, { ids }: Resolver): ResolvedMatcher {
+  if (matcher.kind !== 'regex') return matcher;
+  if (ids === undefined) throw new Error('the expressions of the query were not tried on ids');
+  return ids.get(of, matcher.source);
 }
 
 function relatedEntitiesOf(dictionary: Dictionary): string[] {

@@ -1,5 +1,6 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { DatabaseTransaction } from '../db/database.ts';
+import type { HashedId, IdsOf } from './id-search.ts';
 import type { Place } from './store.ts';
 
 /** Where entries may be found that satisfy a condition on `e`: rows of change_entry, or places first. */
@@ -39,21 +40,33 @@ export function found({ tenant, since, places, condition }: Search): RawBuilder<
   return sql`from ${from} where e.tenant = ${tenant} and e.at >= ${since} and ${condition}`;
 }
 
-/** The distinct ids of documents, or of related documents, that entries since then have. */
-export async function readDocumentIds(
+/** So many ids are fetched at a time. */
+const idsAtOnce = 5_000;
+
+/**
+ * The distinct ids of documents, or of related documents, that entries since then have; documents may be narrowed to those
+ * of some kinds. Once at a time in a transaction.
+ */
+export async function* readDocumentIds(
   transaction: DatabaseTransaction,
   tenant: string,
-  of: 'document' | 'related',
-  range: { since: number; kinds: readonly number[] | null },
-): Promise<string[]> {
-  const ofKinds = range.kinds === null ? sql`` : sql`and e.kind = any (${range.kinds}::bigint[])`;
-  const { rows } =
+  of: IdsOf,
+  { since, kinds }: { since: number; kinds: readonly number[] | null },
+): AsyncGenerator<HashedId[]> {
+  const ofKinds = kinds === null ? sql`true` : sql`e.kind = any (${kinds}::bigint[])`;
+  const ids =
     of === 'document'
-      ? await sql<{ id: string }>`
-          select distinct e.entity_id as id from change_entry e
-            where e.tenant = ${tenant} and e.at >= ${range.since} ${ofKinds}`.execute(transaction)
-      : await sql<{ id: string }>`
-          select distinct r.entity_id as id from change_related r
-            where r.tenant = ${tenant} and r.at >= ${range.since}`.execute(transaction);
-  return rows.map((row) => row.id);
+      ? sql`select distinct e.document as hash, e.entity_id as id from change_entry e
+              where e.tenant = ${tenant} and e.at >= ${since} and ${ofKinds}`
+      : sql`select distinct r.document as hash, r.entity_id as id from change_related r
+              where r.tenant = ${tenant} and r.at >= ${since}`;
+  // All of them are wanted, not the first ones soon.
+  await sql`set local cursor_tuple_fraction = 1`.execute(transaction);
+  await sql`declare document_ids no scroll cursor for ${ids}`.execute(transaction);
+  for (;;) {
+    const { rows } = await sql<HashedId>`fetch ${sql.lit(idsAtOnce)} from document_ids`.execute(transaction);
+    if (rows.length > 0) yield rows;
+    if (rows.length < idsAtOnce) break;
+  }
+  await sql`close document_ids`.execute(transaction);
 }

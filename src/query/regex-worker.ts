@@ -17,6 +17,8 @@ export interface RegexReply {
 }
 
 let matches: (name: string) => boolean = () => false;
+/** Many tasks in a row may have the same pattern. */
+let compiled: string | undefined;
 
 parentPort?.on('message', (request: RegexRequest) => {
   const start = processorTime();
@@ -26,7 +28,11 @@ parentPort?.on('message', (request: RegexRequest) => {
 
 function answer({ source, names }: RegexRequest, isOverdue: () => boolean): RegexReply['outcome'] {
   try {
-    if (source !== undefined) matches = compileRegex(source);
+    if (source !== undefined && source !== compiled) {
+      compiled = undefined;
+      matches = compileRegex(source);
+      compiled = source;
+    }
   } catch (error) {
     if (error instanceof RegexFault) return { fault: error.expected };
     throw error;
