@@ -9,9 +9,18 @@ export class DictionaryCache {
   readonly #pool: pg.Pool;
   readonly #dictionaries = new Map<string, Promise<Dictionary>>();
   readonly #sizes = new Map<string, number>();
+  /** Those of the promises that are kept. */
+  readonly #known = new Map<string, Dictionary>();
 
   constructor(pool: pg.Pool) {
     this.#pool = pool;
+  }
+
+  /** The names of a tenant where they are known at once. */
+  known(tenant: string): Dictionary | undefined {
+    const known = this.#known.get(tenant);
+    if (known !== undefined) this.#touch(tenant, this.#dictionaries.get(tenant));
+    return known;
   }
 
   /** The names of a tenant, at least as new as `outdated` is not. */
@@ -29,17 +38,21 @@ export class DictionaryCache {
     this.#dictionaries.set(tenant, reading);
     try {
       const dictionary = await reading;
+      if (this.#dictionaries.get(tenant) === reading) this.#known.set(tenant, dictionary);
       this.#sizes.set(tenant, dictionary.kinds.length + dictionary.actors.length);
       this.#evict();
       return dictionary;
     } catch (error) {
-      if (this.#dictionaries.get(tenant) === reading) this.#dictionaries.delete(tenant);
+      if (this.#dictionaries.get(tenant) === reading) {
+        this.#dictionaries.delete(tenant);
+        this.#known.delete(tenant);
+      }
       throw error;
     }
   }
 
-  #touch(tenant: string, cached: Promise<Dictionary>): void {
-    if (this.#dictionaries.get(tenant) !== cached) return;
+  #touch(tenant: string, cached: Promise<Dictionary> | undefined): void {
+    if (cached === undefined || this.#dictionaries.get(tenant) !== cached) return;
     this.#dictionaries.delete(tenant);
     this.#dictionaries.set(tenant, cached);
   }
@@ -50,6 +63,7 @@ export class DictionaryCache {
       if (names <= mostNames || this.#dictionaries.size === 1) return;
       names -= this.#sizes.get(tenant) ?? 0;
       this.#dictionaries.delete(tenant);
+      this.#known.delete(tenant);
       this.#sizes.delete(tenant);
     }
   }

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type pg from 'pg';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { type Statements, statementsOf } from '../db/statements.ts';
+import type { StopSignal } from '../db/stop-signal.ts';
 import { inStoppableTransaction, stoppablePool } from '../db/stoppable.ts';
 import type { Query } from '../query/ast.ts';
 import { RegexBudget, type RegexMatcherPool } from '../query/regex-pool.ts';
@@ -40,7 +41,7 @@ export interface AskedPage {
   skip: number;
   size: number;
   /** Given when whoever asks has gone: what runs for them in the database ends, and the promise rejects with its reason. */
-  signal?: AbortSignal | undefined;
+  signal?: StopSignal | undefined;
 }
 
 /**
@@ -88,7 +89,7 @@ export function createFindPage(dependencies: Dependencies): FindPage {
     const find: Find = asksForDocuments(query) ? findWithDocuments : findInTallies;
     return await withinTime(timeLimit, gone, async (signal) => {
       const means: Means = { pool, db, statements: stoppablePool(pool, signal), regexes, turns, signal, timeLimit };
-      let dictionary = await unlessStopped(dictionaries.get(tenant), signal);
+      let dictionary = dictionaries.known(tenant) ?? (await unlessStopped(dictionaries.get(tenant), signal));
       for (let attempt = 0; attempt < mostAttempts; attempt++) {
         const found = await find(means, question, dictionary);
         if (found !== undefined) return found;
@@ -106,7 +107,7 @@ interface Means {
   statements: Statements;
   regexes: RegexMatcherPool;
   turns: Turns;
-  signal: AbortSignal;
+  signal: StopSignal;
   timeLimit: number;
 }
 

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import type { StopSignal } from '../db/stop-signal.ts';
 
 let lastTurn: Promise<unknown> = Promise.resolve();
 
@@ -7,12 +8,12 @@ let lastTurn: Promise<unknown> = Promise.resolve();
  * else go on.
  */
 export class Pace {
-  readonly #signal: AbortSignal | undefined;
+  readonly #signal: StopSignal | undefined;
   readonly #stretch: number;
   #begun = performance.now();
 
   /** The signal ends the computation where it would rest; it goes on for `stretch` milliseconds at a time. */
-  constructor(signal?: AbortSignal, stretch = 8) {
+  constructor(signal?: StopSignal, stretch = 8) {
     this.#signal = signal;
     this.#stretch = stretch;
   }

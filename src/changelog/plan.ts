@@ -52,6 +52,7 @@ export async function planTallies(
   from: number,
   pace = new Pace(),
 ): Promise<Plan | undefined> {
+  if (isAlways(expression)) return { intervals: [{ since: from, before: null, selections: everything }], keys: 1 };
   const intervals: Interval[] = [];
   const planning: Planning = {
     dictionary,

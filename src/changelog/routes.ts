@@ -1,3 +1,4 @@
+import { Stop } from '../db/stop-signal.ts';
 import type { HttpServer } from '../http/http-server.ts';
 import { parseQuery } from '../query/parse.ts';
 import { changelogDialect } from './dialect.ts';
@@ -29,7 +30,12 @@ export async function changelogRoutes(app: HttpServer, { findPage }: ChangelogRo
     async (request, reply) => {
       const { q = '', page = 1, size = 20 } = request.query;
       const query = parseQuery(q, changelogDialect);
-      const found = await findPage(request.params.tenant, query, { skip: (page - 1) * size, size });
+      const gone = new Stop();
+      reply.raw.once('close', () => {
+        if (!reply.raw.writableFinished) gone.abort(new Error('the client has gone'));
+      });
+      const asked = { skip: (page - 1) * size, size, signal: gone };
+      const found = await findPage(request.params.tenant, query, asked);
       const text = historyText(found, { page, size });
       return await reply.type('application/json; charset=utf-8').send(text as never);
     },

@@ -1,3 +1,5 @@
+import type { StopSignal } from '../db/stop-signal.ts';
+
 interface Waiting {
   tenant: string;
   begin: () => void;
@@ -15,7 +17,7 @@ export class Turns {
   }
 
   /** Rejects with the signal's reason where that is given while the work waits. */
-  async take<Result>(tenant: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+  async take<Result>(tenant: string, signal: StopSignal, work: () => Promise<Result>): Promise<Result> {
     await this.#turn(tenant, signal);
     try {
       return await work();
@@ -25,7 +27,7 @@ export class Turns {
     }
   }
 
-  async #turn(tenant: string, signal: AbortSignal): Promise<void> {
+  async #turn(tenant: string, signal: StopSignal): Promise<void> {
     signal.throwIfAborted();
     if (this.#hasRoom(tenant)) {
       this.#count(tenant, 1);

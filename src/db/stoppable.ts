@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import type { Database, DatabaseTransaction } from './database.ts';
 import type { Statements } from './statements.ts';
+import type { StopSignal } from './stop-signal.ts';
 import { inTransaction, type TransactionOptions } from './transaction.ts';
 
 // Milliseconds between two attempts: the first may come between two statements and find none to end.
@@ -18,14 +19,14 @@ const grace = 5_000;
 export async function stoppable<Result>(
   pool: pg.Pool,
   backend: number,
-  signal: AbortSignal,
+  signal: StopSignal,
   work: () => Promise<Result>,
 ): Promise<Result> {
   signal.throwIfAborted();
-  const over = new AbortController();
-  let cancelling: Promise<void> = Promise.resolve();
+  let cancelling: { over: AbortController; ended: Promise<void> } | undefined;
   const onAbort = () => {
-    cancelling = cancelUntil(over.signal, pool, backend);
+    const over = new AbortController();
+    cancelling = { over, ended: cancelUntil(over.signal, pool, backend) };
   };
   signal.addEventListener('abort', onAbort, { once: true });
   try {
@@ -34,14 +35,14 @@ export async function stoppable<Result>(
     throw signal.aborted && isCancelled(error) ? signal.reason : error;
   } finally {
     signal.removeEventListener('abort', onAbort);
-    over.abort();
     // The connection goes back to the pool after this: nobody else's statement is to be hit.
-    await cancelling;
+    cancelling?.over.abort();
+    await cancelling?.ended;
   }
 }
 
 /** A pool whose statements end when the signal is given. */
-export function stoppablePool(pool: pg.Pool, signal: AbortSignal): Statements {
+export function stoppablePool(pool: pg.Pool, signal: StopSignal): Statements {
   return {
     async query<Row extends pg.QueryResultRow>(statement: pg.QueryConfig): Promise<{ rows: Row[] }> {
       signal.throwIfAborted();
@@ -65,7 +66,7 @@ export function stoppablePool(pool: pg.Pool, signal: AbortSignal): Statements {
  */
 export async function inStoppableTransaction<Result>(
   { pool, db }: { pool: pg.Pool; db: Database },
-  { signal, timeLimit, ...options }: TransactionOptions & { signal: AbortSignal; timeLimit: number },
+  { signal, timeLimit, ...options }: TransactionOptions & { signal: StopSignal; timeLimit: number },
   work: (transaction: DatabaseTransaction) => Promise<Result>,
 ): Promise<Result> {
   signal.throwIfAborted();
