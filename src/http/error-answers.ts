@@ -22,7 +22,11 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
     return reply.code(401).header('www-authenticate', 'Bearer').send(error.body);
   }
   const answer = error instanceof AnnalsError ? error : (frameworkError(error) ?? internalError(error, request));
-  if (answer.status >= 500) request.log.error({ err: error }, 'request failed');
+  if (answer.status >= 500) {
+    // Work that was ended because nobody waits for it any more is no fault of the service.
+    if (reply.raw.destroyed) request.log.info({ err: error }, 'the client has gone');
+    else request.log.error({ err: error }, 'request failed');
+  }
   return reply.code(answer.status).headers(answer.headers).send(errorMessageBody(answer));
 }
 

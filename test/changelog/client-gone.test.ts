@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestServer, type TestServer } from '../support/server.ts';
+
+let server: TestServer;
+let token: string;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  token = await server.token('acme', { scope: 'changelog.changelog_read' });
+});
+
+afterAll(() => server.close());
+
+const path = '/changelog/acme/changelogs';
+
+test('a client that hangs up ends its query, leaves no connection behind and is no error of the service', async () => {
+  expect((await server.call(path, { token })).status).toBe(200);
+  const { pool } = server.context;
+  const blocker = await server.database.pool.connect();
+  await blocker.query('begin');
+  await blocker.query('lock table change_entry in access exclusive mode');
+  const inUse = () => pool.totalCount - pool.idleCount;
+
+  const hungUp = new AbortController();
+  const asked = Array.from({ length: 12 }, () =>
+    server.call(path, { token, signal: hungUp.signal }).catch((error: unknown) => error),
+  );
+  await expect.poll(inUse).toBeGreaterThan(5);
+  hungUp.abort();
+  for (const outcome of await Promise.all(asked)) expect(outcome).toMatchObject({ name: 'AbortError' });
+  await expect.poll(inUse).toBe(0);
+  await expect.poll(() => pool.waitingCount).toBe(0);
+
+  await blocker.query('rollback');
+  blocker.release();
+  expect((await server.call(path, { token })).status).toBe(200);
+  const levels = server.logLines.map((line): string => JSON.parse(line).level);
+  expect(new Set(levels)).toEqual(new Set(['info']));
+});
