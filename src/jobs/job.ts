@@ -2,7 +2,7 @@ import { AnnalsError, type ErrorType } from '../errors.ts';
 import type { AnsweredChat, ExportFormat, QueuedChat } from './ports.ts';
 
 export type JobType = 'AGENT_CHAT' | 'EXPORT';
-/** No job of today's types is ever skipped: what cannot be done any more is a failure that says why. */
+/** Skipped is a chat whose agent has been deleted or disabled before anybody was asked. */
 export type JobStatus = 'in_progress' | 'success' | 'failure' | 'skipped';
 
 /** A job as clients see it (contract 8); what does not apply to its type is left out. */

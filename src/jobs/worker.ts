@@ -46,10 +46,12 @@ export function createWorker(options: WorkerOptions): Worker {
     return stopped || (job.stalled <= mostStalls && !(error instanceof AnnalsError));
   }
 
-  async function end(job: TakenJob, error: unknown): Promise<void> {
+  async function end(job: TakenJob, error: unknown, callBegan: boolean): Promise<void> {
+    const skipped = job.type === 'AGENT_CHAT' && !callBegan && hasNobodyToAsk(error);
+    const status = skipped ? 'skipped' : 'failure';
     const modifiedAt = new Date(now()).toISOString();
     const metadata = { ...job.document.metadata, modifiedAt, error: describeFailure(error) };
-    await updateJob(db, job, { ...job.document, status: 'failure', metadata });
+    await updateJob(db, job, { ...job.document, status, metadata });
   }
 
   const handle =
@@ -71,7 +73,7 @@ export function createWorker(options: WorkerOptions): Worker {
         if (held === undefined) return;
         if (isPassing(job, error, stopping.aborted, held.callBegan)) throw error;
         logger.warn({ err: error, tenant, job: id }, 'a job failed');
-        await end(job, error);
+        await end(job, error, held.callBegan);
       } finally {
         over.abort();
         stopping.removeEventListener('abort', onStop);
@@ -86,6 +88,11 @@ export function createWorker(options: WorkerOptions): Worker {
       setTimeout(() => stopChats.abort(), grace).unref();
     },
   };
+}
+
+/** The agent has been deleted or disabled since. */
+function hasNobodyToAsk(error: unknown): boolean {
+  return error instanceof AnnalsError && (error.type === 'resource_not_found' || error.type === 'conflict_resource');
 }
 
 /** Stops the work on a job that is not the worker's any more: a deleted job stops (contract 8). */

@@ -39,20 +39,21 @@ const revoked = 'The client that asked for the chat has been revoked.';
 
 describe('a chat that was queued, and before it runs', () => {
   test.each([
-    ['its client is revoked', setClient({ revoked_at: new Date() }), 'insufficient_permissions', revoked],
+    ['its client is revoked', setClient({ revoked_at: new Date() }), 'failure', 'insufficient_permissions', revoked],
     [
       'its client loses the scope for chats',
       setClient({ scopes: ['changelog.changelog_read', 'ai.agent_manage'] }),
+      'failure',
       'insufficient_permissions',
       'The client that asked for the chat may not chat with agents any more.',
     ],
-    ['its agent is disabled', setAgent(false), 'conflict_resource', 'The agent is disabled.'],
-    ['its agent is deleted', setAgent(undefined), 'resource_not_found', 'There is no such agent.'],
-  ])('%s, ends as a failure that says so, and nothing is sent to a vendor', async (_what, happen, type, message) => {
+    ['its agent is disabled', setAgent(false), 'skipped', 'conflict_resource', 'The agent is disabled.'],
+    ['its agent is deleted', setAgent(undefined), 'skipped', 'resource_not_found', 'There is no such agent.'],
+  ])('%s, ends and says so, and nothing is sent to a vendor', async (_what, happen, status, type, message) => {
     const client = await server.createClient(tenant, { scope });
     // In one transaction: no worker sees the job before it has happened.
     const id = await queue(client, happen);
-    expect(await ended(id)).toMatchObject({ status: 'failure', metadata: { error: { type, message } } });
+    expect(await ended(id)).toMatchObject({ status, metadata: { error: { type, message } } });
     expect(vendor.requests).toEqual([]);
   });
 
