@@ -68,12 +68,18 @@ describe('a chat that is a job', () => {
 
   test('that fails ends with what the client is told, and with nothing of the inside', async () => {
     const jobs = await workWith(async ({ message }) => {
-      if (message === 'refused') throw new AnnalsError('conflict_resource', 'The agent is disabled.');
+      if (message === 'refused') throw new AnnalsError('insufficient_permissions', 'You may not.');
+      if (message === 'disabled') throw new AnnalsError('conflict_resource', 'The agent is disabled.');
       throw new Error('secret of the inside');
     });
     const refused = await ended(jobs, await queue(jobs, chatOf('refused')));
     expect(refused).toMatchObject({
       status: 'failure',
+      metadata: { error: { type: 'insufficient_permissions', message: 'You may not.' } },
+    });
+    const skipped = await ended(jobs, await queue(jobs, chatOf('disabled')));
+    expect(skipped).toMatchObject({
+      status: 'skipped',
       metadata: { error: { type: 'conflict_resource', message: 'The agent is disabled.' } },
     });
     const broken = await ended(jobs, await queue(jobs, chatOf('broken')));
