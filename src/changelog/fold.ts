@@ -15,12 +15,12 @@ export async function foldHistory(db: Database, tenant: string, portion = entrie
   for (;;) {
     const entries = await foldPortion(db, tenant, portion);
     folded += entries;
-    // Fewer than were asked for are all there were.
     if (entries < portion) return folded;
   }
 }
 
-async function foldPortion(db: Database, tenant: string, portion: number): Promise<number> {
+/** The same for one portion: as many entries, or some more; fewer are all there were. */
+export async function foldPortion(db: Database, tenant: string, portion: number): Promise<number> {
   return await inTransaction(
     db,
     async (transaction) => {

@@ -39,33 +39,89 @@ export async function readHorizons(db: Database, now: number): Promise<{ tenant:
 }
 
 /**
- * Deletes some of what a tenant has from before the horizon and answers how many rows that were; 0: there is none
- * left. Each call is a short transaction that no reader and no recorder waits for. In the tallies it may meet a fold, or
- * another process that drops the same; whoever loses such a race begins again.
+ * Deletes some of what a tenant has from before the horizon, entries first, oldest first, and answers how many rows that
+ * were; 0: there is none left. `from` is where an earlier portion came to, so that what that one has deleted is not looked
+ * through again; `reached` is where this one came to, in milliseconds since 1970. Each call is a short transaction
+ * that no reader and no recorder waits for. In the tallies it may meet a fold, or another process that drops the same;
+ * whoever loses such a race begins again.
  */
-export async function dropExpired(db: Database, tenant: string, horizon: number, most: number): Promise<number> {
+export async function dropPortion(
+  db: Database,
+  tenant: string,
+  horizon: number,
+  { most, from = 0 }: { most: number; from?: number },
+): Promise<{ dropped: number; reached: number }> {
   const statement = CompiledQuery.raw(
     `with expired as (
-         select at, sequence from change_entry where tenant = $1 and at < $2 order by at limit $3
+         select at, sequence from change_entry where tenant = $1 and at >= $4 and at < $2 order by at limit $3
        ), entry as (
          delete from change_entry e using expired x
            where e.tenant = $1 and e.at = x.at and e.sequence = x.sequence returning 1
        ), related as (
          delete from change_related r using expired x
            where r.tenant = $1 and r.at = x.at and r.sequence = x.sequence returning 1
+       ), passed as (
+         -- fenced: of each level the range of its index that is passed, whatever the planner makes of it
+         select old.level, old.bucket, old.actor, old.kind
+           from generate_series(0, 4) as at (level)
+           cross join lateral (
+             select t.level, t.bucket, t.actor, t.kind from change_tally t
+               where t.tenant = $1 and t.level = at.level and t.bucket < $2::bigint / change_cell(at.level) offset 0
+           ) as old
+           where not exists (select from expired)
+           limit $3
        ), tally as (
-         delete from change_tally t
-           where t.tenant = $1 and (t.level, t.actor, t.kind, t.bucket) in (
-             select level, actor, kind, bucket from change_tally old
-               where old.tenant = $1 and (old.bucket + 1) * change_cell(old.level) <= $2
-               limit case when exists (select from expired) then 0 else $3 end)
+         delete from change_tally t using passed p
+           where t.tenant = $1 and t.level = p.level and t.bucket = p.bucket and t.actor = p.actor and t.kind = p.kind
            returning 1
        )
-       select (select count(*) from entry) + (select count(*) from related) + (select count(*) from tally) as dropped`,
-    [tenant, horizon, most],
+       select (select count(*) from entry) + (select count(*) from related) + (select count(*) from tally) as dropped,
+              (select coalesce(max(at), $4::bigint) from expired) as reached`,
+    [tenant, horizon, most, from],
   );
-  const { rows } = await inTransaction(db, (transaction) => transaction.executeQuery<{ dropped: number }>(statement), {
-    retries: 3,
-  });
-  return rows[0]?.dropped ?? 0;
+  const { rows } = await inTransaction(
+    db,
+    (transaction) => transaction.executeQuery<{ dropped: number; reached: number }>(statement),
+    { retries: 3 },
+  );
+  return rows[0] ?? { dropped: 0, reached: from };
+}
+
+export interface DropExpiredOptions {
+  now: () => number;
+  /** Rows of a portion. */
+  most: number;
+  signal: AbortSignal;
+  /** Told how many milliseconds a portion took. */
+  rest: (taken: number) => Promise<void>;
+  onError: (error: unknown) => void;
+}
+
+/**
+ * Deletes all that is expired, a portion of each tenant in turn, so that one with a long history keeps nobody else's from
+ * going. A tenant whose turn fails is left to the next time.
+ */
+export async function dropExpired(db: Database, options: DropExpiredOptions): Promise<void> {
+  const { now, most, signal, rest, onError } = options;
+  const reached = new Map<string, number>();
+  /** The horizons before which there is nothing left. */
+  const done = new Map<string, number>();
+  while (!signal.aborted) {
+    // Read again in each round: another tenant may have got a horizon since.
+    const open = (await readHorizons(db, now())).filter(({ tenant, horizon }) => done.get(tenant) !== horizon);
+    if (open.length === 0) return;
+    for (const { tenant, horizon } of open) {
+      if (signal.aborted) return;
+      const begun = performance.now();
+      try {
+        const portion = await dropPortion(db, tenant, horizon, { most, from: reached.get(tenant) ?? 0 });
+        reached.set(tenant, portion.reached);
+        if (portion.dropped === 0) done.set(tenant, horizon);
+      } catch (error) {
+        onError(error);
+        done.set(tenant, horizon);
+      }
+      await rest(performance.now() - begun);
+    }
+  }
 }

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database.ts';
 import type { HttpServer } from '../http/http-server.ts';
-import { foldHistory, tenantsToFold } from './fold.ts';
-import { dropExpired, readHorizons } from './retention.ts';
+import { foldPortion, tenantsToFold } from './fold.ts';
+import { dropExpired } from './retention.ts';
 
 export interface UpkeepOptions {
   db: Database;
@@ -13,6 +13,7 @@ export interface UpkeepOptions {
 const foldEvery = 1_000;
 const dropEvery = 60_000;
 const rowsAtOnce = 2_000;
+const entriesAtOnce = 500_000;
 
 /** What the change history wants done beside its requests, for as long as the server listens. */
 export async function changelogUpkeep(app: HttpServer, { db, now }: UpkeepOptions): Promise<void> {
@@ -21,21 +22,17 @@ export async function changelogUpkeep(app: HttpServer, { db, now }: UpkeepOption
 
   app.addHook('onListen', async () => {
     work = Promise.all([
-      repeat('folding the change history', foldEvery, async () => {
-        for (const tenant of await tenantsToFold(db)) {
-          if (stop.signal.aborted) return;
-          await foldHistory(db, tenant);
-        }
-      }),
+      repeat('folding the change history', foldEvery, foldAll),
       repeat('dropping expired history', dropEvery, async () => {
-        for (const { tenant, horizon } of await readHorizons(db, now())) {
-          // As long a rest as the work took: recorders and readers have the other half of the disk.
-          while (!stop.signal.aborted) {
-            const begun = performance.now();
-            if ((await dropExpired(db, tenant, horizon, rowsAtOnce)) === 0) break;
-            await rest(performance.now() - begun);
-          }
-        }
+        await dropExpired(db, {
+          now,
+          most: rowsAtOnce,
+          signal: stop.signal,
+          // As long as the work took: recorders and readers have the other half of the disk.
+          rest,
+          onError: (error) => failed('dropping expired history', error),
+        });
+        return false;
       }),
     ]);
   });
@@ -44,16 +41,36 @@ export async function changelogUpkeep(app: HttpServer, { db, now }: UpkeepOption
     await work;
   });
 
-  async function repeat(what: string, every: number, turn: () => Promise<void>): Promise<void> {
+  /** A portion of each tenant, so that one with much to fold keeps nobody waiting for long; answers whether there is more. */
+  async function foldAll(): Promise<boolean> {
+    let more = false;
+    for (const tenant of await tenantsToFold(db)) {
+      if (stop.signal.aborted) return false;
+      try {
+        more = (await foldPortion(db, tenant, entriesAtOnce)) >= entriesAtOnce || more;
+      } catch (error) {
+        failed('folding the change history', error);
+      }
+    }
+    return more;
+  }
+
+  /** A turn answers whether there is more to do at once. */
+  async function repeat(what: string, every: number, turn: () => Promise<boolean>): Promise<void> {
     while (!stop.signal.aborted) {
       const begun = performance.now();
+      let more = false;
       try {
-        await turn();
+        more = await turn();
       } catch (error) {
-        app.log.warn({ err: error }, `${what} failed; it is tried again`);
+        failed(what, error);
       }
-      await rest(Math.max(every, performance.now() - begun));
+      if (!more) await rest(Math.max(every, performance.now() - begun));
     }
+  }
+
+  function failed(what: string, error: unknown): void {
+    app.log.warn({ err: error }, `${what} failed; it is tried again`);
   }
 
   async function rest(milliseconds: number): Promise<void> {

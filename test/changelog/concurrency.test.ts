@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { changelogDialect } from '../../src/changelog/dialect.ts';
 import { createFindPage, type FindPage } from '../../src/changelog/find-page.ts';
 import { foldHistory } from '../../src/changelog/fold.ts';
-import { dropExpired, setRetention } from '../../src/changelog/retention.ts';
+import { dropPortion, setRetention } from '../../src/changelog/retention.ts';
 import { createDatabase } from '../../src/db/database.ts';
 import { createPool } from '../../src/db/pool.ts';
 import { createTenant } from '../../src/db/tenants.ts';
@@ -213,7 +213,7 @@ test(
       until(async () => {
         const { horizon } = await setRetention(db, tenant, keepDays, now);
         keepDays = Math.max(20, keepDays - 1);
-        await dropExpired(db, tenant, horizon, 200);
+        await dropPortion(db, tenant, horizon, { most: 200 });
       }, 40),
     ];
     const client = await database.pool.connect();

@@ -2,11 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { CompiledQuery } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { foldHistory } from '../../src/changelog/fold.ts';
-import { dropExpired, readHorizons, setRetention } from '../../src/changelog/retention.ts';
+import { dropExpired, dropPortion, readHorizons, setRetention } from '../../src/changelog/retention.ts';
+import { createDatabase } from '../../src/db/database.ts';
+import { createPool } from '../../src/db/pool.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder, recordChange } from '../../src/recording/record-change.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
+import { recordStatements } from '../support/statements.ts';
 
 const day = 86_400_000;
 const today = Date.UTC(2026, 8, 15);
@@ -79,9 +82,9 @@ async function dropAll(tenant: string): Promise<number> {
   let dropped = 0;
   for (const { horizon } of (await readHorizons(server.context.db, now)).filter((one) => one.tenant === tenant)) {
     for (;;) {
-      const some = await dropExpired(server.context.db, tenant, horizon, 50);
-      if (some === 0) break;
-      dropped += some;
+      const portion = await dropPortion(server.context.db, tenant, horizon, { most: 50 });
+      if (portion.dropped === 0) break;
+      dropped += portion.dropped;
     }
   }
   return dropped;
@@ -119,7 +122,7 @@ test('totals stay as they are while the rows go and after, with late entries and
   let wanted = 8 * 3;
   expect(await totals('dropped')).toEqual(everywhere(wanted));
   for (let round = 0; round < 12; round++) {
-    expect(await dropExpired(server.context.db, 'dropped', horizon, 12)).toBeGreaterThan(0);
+    expect((await dropPortion(server.context.db, 'dropped', horizon, { most: 12 })).dropped).toBeGreaterThan(0);
     // Just within the horizon, so that cells of which a part has gone already become dense.
     const late = Array.from({ length: 20 }, (_, index) => change(7, { at: horizon + index }));
     expect(new Set(await record(late))).toEqual(new Set(['recorded']));
@@ -220,4 +223,70 @@ test('neither setting a horizon nor dropping rows keeps anybody from recording o
     expect(new Set(await totals('busy')).size).toBe(1);
     throw new Error('enough');
   }).catch((error: Error) => expect(error.message).toBe('enough'));
+});
+
+test('what is expired goes of all tenants in turn, and whose turn fails keeps nobody waiting', async () => {
+  const { db, pool } = server.context;
+  const { signal } = new AbortController();
+  await pool.query('delete from change_retention');
+  for (const tenant of ['inturn1', 'inturn2', 'inturn3']) {
+    await makeHistory(tenant, 30);
+    await setRetention(db, tenant, 5, now);
+  }
+  // A trigger stands for whatever may go wrong with one of them.
+  await pool.query(`create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+    create trigger refuse before delete on change_entry for each row when (old.tenant = 'inturn2') execute function refuse()`);
+  const statements = recordStatements(pool);
+  const errors: unknown[] = [];
+  const rests: number[] = [];
+  await dropExpired(db, {
+    now: () => now,
+    most: 40,
+    signal,
+    rest: async (taken) => void rests.push(taken),
+    onError: (error) => void errors.push(error),
+  });
+  await pool.query('drop trigger refuse on change_entry; drop function refuse()');
+  const portions = statements.filter(({ text }) => text.startsWith('with expired')).map(({ values }) => values);
+  const tenants = portions.map(([tenant]) => tenant);
+  expect(tenants.slice(0, 5)).toEqual(['inturn1', 'inturn2', 'inturn3', 'inturn1', 'inturn3']);
+  expect(errors).toMatchObject([{ message: 'refused' }]);
+  expect(rests).toHaveLength(portions.length);
+  // Each portion begins where the one before it came to.
+  const begins = portions.filter(([tenant]) => tenant === 'inturn1').map(([, , , from]) => from as number);
+  expect(begins).toEqual(begins.toSorted((one, other) => one - other));
+  expect(new Set(begins).size).toBeGreaterThan(2);
+  const { rows } = await pool.query<{ tenant: string; expired: number }>(
+    `select tenant, count(*) filter (where at < $1) as expired from change_entry where tenant like 'inturn%'
+       group by 1 order by 1`,
+    [today - 5 * day],
+  );
+  expect(rows).toMatchObject([{ expired: 0 }, { expired: 24 * 3 + 100 }, { expired: 0 }]);
+});
+
+test('to see that no tally is expired, none that is kept is looked at', async () => {
+  await makeHistory('kept', 3);
+  const alone = createPool(server.database.url, { maximum: 1 });
+  try {
+    const db = createDatabase(alone);
+    await alone.query(
+      `insert into change_tally (tenant, level, actor, kind, bucket, children, upto)
+         select 'kept', 3, actor, 0, $1::bigint / 3600000 + hour, '{0}', '{1}'
+           from generate_series(1, 100) as actor, generate_series(0, 99) as hour`,
+      [today],
+    );
+    await alone.query('analyze change_tally');
+    const looked = async () => {
+      await alone.query('select pg_stat_force_next_flush()');
+      const { rows } = await alone.query<{ looked: number }>(
+        `select seq_tup_read + coalesce(idx_tup_fetch, 0) as looked from pg_stat_user_tables where relname = 'change_tally'`,
+      );
+      return rows[0]?.looked ?? 0;
+    };
+    const before = await looked();
+    expect(await dropPortion(db, 'kept', today - 100 * day, { most: 1_000 })).toMatchObject({ dropped: 0 });
+    expect((await looked()) - before).toBeLessThan(100);
+  } finally {
+    await alone.end();
+  }
 });

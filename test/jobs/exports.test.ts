@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DictionaryCache } from '../../src/changelog/dictionary-cache.ts';
 import { createExportHistory, type ExportHistory, type ExportPiece } from '../../src/changelog/export-history.ts';
 import { foldHistory } from '../../src/changelog/fold.ts';
-import { dropExpired, setRetention } from '../../src/changelog/retention.ts';
+import { dropPortion, setRetention } from '../../src/changelog/retention.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
@@ -173,7 +173,7 @@ describe('an export is one snapshot', () => {
     const [first] = await cutAfter('retained', 1, always);
     if (first === undefined) throw new Error('nothing was exported');
     const { horizon } = await setRetention(server.context.db, 'retained', 40, now);
-    while ((await dropExpired(server.context.db, 'retained', horizon, 1_000)) > 0);
+    while ((await dropPortion(server.context.db, 'retained', horizon, { most: 1_000 })).dropped > 0);
     const resume = { ...first.of, after: first.last };
     const pieces = await collect({ tenant: 'retained', q: always, format: 'NDJSON', resume });
     expect(pieces[0]?.isFirst).toBe(true);
