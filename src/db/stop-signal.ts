@@ -9,7 +9,7 @@ export interface StopSignal {
 
 /** An AbortController and its signal in one, at a hundredth of their price: each of many short requests has some. */
 export class Stop implements StopSignal {
-  readonly #listeners = new Set<() => void>();
+  #listeners: Set<() => void> | undefined;
   #aborted = false;
   #reason: unknown;
 
@@ -26,8 +26,9 @@ export class Stop implements StopSignal {
     if (this.#aborted) return;
     this.#aborted = true;
     this.#reason = reason;
-    for (const listener of this.#listeners) listener();
-    this.#listeners.clear();
+    const listeners = this.#listeners ?? [];
+    this.#listeners = undefined;
+    for (const listener of listeners) listener();
   }
 
   throwIfAborted(): void {
@@ -36,10 +37,12 @@ export class Stop implements StopSignal {
 
   /** A listener is told once. */
   addEventListener(_type: 'abort', listener: () => void): void {
-    if (!this.#aborted) this.#listeners.add(listener);
+    if (this.#aborted) return;
+    this.#listeners ??= new Set();
+    this.#listeners.add(listener);
   }
 
   removeEventListener(_type: 'abort', listener: () => void): void {
-    this.#listeners.delete(listener);
+    this.#listeners?.delete(listener);
   }
 }
