@@ -1,7 +1,8 @@
+import type { FastifyReply } from 'fastify';
 import type { HttpServer } from '../http/http-server.ts';
 import { acceptJsonOf } from '../http/json-body.ts';
 import type { Scope } from '../http/scopes.ts';
-import { PagingHeaders } from '../pagination/parameters.ts';
+import { PagingHeaders, type PagingRequest } from '../pagination/parameters.ts';
 import type { CustomEntityRoutesOptions } from './routes.ts';
 import {
   Created,
@@ -20,6 +21,11 @@ const reading: readonly Scope[] = ['schema.custominstance_read', 'schema.customi
 const writing: readonly Scope[] = ['schema.custominstance_manage'];
 const json = 'application/json; charset=utf-8';
 
+interface InstancesRequest extends PagingRequest {
+  readonly params: { tenant: string; type: string };
+  readonly query: PagingRequest['query'] & { fields?: string };
+}
+
 /** Instances of custom entities (contract 9). */
 export async function instanceRoutes(
   app: HttpServer,
@@ -27,57 +33,36 @@ export async function instanceRoutes(
 ): Promise<void> {
   acceptJsonOf(app, 'application/json-patch+json');
 
+  /** Listing and searching differ only in where `q` stands. */
+  async function answer(request: InstancesRequest, reply: FastifyReply, verb: 'list' | 'search', q = '') {
+    const { tenant, type } = request.params;
+    const selection = parseFields(request.query.fields);
+    const wanted = paginator.read(request, { tenant, operation: `${verb} instances of ${type}`, filter: q });
+    const { items, headers } = await instances.list(tenant, type, q, wanted);
+    const shown = selection === undefined ? items : items.map((item) => selectFields(item, selection));
+    return await reply
+      .headers(headers)
+      .type(json)
+      .send(`[${shown.join(',')}]`);
+  }
+
+  const described = { tags, params: TypePath, headers: PagingHeaders };
   app.get(
     '/schema/:tenant/custom-entities/:type/instances',
     {
       config: { scopes: reading },
-      schema: {
-        tags,
-        summary: 'Listing instances',
-        params: TypePath,
-        querystring: InstancesQuery,
-        headers: PagingHeaders,
-      },
+      schema: { ...described, summary: 'Listing instances', querystring: InstancesQuery },
     },
-    async (request, reply) => {
-      const { tenant, type } = request.params;
-      const { q = '', fields } = request.query;
-      const selection = parseFields(fields);
-      const wanted = paginator.read(request, { tenant, operation: `list instances of ${type}`, filter: q });
-      const { items, headers } = await instances.list(tenant, type, q, wanted);
-      const shown = selection === undefined ? items : items.map((item) => selectFields(item, selection));
-      return await reply
-        .headers(headers)
-        .type(json)
-        .send(`[${shown.join(',')}]`);
-    },
+    async (request, reply) => await answer(request, reply, 'list', request.query.q),
   );
 
   app.post(
     '/schema/:tenant/custom-entities/:type/instances/search',
     {
       config: { scopes: reading },
-      schema: {
-        tags,
-        summary: 'Searching instances',
-        params: TypePath,
-        querystring: SearchQuery,
-        headers: PagingHeaders,
-        body: SearchBody,
-      },
+      schema: { ...described, summary: 'Searching instances', querystring: SearchQuery, body: SearchBody },
     },
-    async (request, reply) => {
-      const { tenant, type } = request.params;
-      const { q = '' } = request.body;
-      const selection = parseFields(request.query.fields);
-      const wanted = paginator.read(request, { tenant, operation: `search instances of ${type}`, filter: q });
-      const { items, headers } = await instances.list(tenant, type, q, wanted);
-      const shown = selection === undefined ? items : items.map((item) => selectFields(item, selection));
-      return await reply
-        .headers(headers)
-        .type(json)
-        .send(`[${shown.join(',')}]`);
-    },
+    async (request, reply) => await answer(request, reply, 'search', request.body.q),
   );
 
   app.post(
