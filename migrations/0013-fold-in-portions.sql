@@ -81,12 +81,20 @@ begin
         ) as e
         where not dense.known and dense.actor > 0
       union all
-      select dense.kind, dense.actor, pending.kind, pending.actor, pending.at / change_cell(depth + 1), -1
-        from change_delta d
-        cross join lateral unnest(d.ats, d.kinds, d.actors) as pending (at, kind, actor)
-        join dense on not dense.known and dense.bucket = pending.at / change_cell(depth)
-         and dense.kind in (0, pending.kind) and dense.actor in (0, pending.actor)
-        where any_left and d.tenant = of_tenant and d.delta > last_delta
+      select dense.kind, dense.actor, unfolded.kind, unfolded.actor, unfolded.child, -1
+        from (
+          -- fenced: what is left may be millions of entries, and each is looked up under its three keys
+          select pending.kind, pending.actor, pending.at / change_cell(depth + 1) as child,
+                 pending.at / change_cell(depth) as bucket, key.kind as key_kind, key.actor as key_actor
+            from change_delta d
+            cross join lateral unnest(d.ats, d.kinds, d.actors) as pending (at, kind, actor)
+            cross join lateral (values (0::bigint, 0::bigint), (pending.kind, 0), (0, pending.actor)) as key (kind, actor)
+            where any_left and (select not bool_and(one.known) from dense one)
+              and d.tenant = of_tenant and d.delta > last_delta
+            offset 0
+        ) as unfolded
+        join dense on not dense.known and dense.kind = unfolded.key_kind and dense.actor = unfolded.key_actor
+         and dense.bucket = unfolded.bucket
     ), added as materialized (
       select 0::bigint as kind, 0::bigint as actor, entry.child, sum(entry.entries) as entries, false as built
         from entry

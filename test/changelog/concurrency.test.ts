@@ -5,7 +5,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { changelogDialect } from '../../src/changelog/dialect.ts';
 import { createFindPage, type FindPage } from '../../src/changelog/find-page.ts';
-import { foldHistory } from '../../src/changelog/fold.ts';
+import { foldHistory, foldPortion } from '../../src/changelog/fold.ts';
 import { dropPortion, setRetention } from '../../src/changelog/retention.ts';
 import { createDatabase } from '../../src/db/database.ts';
 import { createPool } from '../../src/db/pool.ts';
@@ -207,8 +207,8 @@ test(
     let keepDays = 80;
     const work = [
       ...Array.from({ length: 4 }, () => until(() => record(Array.from({ length: 1 + below(40) }, someChange)), 30)),
-      // Two processes' worth of folds.
-      until(() => foldHistory(db, tenant), 3),
+      // Two processes' worth of folds, one of them in portions that leave some.
+      until(() => foldPortion(db, tenant, 1 + below(60)), 3),
       until(() => foldHistory(db, tenant), 7),
       until(async () => {
         const { horizon } = await setRetention(db, tenant, keepDays, now);
