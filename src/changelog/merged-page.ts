@@ -15,9 +15,14 @@ interface MergedPage {
   size: number;
 }
 
-const mostPlaces = 200_000;
-/** Entries that are read rather than counted. */
-const few = 1_000;
+interface Limits {
+  /** Of the second list so many places are read. */
+  mostPlaces: number;
+  /** Entries that are read rather than counted. */
+  few: number;
+}
+
+const usualLimits: Limits = { mostPlaces: 200_000, few: 1_000 };
 
 /**
  * A page of two disjoint lists of entries merged, and how many entries they have together, without reading what
@@ -27,7 +32,9 @@ const few = 1_000;
 export async function mergedPage(
   transaction: DatabaseTransaction,
   page: MergedPage,
+  limits = usualLimits,
 ): Promise<{ total: number; places: Place[] }> {
+  const { mostPlaces, few } = limits;
   const { tallied, search, rest, everything, skip, size } = page;
   const { tenant } = search;
   if (rest === 0) return await readTalliedPlaces(transaction, tenant, { ...tallied, skip, size });
@@ -42,7 +49,7 @@ export async function mergedPage(
     return { total, places: skip >= total ? [] : await findPlaces(transaction, everything, { skip, size }) };
   }
   const others = await findPlaces(transaction, search, { skip: 0, size: rest });
-  const { low, high } = await othersBefore(transaction, page, others);
+  const { low, high } = await othersBefore(transaction, page, others, few);
   // All that stands before the page and is not read: of the first list as many as there are at least, and `low` others.
   const tallySkip = Math.max(0, skip - high);
   const { total, places } = await readTalliedPlaces(transaction, tenant, {
@@ -62,6 +69,7 @@ async function othersBefore(
   transaction: DatabaseTransaction,
   { tallied, search, skip }: MergedPage,
   others: readonly Place[],
+  few: number,
 ): Promise<{ low: number; high: number }> {
   let low = 0;
   let high = others.length;
@@ -75,6 +83,9 @@ async function othersBefore(
   }
   return { low, high };
 }
+
+/** Entries of one millisecond that are looked through. */
+const mostOfMoment = 200_000;
 
 /** How many tallied entries are newer than a place; of its millisecond, those that were recorded later. */
 async function countNewer(
@@ -90,7 +101,7 @@ async function countNewer(
     ...tallied,
     intervals: same,
     skip: 0,
-    size: mostPlaces,
+    size: mostOfMoment,
   });
   return total + moment.places.filter((place) => place.sequence > sequence).length;
 }
