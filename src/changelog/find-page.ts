@@ -10,9 +10,10 @@ import { type Dictionary, extendDictionary } from './dictionary.ts';
 import { DictionaryCache } from './dictionary-cache.ts';
 import { type DocumentTerm, decide, type Expression, isNever, type RelatedTerm, termsOf } from './expression.ts';
 import { everyId, type IdsOf, patternsOnIds, tryOnIds } from './id-search.ts';
+import { readPlaces } from './long-page.ts';
 import { mergedPage } from './merged-page.ts';
 import { Pace } from './pace.ts';
-import { readDocumentsPage, readTalliedPage } from './page-store.ts';
+import { type PageRead, readDocumentsPage, readTalliedPage } from './page-store.ts';
 import { asConjunction, type Plan, planTallies, possibleKinds } from './plan.ts';
 import {
   documentSatisfies,
@@ -24,15 +25,7 @@ import {
 } from './predicate.ts';
 import { asksForDocuments, resolve } from './resolve.ts';
 import { countEntries, findPlaces, readDocumentIds, type Search } from './search-store.ts';
-import {
-  type PageOfEntries,
-  type Place,
-  readEntries,
-  readExtent,
-  readNames,
-  readSnapshot,
-  readTalliedPlaces,
-} from './store.ts';
+import { type PageOfEntries, type Place, readExtent, readNames, readSnapshot, readTalliedPlaces } from './store.ts';
 import { unlessStopped, withinTime } from './time-limit.ts';
 import { Turns } from './turns.ts';
 import { defaultWindowFrom, hasFromBound } from './window.ts';
@@ -42,6 +35,8 @@ export interface AskedPage {
   size: number;
   /** Given when whoever asks has gone: what runs for them in the database ends, and the promise rejects with its reason. */
   signal?: StopSignal | undefined;
+  /** Whether a page with much text may come as `pieces`; without, one with very much is refused. */
+  inPieces?: boolean;
 }
 
 /**
@@ -69,6 +64,7 @@ interface Question {
   now: number;
   skip: number;
   size: number;
+  inPieces: boolean;
 }
 
 // New names come seldom. Where each of so many looks finds some, they are read in the snapshot that is then answered from.
@@ -82,16 +78,17 @@ export function createFindPage(dependencies: Dependencies): FindPage {
   const { dictionaries = new DictionaryCache(pool) } = dependencies;
   const turns = new Turns(longQuestions);
 
-  return async (tenant, query, { skip, size, signal: gone }) => {
+  return async (tenant, query, { skip, size, signal: gone, inPieces = false }) => {
     const moment = now();
     const from = hasFromBound(query) ? 0 : Math.max(0, defaultWindowFrom(moment));
-    const question: Question = { tenant, query, from, now: moment, skip, size };
+    const question: Question = { tenant, query, from, now: moment, skip, size, inPieces };
     const find: Find = asksForDocuments(query) ? findWithDocuments : findInTallies;
     return await withinTime(timeLimit, gone, async (signal) => {
       const means: Means = { pool, db, statements: stoppablePool(pool, signal), regexes, turns, signal, timeLimit };
       let dictionary = dictionaries.known(tenant) ?? (await unlessStopped(dictionaries.get(tenant), signal));
       for (let attempt = 0; attempt < mostAttempts; attempt++) {
         const found = await find(means, question, dictionary);
+        if (found === 'long') break;
         if (found !== undefined) return found;
         dictionary = await unlessStopped(dictionaries.get(tenant, dictionary), signal);
       }
@@ -111,8 +108,7 @@ interface Means {
   timeLimit: number;
 }
 
-/** Answers undefined where the dictionary is out of date. */
-type Find = (means: Means, question: Question, dictionary: Dictionary) => Promise<PageOfEntries | undefined>;
+type Find = (means: Means, question: Question, dictionary: Dictionary) => Promise<PageRead>;
 
 const findInTallies: Find = async (means, question, dictionary) => {
   const { statements, regexes, signal } = means;
@@ -149,7 +145,7 @@ async function findInSnapshot(means: Means, question: Question, known: Dictionar
     const expression = await resolveInTransaction(transaction, query, { tenant, since, dictionary, regexes, pace });
     const searching = { ...question, since, dictionary, pace };
     const { total, places } = await findInTransaction(transaction, expression, searching);
-    return { total, entries: await readEntries(transaction, tenant, places) };
+    return { total, ...(await readPlaces(means.pool, transaction, places, question)) };
   };
   return await turns.take(
     tenant,

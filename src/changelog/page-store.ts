@@ -21,19 +21,16 @@ const nearTheNewest = 200;
 const mostCounts = 100;
 const longestSelection = 20_000;
 
-/**
- * A page and its exact total, from one statement and so from one snapshot; undefined where that snapshot knows names
- * that the dictionary lacks.
- */
-export async function readTalliedPage(
-  statements: Statements,
-  tenant: string,
-  page: TalliedPage,
-): Promise<PageOfEntries | undefined> {
+/** A page; undefined where its snapshot knows names that the dictionary lacks, 'long' where it has very long entries. */
+export type PageRead = PageOfEntries | 'long' | undefined;
+
+/** A page and its exact total, from one statement and so from one snapshot. */
+export async function readTalliedPage(statements: Statements, tenant: string, page: TalliedPage): Promise<PageRead> {
   const usual = usualOf(page.intervals);
   if (usual !== undefined && page.skip <= nearTheNewest) {
     const near = await readNear(statements, tenant, { ...page, ...usual });
-    if (near === undefined || near.entries.length >= Math.min(page.size, near.total - page.skip)) return near;
+    if (near === undefined || near === 'long' || near.entries.length >= Math.min(page.size, near.total - page.skip))
+      return near;
   }
   const known = usual === undefined ? undefined : page.dictionary.counts.get(nameOf(usual.selection));
   const { rows } = await statements.query<PageRow>({
@@ -73,11 +70,7 @@ function nameOf({ actors, kinds }: SelectionTexts): string {
 }
 
 /** A page of one selection from a time on; it may lack entries where they are spread unevenly. */
-async function readNear(
-  statements: Statements,
-  tenant: string,
-  page: TalliedPage & Usual,
-): Promise<PageOfEntries | undefined> {
+async function readNear(statements: Statements, tenant: string, page: TalliedPage & Usual): Promise<PageRead> {
   const { dictionary, now, since, selection, skip, size } = page;
   const { actors, kinds, tallied } = selection;
   const name = nameOf(selection);
@@ -107,7 +100,11 @@ async function readNear(
   return pageOf(rows, dictionary);
 }
 
-const entryNumbers = `at, kind, actor, entity_id as "entityId", name, schema_version as "schemaVersion", related, paths`;
+/** Bytes of an entry's text; a page that has longer ones is read in another way. */
+const longestEntry = 256 * 1024;
+const fits = `octet_length(paths) + coalesce(octet_length(related), 0) <= ${longestEntry}`;
+const entryNumbers = `at, kind, actor, entity_id as "entityId", name, schema_version as "schemaVersion",
+  case when ${fits} then related end as related, case when ${fits} then paths end as paths`;
 const pageColumns = `total, current, ${entryNumbers}`;
 
 /** What asks whether the snapshot knows no further names; nulls where that does not matter. */
@@ -137,7 +134,7 @@ export async function readDocumentsPage(
   statements: Statements,
   tenant: string,
   page: DocumentsPage,
-): Promise<PageOfEntries | undefined> {
+): Promise<PageRead> {
   const { rows } = await statements.query<PageRow>({
     name: 'documents page',
     text: `select ${pageColumns}
@@ -163,23 +160,27 @@ export async function readDocumentsPage(
 }
 
 /** An entry with the numbers of its kind and its actor; null where there is a total without an entry. */
-type EntryNumbers = { actor: number; kind: number | null } & Omit<EntryRow, 'type' | 'entity' | 'actor'>;
+type EntryNumbers = { actor: number; kind: number | null; paths: string | null } & Omit<
+  EntryRow,
+  'type' | 'entity' | 'actor' | 'paths'
+>;
 
 type PageRow = { total: number; current: boolean } & EntryNumbers;
 
-function pageOf(rows: readonly PageRow[], dictionary: Dictionary): PageOfEntries | undefined {
+function pageOf(rows: readonly PageRow[], dictionary: Dictionary): PageRead {
   const [head] = rows;
   if (head === undefined) throw new Error('a page came without its total');
   return head.current ? namedPage(head.total, rows, dictionary) : undefined;
 }
 
-function namedPage(total: number, rows: readonly EntryNumbers[], dictionary: Dictionary): PageOfEntries | undefined {
+function namedPage(total: number, rows: readonly EntryNumbers[], dictionary: Dictionary): PageRead {
   const entries: EntryRow[] = [];
   for (const { at, kind, actor, entityId, name, schemaVersion, related, paths } of rows) {
     if (kind === null) continue;
     const kindNames = dictionary.kindOf.get(kind);
     const actorName = dictionary.actorOf.get(actor)?.name;
     if (kindNames === undefined || actorName === undefined) return undefined;
+    if (paths === null) return 'long';
     const { type, entity } = kindNames;
     entries.push({ at, type, entity, entityId, name, schemaVersion, actor: actorName, related, paths });
   }

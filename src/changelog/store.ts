@@ -27,6 +27,8 @@ export interface Place {
 export interface PageOfEntries {
   total: number;
   entries: EntryRow[];
+  /** The entries instead, a few at a time, where they have more text than should be in memory at once. */
+  pieces?: AsyncIterable<EntryRow[]>;
 }
 
 const entryColumns = `e.at, k.type, k.entity, e.entity_id as "entityId", e.name, e.schema_version as "schemaVersion",
@@ -134,20 +136,39 @@ export async function readTalliedPlaces(
   return { total: rows[0]?.total ?? 0, places: rows.slice(1) };
 }
 
-/** The entries at these places, in the same order. */
+const bytesOfEntry = 'octet_length(e.paths) + coalesce(octet_length(e.related), 0)';
+
+/** The entries at these places, in the same order; undefined where their texts have more than `most` bytes together. */
 export async function readEntries(
-  transaction: DatabaseTransaction,
+  statements: Statements,
   tenant: string,
   places: readonly Place[],
-): Promise<EntryRow[]> {
-  const { rows } = await transaction.executeQuery<EntryRow>(
-    CompiledQuery.raw(
-      `select ${entryColumns}
-         from unnest($2::bigint[], $3::bigint[]) with ordinality as place (at, sequence, ordinal)
-         join change_entry e on e.tenant = $1 and e.at = place.at and e.sequence = place.sequence ${withNames}
-         order by place.ordinal`,
-      [tenant, places.map((place) => place.at), places.map((place) => place.sequence)],
-    ),
-  );
-  return rows;
+  most = Number.MAX_SAFE_INTEGER,
+): Promise<EntryRow[] | undefined> {
+  // What is too much is not even read: lengths are known without it.
+  const { rows } = await statements.query<EntryRow & { fits: boolean }>({
+    text: `select found.at, found.type, found.entity, found."entityId", found.name, found."schemaVersion", found.actor,
+                  found.fits, case when found.fits then found.related end as related,
+                  case when found.fits then found.paths end as paths
+             from (
+               select ${entryColumns}, place.ordinal, sum(${bytesOfEntry}) over () <= $4 as fits
+                 from unnest($2::bigint[], $3::bigint[]) with ordinality as place (at, sequence, ordinal)
+                 join change_entry e on e.tenant = $1 and e.at = place.at and e.sequence = place.sequence ${withNames}
+             ) as found
+             order by found.ordinal`,
+    values: [tenant, places.map((place) => place.at), places.map((place) => place.sequence), most],
+  });
+  return rows[0]?.fits === false ? undefined : rows;
+}
+
+/** How many bytes the texts of the entries at these places have, in the same order. */
+export async function readLengths(statements: Statements, tenant: string, places: readonly Place[]): Promise<number[]> {
+  const { rows } = await statements.query<{ bytes: number }>({
+    text: `select ${bytesOfEntry} as bytes
+             from unnest($2::bigint[], $3::bigint[]) with ordinality as place (at, sequence, ordinal)
+             join change_entry e on e.tenant = $1 and e.at = place.at and e.sequence = place.sequence
+             order by place.ordinal`,
+    values: [tenant, places.map((place) => place.at), places.map((place) => place.sequence)],
+  });
+  return rows.map((row) => row.bytes);
 }

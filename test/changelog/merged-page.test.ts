@@ -11,6 +11,7 @@ import { entryConditions } from '../../src/changelog/predicate.ts';
 import { resolve } from '../../src/changelog/resolve.ts';
 import { countEntries } from '../../src/changelog/search-store.ts';
 import { readEntries, readNames } from '../../src/changelog/store.ts';
+import { statementsOf } from '../../src/db/statements.ts';
 import { createTenant } from '../../src/db/tenants.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { parseQuery } from '../../src/query/parse.ts';
@@ -135,7 +136,7 @@ test.each([
       };
       for (let skip = 0; skip < list.length + 10; skip += 97) {
         const { total, places } = await mergedPage(transaction, { ...parts, skip, size: 5 }, limits);
-        const names = (await readEntries(transaction, tenant, places)).map(({ name }) => name);
+        const names = (await readEntries(statementsOf(transaction), tenant, places))?.map(({ name }) => name);
         expect({ skip, total, names }).toEqual({ skip, total: list.length, names: list.slice(skip, skip + 5) });
       }
     },
