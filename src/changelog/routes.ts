@@ -3,8 +3,8 @@ import type { HttpServer } from '../http/http-server.ts';
 import { parseQuery } from '../query/parse.ts';
 import { changelogDialect } from './dialect.ts';
 import type { FindPage } from './find-page.ts';
+import { historyBody } from './history-stream.ts';
 import { ChangelogHistoryResponse, HistoryPath, HistoryQuery } from './schemas.ts';
-import { historyText } from './view.ts';
 
 export interface ChangelogRoutesOptions {
   findPage: FindPage;
@@ -34,10 +34,10 @@ export async function changelogRoutes(app: HttpServer, { findPage }: ChangelogRo
       reply.raw.once('close', () => {
         if (!reply.raw.writableFinished) gone.abort(new Error('the client has gone'));
       });
-      const asked = { skip: (page - 1) * size, size, signal: gone };
+      const asked = { skip: (page - 1) * size, size, signal: gone, inPieces: true };
       const found = await findPage(request.params.tenant, query, asked);
-      const text = historyText(found, { page, size });
-      return await reply.type('application/json; charset=utf-8').send(text as never);
+      const body = historyBody(found, { page, size });
+      return await reply.type('application/json; charset=utf-8').send(body as never);
     },
   );
 }
