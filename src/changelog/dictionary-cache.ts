@@ -1,70 +1,99 @@
 import type pg from 'pg';
 import { type Dictionary, extendDictionary } from './dictionary.ts';
-import { readNames } from './store.ts';
+import { readNames } from './name-store.ts';
 
-const mostNames = 2_000_000;
+interface Cached {
+  reading: Promise<Dictionary>;
+  /** Once it has been read. */
+  dictionary: Dictionary | undefined;
+  /** In milliseconds of performance.now(). */
+  usedAt: number;
+}
 
-/** Keeps the dictionaries of the tenants asked last, up to some two million names in all. */
+export interface DictionaryCacheOptions {
+  /** Bytes of all names together; 256 MB unless told. */
+  most?: number;
+  /** Milliseconds after which a tenant whose names alone are more than that is let go; a minute unless told. */
+  idle?: number;
+}
+
+/** Keeps the names of the tenants that were asked last. Those of one tenant are kept while it is asked, however many. */
 export class DictionaryCache {
   readonly #pool: pg.Pool;
-  readonly #dictionaries = new Map<string, Promise<Dictionary>>();
-  readonly #sizes = new Map<string, number>();
-  /** Those of the promises that are kept. */
-  readonly #known = new Map<string, Dictionary>();
+  readonly #most: number;
+  readonly #idle: number;
+  /** The one that was asked longest ago first. */
+  readonly #cached = new Map<string, Cached>();
 
-  constructor(pool: pg.Pool) {
+  constructor(pool: pg.Pool, { most = 256 * 1024 * 1024, idle = 60_000 }: DictionaryCacheOptions = {}) {
     this.#pool = pool;
+    this.#most = most;
+    this.#idle = idle;
   }
 
   /** The names of a tenant where they are known at once. */
   known(tenant: string): Dictionary | undefined {
-    const known = this.#known.get(tenant);
-    if (known !== undefined) this.#touch(tenant, this.#dictionaries.get(tenant));
-    return known;
+    const cached = this.#cached.get(tenant);
+    if (cached?.dictionary !== undefined) this.#touch(tenant, cached);
+    return cached?.dictionary;
   }
 
   /** The names of a tenant, at least as new as `outdated` is not. */
   async get(tenant: string, outdated?: Dictionary): Promise<Dictionary> {
-    const cached = this.#dictionaries.get(tenant);
+    const cached = this.#cached.get(tenant);
     if (cached !== undefined) {
-      const dictionary = await cached;
+      const dictionary = await cached.reading;
       this.#touch(tenant, cached);
       if (dictionary !== outdated) return dictionary;
       // Another call may have begun to read them again while this one waited.
-      const newer = this.#dictionaries.get(tenant);
-      if (newer !== undefined && newer !== cached) return await newer;
+      const newer = this.#cached.get(tenant);
+      if (newer !== undefined && newer !== cached) return await newer.reading;
     }
     const reading = readNames(this.#pool, tenant, outdated).then((news) => extendDictionary(outdated, news));
-    this.#dictionaries.set(tenant, reading);
+    const begun: Cached = { reading, dictionary: undefined, usedAt: performance.now() };
+    this.#cached.delete(tenant);
+    this.#cached.set(tenant, begun);
     try {
-      const dictionary = await reading;
-      if (this.#dictionaries.get(tenant) === reading) this.#known.set(tenant, dictionary);
-      this.#sizes.set(tenant, dictionary.kinds.length + dictionary.actors.length);
+      begun.dictionary = await reading;
       this.#evict();
-      return dictionary;
+      return begun.dictionary;
     } catch (error) {
-      if (this.#dictionaries.get(tenant) === reading) {
-        this.#dictionaries.delete(tenant);
-        this.#known.delete(tenant);
-      }
+      if (this.#cached.get(tenant) === begun) this.#cached.delete(tenant);
       throw error;
     }
   }
 
-  #touch(tenant: string, cached: Promise<Dictionary> | undefined): void {
-    if (cached === undefined || this.#dictionaries.get(tenant) !== cached) return;
-    this.#dictionaries.delete(tenant);
-    this.#dictionaries.set(tenant, cached);
+  #touch(tenant: string, cached: Cached): void {
+    if (this.#cached.get(tenant) !== cached) return;
+    cached.usedAt = performance.now();
+    this.#cached.delete(tenant);
+    this.#cached.set(tenant, cached);
   }
 
   #evict(): void {
-    let names = this.#sizes.values().reduce((sum, size) => sum + size, 0);
-    for (const tenant of this.#dictionaries.keys()) {
-      if (names <= mostNames || this.#dictionaries.size === 1) return;
-      names -= this.#sizes.get(tenant) ?? 0;
-      this.#dictionaries.delete(tenant);
-      this.#known.delete(tenant);
-      this.#sizes.delete(tenant);
+    let bytes = this.#cached.values().reduce((sum, { dictionary }) => sum + bytesOf(dictionary), 0);
+    for (const [tenant, cached] of this.#cached) {
+      if (bytes <= this.#most) return;
+      if (this.#cached.size === 1) this.#dropWhenIdle(tenant, cached);
+      else this.#cached.delete(tenant);
+      bytes -= bytesOf(cached.dictionary);
     }
   }
+
+  /** It is more than there is room for: kept while it is asked, and no longer. */
+  #dropWhenIdle(tenant: string, cached: Cached): void {
+    const look = () => {
+      if (this.#cached.get(tenant) !== cached) return;
+      if (performance.now() - cached.usedAt >= this.#idle) this.#cached.delete(tenant);
+      else setTimeout(look, this.#idle).unref();
+    };
+    setTimeout(look, this.#idle).unref();
+  }
+}
+
+function bytesOf(dictionary: Dictionary | undefined): number {
+  if (dictionary === undefined) return 0;
+  // What was counted is remembered by what was selected, which may be a long list.
+  const counts = dictionary.counts.keys().reduce((sum, selection) => sum + selection.length, 0);
+  return dictionary.bytes + 100 * dictionary.kinds.length + counts;
 }

@@ -1,3 +1,5 @@
+import { Matches } from './matches.ts';
+
 export interface Kind {
   readonly id: number;
   readonly entity: string;
@@ -19,14 +21,15 @@ export interface Dictionary {
   /** Both in ascending order of their ids. */
   readonly kinds: readonly Kind[];
   readonly actors: readonly Actor[];
-  readonly kindOf: ReadonlyMap<number, Kind>;
-  readonly actorOf: ReadonlyMap<number, Actor>;
+  readonly kindOf: Numbered<Kind>;
+  readonly actorOf: Numbered<Actor>;
   readonly since: string;
   readonly recent: number;
   /** The database as it was when the names were read; another one where it was put back to an earlier state since. */
   readonly lineage: string;
-  /** Which names a pattern matches, found once for each pattern. */
-  readonly matched: Map<string, Promise<Uint8Array>>;
+  /** What the names take in memory, more or less. */
+  readonly bytes: number;
+  readonly matched: Matches;
   /** What was counted before, by what was selected. */
   readonly counts: Map<string, FoldedCount>;
 }
@@ -38,27 +41,56 @@ export interface FoldedCount {
   readonly folds: number;
 }
 
-export type NamesRead = Pick<Dictionary, 'kinds' | 'actors' | 'since' | 'recent' | 'lineage'>;
+/** Finds a name by its number; without a table of its own, which would take as much memory as the names. */
+export interface Numbered<Named> {
+  get(id: number): Named | undefined;
+}
 
-/** A dictionary with the names that were registered since. */
+export type NamesRead = Pick<Dictionary, 'kinds' | 'actors' | 'since' | 'recent' | 'lineage' | 'bytes'>;
+
+/** A dictionary with the names that were registered since; those are in ascending order of their ids, too. */
 export function extendDictionary(before: Dictionary | undefined, news: NamesRead): Dictionary {
   const known = before?.lineage === news.lineage ? before : undefined;
-  const kinds = union(known?.kinds ?? [], news.kinds);
-  const actors = union(known?.actors ?? [], news.actors);
+  const kinds = known === undefined ? news.kinds : union(known.kinds, known.kindOf, news.kinds);
+  const actors = known === undefined ? news.actors : union(known.actors, known.actorOf, news.actors);
   return {
     kinds,
     actors,
-    kindOf: new Map(kinds.map((kind) => [kind.id, kind])),
-    actorOf: new Map(actors.map((actor) => [actor.id, actor])),
+    kindOf: numbered(kinds),
+    actorOf: numbered(actors),
     since: news.since,
     recent: news.recent,
     lineage: news.lineage,
-    matched: new Map(),
+    bytes: (known?.bytes ?? 0) + news.bytes,
+    matched: new Matches(),
     counts: new Map(),
   };
 }
 
-function union<Named extends { id: number }>(known: readonly Named[], news: readonly Named[]): Named[] {
-  const ids = new Set(known.map((one) => one.id));
-  return [...known, ...news.filter((one) => !ids.has(one.id))].sort((one, other) => one.id - other.id);
+function union<Named extends { id: number }>(
+  known: readonly Named[],
+  knownOf: Numbered<Named>,
+  news: readonly Named[],
+): readonly Named[] {
+  const added = news.filter(({ id }) => knownOf.get(id) === undefined);
+  const all = known.concat(added);
+  // A transaction that was open for long may register a lower number than there was.
+  const inOrder = (known.at(-1)?.id ?? 0) < (added[0]?.id ?? Number.POSITIVE_INFINITY);
+  return inOrder ? all : all.sort((one, other) => one.id - other.id);
+}
+
+function numbered<Named extends { id: number }>(names: readonly Named[]): Numbered<Named> {
+  return {
+    get(id) {
+      let low = 0;
+      let high = names.length;
+      while (low < high) {
+        const middle = (low + high) >>> 1;
+        if ((names[middle]?.id ?? 0) < id) low = middle + 1;
+        else high = middle;
+      }
+      const found = names[low];
+      return found?.id === id ? found : undefined;
+    },
+  };
 }

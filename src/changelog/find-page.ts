@@ -12,6 +12,7 @@ import { type DocumentTerm, decide, type Expression, isNever, type RelatedTerm, 
 import { everyId, type IdsOf, patternsOnIds, tryOnIds } from './id-search.ts';
 import { readPlaces } from './long-page.ts';
 import { mergedPage } from './merged-page.ts';
+import { readNames } from './name-store.ts';
 import { Pace } from './pace.ts';
 import { type PageRead, readDocumentsPage, readTalliedPage } from './page-store.ts';
 import { asConjunction, type Plan, planTallies, possibleKinds } from './plan.ts';
@@ -25,7 +26,7 @@ import {
 } from './predicate.ts';
 import { asksForDocuments, resolve } from './resolve.ts';
 import { countEntries, findPlaces, readDocumentIds, type Search } from './search-store.ts';
-import { type PageOfEntries, type Place, readExtent, readNames, readSnapshot, readTalliedPlaces } from './store.ts';
+import { type PageOfEntries, type Place, readExtent, readSnapshot, readTalliedPlaces } from './store.ts';
 import { unlessStopped, withinTime } from './time-limit.ts';
 import { Turns } from './turns.ts';
 import { defaultWindowFrom, hasFromBound } from './window.ts';

@@ -2,7 +2,7 @@ import type { Condition, ItemMatch, Match } from '../query/ast.ts';
 import { compileMatcher } from '../query/match.ts';
 import type { RegexBudget, RegexMatcherPool } from '../query/regex-pool.ts';
 import type { Dictionary } from './dictionary.ts';
-import type { Expression, ResolvedMatcher } from './expression.ts';
+import type { Expression, Members, ResolvedMatcher } from './expression.ts';
 import type { IdsFound, IdsOf } from './id-search.ts';
 import { Pace } from './pace.ts';
 
@@ -21,7 +21,7 @@ export async function resolve(condition: Condition, resolver: Resolver): Promise
     case 'or': {
       const operands: Expression[] = [];
       for (const operand of condition.operands) operands.push(await resolve(operand, resolver));
-      return { kind: condition.kind, operands };
+      return { kind: condition.kind, operands: await joined(condition.kind, operands) };
     }
     case 'time':
       return { kind: 'time', from: condition.from, to: condition.to };
@@ -37,6 +37,32 @@ export function asksForDocuments(condition: Condition): boolean {
   if (condition.kind === 'and' || condition.kind === 'or') return condition.operands.some(asksForDocuments);
   if (condition.kind === 'item') return condition.operand.operands.some((term) => term.field === 'entityId');
   return condition.kind === 'match' && (condition.field === 'entityId' || condition.field === 'related.entityId');
+}
+
+/** Terms on kinds that stand side by side are one, and so are terms on actors: less to look at for all that follows. */
+async function joined(kind: 'and' | 'or', operands: readonly Expression[]): Promise<Expression[]> {
+  const kinds = operands.filter((operand) => operand.kind === 'kinds');
+  const actors = operands.filter((operand) => operand.kind === 'actors');
+  const others = operands.filter((operand) => operand.kind !== 'kinds' && operand.kind !== 'actors');
+  return [...(await asOne(kind, kinds)), ...(await asOne(kind, actors)), ...others];
+}
+
+async function asOne<Of extends 'kinds' | 'actors'>(
+  kind: 'and' | 'or',
+  [first, ...others]: readonly Members<Of>[],
+): Promise<Members<Of>[]> {
+  if (first === undefined || others.length === 0) return first === undefined ? [] : [first];
+  const pace = new Pace();
+  // A copy: what a pattern matches is remembered for others.
+  const members = first.members.slice();
+  for (const other of others) {
+    if (pace.isDue) await pace.rest();
+    for (let index = 0; index < members.length; index++) {
+      const member = other.members[index] ?? 0;
+      if (kind === 'and' ? member === 0 : member === 1) members[index] = member;
+    }
+  }
+  return [{ kind: first.kind, members }];
 }
 
 async function resolveMatch(term: Match, resolver: Resolver): Promise<Expression> {
@@ -127,20 +153,15 @@ async function matchNames(
   } catch {
     // Another query's budget, not this one's.
   }
-  const matching = matchEach(of, names(), term, resolver);
-  if (matched.size >= mostMatched(resolver.dictionary)) matched.clear();
-  matched.set(key, matching);
+  const among = names();
+  const matching = matchEach(of, among, term, resolver);
+  matched.set(key, matching, among.length);
   try {
     return await matching;
   } catch (error) {
     if (matched.get(key) === matching) matched.delete(key);
     throw error;
   }
-}
-
-/** How many patterns to remember: a thousand, or as many as some 64 MB have room for where names are many. */
-function mostMatched({ kinds, actors }: Dictionary): number {
-  return Math.max(1, Math.min(1_000, Math.floor(64_000_000 / Math.max(1, kinds.length, actors.length))));
 }
 
 async function matchEach(

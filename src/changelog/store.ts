@@ -1,7 +1,7 @@
 import { CompiledQuery } from 'kysely';
 import type { DatabaseTransaction } from '../db/database.ts';
 import type { Statements } from '../db/statements.ts';
-import type { Dictionary, NamesRead } from './dictionary.ts';
+import type { Dictionary } from './dictionary.ts';
 import type { Interval } from './plan.ts';
 import { intervalColumns } from './selection-columns.ts';
 
@@ -35,52 +35,6 @@ const entryColumns = `e.at, k.type, k.entity, e.entity_id as "entityId", e.name,
   a.name as actor, e.related, e.paths`;
 const withNames = `join change_kind k on k.tenant = e.tenant and k.kind = e.kind
   join change_actor a on a.tenant = e.tenant and a.actor = e.actor`;
-
-/** The names registered since a dictionary was read, and some that it may have; all of them where there is none. */
-export async function readNames(
-  statements: Statements,
-  tenant: string,
-  known: Pick<Dictionary, 'since' | 'lineage'> | undefined,
-): Promise<NamesRead> {
-  const { rows } = await statements.query<{
-    since: string;
-    lineage: string;
-    kind: number | null;
-    entity: string;
-    type: string;
-    related_entities: string[];
-    actor: number | null;
-    name: string;
-    recent: boolean;
-  }>({
-    text: `with snapshot as (
-       select pg_snapshot_xmin(pg_current_snapshot()) as since, change_lineage() as lineage,
-              case when change_lineage() = $3 then $2::text::xid8 else '0'::xid8 end as unknown_since
-     )
-     select s.since, s.lineage, n.kind, n.entity, n.type, n.related_entities, n.actor, n.name, n.registered >= s.since as recent
-       from snapshot s
-       left join lateral (
-         select kind, entity, type, related_entities, null::bigint as actor, null as name, registered
-           from change_kind where tenant = $1 and registered >= s.unknown_since
-         union all
-         select null, null, null, null, actor, name, registered
-           from change_actor where tenant = $1 and registered >= s.unknown_since
-       ) as n on true
-       order by n.kind, n.actor`,
-    values: [tenant, known?.since ?? '0', known?.lineage ?? ''],
-  });
-  return {
-    since: rows[0]?.since ?? '0',
-    lineage: rows[0]?.lineage ?? '',
-    recent: rows.filter((row) => row.recent).length,
-    kinds: rows.flatMap((row) =>
-      row.kind === null
-        ? []
-        : [{ id: row.kind, entity: row.entity, type: row.type, relatedEntities: row.related_entities }],
-    ),
-    actors: rows.flatMap((row) => (row.actor === null ? [] : [{ id: row.actor, name: row.name }])),
-  };
-}
 
 /** What the transaction's snapshot says of the tenant: its horizon, and whether it knows no other names. */
 export async function readSnapshot(

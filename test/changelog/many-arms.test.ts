@@ -7,11 +7,11 @@ import { type Dictionary, extendDictionary } from '../../src/changelog/dictionar
 import type { Expression } from '../../src/changelog/expression.ts';
 import { createFindPage, type FindPage } from '../../src/changelog/find-page.ts';
 import { foldHistory } from '../../src/changelog/fold.ts';
+import { readNames } from '../../src/changelog/name-store.ts';
 import { Pace } from '../../src/changelog/pace.ts';
 import { planTallies } from '../../src/changelog/plan.ts';
 import { entryConditions } from '../../src/changelog/predicate.ts';
 import { resolve } from '../../src/changelog/resolve.ts';
-import { readNames } from '../../src/changelog/store.ts';
 import { createTenant } from '../../src/db/tenants.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { RegexBudget, RegexMatcherPool } from '../../src/query/regex-pool.ts';
@@ -57,7 +57,7 @@ async function expressionOf(q: string, dictionary: Dictionary): Promise<Expressi
 describe('a tenant with 20,000 actors', () => {
   const actors = Array.from({ length: 20_000 }, (_none, place) => ({ id: place + 1, name: `actor ${place}` }));
   const kinds = [{ id: 1, entity: 'order', type: 'update', relatedEntities: [] }];
-  const dictionary = extendDictionary(undefined, { kinds, actors, since: '0', recent: 0, lineage: '' });
+  const dictionary = extendDictionary(undefined, { kinds, actors, since: '0', recent: 0, lineage: '', bytes: 0 });
 
   test('more tallies than are worth while are not even planned for', async () => {
     const plan = await planTallies(await expressionOf(armsOf(50), dictionary), dictionary, 0);

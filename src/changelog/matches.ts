@@ -1,0 +1,48 @@
+/** Bytes that are kept of all dictionaries together. */
+const mostBytes = 64 * 1024 * 1024;
+
+/** Those that keep something, the one that was asked longest ago first. */
+const keepers = new Set<Matches>();
+let kept = 0;
+
+/** Which names of a dictionary a pattern matches, one byte a name, found once for each pattern as long as there is room. */
+export class Matches {
+  readonly #members = new Map<string, { members: Promise<Uint8Array>; bytes: number }>();
+
+  get(pattern: string): Promise<Uint8Array> | undefined {
+    const found = this.#members.get(pattern);
+    if (found !== undefined) this.#touch();
+    return found?.members;
+  }
+
+  /** For so many names. */
+  set(pattern: string, members: Promise<Uint8Array>, names: number): void {
+    this.delete(pattern);
+    const bytes = names + 2 * pattern.length + 200;
+    this.#members.set(pattern, { members, bytes });
+    kept += bytes;
+    this.#touch();
+    for (const keeper of keepers) {
+      if (kept <= mostBytes) return;
+      if (keeper === this) this.#forgetAllBut(pattern);
+      else keeper.#forgetAllBut(undefined);
+    }
+  }
+
+  delete(pattern: string): void {
+    const found = this.#members.get(pattern);
+    if (found === undefined) return;
+    this.#members.delete(pattern);
+    kept -= found.bytes;
+    if (this.#members.size === 0) keepers.delete(this);
+  }
+
+  #touch(): void {
+    keepers.delete(this);
+    keepers.add(this);
+  }
+
+  #forgetAllBut(kept: string | undefined): void {
+    for (const pattern of this.#members.keys()) if (pattern !== kept) this.delete(pattern);
+  }
+}
