@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { stoppablePool } from '../db/stoppable.ts';
 import { type Dictionary, extendDictionary } from './dictionary.ts';
 import { readNames } from './name-store.ts';
 
@@ -15,6 +16,8 @@ export interface DictionaryCacheOptions {
   most?: number;
   /** Milliseconds after which a tenant whose names alone are more than that is let go; a minute unless told. */
   idle?: number;
+  /** Milliseconds that names may take to be read; 30 seconds unless told. Others wait for the connection. */
+  timeLimit?: number;
 }
 
 /** Keeps the names of the tenants that were asked last. Those of one tenant are kept while it is asked, however many. */
@@ -22,13 +25,15 @@ export class DictionaryCache {
   readonly #pool: pg.Pool;
   readonly #most: number;
   readonly #idle: number;
+  readonly #timeLimit: number;
   /** The one that was asked longest ago first. */
   readonly #cached = new Map<string, Cached>();
 
-  constructor(pool: pg.Pool, { most = 256 * 1024 * 1024, idle = 60_000 }: DictionaryCacheOptions = {}) {
+  constructor(pool: pg.Pool, options: DictionaryCacheOptions = {}) {
     this.#pool = pool;
-    this.#most = most;
-    this.#idle = idle;
+    this.#most = options.most ?? 256 * 1024 * 1024;
+    this.#idle = options.idle ?? 60_000;
+    this.#timeLimit = options.timeLimit ?? 30_000;
   }
 
   /** The names of a tenant where they are known at once. */
@@ -49,7 +54,8 @@ export class DictionaryCache {
       const newer = this.#cached.get(tenant);
       if (newer !== undefined && newer !== cached) return await newer.reading;
     }
-    const reading = readNames(this.#pool, tenant, outdated).then((news) => extendDictionary(outdated, news));
+    const statements = stoppablePool(this.#pool, AbortSignal.timeout(this.#timeLimit));
+    const reading = readNames(statements, tenant, outdated).then((news) => extendDictionary(outdated, news));
     const begun: Cached = { reading, dictionary: undefined, usedAt: performance.now() };
     this.#cached.delete(tenant);
     this.#cached.set(tenant, begun);

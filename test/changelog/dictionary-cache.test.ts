@@ -101,6 +101,20 @@ describe('the cache', () => {
     expect((await cache.get('many')).actors).toHaveLength(many);
   });
 
+  test('names that take too long to be read hold no connection', async () => {
+    const { pool } = database;
+    const cache = new DictionaryCache(pool, { timeLimit: 300 });
+    const blocker = await pool.connect();
+    await blocker.query('begin');
+    await blocker.query('lock table change_actor in access exclusive mode');
+    const before = pool.totalCount - pool.idleCount;
+    await expect(cache.get('little1')).rejects.toThrow('timeout');
+    expect(pool.totalCount - pool.idleCount).toBe(before);
+    await blocker.query('rollback');
+    blocker.release();
+    expect((await cache.get('little1')).actors).toHaveLength(20);
+  });
+
   test('of a tenant with too many names is nothing read but their number, and it is told so', async () => {
     await expect(readNames(database.pool, 'many', undefined, 200_000)).rejects.toMatchObject({
       type: 'service_unavailable',
