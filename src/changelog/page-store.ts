@@ -32,7 +32,12 @@ export async function readTalliedPage(statements: Statements, tenant: string, pa
     if (near === undefined || near === 'long' || near.entries.length >= Math.min(page.size, near.total - page.skip))
       return near;
   }
-  const known = usual === undefined ? undefined : page.dictionary.counts.get(nameOf(usual.selection));
+  // Who asks for a deep page asks for others too: what they have in common is counted once.
+  const name = usual === undefined ? undefined : nameOf(usual.selection);
+  if (usual !== undefined && name !== undefined && isRemembered(name) && !page.dictionary.counts.has(name)) {
+    if ((await readNear(statements, tenant, { ...page, ...usual, skip: 0, size: 0 })) === undefined) return undefined;
+  }
+  const known = name === undefined ? undefined : page.dictionary.counts.get(name);
   const { rows } = await statements.query<PageRow>({
     name: 'tallied page',
     text: `select ${pageColumns}
@@ -69,6 +74,10 @@ function nameOf({ actors, kinds }: SelectionTexts): string {
   return `${actors} ${kinds}`;
 }
 
+function isRemembered(name: string): boolean {
+  return name.length <= longestSelection;
+}
+
 /** A page of one selection from a time on; it may lack entries where they are spread unevenly. */
 async function readNear(statements: Statements, tenant: string, page: TalliedPage & Usual): Promise<PageRead> {
   const { dictionary, now, since, selection, skip, size } = page;
@@ -93,7 +102,7 @@ async function readNear(statements: Statements, tenant: string, page: TalliedPag
     values: [tenant, now, since, actors, kinds, tallied, skip, size, ...knownNames(page)],
   });
   const { folded = null, minute = null, folds = null } = rows[0] ?? {};
-  if (name.length <= longestSelection && folded !== null && minute !== null && folds !== null) {
+  if (isRemembered(name) && folded !== null && minute !== null && folds !== null) {
     if (dictionary.counts.size >= mostCounts) dictionary.counts.clear();
     dictionary.counts.set(name, { folded, minute, folds });
   }
