@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import { Stop } from '../db/stop-signal.ts';
 import type { HttpServer } from '../http/http-server.ts';
 import { parseQuery } from '../query/parse.ts';
@@ -24,7 +25,7 @@ export async function changelogRoutes(app: HttpServer, { findPage }: ChangelogRo
         summary: 'Retrieving change history',
         params: HistoryPath,
         querystring: HistoryQuery,
-        response: { 200: ChangelogHistoryResponse },
+        response: { 200: ChangelogHistoryResponse, 503: Type.Ref('ErrorMessage#') },
       },
     },
     async (request, reply) => {
