@@ -15,7 +15,7 @@ const layers: readonly (readonly string[])[] = [
   ['changelog', 'models', 'completions', 'configuration', 'agents', 'jobs', 'mail', 'custom-entities', 'oauth', 'demo'],
   ['query', 'pagination', 'recording', 'providers', 'http'],
   ['db'],
-  ['errors', 'sealing', 'repeat', 'config', 'package-folder'],
+  ['errors', 'sealing', 'repeat', 'stop-signal', 'config', 'package-folder'],
 ];
 
 // The two doors of the command line, one after the other.

@@ -1,6 +1,19 @@
 import type { ChatFailure } from './chat-failure.ts';
 import type { Conversed } from './conversation.ts';
 
+export interface ChatAnswer {
+  readonly agentId: string;
+  readonly agentType: 'custom';
+  readonly sessionId: string;
+  readonly message: string;
+}
+
+export interface ChatResult {
+  readonly answer: ChatAnswer;
+  /** Whether something of the change history is in it, directly or by way of earlier answers. */
+  readonly fromHistory: boolean;
+}
+
 /** What a chat has come to. A failure that is not known as one is a fault of the service. */
 export type Outcome =
   | { conversed: Conversed }

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { FastifyReply } from 'fastify';
 import { inTransaction } from '../db/transaction.ts';
+import { whenClientGone } from '../http/client-gone.ts';
 import type { Credentials } from '../http/credentials.ts';
 import type { HttpServer } from '../http/http-server.ts';
 import type { Scope } from '../http/scopes.ts';
+import { mayReadHistory } from '../http/scopes.ts';
 import { Chat, ChatAnswers, ChatHeaders, ChatJob } from './chat-schemas.ts';
 import { streamChat } from './chat-stream.ts';
-import { mayReadHistory } from './history-tool.ts';
 import type { QueuedChat } from './ports.ts';
 import type { AgentRoutesOptions } from './routes.ts';
 import { AgentsPath } from './schemas.ts';
@@ -44,7 +44,7 @@ export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions
     async (request, reply) => {
       const chat = chatOf(request);
       reply.header('session-id', chat.sessionId);
-      const signal = whenGone(reply);
+      const signal = whenClientGone(reply);
       try {
         const { answer } = await chats.run({ ...chat, signal });
         return [answer];
@@ -70,7 +70,7 @@ export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions
     async (request, reply) => {
       const chat = chatOf(request);
       await chats.refuseUnavailable(chat.tenant, chat.agentId);
-      const stream = streamChat(chats.run, { ...chat, signal: whenGone(reply) }, request.log);
+      const stream = streamChat(chats.run, { ...chat, signal: whenClientGone(reply) }, request.log);
       return await reply
         .headers({ 'session-id': chat.sessionId, 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
         .type('text/event-stream')
@@ -117,13 +117,4 @@ function chatOf({ id, headers, body: { agentId, message }, credentials }: Chatti
     requestId: id,
     credentials: { clientId, clientName, scopes: granted },
   };
-}
-
-/** Aborted when the client goes away before its answer is written. */
-function whenGone(reply: FastifyReply): AbortSignal {
-  const controller = new AbortController();
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) controller.abort(new Error('the client has gone'));
-  });
-  return controller.signal;
 }

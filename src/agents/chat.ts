@@ -4,6 +4,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError } from '../errors.ts';
+import { mayReadHistory } from '../http/scopes.ts';
 import { ProviderError } from '../providers/port.ts';
 import type { Sealer } from '../sealing.ts';
 import { type AgentDocument, parseAgent } from './agent-document.ts';
@@ -11,9 +12,8 @@ import { type AgentRow, findAgent } from './agent-store.ts';
 import { agentNotFound } from './agent-writes.ts';
 import { noteFailure, noteSuccess } from './auto-disable.ts';
 import { failureOfChat, keyUnreadable } from './chat-failure.ts';
-import { GivenUp, type Outcome, reasonOf } from './chat-outcome.ts';
+import { type ChatResult, GivenUp, type Outcome, reasonOf } from './chat-outcome.ts';
 import { type ConverseOptions, converse } from './conversation.ts';
-import { mayReadHistory } from './history-tool.ts';
 import { logLapsedChats } from './lapsed-chats.ts';
 import { createLine } from './line.ts';
 import { writeLogs } from './log-store.ts';
@@ -39,19 +39,6 @@ export interface ChatRequest extends QueuedChat {
   readonly onText?: ((text: string) => Promise<void> | void) | undefined;
   /** Awaited before each call of the provider, the first being 0. The call does not leave where it rejects. */
   readonly beforeCall?: ((round: number) => Promise<void>) | undefined;
-}
-
-export interface ChatAnswer {
-  readonly agentId: string;
-  readonly agentType: 'custom';
-  readonly sessionId: string;
-  readonly message: string;
-}
-
-export interface ChatResult {
-  readonly answer: ChatAnswer;
-  /** Whether something of the change history is in it, directly or by way of earlier answers. */
-  readonly fromHistory: boolean;
 }
 
 /** Runs one chat to its end and logs it; rejects with what the client is told. */

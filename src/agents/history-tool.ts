@@ -1,5 +1,4 @@
 import { AnnalsError } from '../errors.ts';
-import type { Scope } from '../http/scopes.ts';
 import type { Tool, ToolCall } from '../providers/port.ts';
 import type { AskHistory } from './ports.ts';
 import { changeHistoryTool } from './schemas.ts';
@@ -16,11 +15,6 @@ export interface ToolOutcome {
 const mostEntries = 50;
 const usualEntries = 10;
 const longestOutput = 48 * 1024;
-
-/** Either of them suffices to read the change history (spec: authentication). */
-export function mayReadHistory(scopes: readonly Scope[]): boolean {
-  return scopes.includes('changelog.changelog_read') || scopes.includes('changelog.changelog_manage');
-}
 
 export const historyTool: Tool = {
   name: changeHistoryTool,

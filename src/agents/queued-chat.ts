@@ -1,7 +1,8 @@
 import { AnnalsError } from '../errors.ts';
 import type { Scope } from '../http/scopes.ts';
-import type { ChatAnswer, Chats } from './chat.ts';
-import { mayReadHistory } from './history-tool.ts';
+import { mayReadHistory } from '../http/scopes.ts';
+import type { Chats } from './chat.ts';
+import type { ChatAnswer } from './chat-outcome.ts';
 import type { QueuedChat, ScopesNow } from './ports.ts';
 
 /** What a chat that ran by itself was answered. */

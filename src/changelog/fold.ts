@@ -3,7 +3,7 @@ import type { Database } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 
 /** So many entries, more or less, are folded in one transaction: what the database keeps of them in memory is bounded. */
-const entriesOfPortion = 500_000;
+export const entriesOfPortion = 500_000;
 
 /**
  * Moves what recorders have appended into the tallies, portion by portion, and answers how many entries that were.
@@ -20,7 +20,7 @@ export async function foldHistory(db: Database, tenant: string, portion = entrie
 }
 
 /** The same for one portion: as many entries, or some more; fewer are all there were. */
-export async function foldPortion(db: Database, tenant: string, portion: number): Promise<number> {
+export async function foldPortion(db: Database, tenant: string, portion = entriesOfPortion): Promise<number> {
   return await inTransaction(
     db,
     async (transaction) => {

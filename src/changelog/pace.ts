@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import type { StopSignal } from '../db/stop-signal.ts';
+import type { StopSignal } from '../stop-signal.ts';
 
 let lastTurn: Promise<unknown> = Promise.resolve();
 

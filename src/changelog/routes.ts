@@ -1,7 +1,9 @@
 import { Type } from 'typebox';
-import { Stop } from '../db/stop-signal.ts';
+import { onClientGone } from '../http/client-gone.ts';
 import type { HttpServer } from '../http/http-server.ts';
+import { historyScopes } from '../http/scopes.ts';
 import { parseQuery } from '../query/parse.ts';
+import { Stop } from '../stop-signal.ts';
 import { changelogDialect } from './dialect.ts';
 import type { FindPage } from './find-page.ts';
 import { historyBody } from './history-stream.ts';
@@ -17,7 +19,7 @@ export async function changelogRoutes(app: HttpServer, { findPage }: ChangelogRo
     '/changelog/:tenant/changelogs',
     {
       config: {
-        scopes: ['changelog.changelog_read', 'changelog.changelog_manage'],
+        scopes: historyScopes,
         internalErrorMessage: 'Problem encountered while trying to retrieve changelog history.',
       },
       schema: {
@@ -32,9 +34,7 @@ export async function changelogRoutes(app: HttpServer, { findPage }: ChangelogRo
       const { q = '', page = 1, size = 20 } = request.query;
       const query = parseQuery(q, changelogDialect);
       const gone = new Stop();
-      reply.raw.once('close', () => {
-        if (!reply.raw.writableFinished) gone.abort(new Error('the client has gone'));
-      });
+      onClientGone(reply, (reason) => gone.abort(reason));
       const asked = { skip: (page - 1) * size, size, signal: gone, inPieces: true };
       const found = await findPage(request.params.tenant, query, asked);
       const body = historyBody(found, { page, size });

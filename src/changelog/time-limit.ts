@@ -1,5 +1,5 @@
-import { Stop, type StopSignal } from '../db/stop-signal.ts';
 import { AnnalsError } from '../errors.ts';
+import { Stop, type StopSignal } from '../stop-signal.ts';
 
 interface Limited {
   /** In milliseconds of performance.now(). */

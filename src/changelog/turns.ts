@@ -1,4 +1,4 @@
-import type { StopSignal } from '../db/stop-signal.ts';
+import type { StopSignal } from '../stop-signal.ts';
 
 interface Waiting {
   tenant: string;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database.ts';
 import type { HttpServer } from '../http/http-server.ts';
-import { foldPortion, tenantsToFold } from './fold.ts';
+import { entriesOfPortion, foldPortion, tenantsToFold } from './fold.ts';
 import { dropExpired } from './retention.ts';
 
 export interface UpkeepOptions {
@@ -13,7 +13,6 @@ export interface UpkeepOptions {
 const foldEvery = 1_000;
 const dropEvery = 60_000;
 const rowsAtOnce = 2_000;
-const entriesAtOnce = 500_000;
 
 /** What the change history wants done beside its requests, for as long as the server listens. */
 export async function changelogUpkeep(app: HttpServer, { db, now }: UpkeepOptions): Promise<void> {
@@ -47,7 +46,7 @@ export async function changelogUpkeep(app: HttpServer, { db, now }: UpkeepOption
     for (const tenant of await tenantsToFold(db)) {
       if (stop.signal.aborted) return false;
       try {
-        more = (await foldPortion(db, tenant, entriesAtOnce)) >= entriesAtOnce || more;
+        more = (await foldPortion(db, tenant)) >= entriesOfPortion || more;
       } catch (error) {
         failed('folding the change history', error);
       }

@@ -1,4 +1,4 @@
-import type { FastifyReply } from 'fastify';
+import { whenClientGone } from '../http/client-gone.ts';
 import type { HttpServer } from '../http/http-server.ts';
 import type { Scope } from '../http/scopes.ts';
 import type { Message } from '../providers/port.ts';
@@ -40,7 +40,7 @@ export async function completionRoutes(app: HttpServer, completions: Completions
       const { id, messages } = request.body;
       const key = request.headers['idempotency-key'];
       const conversation = messages.map(({ role, content }) => ({ role: roleOf(role), content }));
-      const gone = whenGone(reply);
+      const gone = whenClientGone(reply);
       try {
         const result =
           key === undefined
@@ -94,13 +94,4 @@ function roleOf(role: string): Exclude<Message['role'], 'tool'> {
 
 function view({ input, output }: Tokens): { inputTokens: number; outputTokens: number } {
   return { inputTokens: input, outputTokens: output };
-}
-
-/** Aborted when the client goes away before its answer is written. */
-function whenGone(reply: FastifyReply): AbortSignal {
-  const controller = new AbortController();
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) controller.abort(new Error('the client has gone'));
-  });
-  return controller.signal;
 }

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import pg from 'pg';
+import type { StopSignal } from '../stop-signal.ts';
 import type { Database, DatabaseTransaction } from './database.ts';
 import type { Statements } from './statements.ts';
-import type { StopSignal } from './stop-signal.ts';
 import { inTransaction, type TransactionOptions } from './transaction.ts';
 
 // Milliseconds between two attempts: the first may come between two statements and find none to end.

@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AnnalsError, type ErrorType } from '../errors.ts';
 import { AccessTokenFault } from './access-token-fault.ts';
+import { ClientGone } from './client-gone.ts';
 import { errorMessageBody } from './error-bodies.ts';
 import type { HttpServer } from './http-server.ts';
 
@@ -23,8 +24,7 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
   }
   const answer = error instanceof AnnalsError ? error : (frameworkError(error) ?? internalError(error, request));
   if (answer.status >= 500) {
-    // Work that was ended because nobody waits for it any more is no fault of the service.
-    if (reply.raw.destroyed) request.log.info({ err: error }, 'the client has gone');
+    if (error instanceof ClientGone) request.log.info(error.message);
     else request.log.error({ err: error }, 'request failed');
   }
   return reply.code(answer.status).headers(answer.headers).send(errorMessageBody(answer));

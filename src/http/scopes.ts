@@ -21,3 +21,10 @@ const known: ReadonlySet<string> = new Set(scopes);
 export function isScope(text: string): text is Scope {
   return known.has(text);
 }
+
+/** Either of them suffices to read the change history (spec: authentication). */
+export const historyScopes: readonly Scope[] = ['changelog.changelog_read', 'changelog.changelog_manage'];
+
+export function mayReadHistory(granted: readonly Scope[]): boolean {
+  return granted.some((scope) => historyScopes.includes(scope));
+}

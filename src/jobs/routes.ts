@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { AnnalsError } from '../errors.ts';
 import type { Credentials } from '../http/credentials.ts';
 import type { HttpServer } from '../http/http-server.ts';
-import type { Scope } from '../http/scopes.ts';
+import { mayReadHistory, type Scope } from '../http/scopes.ts';
 import type { Paginator } from '../pagination/paginator.ts';
 import { PagingHeaders } from '../pagination/parameters.ts';
 import type { JobReader } from './ports.ts';
@@ -13,7 +13,6 @@ import type { Jobs } from './service.ts';
 const tags = ['Jobs'];
 const reading: readonly Scope[] = ['ai.agent_read', 'ai.agent_manage'];
 const writing: readonly Scope[] = ['ai.agent_manage'];
-const readingHistory: readonly Scope[] = ['changelog.changelog_read', 'changelog.changelog_manage'];
 const json = 'application/json; charset=utf-8';
 
 const fileKinds = {
@@ -66,7 +65,7 @@ export async function jobRoutes(
   app.post(
     '/ai-service/:tenant/jobs',
     {
-      onRequest: mayReadHistory,
+      onRequest: refuseWithoutHistory,
       config: { scopes: writing },
       schema: {
         tags,
@@ -108,7 +107,7 @@ export async function jobRoutes(
   app.get(
     '/ai-service/:tenant/jobs/:id/content',
     {
-      onRequest: mayReadHistory,
+      onRequest: refuseWithoutHistory,
       config: { scopes: reading },
       schema: {
         tags,
@@ -132,11 +131,11 @@ export async function jobRoutes(
 
 /** What a job tells of the change history is only for clients that may read it. */
 function readerOf({ credentials: { tenant, scopes } }: { credentials: Credentials }): JobReader {
-  return { tenant, readsHistory: scopes.some((scope) => readingHistory.includes(scope)) };
+  return { tenant, readsHistory: mayReadHistory(scopes) };
 }
 
 /** The history of an export is its own operation's to protect (contract 8), and scopes come before the body. */
-async function mayReadHistory(request: FastifyRequest): Promise<void> {
+async function refuseWithoutHistory(request: FastifyRequest): Promise<void> {
   if (readerOf(request).readsHistory) return;
   throw new AnnalsError(
     'insufficient_permissions',

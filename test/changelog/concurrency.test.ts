@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CompiledQuery } from 'kysely';
 import type pg from 'pg';
@@ -9,13 +8,13 @@ import { foldHistory, foldPortion } from '../../src/changelog/fold.ts';
 import { dropPortion, setRetention } from '../../src/changelog/retention.ts';
 import { createDatabase } from '../../src/db/database.ts';
 import { createPool } from '../../src/db/pool.ts';
-import { createTenant } from '../../src/db/tenants.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { parseQuery } from '../../src/query/parse.ts';
-import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
+import type { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder, recordChange } from '../../src/recording/record-change.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { changeOf, openTestHistory, type TestHistory } from '../support/history.ts';
 
 const tenant = 'acme';
 const day = 86_400_000;
@@ -23,21 +22,17 @@ const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 // How often a total is compared with a full count of its snapshot; 10,000 by hand.
 const reads = Number(process.env.ANNALS_SNAPSHOT_READS ?? 100);
 
+let history: TestHistory;
 let database: TestDatabase;
 let regexes: RegexMatcherPool;
 let findPage: FindPage;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  await createTenant(database.db, tenant);
-  regexes = new RegexMatcherPool();
-  findPage = createFindPage({ pool: database.pool, db: database.db, regexes, now: () => now });
+  history = await openTestHistory(tenant, () => now);
+  ({ database, regexes, findPage } = history);
 });
 
-afterAll(async () => {
-  await regexes.close();
-  await database.drop();
-});
+afterAll(() => history.close());
 
 beforeEach(async () => {
   await database.pool.query(
@@ -47,17 +42,7 @@ beforeEach(async () => {
 });
 
 function change(options: Partial<Change> = {}): Change {
-  return {
-    identity: randomBytes(16),
-    at: now - 1000,
-    type: 'update',
-    entity: 'order',
-    entityId: '1',
-    actor: 'Jane Doe',
-    related: [],
-    paths: '{}',
-    ...options,
-  };
+  return changeOf({ at: now - 1000, ...options });
 }
 
 async function total(q: string): Promise<number> {

@@ -5,11 +5,11 @@ import type { Dictionary } from '../../src/changelog/dictionary.ts';
 import { DictionaryCache } from '../../src/changelog/dictionary-cache.ts';
 import { createExportHistory } from '../../src/changelog/export-history.ts';
 import { createFindPage, type FindPage } from '../../src/changelog/find-page.ts';
-import { createTenant } from '../../src/db/tenants.ts';
 import { parseQuery } from '../../src/query/parse.ts';
-import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
+import type { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { openTestHistory, type TestHistory } from '../support/history.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
@@ -47,21 +47,18 @@ class NamesThatKeepComing extends DictionaryCache {
   }
 }
 
+let history: TestHistory;
 let database: TestDatabase;
 let regexes: RegexMatcherPool;
 let dictionaries: NamesThatKeepComing;
 let findPage: FindPage;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  await createTenant(database.db, tenant);
-  regexes = new RegexMatcherPool();
+  history = await openTestHistory(tenant, () => now);
+  ({ database, regexes } = history);
 });
 
-afterAll(async () => {
-  await regexes.close();
-  await database.drop();
-});
+afterAll(() => history.close());
 
 beforeEach(async () => {
   const { pool, db } = database;

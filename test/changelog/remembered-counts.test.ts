@@ -5,10 +5,11 @@ import { createFindPage } from '../../src/changelog/find-page.ts';
 import { foldHistory } from '../../src/changelog/fold.ts';
 import { createTenant } from '../../src/db/tenants.ts';
 import { parseQuery } from '../../src/query/parse.ts';
-import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
+import type { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { changeOf, openTestHistory, type TestHistory } from '../support/history.ts';
 
 const tenant = 'acme';
 const minute = 60_000;
@@ -16,19 +17,16 @@ const day = 86_400_000;
 const begun = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const seed = Number(process.env.ANNALS_LAW_SEED ?? Date.now() % 2 ** 31);
 
+let history: TestHistory;
 let database: TestDatabase;
 let regexes: RegexMatcherPool;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  await createTenant(database.db, tenant);
-  regexes = new RegexMatcherPool();
+  history = await openTestHistory(tenant, () => begun);
+  ({ database, regexes } = history);
 });
 
-afterAll(async () => {
-  await regexes.close();
-  await database.drop();
-});
+afterAll(() => history.close());
 
 function randomNumbers(start: number): (limit: number) => number {
   let state = start >>> 0;
@@ -130,16 +128,7 @@ test('what was remembered is forgotten when the database was put back to an earl
   const restored = 'restored';
   await createTenant(database.db, restored);
   const findPage = createFindPage({ pool: database.pool, db: database.db, regexes, now: () => begun });
-  const change: Change = {
-    identity: randomBytes(16),
-    at: begun - 1,
-    type: 'update',
-    entity: 'order',
-    entityId: '1',
-    actor: 'before',
-    related: [],
-    paths: '{}',
-  };
+  const change = changeOf({ at: begun - 1, actor: 'before' });
   await createRecorder(database.db, restored, () => begun)([change, { ...change, identity: randomBytes(16) }]);
   await foldHistory(database.db, restored);
   const ask = async (q: string) => {

@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { changelogDialect } from '../../src/changelog/dialect.ts';
-import { createFindPage, type FindPage } from '../../src/changelog/find-page.ts';
+import type { FindPage } from '../../src/changelog/find-page.ts';
 import { foldHistory, foldPortion } from '../../src/changelog/fold.ts';
-import { createTenant } from '../../src/db/tenants.ts';
 import { parseQuery } from '../../src/query/parse.ts';
-import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { openTestHistory, type TestHistory } from '../support/history.ts';
 
 const tenant = 'acme';
 const second = 1_000;
@@ -32,21 +31,16 @@ interface Sets {
   kinds: number[];
 }
 
+let history: TestHistory;
 let database: TestDatabase;
-let regexes: RegexMatcherPool;
 let findPage: FindPage;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  await createTenant(database.db, tenant);
-  regexes = new RegexMatcherPool();
-  findPage = createFindPage({ pool: database.pool, db: database.db, regexes, now: () => now });
+  history = await openTestHistory(tenant, () => now);
+  ({ database, findPage } = history);
 });
 
-afterAll(async () => {
-  await regexes.close();
-  await database.drop();
-});
+afterAll(() => history.close());
 
 /** Numbers in [0, 1), the same for the same seed; fast-check would shrink histories of thousands for hours. */
 function randomNumbers(start: number): () => number {

@@ -12,6 +12,7 @@ import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change, Outcome, RecordBatch } from '../../src/recording/change.ts';
 import { createRecorder, recordChange, recordChanges } from '../../src/recording/record-change.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { changeOf } from '../support/history.ts';
 
 const day = 86_400_000;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
@@ -40,17 +41,7 @@ afterAll(async () => {
 });
 
 function change(options: Partial<Change> = {}): Change {
-  return {
-    identity: randomBytes(16),
-    at: now - day,
-    type: 'update',
-    entity: 'order',
-    entityId: '1',
-    actor: 'Jane Doe',
-    related: [],
-    paths: '{}',
-    ...options,
-  };
+  return changeOf({ at: now - day, ...options });
 }
 
 async function find(q: string, size = 100) {

@@ -7,7 +7,7 @@ export interface StopSignal {
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
-/** An AbortController and its signal in one, at a hundredth of their price: each of many short requests has some. */
+/** An AbortController and its signal in one that allocates next to nothing: each of many short requests has some. */
 export class Stop implements StopSignal {
   #listeners: Set<() => void> | undefined;
   #aborted = false;
