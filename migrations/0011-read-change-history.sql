@@ -117,6 +117,98 @@ begin
 end
 $$;
 
+-- The entries of the selections in [since, before), newest first (change_newest_between) or oldest first
+-- (change_oldest_between), without the first `skip`, `size` at most. Of one millisecond the latest recorded is the newest.
+-- What is read of several keys is merged, so `since` and `before` are to be near one another where there are many.
+do $$
+declare
+  -- the two differ in nothing else
+  template constant text := $template$
+    create function change_%1$s_between(of_tenant text, actor_sets text[], kind_sets text[], since bigint, before bigint,
+                                        skip bigint, size bigint)
+    returns setof change_entry language plpgsql stable as $body$
+    begin
+      if actor_sets = '{"{0}"}' and kind_sets = '{"{0}"}' then
+        return query
+          select one.* from change_entry one
+            where one.tenant = of_tenant and one.at >= since and one.at < before
+            order by one.at %2$s, one.sequence %2$s offset skip limit size;
+      elsif cardinality(actor_sets) = 1 and cardinality(actor_sets[1]::bigint[]) > 256 then
+        -- so many are likely to have some of any entries
+        return query
+          with wanted as materialized (
+            select unnest(actor_sets[1]::bigint[]) as actor
+          ), along as materialized (
+            select one.* from (
+                select e.* from change_entry e
+                  where e.tenant = of_tenant and e.at >= since and e.at < before
+                  order by e.at %2$s, e.sequence %2$s limit 1024
+              ) as one
+              -- looked up in a hash: not a join, which the planner might loop over
+              where case when one.actor in (select wanted.actor from wanted) then true end
+                and (kind_sets[1] = '{}' or one.kind = any (kind_sets[1]::bigint[]))
+          )
+          select found.* from (
+            select * from along where (select count(*) from along) >= skip + size
+            union all
+            select e.* from wanted
+              cross join lateral (
+                select one.* from change_entry one
+                  where one.tenant = of_tenant and one.actor = wanted.actor and one.at >= since and one.at < before
+                    and (kind_sets[1] = '{}' or one.kind = any (kind_sets[1]::bigint[]))
+                  order by one.at %2$s, one.sequence %2$s limit skip + size
+              ) as e
+              where (select count(*) from along) < skip + size
+          ) as found
+          order by found.at %2$s, found.sequence %2$s offset skip limit size;
+      elsif kind_sets = '{"{}"}' then
+        return query
+          select e.* from unnest(actor_sets[1]::bigint[]) as key (actor)
+            cross join lateral (
+              select one.* from change_entry one
+                where one.tenant = of_tenant and one.actor = key.actor and one.at >= since and one.at < before
+                order by one.at %2$s, one.sequence %2$s limit skip + size
+            ) as e
+            order by e.at %2$s, e.sequence %2$s offset skip limit size;
+      elsif actor_sets = '{"{0}"}' then
+        return query
+          select e.* from unnest(kind_sets[1]::bigint[]) as key (kind)
+            cross join lateral (
+              select one.* from change_entry one
+                where one.tenant = of_tenant and one.kind = key.kind and one.at >= since and one.at < before
+                order by one.at %2$s, one.sequence %2$s limit skip + size
+            ) as e
+            order by e.at %2$s, e.sequence %2$s offset skip limit size;
+      else
+        return query
+          select found.* from (
+            select e.* from (select unnest(s.kinds) as kind from change_selections(actor_sets, kind_sets) s where s.actors = '{0}') as key
+              cross join lateral (
+                select one.* from change_entry one
+                  where one.tenant = of_tenant and one.kind = key.kind and one.at >= since and one.at < before
+                  order by one.at %2$s, one.sequence %2$s limit skip + size
+              ) as e
+            union all
+            select e.* from (select unnest(s.actors) as actor, s.kinds from change_selections(actor_sets, kind_sets) s
+                               where s.actors <> '{0}') as key
+              cross join lateral (
+                select one.* from change_entry one
+                  where one.tenant = of_tenant and one.actor = key.actor and one.at >= since and one.at < before
+                    and (key.kinds = '{}' or one.kind = any (key.kinds))
+                  order by one.at %2$s, one.sequence %2$s limit skip + size
+              ) as e
+          ) as found
+          order by found.at %2$s, found.sequence %2$s offset skip limit size;
+      end if;
+    end
+    $body$
+  $template$;
+begin
+  execute format(template, 'newest', 'desc');
+  execute format(template, 'oldest', 'asc');
+end
+$$;
+
 -- How many entries at or after `since` the selections have: of each cell that holds `since`, what is after it. A key that is
 -- too sparse to have a cell further down is counted from its entries, up to where its finest cell knows more.
 create function change_rank(of_tenant text, actor_sets text[], kind_sets text[], since bigint)
@@ -193,9 +285,11 @@ $$;
 
 -- Near where, counted from the newest, the entry stands that has `skip` newer ones: it is the one with `cell_skip`
 -- newer ones before `cell_end`, in a cell of time that is `cell_length` long and has `entries` of the selections. There must
--- be more than `skip` entries.
+-- be more than `skip` entries. The beginnings of all cells on the way are `moments`, with as many entries at or after each
+-- as `ranks` says.
 create function change_seek(of_tenant text, actor_sets text[], kind_sets text[], skip bigint,
-                            out cell_end bigint, out cell_length bigint, out cell_skip bigint, out entries bigint)
+                            out cell_end bigint, out cell_length bigint, out cell_skip bigint, out entries bigint,
+                            out moments bigint[], out ranks bigint[])
 language plpgsql stable as $$
 declare
   -- what may be read entry by entry in the end
@@ -233,11 +327,16 @@ begin
     for depth in 0..4 loop
       select t.children, t.upto into part_children, part_upto from change_tally t
         where t.tenant = of_tenant and t.level = depth and t.bucket = cell and t.actor = one_actor and t.kind = one_kind;
+      cell_length := change_cell(depth + 1);
+      cell := cell * (change_cell(depth) / cell_length);
+      select moments || array_agg((cell + part.child) * cell_length),
+             ranks || array_agg(skip - cell_skip + entries - coalesce(part_upto[part.place - 1], 0))
+        into moments, ranks
+        from unnest(part_children) with ordinality as part (child, place);
       i := width_bucket(entries - cell_skip - 1, part_upto) + 1;
       cell_skip := cell_skip - (entries - part_upto[i]);
       entries := part_upto[i] - coalesce(part_upto[i - 1], 0);
-      cell_length := change_cell(depth + 1);
-      cell := cell * (change_cell(depth) / cell_length) + part_children[i];
+      cell := cell + part_children[i];
       cell_end := (cell + 1) * cell_length;
       exit when entries <= few;
     end loop;
@@ -249,7 +348,13 @@ begin
     cell_length := change_cell(depth + 1);
     cell_start := coalesce(cell * change_cell(depth), 0);
     cell_end := coalesce((cell + 1) * change_cell(depth), 9223372036854775807);
-    select summed.child, summed.entries, summed.newer, summed.sparsest into child, entries, newer, sparsest
+    select moments || array_agg(summed.child * cell_length),
+           ranks || array_agg(skip - cell_skip + summed.newer + summed.entries),
+           (array_agg(summed.child order by summed.child) filter (where summed.newer <= cell_skip))[1],
+           (array_agg(summed.entries order by summed.child) filter (where summed.newer <= cell_skip))[1],
+           (array_agg(summed.newer order by summed.child) filter (where summed.newer <= cell_skip))[1],
+           (array_agg(summed.sparsest order by summed.child) filter (where summed.newer <= cell_skip))[1]
+      into moments, ranks, child, entries, newer, sparsest
       from (
         select part.child, sum(part.entries) as entries, min(part.sparsest) as sparsest,
                sum(sum(part.entries)) over (order by part.child desc) - sum(part.entries) as newer
@@ -280,8 +385,7 @@ begin
                     where direct.place = pending.place and direct.actor = pending.actor and direct.kind = pending.kind)
           ) as part
           group by part.child
-      ) as summed
-      where summed.newer <= cell_skip order by summed.child limit 1;
+      ) as summed;
     cell_skip := cell_skip - newer;
     cell_end := (child + 1) * cell_length;
     exit when entries <= few or depth = 4;
@@ -373,11 +477,13 @@ $$;
 -- A page over intervals of time, newest first, each with selections of its own: those from selection_ends[i - 1] + 1 to
 -- selection_ends[i]. An interval is [sinces[i], befores[i]); an infinite one ends at null. The first row has the total
 -- alone; the others have the entries of the page. All is read in the snapshot of the calling statement. `known` is how
--- many entries the first interval has, which is then infinite; null where that is to be found out.
+-- many entries the selections of the first interval have from its beginning on, whatever its end; null where that is to be
+-- found out. Of a single interval the first row also says how many entries its selections have at or after some `moments`;
+-- the first of these is the minute after it begins, or null.
 create function change_page(of_tenant text, now bigint, horizon bigint, sinces bigint[], befores bigint[],
                             selection_ends integer[], actor_sets text[], kind_sets text[], skip bigint, size bigint,
                             known bigint default null)
-returns table (total bigint, at bigint, sequence bigint) language plpgsql stable rows 50
+returns table (total bigint, at bigint, sequence bigint, moments bigint[], ranks bigint[]) language plpgsql stable rows 50
 -- planned once: its statements and those of what it calls are ranges of indexes whatever they are given, and to plan
 -- them anew takes several times as long as to run them; a plan from when the tables were small must not go through
 -- all of what an import has brought since
@@ -385,9 +491,12 @@ set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   counts bigint[] := '{}';
   before_counts bigint[] := '{}';
-  newer bigint := 0;
+  -- where the page begins
+  first_interval integer := 1;
+  left_out bigint := skip;
+  minute bigint;
+  begun bigint;
   taken bigint := 0;
-  left_out bigint;
   added bigint;
   some_actors text[];
   some_kinds text[];
@@ -396,6 +505,10 @@ declare
   span bigint;
 begin
   total := 0;
+  if cardinality(sinces) = 1 then
+    moments := array[null::bigint];
+    ranks := array[null::bigint];
+  end if;
   for i in 1..cardinality(sinces) loop
     some_actors := actor_sets[coalesce(selection_ends[i - 1], 0) + 1:selection_ends[i]];
     some_kinds := kind_sets[coalesce(selection_ends[i - 1], 0) + 1:selection_ends[i]];
@@ -407,81 +520,75 @@ begin
       before_counts[i] := change_rank(of_tenant, some_actors, some_kinds, befores[i]);
     end if;
     if i = 1 and known is not null then
-      counts[i] := known;
+      counts[i] := known - before_counts[i];
     else
-      counts[i] := change_rank(of_tenant, some_actors, some_kinds, sinces[i]) - before_counts[i];
+      if cardinality(sinces) = 1 then
+        -- windows that begin in the same minute can use it again
+        minute := (sinces[i] + 59999) / 60000 * 60000;
+        begun := change_few(of_tenant, some_actors, some_kinds, sinces[i], minute);
+      end if;
+      if begun is null then
+        counts[i] := change_rank(of_tenant, some_actors, some_kinds, sinces[i]) - before_counts[i];
+      else
+        moments[1] := minute;
+        ranks[1] := change_rank(of_tenant, some_actors, some_kinds, minute);
+        counts[i] := begun + ranks[1] - before_counts[i];
+      end if;
+    end if;
+    if cardinality(sinces) = 1 and befores[i] is not null then
+      moments := moments || befores[i];
+      ranks := ranks || before_counts[i];
     end if;
     total := total + counts[i];
   end loop;
-  return next;
-  if size = 0 then
+  while counts[first_interval] <= left_out loop
+    left_out := left_out - counts[first_interval];
+    first_interval := first_interval + 1;
+  end loop;
+  if size = 0 or first_interval > cardinality(sinces) then
+    return next;
     return;
   end if;
 
-  for i in 1..cardinality(sinces) loop
-    left_out := greatest(skip - newer, 0);
-    if counts[i] > left_out then
-      some_actors := actor_sets[coalesce(selection_ends[i - 1], 0) + 1:selection_ends[i]];
-      some_kinds := kind_sets[coalesce(selection_ends[i - 1], 0) + 1:selection_ends[i]];
-      select coalesce(befores[i], 9223372036854775807) as cell_end, left_out as cell_skip,
-             greatest(least(befores[i], now) - sinces[i], 1) as cell_length, counts[i] as entries
-        into start;
-      if left_out > 200 then
-        select * into start from change_seek(of_tenant, some_actors, some_kinds, before_counts[i] + left_out);
-        if start.cell_end > befores[i] then
-          start.cell_end := befores[i];
-          start.cell_skip := left_out;
-        end if;
+  for i in first_interval..cardinality(sinces) loop
+    some_actors := actor_sets[coalesce(selection_ends[i - 1], 0) + 1:selection_ends[i]];
+    some_kinds := kind_sets[coalesce(selection_ends[i - 1], 0) + 1:selection_ends[i]];
+    select coalesce(befores[i], 9223372036854775807) as cell_end, left_out as cell_skip,
+           greatest(least(befores[i], now) - sinces[i], 1) as cell_length, counts[i] as entries
+      into start;
+    if left_out > 200 then
+      select * into start from change_seek(of_tenant, some_actors, some_kinds, before_counts[i] + left_out);
+      if cardinality(sinces) = 1 then
+        moments := moments || start.moments;
+        ranks := ranks || start.ranks;
       end if;
-      wanted := start.cell_skip + size - taken;
-      -- a cell that is known to have them all, or twice as long as it takes where they are spread evenly
-      span := start.cell_length;
-      if wanted > start.entries or left_out <= 200 then
-        span := 1000 + 2 * wanted * start.cell_length / greatest(start.entries, 1);
+      if start.cell_end > befores[i] then
+        start.cell_end := befores[i];
+        start.cell_skip := left_out;
       end if;
-      return query
-        select total, newest.at, newest.sequence
-          from change_newest(of_tenant, now, some_actors, some_kinds, sinces[i], start.cell_end, start.cell_skip, size - taken,
-                             span) as newest;
-      get diagnostics added = row_count;
-      taken := taken + added;
-      exit when taken >= size;
     end if;
-    newer := newer + counts[i];
+    if i = first_interval then
+      return next;
+      moments := null;
+      ranks := null;
+    end if;
+    continue when counts[i] = 0;
+    wanted := start.cell_skip + size - taken;
+    -- a cell that is known to have them all, or twice as long as it takes where they are spread evenly
+    span := start.cell_length;
+    if wanted > start.entries or left_out <= 200 then
+      span := 1000 + 2 * wanted * start.cell_length / greatest(start.entries, 1);
+    end if;
+    return query
+      select total, newest.at, newest.sequence, null::bigint[], null::bigint[]
+        from change_newest(of_tenant, now, some_actors, some_kinds, sinces[i], start.cell_end, start.cell_skip, size - taken,
+                           span) as newest;
+    get diagnostics added = row_count;
+    taken := taken + added;
+    exit when taken >= size;
+    left_out := 0;
   end loop;
 end
-$$;
-
--- The newest entries of one selection from a time on, without the first `skip`, `size` at most; of each key that many
--- are merged.
-create function change_newest_from(of_tenant text, of_actors bigint[], of_kinds bigint[], since bigint, skip bigint, size bigint)
-returns setof change_entry language sql stable as $$
-  select newest.* from (
-    select e.* from unnest(of_kinds) as key (kind)
-      cross join lateral (
-        select one.* from change_entry one
-          where one.tenant = of_tenant and one.kind = key.kind and one.at >= since
-          order by one.at desc, one.sequence desc limit skip + size
-      ) as e
-      where of_actors = '{0}' and of_kinds <> '{0}'
-    union all
-    select e.* from unnest(of_actors) as key (actor)
-      cross join lateral (
-        select one.* from change_entry one
-          where one.tenant = of_tenant and one.actor = key.actor and one.at >= since
-            and (of_kinds = '{}' or one.kind = any (of_kinds))
-          order by one.at desc, one.sequence desc limit skip + size
-      ) as e
-      where of_actors <> '{0}'
-    union all
-    select e.* from (
-        select one.* from change_entry one
-          where one.tenant = of_tenant and one.at >= since
-          order by one.at desc, one.sequence desc limit skip + size
-      ) as e
-      where of_actors = '{0}' and of_kinds = '{0}'
-  ) as newest
-  order by newest.at desc, newest.sequence desc offset skip limit size
 $$;
 
 -- The usual question in one statement: a page near the newest of one selection from a time on. `tallied` are
@@ -584,101 +691,173 @@ begin
              end as since
         from edge
     ) as span
-    left join lateral change_newest_from(of_tenant, of_actors, of_kinds, span.since, skip, size) as e on true
+    left join lateral change_newest_between(of_tenant, array[of_actors::text], array[of_kinds::text], span.since,
+                                            9223372036854775807, skip, size) as e on true
     order by e.at desc, e.sequence desc;
 end
 $$;
 
--- How many entries of a selection are in [since, minute), and how many at or after the minute wait to be folded.
-create function change_matching(of_tenant text, of_actors bigint[], of_kinds bigint[], since bigint, minute bigint)
-returns bigint language sql stable as $$
-  select (select count(*) from change_entry one
-            where one.tenant = of_tenant and one.at >= since and one.at < minute
-              and (of_actors = '{0}' or one.actor = any (of_actors))
-              and (of_kinds in ('{}', '{0}') or one.kind = any (of_kinds)))
-         + (select count(*) from change_delta d
-              cross join lateral unnest(d.ats, d.kinds, d.actors) as one (at, kind, actor)
-              where d.tenant = of_tenant and one.at >= minute
-                and (of_actors = '{0}' or one.actor = any (of_actors))
-                and (of_kinds in ('{}', '{0}') or one.kind = any (of_kinds)))
+-- How many entries of the selections are in [since, before); null where that is to be counted otherwise, because there are
+-- more than 1,000 entries of whatever selection.
+create function change_few(of_tenant text, actor_sets text[], kind_sets text[], since bigint, before bigint)
+returns bigint language plpgsql stable as $$
+declare
+  actors constant bigint[] := actor_sets[1]::bigint[];
+  kinds constant bigint[] := kind_sets[1]::bigint[];
+begin
+  if cardinality(actor_sets) > 1 or cardinality(actors) + cardinality(kinds) > 64 then
+    return change_few_of_many(of_tenant, actor_sets, kind_sets, since, before);
+  end if;
+  return (
+    select case when count(*) <= 1000 then
+             count(*) filter (where (actors = '{0}' or one.actor = any (actors)) and (kinds in ('{}', '{0}') or one.kind = any (kinds)))
+           end
+      from (
+        select e.kind, e.actor from change_entry e
+          where e.tenant = of_tenant and e.at >= since and e.at < before limit 1001
+      ) as one
+  );
+end
 $$;
 
--- The same where change_read_near has told before how many entries the tallies hold from a minute on. The total is null,
--- and nothing else is told, where they may hold others by now, where the window does not begin in the minute before, or
--- where the snapshot knows further names.
-create function change_read_again(of_tenant text, now bigint, window_start bigint, of_actors bigint[], of_kinds bigint[],
-                                  folded bigint, minute bigint, folds bigint, skip bigint, size bigint, names_since xid8,
-                                  recent bigint, lineage text)
-returns table (total bigint, at bigint, kind bigint, actor bigint, entity_id text, name text,
+-- The same for any number of keys: hashed, as in change_pending.
+create function change_few_of_many(of_tenant text, actor_sets text[], kind_sets text[], since bigint, before bigint)
+returns bigint language sql stable set enable_nestloop = off as $$
+  with one as materialized (
+    select e.kind, e.actor from change_entry e
+      where e.tenant = of_tenant and e.at >= since and e.at < before limit 1001
+  ), asked as materialized (
+    select * from change_selections(actor_sets, kind_sets)
+  )
+  select case when (select count(*) from one) <= 1000 then
+           (select count(*) from one
+              join (select unnest(asked.kinds) as kind from asked where asked.actors = '{0}') as wanted on wanted.kind = one.kind)
+           + (select count(*) from one
+                join (select unnest(asked.actors) as actor, asked.kinds from asked where asked.actors <> '{0}') as wanted
+                  on wanted.actor = one.actor
+                where wanted.kinds = '{}' or one.kind = any (wanted.kinds))
+         end
+$$;
+
+-- A page of a window whose ends are known, read from somewhere near it: how many entries of the selections the tallies
+-- hold at or after `start` (in the minute after the window begins), `window_end` (null: infinite) and `landmark`, as of so
+-- many `folds`. It is read from the landmark towards what is older, or `upward`; null: from the end of the window. What is
+-- after `until` is not looked at. The total is null, and nothing else is told, where the tallies may hold others by now,
+-- where the snapshot knows further names, or where the page does not begin on this side of the landmark; a page may come
+-- with too few entries for its total. Both are then to be asked of change_read. `settled`: whether all is folded.
+create function change_read_by_landmarks(of_tenant text, now bigint, window_start bigint, window_end bigint, actor_sets text[],
+                                         kind_sets text[], folds bigint, start bigint, start_rank bigint, end_rank bigint,
+                                         landmark bigint, landmark_rank bigint, upward boolean, until bigint,
+                                         skip bigint, size bigint, names_since xid8, recent bigint, lineage text)
+returns table (total bigint, settled boolean, at bigint, kind bigint, actor bigint, entity_id text, name text,
                schema_version text, related text, paths text)
 language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 #variable_conflict use_column
+declare
+  since bigint;
+  -- at or after the beginning, the end and the landmark
+  newer_than_start bigint;
+  newer_than_end bigint := coalesce(end_rank, 0);
+  newer_than_landmark bigint;
+  last_rank bigint;
 begin
-  if of_actors = '{0}' and of_kinds = '{0}' and names_since is null then
-    -- everything: the same with nothing to be tested
+  if actor_sets = '{"{0}"}' and kind_sets = '{"{0}"}' and names_since is null and window_end is null and landmark is null
+     and not upward then
+    -- the usual question, in one statement
     return query
-    select counted.total, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
-      from (select) as always
-      left join (
-        select edge.since,
-               change_read_again.folded
-               + (select count(*) from change_entry one
-                    where one.tenant = of_tenant and one.at >= edge.since and one.at < minute)
-               + (select count(*) from change_delta d cross join lateral unnest(d.ats) as pending
-                    where d.tenant = of_tenant and pending >= minute) as total
-          from (
-            select greatest(window_start, (select max(greatest(r.horizon, (now / 86400000 - r.keep_days) * 86400000))
-                                             from change_retention r where r.tenant = of_tenant)) as since
-          ) as edge
-          where edge.since <= minute and edge.since > minute - 60000
-            and change_read_again.folds = coalesce((select f.folds from change_folded f where f.tenant = of_tenant), 0)
-            and lineage = change_lineage()
-      ) as counted on true
-      left join lateral (
-        select one.* from change_entry one
-          where one.tenant = of_tenant and one.at >= counted.since
-          order by one.at desc, one.sequence desc offset skip limit size
-      ) as e on true
-      order by e.at desc, e.sequence desc;
+      select counted.total, counted.settled, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+        from (select) as always
+        left join (
+          select edge.since, pending.deltas = 0 as settled, start_rank + begun.entries + pending.entries as total
+            from (
+              select greatest(window_start, (select max(greatest(r.horizon, (now / 86400000 - r.keep_days) * 86400000))
+                                               from change_retention r where r.tenant = of_tenant)) as since
+            ) as edge
+            cross join lateral (
+              select count(*) as entries from (
+                select from change_entry one
+                  where one.tenant = of_tenant and one.at >= edge.since and one.at < start limit 1001
+              ) as one
+            ) as begun
+            cross join (
+              select count(distinct d.delta) as deltas, count(*) filter (where one.at >= start) as entries
+                from change_delta d cross join lateral unnest(d.ats) as one (at) where d.tenant = of_tenant
+            ) as pending
+            where edge.since <= start and edge.since > start - 60000 and begun.entries <= 1000
+              and change_read_by_landmarks.folds = coalesce((select f.folds from change_folded f where f.tenant = of_tenant), 0)
+              and lineage = change_lineage()
+        ) as counted on true
+        left join lateral (
+          select one.* from change_entry one
+            where one.tenant = of_tenant and one.at >= counted.since
+            order by one.at desc, one.sequence desc offset skip limit size
+        ) as e on true
+        order by e.at desc, e.sequence desc;
     return;
   end if;
-  return query
-  with edge as materialized (
-    select greatest(window_start, (select max(greatest(r.horizon, (now / 86400000 - r.keep_days) * 86400000))
-                                     from change_retention r where r.tenant = of_tenant)) as since
-  ), counted as materialized (
-    select edge.since,
-           change_read_again.folded + change_matching(of_tenant, of_actors, of_kinds, edge.since, minute) as total
-      from edge
-      where edge.since <= minute and edge.since > minute - 60000
-        and change_read_again.folds = coalesce((select f.folds from change_folded f where f.tenant = of_tenant), 0)
-        and lineage = change_lineage()
-        and (names_since is null or recent =
-          (select count(*) from change_kind n where n.tenant = of_tenant and n.registered >= names_since)
-          + (select count(*) from change_actor n where n.tenant = of_tenant and n.registered >= names_since))
-  )
-  select counted.total, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
-    from (select) as always
-    left join counted on true
-    cross join lateral (
-      select case when cardinality(of_actors) = 1 and cardinality(of_kinds) <= 1 then counted.since
-                  else greatest(counted.since, now - 1000 - 2 * (skip + size) * (now - counted.since) / greatest(counted.total, 1))
-             end as since
-    ) as span
-    left join lateral change_newest_from(of_tenant, of_actors, of_kinds, span.since, skip, size) as e on true
-    order by e.at desc, e.sequence desc;
+  select edge.since, not exists (select from change_delta d where d.tenant = of_tenant)
+    into since, settled
+    from (
+      select greatest(window_start, (select max(greatest(r.horizon, (now / 86400000 - r.keep_days) * 86400000))
+                                       from change_retention r where r.tenant = of_tenant)) as since
+    ) as edge
+    where edge.since <= start and edge.since > start - 60000 and (landmark is null or landmark > edge.since)
+      and (window_end is null or window_end > edge.since)
+      and change_read_by_landmarks.folds = coalesce((select f.folds from change_folded f where f.tenant = of_tenant), 0)
+      and lineage = change_lineage()
+      and (names_since is null or recent =
+        (select count(*) from change_kind n where n.tenant = of_tenant and n.registered >= names_since)
+        + (select count(*) from change_actor n where n.tenant = of_tenant and n.registered >= names_since));
+  if not found then
+    return next;
+    return;
+  end if;
+  newer_than_start := start_rank + change_few(of_tenant, actor_sets, kind_sets, since, start);
+  newer_than_landmark := landmark_rank;
+  if not settled then
+    select newer_than_start + count(*) filter (where pending.at >= start),
+           newer_than_end + count(*) filter (where pending.at >= window_end),
+           newer_than_landmark + count(*) filter (where pending.at >= landmark)
+      into newer_than_start, newer_than_end, newer_than_landmark
+      from change_pending(of_tenant, actor_sets, kind_sets) as pending;
+  end if;
+  total := newer_than_start - newer_than_end;
+  skip := skip + newer_than_end;
+  last_rank := least(skip + size, newer_than_start);
+  if total is null or upward and newer_than_landmark < last_rank or not upward and newer_than_landmark > skip then
+    total := null;
+  elsif upward and last_rank > skip then
+    return query
+      select total, settled, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+        from change_oldest_between(of_tenant, actor_sets, kind_sets, coalesce(landmark, since),
+                                   coalesce(until, 9223372036854775807),
+                                   coalesce(newer_than_landmark, newer_than_start) - last_rank, last_rank - skip) as e
+        order by e.at desc, e.sequence desc;
+  elsif last_rank > skip then
+    return query
+      select total, settled, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+        from change_newest_between(of_tenant, actor_sets, kind_sets, greatest(since, until),
+                                   coalesce(landmark, 9223372036854775807),
+                                   skip - coalesce(newer_than_landmark, 0), last_rank - skip) as e
+        order by e.at desc, e.sequence desc;
+  end if;
+  if not found or total is null or last_rank <= skip then
+    return next;
+  end if;
 end
 $$;
 
 -- A page with its entries, kinds and actors as numbers that the service has names for. The total stands in every row;
 -- where the page is empty, in one that has nothing else. `current`: whether the snapshot knows no names besides those
 -- that somebody read before, as many as `recent` registered by transactions from `names_since` on. Null: nobody did.
--- `folded`, `minute` and `folds` are what change_read_near told of the one selection that there is, or null.
+-- `start`, `start_rank` and `folds` are what is known of a single interval, as for change_read_by_landmarks, or null. The
+-- first row has more of that: what the tallies hold at or after `moments`, as of so many `now_folds`; null where not all is
+-- folded.
 create function change_read(of_tenant text, now bigint, sinces bigint[], befores bigint[], selection_ends integer[],
                             actor_sets text[], kind_sets text[], skip bigint, size bigint, names_since xid8, recent bigint,
-                            lineage text, folded bigint, minute bigint, folds bigint)
-returns table (total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text, name text,
-               schema_version text, related text, paths text)
+                            lineage text, start bigint, start_rank bigint, folds bigint)
+returns table (total bigint, current boolean, moments bigint[], ranks bigint[], now_folds bigint, at bigint, kind bigint,
+               actor bigint, entity_id text, name text, schema_version text, related text, paths text)
 language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   horizon bigint := coalesce((select max(greatest(r.horizon, (now / 86400000 - r.keep_days) * 86400000))
@@ -686,16 +865,19 @@ declare
   names_current boolean := lineage = change_lineage() and (names_since is null or recent =
     (select count(*) from change_kind n where n.tenant = of_tenant and n.registered >= names_since)
     + (select count(*) from change_actor n where n.tenant = of_tenant and n.registered >= names_since));
+  settled constant boolean := not exists (select from change_delta d where d.tenant = of_tenant);
   known bigint;
 begin
-  if folded is not null and names_current then
-    known := change_read.folded
-      + change_matching(of_tenant, actor_sets[1]::bigint[], kind_sets[1]::bigint[], greatest(sinces[1], horizon), minute)
-      from (select coalesce((select f.folds from change_folded f where f.tenant = of_tenant), 0) as folds) as now_folded
-      where now_folded.folds = change_read.folds and greatest(sinces[1], horizon) between minute - 59999 and minute;
+  now_folds := coalesce((select f.folds from change_folded f where f.tenant = of_tenant), 0);
+  if names_current and change_read.folds = now_folds and greatest(sinces[1], horizon) between start - 59999 and start then
+    known := start_rank + change_few(of_tenant, actor_sets, kind_sets, greatest(sinces[1], horizon), start);
+    if not settled then
+      known := known + count(*) from change_pending(of_tenant, actor_sets, kind_sets) as pending where pending.at >= start;
+    end if;
   end if;
   return query
-    select page.total, names_current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+    select page.total, names_current, case when settled then page.moments end, case when settled then page.ranks end, now_folds,
+           e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
       from change_page(of_tenant, now, horizon, sinces, befores, selection_ends, actor_sets, kind_sets, skip, size,
                        known) as page
       -- fenced: a plan from when the tables were small would go through all entries

@@ -91,7 +91,8 @@ async function asksOf(pool: pg.Pool): Promise<Ask[]> {
     'no filter': {},
     entity: { collection: { _eq: 'order' } },
     'entity and type': { collection: { _eq: 'product' }, action: { _eq: 'create' } },
-    'actor exact': { user: { _eq: userOf('Jane Doe 07') } },
+    'actor exact': { user: { _eq: userOf('system') } },
+    'actor exact, few entries': { user: { _eq: userOf('Jane Doe 07') } },
     entityId: { collection: { _eq: 'order' }, item: { _eq: 'd4711' } },
     'explicit 60 days': {},
   };

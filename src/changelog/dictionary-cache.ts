@@ -99,7 +99,9 @@ export class DictionaryCache {
 
 function bytesOf(dictionary: Dictionary | undefined): number {
   if (dictionary === undefined) return 0;
-  // What was counted is remembered by what was selected, which may be a long list.
-  const counts = dictionary.counts.keys().reduce((sum, selection) => sum + selection.length, 0);
-  return dictionary.bytes + 100 * dictionary.kinds.length + counts;
+  // Landmarks stand under what was selected, which may be a long list.
+  const landmarks = dictionary.landmarks
+    .entries()
+    .reduce((sum, [selections, known]) => sum + selections.length + 50 * known.size, 0);
+  return dictionary.bytes + 100 * dictionary.kinds.length + landmarks;
 }

@@ -1,3 +1,4 @@
+import type { Landmarks } from './landmarks.ts';
 import { Matches } from './matches.ts';
 
 export interface Kind {
@@ -30,15 +31,8 @@ export interface Dictionary {
   /** What the names take in memory, more or less. */
   readonly bytes: number;
   readonly matched: Matches;
-  /** What was counted before, by what was selected. */
-  readonly counts: Map<string, FoldedCount>;
-}
-
-/** How many entries at or after a minute (in milliseconds) the tallies hold, as long as they were folded so often. */
-export interface FoldedCount {
-  readonly folded: number;
-  readonly minute: number;
-  readonly folds: number;
+  /** Where entries stand that were asked for before, by what was selected. */
+  readonly landmarks: Map<string, Landmarks>;
 }
 
 /** Finds a name by its number; without a table of its own, which would take as much memory as the names. */
@@ -63,7 +57,7 @@ export function extendDictionary(before: Dictionary | undefined, news: NamesRead
     lineage: news.lineage,
     bytes: (known?.bytes ?? 0) + news.bytes,
     matched: new Matches(),
-    counts: new Map(),
+    landmarks: new Map(),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Statements } from '../db/statements.ts';
-import type { Dictionary, FoldedCount } from './dictionary.ts';
+import type { Dictionary } from './dictionary.ts';
+import { type Landmark, Landmarks } from './landmarks.ts';
 import type { Interval } from './plan.ts';
 import { intervalColumns, type SelectionTexts, selectionTexts } from './selection-columns.ts';
 import type { EntryRow, PageOfEntries } from './store.ts';
@@ -17,30 +18,194 @@ interface TalliedPage {
 
 // Pages with no more entries before them are read from the newest on; deeper ones are walked to.
 const nearTheNewest = 200;
-/** How many counts to remember of a tenant, and of selections that are told in how many characters: 2 MB at most. */
-const mostCounts = 100;
-const longestSelection = 20_000;
+/** Of how many selections of a tenant something is remembered, and in how many characters they are told: 4 MB at most. */
+const mostSelections = 100;
+const longestName = 20_000;
 
 /** A page; undefined where its snapshot knows names that the dictionary lacks, 'long' where it has very long entries. */
 export type PageRead = PageOfEntries | 'long' | undefined;
 
 /** A page and its exact total, from one statement and so from one snapshot. */
 export async function readTalliedPage(statements: Statements, tenant: string, page: TalliedPage): Promise<PageRead> {
-  const usual = usualOf(page.intervals);
-  if (usual !== undefined && page.skip <= nearTheNewest) {
-    const near = await readNear(statements, tenant, { ...page, ...usual });
-    if (near === undefined || near === 'long' || near.entries.length >= Math.min(page.size, near.total - page.skip))
-      return near;
+  const [interval, ...furtherIntervals] = page.intervals;
+  if (interval === undefined || furtherIntervals.length > 0) {
+    return (await readIntervals(statements, tenant, page)).read;
   }
-  // Who asks for a deep page asks for others too: what they have in common is counted once.
-  const name = usual === undefined ? undefined : nameOf(usual.selection);
-  if (usual !== undefined && name !== undefined && isRemembered(name) && !page.dictionary.counts.has(name)) {
-    if ((await readNear(statements, tenant, { ...page, ...usual, skip: 0, size: 0 })) === undefined) return undefined;
+  const selections = interval.selections.map(selectionTexts);
+  const asked = { ...page, interval, selections, name: nameOf(selections) };
+  const known = await readByLandmarks(statements, tenant, asked);
+  if (known !== 'unknown') return known;
+  if (interval.before === null && selections.length === 1 && page.skip <= nearTheNewest) {
+    const near = await readNear(statements, tenant, asked);
+    if (near === undefined || near === 'long' || !isShort(near, page)) return near;
   }
-  const known = name === undefined ? undefined : page.dictionary.counts.get(name);
-  const { rows } = await statements.query<PageRow>({
+  return await readAnywhere(statements, tenant, asked);
+}
+
+/** A page that has one interval. */
+interface AskedInterval extends TalliedPage {
+  interval: Interval;
+  selections: readonly SelectionTexts[];
+  name: string;
+}
+
+/** What is known of some selections stands under their name. */
+function nameOf(selections: readonly SelectionTexts[]): string {
+  return selections.map(({ actors, kinds }) => `${actors} ${kinds}`).join(' ');
+}
+
+/** One entry more before the page, which tells where the page begins. */
+function withLead(page: AskedInterval): AskedInterval & { lead: number } {
+  const lead = Math.min(page.skip, 1);
+  return { ...page, skip: page.skip - lead, size: page.size + lead, lead };
+}
+
+function withoutLead(read: PageRead, lead: number): PageRead {
+  return typeof read === 'object' ? { total: read.total, entries: read.entries.slice(lead) } : read;
+}
+
+/** What is known of the selections as of so many folds; what is of another number of folds is forgotten. */
+function landmarksAsOf({ dictionary, name }: AskedInterval, folds: number): Landmarks {
+  const { landmarks } = dictionary;
+  const known = landmarks.get(name);
+  if (known?.folds === folds) return known;
+  const begun = new Landmarks(folds);
+  if (name.length <= longestName) {
+    if (landmarks.size >= mostSelections) landmarks.clear();
+    landmarks.set(name, begun);
+  }
+  return begun;
+}
+
+/** The window begins within the minute before a landmark; if not where it was asked to, nothing before is asked for again. */
+function learnStart(landmarks: Landmarks, { interval }: AskedInterval, start: Landmark): void {
+  if (start.moment >= interval.since + 60_000) landmarks.dropBefore(start.moment);
+  landmarks.add(start);
+}
+
+/** Learns where the first and the last entries of a page stand, before which there are `newer`; all of them are folded. */
+function learnBounds(landmarks: Landmarks, entries: readonly EntryRow[], newer: number): void {
+  const bounds = entries.flatMap(({ at }, index) =>
+    at === (entries[index + 1]?.at ?? at) ? [] : [{ moment: at, rank: newer + index + 1 }],
+  );
+  for (const bound of [bounds[0], bounds.at(-1)]) if (bound !== undefined) landmarks.add(bound);
+}
+
+/** How many entries the selections have after the window; undefined where that is not known. */
+function rankOfEnd(landmarks: Landmarks, { before }: Interval): number | undefined {
+  return before === null ? 0 : landmarks.at(before)?.rank;
+}
+
+/** Whether entries are missing because they are spread more unevenly than was thought. */
+function isShort({ total, entries }: PageOfEntries, { skip, size }: TalliedPage): boolean {
+  return entries.length < Math.min(size, total - skip);
+}
+
+/** A page near to where somebody has read before. */
+async function readByLandmarks(
+  statements: Statements,
+  tenant: string,
+  page: AskedInterval,
+): Promise<PageRead | 'unknown'> {
+  const { dictionary, interval, selections, now } = page;
+  const landmarks = dictionary.landmarks.get(page.name);
+  const start = landmarks?.atOrAfter(interval.since);
+  if (landmarks === undefined || start === undefined) return 'unknown';
+  const end = rankOfEnd(landmarks, interval);
+  if (end === undefined) return 'unknown';
+  const { lead, ...led } = landmarks.hasRank(end + page.skip) ? { ...page, lead: 0 } : withLead(page);
+  const { skip, size } = led;
+  const first = end + skip;
+  const way = landmarks.wayTo({ first, last: first + size, since: interval.since, start, now });
+  if (way === undefined) return 'unknown';
+  const { rows } = await statements.query<EntryNumbers & { total: number | null; settled: boolean | null }>({
+    name: 'page by landmarks',
+    text: `select total, settled, ${entryNumbers}
+             from change_read_by_landmarks($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
+                                           $17::text::xid8, $18, $19)`,
+    values: [
+      tenant,
+      now,
+      interval.since,
+      interval.before,
+      selections.map(({ actors }) => actors),
+      selections.map(({ kinds }) => kinds),
+      landmarks.folds,
+      start.moment,
+      start.rank,
+      end,
+      way.landmark?.moment,
+      way.landmark?.rank,
+      way.upward,
+      isOneKey(interval) ? null : way.until,
+      skip,
+      size,
+      ...knownNames(page),
+    ],
+  });
+  const { total = null, settled = null } = rows[0] ?? {};
+  if (total === null) return 'unknown';
+  const read = namedPage(total, rows, dictionary);
+  if (read === undefined || read === 'long') return read;
+  if (isShort(read, led)) return 'unknown';
+  if (settled === true) learnBounds(landmarks, read.entries, first);
+  return withoutLead(read, lead);
+}
+
+/** Whether an index has the entries in order, so that reading ends where the page does. */
+function isOneKey({ selections: [selection, ...others] }: Interval): boolean {
+  const { actors = null, kinds = null } = selection ?? {};
+  return others.length === 0 && (actors?.length ?? 1) === 1 && (kinds?.length ?? 1) === 1;
+}
+
+/** A page of one selection from a time on; it may lack entries where they are spread unevenly. */
+async function readNear(statements: Statements, tenant: string, page: AskedInterval): Promise<PageRead> {
+  const { dictionary, interval, selections, now, skip, size } = page;
+  const { actors, kinds, tallied } = selections[0] ?? selectionTexts({ actors: null, kinds: null });
+  const { rows } = await statements.query<PageRow & NearRow>({
+    name: 'near page',
+    text: `select folded, minute, folds, ${pageColumns}
+             from change_read_near($1, $2, $3, $4, $5, $6, $7, $8, $9::text::xid8, $10, $11)`,
+    values: [tenant, now, interval.since, actors, kinds, tallied, skip, size, ...knownNames(page)],
+  });
+  const { folded = null, minute = null, folds = null } = rows[0] ?? {};
+  if (folded !== null && minute !== null && folds !== null) {
+    learnStart(landmarksAsOf(page, folds), page, { moment: minute, rank: folded });
+  }
+  return pageOf(rows, dictionary);
+}
+
+type NearRow = Record<'folded' | 'minute' | 'folds', number | null>;
+
+/** A page wherever it is, found from the tallies. */
+async function readAnywhere(statements: Statements, tenant: string, page: AskedInterval): Promise<PageRead> {
+  const { lead, ...led } = withLead(page);
+  const { read, told } = await readIntervals(statements, tenant, led, page.dictionary.landmarks.get(page.name));
+  const { moments, ranks, folds } = told;
+  if (moments !== null && ranks !== null) {
+    const landmarks = landmarksAsOf(page, folds);
+    for (const [index, moment] of moments.entries()) {
+      const landmark = { moment: moment ?? 0, rank: ranks[index] ?? 0 };
+      if (index === 0 && moment !== null) learnStart(landmarks, page, landmark);
+      else if (moment !== null) landmarks.add(landmark);
+    }
+    const end = rankOfEnd(landmarks, page.interval);
+    if (end !== undefined && typeof read === 'object') learnBounds(landmarks, read.entries, end + led.skip);
+  }
+  return withoutLead(read, lead);
+}
+
+/** A page of any intervals, and what it tells of one that is the only one, of which something may be known. */
+async function readIntervals(
+  statements: Statements,
+  tenant: string,
+  page: TalliedPage,
+  known?: Landmarks,
+): Promise<{ read: PageRead; told: IntervalsRow }> {
+  const start = known?.atOrAfter(page.intervals[0]?.since ?? 0);
+  const { rows } = await statements.query<PageRow & IntervalsRow>({
     name: 'tallied page',
-    text: `select ${pageColumns}
+    text: `select moments::float8[], ranks::float8[], now_folds as folds, ${pageColumns}
              from change_read($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::xid8, $11, $12, $13, $14, $15)`,
     values: [
       tenant,
@@ -49,64 +214,20 @@ export async function readTalliedPage(statements: Statements, tenant: string, pa
       page.skip,
       page.size,
       ...knownNames(page),
-      known?.folded,
-      known?.minute,
+      start?.moment,
+      start?.rank,
       known?.folds,
     ],
   });
-  return pageOf(rows, page.dictionary);
+  const { moments = null, ranks = null, folds = 0 } = rows[0] ?? {};
+  return { read: pageOf(rows, page.dictionary), told: { moments, ranks, folds } };
 }
 
-/** What most queries ask for: one selection from a time on. */
-interface Usual {
-  since: number;
-  selection: SelectionTexts;
-}
-
-function usualOf([interval, ...furtherIntervals]: readonly Interval[]): Usual | undefined {
-  if (interval === undefined || interval.before !== null || furtherIntervals.length > 0) return undefined;
-  const [selection, ...furtherSelections] = interval.selections;
-  if (selection === undefined || furtherSelections.length > 0) return undefined;
-  return { since: interval.since, selection: selectionTexts(selection) };
-}
-
-function nameOf({ actors, kinds }: SelectionTexts): string {
-  return `${actors} ${kinds}`;
-}
-
-function isRemembered(name: string): boolean {
-  return name.length <= longestSelection;
-}
-
-/** A page of one selection from a time on; it may lack entries where they are spread unevenly. */
-async function readNear(statements: Statements, tenant: string, page: TalliedPage & Usual): Promise<PageRead> {
-  const { dictionary, now, since, selection, skip, size } = page;
-  const { actors, kinds, tallied } = selection;
-  const name = nameOf(selection);
-  const known = dictionary.counts.get(name);
-  if (known !== undefined) {
-    const { folded, minute, folds } = known;
-    const { rows } = await statements.query<EntryNumbers & { total: number | null }>({
-      name: 'near page again',
-      text: `select total, ${entryNumbers}
-               from change_read_again($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::text::xid8, $12, $13)`,
-      values: [tenant, now, since, actors, kinds, folded, minute, folds, skip, size, ...knownNames(page)],
-    });
-    const total = rows[0]?.total ?? null;
-    if (total !== null) return namedPage(total, rows, dictionary);
-  }
-  const { rows } = await statements.query<PageRow & { [Name in keyof FoldedCount]: number | null }>({
-    name: 'near page',
-    text: `select folded, minute, folds, ${pageColumns}
-             from change_read_near($1, $2, $3, $4, $5, $6, $7, $8, $9::text::xid8, $10, $11)`,
-    values: [tenant, now, since, actors, kinds, tallied, skip, size, ...knownNames(page)],
-  });
-  const { folded = null, minute = null, folds = null } = rows[0] ?? {};
-  if (isRemembered(name) && folded !== null && minute !== null && folds !== null) {
-    if (dictionary.counts.size >= mostCounts) dictionary.counts.clear();
-    dictionary.counts.set(name, { folded, minute, folds });
-  }
-  return pageOf(rows, dictionary);
+/** Landmarks, the first of which is that of the window's beginning, if it is told; null where not all is folded. */
+interface IntervalsRow {
+  moments: (number | null)[] | null;
+  ranks: (number | null)[] | null;
+  folds: number;
 }
 
 /** Bytes of an entry's text; a page that has longer ones is read in another way. */
