@@ -33,7 +33,7 @@ import {
 } from './turn-store.ts';
 
 export interface ChatRequest extends QueuedChat {
-  /** Aborts the call to the provider; what it has used is logged and settled all the same. */
+  /** Aborts the call to the provider, or its tool's query; what was used is logged and settled all the same. */
   readonly signal?: AbortSignal | undefined;
   /** Told the answer piece by piece. */
   readonly onText?: ((text: string) => Promise<void> | void) | undefined;

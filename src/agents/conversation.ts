@@ -104,7 +104,11 @@ export async function converse(options: ConverseOptions, conversation: Conversat
     const isLast = round === mostToolRounds - 1;
     for (const call of toolCalls) {
       signal?.throwIfAborted();
-      const { output, said, ...outcome } = await runHistoryTool(askHistory, tenant, call, offersHistory);
+      const { output, said, ...outcome } = await runHistoryTool(askHistory, call, {
+        tenant,
+        mayRead: offersHistory,
+        signal,
+      });
       fromHistory ||= outcome.fromHistory;
       // A model that has seen entries may quote them in what it asks next.
       note('INFO', `Tool round ${round + 1}: ${call.name.slice(0, 64)}, ${said}`, { guarded: fromHistory });

@@ -1,5 +1,6 @@
 import { AnnalsError } from '../errors.ts';
 import type { Tool, ToolCall } from '../providers/port.ts';
+import type { StopSignal } from '../stop-signal.ts';
 import type { AskHistory } from './ports.ts';
 import { changeHistoryTool } from './schemas.ts';
 
@@ -51,12 +52,14 @@ export function historyInstructions(now: number): string {
   );
 }
 
-/** Runs a call as the chatting client may. What is wrong with it is told to the model, which can mend it. */
+/**
+ * Runs a call as the chatting client may. What is wrong with it is told to the model, which can mend it; with the chat
+ * (`signal`) its query ends too.
+ */
 export async function runHistoryTool(
   ask: AskHistory,
-  tenant: string,
   call: ToolCall,
-  mayRead: boolean,
+  { tenant, mayRead, signal }: { tenant: string; mayRead: boolean; signal: StopSignal | undefined },
 ): Promise<ToolOutcome> {
   if (call.name !== changeHistoryTool || !mayRead)
     return refusal('There is no such tool.', 'a tool that it was not given');
@@ -64,7 +67,7 @@ export async function runHistoryTool(
   if (query === undefined)
     return refusal('The input must be {"q": string, "page"?: integer, "size"?: 1 to 50}.', 'no query');
   try {
-    const text = await ask(tenant, query);
+    const text = await ask(tenant, { ...query, signal });
     const { output, shown, total } = shortened(text);
     return { output, said: `found ${total} entries, shown ${shown}: ${query.q}`, fromHistory: true };
   } catch (error) {

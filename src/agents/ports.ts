@@ -2,6 +2,7 @@ import type { RawBuilder, SqlBool } from 'kysely';
 import type { DatabaseTransaction } from '../db/database.ts';
 import type { Scope } from '../http/scopes.ts';
 import type { Page, PageWanted } from '../pagination/paginator.ts';
+import type { StopSignal } from '../stop-signal.ts';
 
 /** What this room is handed of others by context.ts. */
 export interface DocumentLists {
@@ -19,8 +20,14 @@ export interface AskedOfList {
   readonly fields?: string | undefined;
 }
 
-/** A change history query as its own operation answers it, as JSON text. Throws AnnalsError for what is wrong with it. */
-export type AskHistory = (tenant: string, query: { q: string; page: number; size: number }) => Promise<string>;
+/**
+ * A change history query as its own operation answers it, as JSON text. Throws AnnalsError for what is wrong with it, and
+ * the signal's reason where that was given meanwhile.
+ */
+export type AskHistory = (
+  tenant: string,
+  query: { q: string; page: number; size: number; signal?: StopSignal | undefined },
+) => Promise<string>;
 
 /** Queues one e-mail, for good once the transaction is. */
 export type QueueMail = (

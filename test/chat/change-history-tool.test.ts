@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { foldHistory } from '../../src/changelog/fold.ts';
 import { agentKey, callAgentic, putAgent } from '../support/agents.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { startVendor, type Vendor, type VendorRequest } from '../support/vendor-server.ts';
@@ -186,4 +187,71 @@ test('what the tool tells is cut to whole entries where it is too long', async (
   const told = JSON.stringify(vendor.requests[1]?.body);
   expect(told).toContain('4 entries of this page were left out');
   expect(told.length).toBeLessThan(70_000);
+});
+
+describe('the query of a chat that nobody waits for any more ends in the database too', () => {
+  const chat = { agentId: 'openai', message: 'Who changed the price of product 17?' };
+  const reading = async (q: string) => (await callAgentic(server, { tenant, token, path: q, method: 'GET' })).json();
+
+  /** Statements of the service that get no further. */
+  async function stuck(): Promise<number> {
+    const { rows } = await server.database.pool.query<{ stuck: number }>(
+      "select count(*)::int as stuck from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+    );
+    return rows[0]?.stuck ?? 0;
+  }
+
+  async function whileStuck(work: (headers: Record<string, string>) => Promise<() => unknown>): Promise<void> {
+    // Folding reads entries as well, and is not to be counted.
+    await foldHistory(server.context.db, tenant);
+    askFor({ q: 'entity:PRODUCT entityId:17' });
+    const blocker = await server.database.pool.connect();
+    const sessionId = randomUUID();
+    try {
+      await blocker.query('begin');
+      await blocker.query('lock table change_entry in access exclusive mode');
+      const giveUp = await work({ 'session-id': sessionId });
+      await expect.poll(stuck).toBe(1);
+      await giveUp();
+      await expect.poll(stuck, { timeout: 5_000 }).toBe(0);
+      const logs = () => reading(`/logs/requests?q=sessionId:${sessionId}`);
+      await expect.poll(logs).toMatchObject([{ promptTokens: 10, completionTokens: 5 }]);
+      expect(JSON.stringify(await logs())).toContain('Given up');
+      expect(rounds()).toBe(1);
+    } finally {
+      await blocker.query('rollback');
+      blocker.release();
+    }
+  }
+
+  test.each(['/chat', '/chat-stream'])('its client has gone: %s', async (path) => {
+    await whileStuck(async (headers) => {
+      const gone = new AbortController();
+      const asked = server
+        .call(`/ai-service/${tenant}/agentic${path}`, {
+          token: withHistory,
+          method: 'POST',
+          headers: { ...headers, 'content-type': 'application/json' },
+          body: JSON.stringify(chat),
+          signal: gone.signal,
+        })
+        .then((response) => response.text())
+        .catch((error: unknown) => error);
+      return async () => {
+        gone.abort();
+        expect(await asked).toMatchObject({ name: 'AbortError' });
+      };
+    });
+  });
+
+  test('its job was deleted', async () => {
+    await whileStuck(async (headers) => {
+      const response = await callAgentic(server, { tenant, token: withHistory, path: '/chat-async', headers }, chat);
+      const { jobId } = (await response.json()) as { jobId: string };
+      return async () => {
+        const deleted = await server.call(`/ai-service/${tenant}/jobs/${jobId}`, { token, method: 'DELETE' });
+        expect(deleted.status).toBe(204);
+      };
+    });
+  });
 });
