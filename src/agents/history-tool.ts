@@ -71,9 +71,11 @@ export async function runHistoryTool(
     const { output, shown, total } = shortened(text);
     return { output, said: `found ${total} entries, shown ${shown}: ${query.q}`, fromHistory: true };
   } catch (error) {
-    if (!(error instanceof AnnalsError) || error.status >= 500) throw error;
+    // One that took too long the model can narrow, instead of the whole chat failing for it.
+    if (!(error instanceof AnnalsError) || error.status === 500) throw error;
     const details = error.details.map(({ message }) => message);
-    const told = refusal([error.message, ...details].join(' '), `a query that is not valid: ${query.q}`);
+    const fault = error.status === 503 ? 'that was not answered' : 'that is not valid';
+    const told = refusal([error.message, ...details].join(' '), `a query ${fault}: ${query.q}`);
     // What is refused may depend on what there is: a pattern that would take too long for all the names, say.
     return { ...told, fromHistory: true };
   }
