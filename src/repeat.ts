@@ -18,6 +18,11 @@ export async function repeat({ every, signal, turn, onError }: Repeated): Promis
     } catch (error) {
       onError(error);
     }
-    await sleep(every, undefined, { signal, ref: false }).catch(() => {});
+    await rest(every, signal);
   }
+}
+
+/** Lets so many milliseconds pass, or fewer where the signal is given. It keeps no process alive. */
+export async function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
+  await sleep(milliseconds, undefined, { signal, ref: false }).catch(() => {});
 }

@@ -1,9 +1,10 @@
 import { CompiledQuery } from 'kysely';
 import type { Database } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
+import type { StopSignal } from '../stop-signal.ts';
 
 /** So many entries, more or less, are folded in one transaction: what the database keeps of them in memory is bounded. */
-export const entriesOfPortion = 500_000;
+const entriesOfPortion = 500_000;
 
 /**
  * Moves what recorders have appended into the tallies, portion by portion, and answers how many entries that were.
@@ -20,7 +21,7 @@ export async function foldHistory(db: Database, tenant: string, portion = entrie
 }
 
 /** The same for one portion: as many entries, or some more; fewer are all there were. */
-export async function foldPortion(db: Database, tenant: string, portion = entriesOfPortion): Promise<number> {
+export async function foldPortion(db: Database, tenant: string, portion: number): Promise<number> {
   return await inTransaction(
     db,
     async (transaction) => {
@@ -31,6 +32,39 @@ export async function foldPortion(db: Database, tenant: string, portion = entrie
     },
     { isolation: 'repeatable read', retries: 3 },
   );
+}
+
+export interface FoldTenantsOptions {
+  /** Ends it after the portion that is being folded. */
+  signal: StopSignal;
+  /** Told how many milliseconds the last round took, when there is no more to do at once. */
+  rest: (taken: number) => Promise<void>;
+  onError: (error: unknown) => void;
+  /** Entries. */
+  portion?: number;
+}
+
+/**
+ * Folds what all tenants have, a portion of each in turn, so that one with much to fold keeps nobody else waiting for
+ * long. A tenant whose turn fails is left to the next round.
+ */
+export async function foldTenants(db: Database, options: FoldTenantsOptions): Promise<void> {
+  const { signal, rest, onError, portion = entriesOfPortion } = options;
+  let more: boolean;
+  let begun: number;
+  do {
+    begun = performance.now();
+    more = false;
+    for (const tenant of await tenantsToFold(db)) {
+      if (signal.aborted) return;
+      try {
+        if ((await foldPortion(db, tenant, portion)) >= portion) more = true;
+      } catch (error) {
+        onError(error);
+      }
+    }
+  } while (more);
+  await rest(performance.now() - begun);
 }
 
 /** The tenants with entries that are not folded yet. */

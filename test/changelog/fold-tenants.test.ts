@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { foldTenants, tenantsToFold } from '../../src/changelog/fold.ts';
+import { createTenant } from '../../src/db/tenants.ts';
+import { createRecorder } from '../../src/recording/record-change.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { changeOf } from '../support/history.ts';
+import { startTestServer } from '../support/server.ts';
+
+const now = Date.UTC(2026, 8, 15);
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  for (const tenant of ['acme', 'globex', 'umbrella']) await createTenant(database.db, tenant);
+});
+
+beforeEach(async () => {
+  await database.pool.query('truncate change_entry, change_related, change_delta, change_tally, change_folded');
+});
+
+afterAll(() => database.drop());
+
+/** Each a transaction, and so a delta, of its own. */
+async function record(tenant: string, transactions: number): Promise<void> {
+  const recorder = createRecorder(database.db, tenant, () => now);
+  for (let at = now - transactions; at < now; at += 1) await recorder([changeOf({ at })]);
+}
+
+/** Rounds of folding until there is nothing more, two entries of each tenant at a time. */
+async function foldTwoByTwo({ signal = new AbortController().signal } = {}): Promise<{
+  rests: number[];
+  errors: unknown[];
+}> {
+  const rests: number[] = [];
+  const errors: unknown[] = [];
+  await foldTenants(database.db, {
+    signal,
+    portion: 2,
+    rest: async (taken) => void rests.push(taken),
+    onError: (error) => errors.push(error),
+  });
+  return { rests, errors };
+}
+
+async function foldsOf(): Promise<Record<string, number>> {
+  const { rows } = await database.pool.query<{ tenant: string; folds: number }>(
+    'select tenant, folds from change_folded',
+  );
+  return Object.fromEntries(rows.map(({ tenant, folds }) => [tenant, folds]));
+}
+
+test('it goes on while a tenant has more, a portion of each in turn, and rests once there is none', async () => {
+  await record('acme', 5);
+  await record('globex', 1);
+  const { rests, errors } = await foldTwoByTwo();
+  expect(errors).toEqual([]);
+  expect(await tenantsToFold(database.db)).toEqual([]);
+  expect(await foldsOf()).toEqual({ acme: 3, globex: 1 });
+  expect(rests).toHaveLength(1);
+  expect(rests[0]).toBeGreaterThan(0);
+});
+
+test('a tenant that cannot be folded is told, and keeps none of the others from it', async () => {
+  await database.pool.query(
+    "insert into change_delta (tenant, ats, kinds, actors) values ('acme', '{1, 2}', '{null, null}', '{1, 1}')",
+  );
+  await record('globex', 3);
+  await record('umbrella', 1);
+  const { errors } = await foldTwoByTwo();
+  expect(errors).not.toEqual([]);
+  for (const error of errors) expect(error).toMatchObject({ column: 'kind' });
+  expect(await tenantsToFold(database.db)).toEqual(['acme']);
+});
+
+test('told to end, it folds no other tenant', async () => {
+  await record('acme', 1);
+  expect(await foldTwoByTwo({ signal: AbortSignal.abort() })).toEqual({ rests: [], errors: [] });
+  expect(await tenantsToFold(database.db)).toEqual(['acme']);
+});
+
+test('a server that listens folds, what was recorded before and what comes later', async () => {
+  await record('acme', 3);
+  const server = await startTestServer({ database });
+  const left = () => tenantsToFold(database.db);
+  try {
+    await expect.poll(left, { timeout: 5_000 }).toEqual([]);
+    await record('globex', 1);
+    await expect.poll(left, { timeout: 5_000 }).toEqual([]);
+  } finally {
+    await server.close();
+  }
+  await record('acme', 1);
+  expect(await left()).toEqual(['acme']);
+});
