@@ -1,5 +1,5 @@
 import { CompiledQuery } from 'kysely';
-import type { Database } from '../db/database.ts';
+import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import type { StopSignal } from '../stop-signal.ts';
 
@@ -67,11 +67,21 @@ export async function foldTenants(db: Database, options: FoldTenantsOptions): Pr
   await rest(performance.now() - begun);
 }
 
-/** The tenants with entries that are not folded yet. */
-export async function tenantsToFold(db: Database): Promise<string[]> {
+/**
+ * The tenants with entries that are not folded yet. The index is asked for the first of them, and from each for the next:
+ * every process looks each second, and pays for these alone, however many tenants there are and whatever one has left.
+ */
+export async function tenantsToFold(db: Database | DatabaseTransaction): Promise<string[]> {
   const { rows } = await db.executeQuery<{ tenant: string }>(
     CompiledQuery.raw(
-      'select t.tenant from tenant t where exists (select from change_delta d where d.tenant = t.tenant)',
+      `with recursive pending (tenant) as (
+         (select d.tenant from change_delta d order by d.tenant limit 1)
+         union all
+         select (select d.tenant from change_delta d where d.tenant > p.tenant order by d.tenant limit 1)
+           from pending p
+           where p.tenant is not null
+       )
+       select tenant from pending where tenant is not null`,
       [],
     ),
   );

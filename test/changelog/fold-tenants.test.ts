@@ -1,6 +1,9 @@
+import { CompiledQuery } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { foldTenants, tenantsToFold } from '../../src/changelog/fold.ts';
+import type { DatabaseTransaction } from '../../src/db/database.ts';
 import { createTenant } from '../../src/db/tenants.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { changeOf } from '../support/history.ts';
@@ -50,6 +53,17 @@ async function foldsOf(): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ tenant, folds }) => [tenant, folds]));
 }
 
+/** Rows read and indexes asked, by this connection, of what tells the tenants with something to fold. */
+async function touchedBy(transaction: DatabaseTransaction): Promise<number> {
+  const { rows } = await transaction.executeQuery<{ touched: number }>(
+    CompiledQuery.raw(
+      `select sum(seq_tup_read + idx_scan + coalesce(idx_tup_fetch, 0))::int as touched
+         from pg_stat_xact_user_tables where relname in ('tenant', 'change_delta')`,
+    ),
+  );
+  return rows[0]?.touched ?? 0;
+}
+
 test('it goes on while a tenant has more, a portion of each in turn, and rests once there is none', async () => {
   await record('acme', 5);
   await record('globex', 1);
@@ -77,6 +91,25 @@ test('told to end, it folds no other tenant', async () => {
   await record('acme', 1);
   expect(await foldTwoByTwo({ signal: AbortSignal.abort() })).toEqual({ rests: [], errors: [] });
   expect(await tenantsToFold(database.db)).toEqual(['acme']);
+});
+
+test('to look for tenants with something to fold costs what those are, not all tenants and not all that is to be folded', async () => {
+  const { db, pool } = database;
+  await pool.query("insert into tenant (tenant) select 'idle' || i from generate_series(1, 3000) i");
+  await pool.query(
+    `insert into change_delta (tenant, ats, kinds, actors)
+       select tenant, '{1}', '{1}', '{1}' from (values ('acme', 20000), ('globex', 1), ('umbrella', 5)) as t (tenant, deltas)
+         cross join lateral generate_series(1, deltas)`,
+  );
+  await pool.query('analyze tenant, change_delta');
+  await inTransaction(db, async (transaction) => {
+    const before = await touchedBy(transaction);
+    expect(await tenantsToFold(transaction)).toEqual(['acme', 'globex', 'umbrella']);
+    const touched = (await touchedBy(transaction)) - before;
+    expect(touched).toBeGreaterThan(0);
+    expect(touched).toBeLessThan(20);
+  });
+  await pool.query("delete from tenant where tenant like 'idle%'");
 });
 
 test('a server that listens folds, what was recorded before and what comes later', async () => {
