@@ -4,7 +4,7 @@ import swaggerUi from '@fastify/swagger-ui';
 import type { RouteOptions } from 'fastify';
 import { Type } from 'typebox';
 import type { HttpServer } from './http-server.ts';
-import { scopes } from './scopes.ts';
+import { permittedBy } from './scopes.ts';
 
 const securityScheme = 'oauth2';
 
@@ -48,7 +48,7 @@ export async function describeInterface(app: HttpServer, { version }: { version:
             flows: {
               clientCredentials: {
                 tokenUrl: '/oauth/token',
-                scopes: Object.fromEntries(scopes.map((scope) => [scope, ''])),
+                scopes: permittedBy,
               },
             },
           },

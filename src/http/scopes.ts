@@ -1,26 +1,31 @@
-/** The closed list of OAuth scopes (contract: authentication). A client is granted some of them, never any other. */
-export const scopes = [
-  'changelog.changelog_read',
-  'changelog.changelog_manage',
-  'ai.agent_read',
-  'ai.agent_manage',
-  'ai.agentexecution_manage',
-  'ai.completion_manage',
-  'configuration.configuration_view',
-  'configuration.configuration_manage',
-  'schema.schema_read',
-  'schema.schema_manage',
-  'schema.custominstance_read',
-  'schema.custominstance_manage',
-] as const;
+/**
+ * The closed list of OAuth scopes (contract: authentication), with the sentence that tells whoever grants one what it
+ * permits. A client is granted some of them, never any other.
+ */
+export const permittedBy = {
+  'changelog.changelog_read': 'Reads the change history, and what exports, chats and their logs tell of it.',
+  'changelog.changelog_manage': 'Manages the change history; also permits what changelog.changelog_read does.',
+  'ai.agent_read': 'Reads language models, agents, jobs, and the logs of requests and sessions.',
+  'ai.agent_manage':
+    'Writes agents, deletes jobs, and exports the change history if a changelog scope is there too; also permits what ' +
+    'ai.agent_read does.',
+  'ai.agentexecution_manage': 'Chats with agents.',
+  'ai.completion_manage': 'Generates completions, and reads how much of the quota is used.',
+  'configuration.configuration_view': 'Reads the configuration; secured values are shown to nobody.',
+  'configuration.configuration_manage': 'Writes the configuration; also reads it.',
+  'schema.schema_read': 'Reads the types of custom entities and their schemas.',
+  'schema.schema_manage': 'Writes the types of custom entities and their schemas; also reads them.',
+  'schema.custominstance_read': 'Reads the instances of custom entities.',
+  'schema.custominstance_manage': 'Writes the instances of custom entities; also reads them.',
+} as const;
 
-export type Scope = (typeof scopes)[number];
-
-const known: ReadonlySet<string> = new Set(scopes);
+export type Scope = keyof typeof permittedBy;
 
 export function isScope(text: string): text is Scope {
-  return known.has(text);
+  return Object.hasOwn(permittedBy, text);
 }
+
+export const scopes: readonly Scope[] = Object.keys(permittedBy).filter(isScope);
 
 /** Either of them suffices to read the change history (spec: authentication). */
 export const historyScopes: readonly Scope[] = ['changelog.changelog_read', 'changelog.changelog_manage'];

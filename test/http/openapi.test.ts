@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { queryInteger } from '../../src/http/query-number.ts';
+import { scopes } from '../../src/http/scopes.ts';
 import { TenantName } from '../../src/http/tenant-name.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 
@@ -12,11 +13,16 @@ interface Operation {
   security?: unknown;
 }
 
+interface SecurityScheme {
+  type: string;
+  flows: { clientCredentials: { tokenUrl: string; scopes: Record<string, string> } };
+}
+
 interface Document {
   openapi: string;
   info: { title: string; version: string };
   tags: { name: string; description: string }[];
-  components: { schemas: Record<string, unknown>; securitySchemes: Record<string, unknown> };
+  components: { schemas: Record<string, unknown>; securitySchemes: { oauth2: SecurityScheme } };
   paths: Record<string, Record<string, Operation>>;
 }
 
@@ -65,6 +71,13 @@ test('what guards an operation is told: scopes as alternatives, and the errors t
   expect(document.components.securitySchemes).toMatchObject({
     oauth2: { type: 'oauth2', flows: { clientCredentials: { tokenUrl: '/oauth/token' } } },
   });
+});
+
+test('every scope is told, with a sentence of its own that says what it permits', () => {
+  const told = document.components.securitySchemes.oauth2.flows.clientCredentials.scopes;
+  expect(Object.keys(told)).toEqual(scopes);
+  for (const [scope, permits] of Object.entries(told)) expect(permits, scope).toMatch(/^[A-Z].{10,}\.$/);
+  expect(new Set(Object.values(told)).size).toBe(scopes.length);
 });
 
 test('numbers of a query are integers with their bounds, as they are checked', () => {
