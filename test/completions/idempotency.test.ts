@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { eventually } from '../support/patience.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
+import { recordStatements } from '../support/statements.ts';
 import { startVendor, type Vendor } from '../support/vendor-server.ts';
 
 let vendor: Vendor;
@@ -66,7 +68,7 @@ test('repeats that come while the first is under way wait for it, in every proce
 test('another body is refused while the first is under way', async () => {
   vendor.behave({ kind: 'answer', delay: 300 });
   const first = send('early');
-  await expect.poll(() => vendor.requests.length).toBe(1);
+  await eventually(() => vendor.requests.length).toBe(1);
   expect((await send('early', { body: '{"messages":[{"role":"USER","content":"Bye"}]}' })).status).toBe(409);
   expect((await first).status).toBe(200);
 });
@@ -85,24 +87,34 @@ test('a failure is shared by those who waited for it, and a later repeat begins 
   expect(await status(server)).toBe(502);
 
   let calls = 0;
-  vendor.behave(() => (++calls === 1 ? { kind: 'cut', delay: 300 } : { kind: 'answer', text: 'at last' }));
+  const { promise: after, resolve: goOn } = Promise.withResolvers<void>();
+  vendor.behave(() => (++calls === 1 ? { kind: 'cut', after } : { kind: 'answer', text: 'at last' }));
   const first = status(server);
-  await expect.poll(() => calls).toBe(1);
-  expect(await status(other)).toBe(502);
+  await eventually(() => calls).toBe(1);
+  const asked = recordStatements(other.context.pool);
+  const second = status(other);
+  // Whoever looks again has met the one that is under way.
+  const looks = () => asked.filter(({ text }) => /^select .* from "completion_request"/.test(text)).length;
+  await eventually(looks).toBeGreaterThan(1);
+  goOn();
+  expect(await second).toBe(502);
   expect(await first).toBe(502);
   expect(calls).toBe(1);
   expect((await send('failing')).body).toMatchObject({ result: 'at last' });
 });
 
 test('a client that goes away does not abort such a call, and its repeat gets the result', async () => {
-  vendor.behave({ kind: 'answer', text: 'still here', delay: 300 });
+  const { promise: after, resolve: goOn } = Promise.withResolvers<void>();
+  vendor.behave({ kind: 'answer', text: 'still here', after });
   const before = vendor.abandoned.length;
   const controller = new AbortController();
   const gone = send('leaving', { signal: controller.signal }).catch(() => 'gone');
-  await expect.poll(() => vendor.requests.length).toBe(1);
+  await eventually(() => vendor.requests.length).toBe(1);
   controller.abort();
   expect(await gone).toBe('gone');
-  expect((await send('leaving', { on: other })).body).toMatchObject({ result: 'still here' });
+  const repeat = send('leaving', { on: other });
+  setTimeout(goOn, 300);
+  expect((await repeat).body).toMatchObject({ result: 'still here' });
   expect(vendor.requests).toHaveLength(1);
   expect(vendor.abandoned).toHaveLength(before);
 });
@@ -110,12 +122,14 @@ test('a client that goes away does not abort such a call, and its repeat gets th
 test('a server that closes finishes such a call, though its client has gone', async () => {
   const environment = { OPENAI_BASE_URL: vendor.baseUrl, ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared' };
   const closing = await startTestServer({ environment, database: server.database });
-  vendor.behave({ kind: 'answer', text: 'to the end', delay: 300 });
+  const { promise: after, resolve: goOn } = Promise.withResolvers<void>();
+  vendor.behave({ kind: 'answer', text: 'to the end', after });
   const controller = new AbortController();
   const gone = send('closing', { on: closing, signal: controller.signal }).catch(() => 'gone');
-  await expect.poll(() => vendor.requests.length).toBe(1);
+  await eventually(() => vendor.requests.length).toBe(1);
   controller.abort();
-  await gone;
+  expect(await gone).toBe('gone');
+  setTimeout(goOn, 300);
   await closing.close();
   expect((await send('closing')).body).toMatchObject({ result: 'to the end' });
   expect(vendor.requests).toHaveLength(1);

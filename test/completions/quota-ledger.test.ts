@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { type Batch, createLedger } from '../../src/completions/quota-ledger.ts';
 import type { Decision, Want } from '../../src/completions/quota-store.ts';
+import { eventually } from '../support/patience.ts';
 
 /** A database whose every answer the test gives by hand. */
 function handWorked() {
@@ -46,7 +47,7 @@ test('a reservation is told only when it is durable, and the next batch does not
     told = true;
   });
   applied[0]?.answer.resolve([reserved]);
-  await expect.poll(() => flushed.length).toBe(1);
+  await eventually(() => flushed.length).toBe(1);
   expect(told).toBe(false);
   void ledger.reserve('acme', want('b'));
   expect(applied).toHaveLength(2);
@@ -58,7 +59,7 @@ test('what is applied while the disk is busy is durable with the run after, neve
   const { ledger, applied, flushed } = handWorked();
   const first = ledger.reserve('acme', want('a'));
   applied[0]?.answer.resolve([reserved]);
-  await expect.poll(() => flushed.length).toBe(1);
+  await eventually(() => flushed.length).toBe(1);
   let told = 0;
   const others = ['b', 'c'].map((name, index) => {
     const call = ledger.reserve(`tenant${index}`, want(name)).then(() => {
@@ -69,7 +70,7 @@ test('what is applied while the disk is busy is durable with the run after, neve
   });
   flushed[0]?.resolve();
   await first;
-  await expect.poll(() => flushed.length).toBe(2);
+  await eventually(() => flushed.length).toBe(2);
   expect(told).toBe(0);
   flushed[1]?.resolve();
   await Promise.all(others);
@@ -80,7 +81,7 @@ test('a reservation that cannot be made durable is none, and so is one whose bat
   const { ledger, applied, flushed } = handWorked();
   const call = ledger.reserve('acme', want('a'));
   applied[0]?.answer.resolve([reserved]);
-  await expect.poll(() => flushed.length).toBe(1);
+  await eventually(() => flushed.length).toBe(1);
   flushed[0]?.reject(new Error('the disk is full'));
   await expect(call).rejects.toThrow('the disk is full');
 

@@ -15,6 +15,8 @@ import {
 export type Behaviour = {
   /** Milliseconds before anything is answered. */
   delay?: number;
+  /** What has to have happened before anything is answered. */
+  after?: Promise<unknown>;
 } & (
   | (Partial<VendorAnswer> & { kind: 'answer' })
   /** Half of an answer, then the connection is closed. */
@@ -103,6 +105,7 @@ export async function startVendor(): Promise<Vendor> {
   async function act(doing: Behaviour, request: VendorRequest, format: VendorFormat, response: ServerResponse) {
     if (doing.kind === 'hang') return;
     if (doing.delay !== undefined) await sleep(doing.delay);
+    await doing.after;
     if (doing.kind === 'status') {
       const { status, headers = {}, body = format.error(status, vendorSecret) } = doing;
       send(response, status, body, headers);
