@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { agentKey, allOf, callAgentic, putAgent } from '../support/agents.ts';
+import { letOthersWork } from '../support/patience.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { type Behaviour, startVendor, type Vendor, type VendorRequest } from '../support/vendor-server.ts';
 
@@ -111,9 +112,9 @@ test('request logs, session logs and what the vendor sent agree to the token', {
       });
       const ended = request.then((response) => response.text()).catch(() => {});
       // The vendor hangs in the first or the second round; earlier answers count.
-      for (let tries = 0; tries < 2_000 && !hanging.has(message); tries += 1) await sleep(5);
+      await until(async () => hanging.has(message), 5);
       // What the vendor wrote by then has to be read before the client goes.
-      await sleep(100);
+      await letOthersWork(100);
       gone.abort();
       await ended;
       return;
@@ -199,10 +200,10 @@ function pick<Item>(items: readonly Item[]): Item {
   return item;
 }
 
-async function until(done: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 600; tries += 1) {
-    if (await done()) return;
-    await sleep(50);
+async function until(done: () => Promise<boolean>, pause = 50): Promise<void> {
+  const end = performance.now() + 120_000;
+  while (!(await done())) {
+    if (performance.now() > end) throw new Error('it did not come to pass');
+    await sleep(pause);
   }
-  throw new Error('it did not come to pass');
 }
