@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../support/patience.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 
 let server: TestServer;
@@ -25,11 +26,11 @@ test('a client that hangs up ends its query, leaves no connection behind and is 
   const asked = Array.from({ length: 12 }, () =>
     server.call(path, { token, signal: hungUp.signal }).catch((error: unknown) => error),
   );
-  await expect.poll(inUse).toBeGreaterThan(5);
+  await eventually(inUse).toBeGreaterThan(5);
   hungUp.abort();
   for (const outcome of await Promise.all(asked)) expect(outcome).toMatchObject({ name: 'AbortError' });
-  await expect.poll(inUse).toBe(0);
-  await expect.poll(() => pool.waitingCount).toBe(0);
+  await eventually(inUse).toBe(0);
+  await eventually(() => pool.waitingCount).toBe(0);
 
   await blocker.query('rollback');
   blocker.release();

@@ -58,7 +58,7 @@ test('two open transactions record changes of the same new entity type, actor an
     );
     await inTransaction(db, async (other) => {
       // Whoever had to wait for the first one, which ends after it, would be told so.
-      await other.executeQuery(CompiledQuery.raw("set local lock_timeout = '200ms'", []));
+      await other.executeQuery(CompiledQuery.raw("set local lock_timeout = '10s'", []));
       const second = change({ entityId: 'b', related: [{ entity: 'g', entityId: '1' }] });
       outcomes.push(await recordChange(other, tenant, second, now));
     });
@@ -81,7 +81,7 @@ test('a fold at work and one that waits keep nobody from recording', async () =>
       await folding.executeQuery(CompiledQuery.raw('select change_fold($1)', [tenant]));
       expect(await foldHistory(db, tenant)).toBe(0);
       await inTransaction(db, async (other) => {
-        await other.executeQuery(CompiledQuery.raw("set local lock_timeout = '200ms'", []));
+        await other.executeQuery(CompiledQuery.raw("set local lock_timeout = '10s'", []));
         expect(await recordChange(other, tenant, change(), now)).toBe('recorded');
       });
       expect(await total('')).toBe(3);

@@ -207,7 +207,7 @@ test('neither setting a horizon nor dropping rows keeps anybody from recording o
   await makeHistory('busy', 20);
   const { db } = server.context;
   await inTransaction(db, async (open) => {
-    await open.executeQuery(CompiledQuery.raw("set local lock_timeout = '500ms'"));
+    await open.executeQuery(CompiledQuery.raw("set local lock_timeout = '10s'"));
     await recordChange(open, 'busy', change(3), now);
     await setRetention(db, 'busy', 10, now);
     expect(await dropAll('busy')).toBeGreaterThan(0);
@@ -217,7 +217,7 @@ test('neither setting a horizon nor dropping rows keeps anybody from recording o
     const expired = "delete from change_entry where tenant = 'busy' and at < $1";
     await dropping.executeQuery(CompiledQuery.raw(expired, [today - 9 * day]));
     await inTransaction(db, async (other) => {
-      await other.executeQuery(CompiledQuery.raw("set local lock_timeout = '500ms'"));
+      await other.executeQuery(CompiledQuery.raw("set local lock_timeout = '10s'"));
       expect(await recordChange(other, 'busy', change(1), now)).toBe('recorded');
     });
     expect(new Set(await totals('busy')).size).toBe(1);

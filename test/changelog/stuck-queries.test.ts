@@ -11,6 +11,7 @@ import { parseQuery } from '../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { eventually } from '../support/patience.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
@@ -74,14 +75,14 @@ describe('while statements get no further', () => {
     const find = finder();
     const asked = Array.from({ length: 12 }, () => ask(find, q, gone.signal));
     const outcomes = Promise.allSettled(asked);
-    await expect.poll(busy).toBeGreaterThan(0);
+    await eventually(busy).toBeGreaterThan(0);
     gone.abort(new Error('the client has gone'));
     for (const outcome of await outcomes) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: { message: 'the client has gone' } });
     }
     // Names that are read for whoever comes next are read to the end.
-    await expect.poll(busy).toBe(0);
-    await expect.poll(() => [pool.waitingCount, pool.totalCount - pool.idleCount]).toEqual([0, 0]);
+    await eventually(busy).toBe(0);
+    await eventually(() => [pool.waitingCount, pool.totalCount - pool.idleCount]).toEqual([0, 0]);
   });
 
   test.each(queries)('a query that takes too long is a 503, and its connection is free again: %s', async (q) => {
@@ -94,8 +95,8 @@ describe('while statements get no further', () => {
       });
     }
     // Names that are read for whoever comes next are read to the end.
-    await expect.poll(busy).toBe(0);
-    await expect.poll(() => [pool.waitingCount, pool.totalCount - pool.idleCount]).toEqual([0, 0]);
+    await eventually(busy).toBe(0);
+    await eventually(() => [pool.waitingCount, pool.totalCount - pool.idleCount]).toEqual([0, 0]);
   });
 
   test('questions that take long leave connections to the others', async () => {
@@ -103,7 +104,7 @@ describe('while statements get no further', () => {
     const find = finder();
     const asked = Array.from({ length: 30 }, () => ask(find, 'entity:order entityId:1*', gone.signal));
     const outcomes = Promise.allSettled(asked);
-    await expect.poll(busy).toBeGreaterThan(0);
+    await eventually(busy).toBeGreaterThan(0);
     expect((await pool.query('select 1 as answer')).rows).toEqual([{ answer: 1 }]);
     gone.abort();
     await outcomes;
@@ -132,11 +133,11 @@ test('of long work so much goes on at once, in all and of one tenant, and whoeve
   const left = begin('a1');
   const work = [left, begin('a2'), begin('a3'), begin('b1'), begin('b2')];
   const given = begin('c1', leaving.signal);
-  await expect.poll(() => begun).toEqual(['a1', 'a2', 'b1']);
+  await eventually(() => begun).toEqual(['a1', 'a2', 'b1']);
   leaving.abort(new Error('gone'));
   await expect(given).rejects.toThrow('gone');
   for (const name of ['b1', 'a1', 'a2', 'b2', 'a3']) {
-    await expect.poll(() => ends.has(name)).toBe(true);
+    await eventually(() => ends.has(name)).toBe(true);
     ends.get(name)?.();
   }
   await Promise.all(work);
