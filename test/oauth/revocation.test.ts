@@ -14,12 +14,19 @@ function extend(app: HttpServer): void {
   app.get('/rooms/:tenant', { config: { scopes, internalErrorMessage: 'The history is not there.' } }, async () => '');
 }
 
-async function secondsUntil(status: number, server: TestServer, token: string): Promise<number> {
-  const begun = performance.now();
+/**
+ * When the last call was begun that was still let in, before one got that status (seconds of the process). How long its
+ * answer took does not count: that is up to the machine.
+ */
+async function lastLetIn(status: number, server: TestServer, token: string): Promise<number> {
+  let last = Number.NEGATIVE_INFINITY;
   for (;;) {
+    const begun = performance.now() / 1000;
     const response = await server.call('/rooms/acme', { token });
     await response.text();
-    if (response.status === status) return (performance.now() - begun) / 1000;
+    if (response.status === status) return last;
+    expect(response.status).toBe(200);
+    last = begun;
     await sleep(50);
   }
 }
@@ -35,12 +42,13 @@ test("a revoked client's tokens stop within 5 seconds in every process, busy or 
   }
 
   expect(await revokeClient(busy.database.db, client.clientId)).toBe(true);
+  const revoked = performance.now() / 1000;
   const [first = '', second = ''] = tokens;
-  const [busyFor, quietAnswer] = await Promise.all([
-    secondsUntil(401, busy, first),
+  const [last, quietAnswer] = await Promise.all([
+    lastLetIn(401, busy, first),
     sleep(5_000).then(() => quiet.call('/rooms/acme', { token: second })),
   ]);
-  expect(busyFor).toBeLessThan(5);
+  expect(last - revoked).toBeLessThan(5);
   expect(quietAnswer.status).toBe(401);
   expect(await quietAnswer.json()).toEqual(invalid);
   // Nor does it get a new one.
@@ -50,7 +58,7 @@ test("a revoked client's tokens stop within 5 seconds in every process, busy or 
   }
   await quiet.close();
   await busy.close();
-}, 20_000);
+});
 
 test('a database that is away is bridged for at most 5 seconds; then nobody is let in until it is back', async () => {
   const server = await startTestServer({ extend });
@@ -58,9 +66,10 @@ test('a database that is away is bridged for at most 5 seconds; then nobody is l
   expect((await server.call('/rooms/acme', { token })).status).toBe(200);
   const bringBack = await takeDatabaseAway(server.database.url);
 
-  expect((await server.call('/rooms/acme', { token })).status).toBe(200);
-  // On a busy machine the answer itself takes its time; the bound to the millisecond is in client-states.test.ts.
-  expect(await secondsUntil(500, server, token)).toBeLessThan(8);
+  const away = performance.now() / 1000;
+  const last = await lastLetIn(500, server, token);
+  expect(last).toBeGreaterThanOrEqual(away);
+  expect(last - away).toBeLessThan(5);
   const response = await server.call('/rooms/acme', { token });
   expect(await response.json()).toEqual({
     status: 500,
@@ -74,4 +83,4 @@ test('a database that is away is bridged for at most 5 seconds; then nobody is l
   await bringBack();
   expect((await server.call('/rooms/acme', { token })).status).toBe(200);
   await server.close();
-}, 20_000);
+});
