@@ -42,11 +42,11 @@ test('what is in flight when serve is asked to end is still answered', async () 
   const baseUrl = new URL(await service.firstLine);
   const socket = connect(Number(baseUrl.port), baseUrl.hostname);
   const body = 'grant_type=client_credentials';
-  socket.write(
+  const halfRequest =
     `POST /oauth/token HTTP/1.1\r\nHost: annals\r\nContent-Type: application/x-www-form-urlencoded\r\n` +
-      `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body.slice(0, 5)}`,
-  );
+    `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body.slice(0, 5)}`;
   const answer = text(socket);
+  await new Promise((resolve) => socket.write(halfRequest, resolve));
   // Asked of the service before it is told to end, so that the half request has arrived too.
   await fetch(new URL('/health/live', baseUrl));
   service.process.kill('SIGTERM');

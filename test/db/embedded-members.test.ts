@@ -26,7 +26,7 @@ test('whatever the order in which processes come, leave and are killed, those pr
   } finally {
     await removeDataFolder(dataDir);
   }
-});
+}, 300_000);
 
 test('where the account of the server cannot reach the data folder its database lives elsewhere, and it says so', async () => {
   const closed = await mkdtemp(join(tmpdir(), 'annals-test-'));

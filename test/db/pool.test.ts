@@ -1,9 +1,9 @@
-import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createPool } from '../../src/db/pool.ts';
 import { createTenant, tenantExists, tenantPattern } from '../../src/db/tenants.ts';
 import { inPoolTransaction, inTransaction } from '../../src/db/transaction.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { eventually } from '../support/patience.ts';
 
 let database: TestDatabase;
 
@@ -41,7 +41,7 @@ test('connections that are lost are replaced, and the process goes on', async ()
   client.release(true);
   expect((await pool.query('select 2 as n')).rows).toEqual([{ n: 2 }]);
   await database.pool.query(cut);
-  await expect.poll(() => lost.length).toBe(1);
+  await eventually(() => lost.length).toBe(1);
   expect((await pool.query('select 3 as n')).rows).toEqual([{ n: 3 }]);
   await pool.end();
 });
@@ -63,13 +63,15 @@ test('a transaction is committed when its work returns and rolled back when it t
 test('two transactions that lose to each other are begun again as often as is asked for', async () => {
   await createTenant(database.db, 'race');
   let attempts = 0;
+  const { promise: bothHaveLooked, resolve: goOn } = Promise.withResolvers<void>();
   const touch = () =>
     inTransaction(
       database.db,
       async (transaction) => {
         attempts++;
         await transaction.selectFrom('tenant').selectAll().execute();
-        await sql`select pg_sleep(0.05)`.execute(transaction);
+        if (attempts === 2) goOn();
+        await bothHaveLooked;
         await transaction
           .updateTable('tenant')
           .set({ created_at: new Date(attempts) })

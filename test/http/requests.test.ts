@@ -184,19 +184,23 @@ describe('security headers', () => {
 
 describe('closing', () => {
   test('what is in flight finishes, idle connections are let go', async () => {
+    const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
+    const { promise: ending, resolve: end } = Promise.withResolvers<void>();
     const closing = await startTestServer({
       database: server.database,
       extend: (app) => {
         app.get('/slow', async () => {
-          await new Promise((resolve) => setTimeout(resolve, 300));
+          arrive();
+          await ending;
           return { done: true };
         });
       },
     });
     await (await closing.call('/health/live')).text();
     const inFlight = closing.call('/slow');
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await arrived;
     const closed = closing.close();
+    setTimeout(end, 250);
     expect(await (await inFlight).json()).toEqual({ done: true });
     await closed;
     await expect(closing.call('/health/live')).rejects.toThrow();

@@ -242,11 +242,14 @@ describe('an import that is stopped', () => {
     const recorder = new MemoryRecorder();
     const source = new Readable({ read() {} });
     source.push(`${line({ id: 'a' })}\n`);
+    const stop = new AbortController();
     const importing = importChanges({
       source,
       record: recorder.record,
       onRejected: () => {},
-      signal: AbortSignal.timeout(50),
+      // The line has been read; by then it waits for another one.
+      onProgress: () => setTimeout(() => stop.abort(), 20),
+      signal: stop.signal,
     });
     const error: unknown = await importing.catch((reason: unknown) => reason);
     if (!(error instanceof ImportStoppedError)) throw error;
