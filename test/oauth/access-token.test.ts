@@ -148,10 +148,10 @@ describe('a forged token is invalid', () => {
   test.each(['', '.', '..', 'a.b', 'a.b.c.d', 'e30.e30.e30', '🙂', 'null', `${'a'.repeat(20_000)}.e30.AAAA`])(
     'which is no JWT: %j',
     async (text) => {
-      const { port } = new URL(server.baseUrl);
+      const { hostname, port } = new URL(server.baseUrl);
       const status = await new Promise((resolve, reject) => {
         const authorization = Buffer.from(`Bearer ${text}`).toString('latin1');
-        request({ port, path: '/rooms/acme', headers: { authorization } }, (response) => {
+        request({ hostname, port, path: '/rooms/acme', headers: { authorization } }, (response) => {
           response.resume();
           resolve(response.statusCode);
         })
