@@ -59,7 +59,8 @@ $$;
 
 -- The times of the keys' entries in [since, before), read from the entries themselves. Here and below, what is read for a
 -- key is fenced by "offset 0": each key is a range of an index, and a plan from when the tables were small must not
--- go through all of what an import has brought since, once for each key.
+-- go through all of what an import has brought since, once for each key. And it is read in order, which only the index has
+-- whose range it is: while the tables are empty, to skip through another one seems to cost the same.
 create function change_direct(of_tenant text, kind_sets text[], places integer[], actors bigint[], kinds bigint[],
                               since bigint, before bigint)
 returns table (at bigint) language sql stable as $$
@@ -67,7 +68,8 @@ returns table (at bigint) language sql stable as $$
     from unnest(places, actors, kinds) as key (place, actor, kind)
     cross join lateral (
       select one.at from change_entry one
-        where one.tenant = of_tenant and one.kind = key.kind and one.at >= since and one.at < before offset 0
+        where one.tenant = of_tenant and one.kind = key.kind and one.at >= since and one.at < before
+        order by one.at, one.sequence offset 0
     ) as e
     where key.kind > 0
   union all
@@ -76,14 +78,16 @@ returns table (at bigint) language sql stable as $$
     cross join lateral (
       select one.at from change_entry one
         where one.tenant = of_tenant and one.actor = key.actor and one.at >= since and one.at < before
-          and (kind_sets[key.place] = '{}' or one.kind = any (kind_sets[key.place]::bigint[])) offset 0
+          and (kind_sets[key.place] = '{}' or one.kind = any (kind_sets[key.place]::bigint[]))
+        order by one.at, one.sequence offset 0
     ) as e
     where key.actor > 0
   union all
   select e.at
     from unnest(places, actors, kinds) as key (place, actor, kind)
     cross join lateral (
-      select one.at from change_entry one where one.tenant = of_tenant and one.at >= since and one.at < before offset 0
+      select one.at from change_entry one
+        where one.tenant = of_tenant and one.at >= since and one.at < before order by one.at, one.sequence offset 0
     ) as e
     where key.actor = 0 and key.kind = 0
 $$;
@@ -139,17 +143,19 @@ declare
           with wanted as materialized (
             select unnest(actor_sets[1]::bigint[]) as actor
           ), along as materialized (
-            select one.* from (
-                select e.* from change_entry e
-                  where e.tenant = of_tenant and e.at >= since and e.at < before
-                  order by e.at %2$s, e.sequence %2$s limit 1024
-              ) as one
+            select e.* from change_entry e
+              where e.tenant = of_tenant and e.at >= since and e.at < before
+              order by e.at %2$s, e.sequence %2$s limit 1024
+          ), matching as materialized (
+            select one.* from along one
               -- looked up in a hash: not a join, which the planner might loop over
               where case when one.actor in (select wanted.actor from wanted) then true end
                 and (kind_sets[1] = '{}' or one.kind = any (kind_sets[1]::bigint[]))
+          ), answered as materialized (
+            select (select count(*) from matching) >= skip + size or (select count(*) from along) < 1024 as so
           )
           select found.* from (
-            select * from along where (select count(*) from along) >= skip + size
+            select * from matching where (select so from answered)
             union all
             select e.* from wanted
               cross join lateral (
@@ -158,7 +164,7 @@ declare
                     and (kind_sets[1] = '{}' or one.kind = any (kind_sets[1]::bigint[]))
                   order by one.at %2$s, one.sequence %2$s limit skip + size
               ) as e
-              where (select count(*) from along) < skip + size
+              where not (select so from answered)
           ) as found
           order by found.at %2$s, found.sequence %2$s offset skip limit size;
       elsif kind_sets = '{"{}"}' then
@@ -250,20 +256,23 @@ begin
          + (select count(*) from direct
               cross join lateral (
                 select from change_entry one
-                  where one.tenant = of_tenant and one.kind = direct.kind and one.at >= since and one.at < direct.before offset 0
+                  where one.tenant = of_tenant and one.kind = direct.kind and one.at >= since and one.at < direct.before
+                  order by one.at, one.sequence offset 0
               ) as e
               where direct.kind > 0)
          + (select count(*) from direct
               cross join lateral (
                 select from change_entry one
                   where one.tenant = of_tenant and one.actor = direct.actor and one.at >= since and one.at < direct.before
-                    and (direct.kinds = '{}' or one.kind = any (direct.kinds)) offset 0
+                    and (direct.kinds = '{}' or one.kind = any (direct.kinds))
+                  order by one.at, one.sequence offset 0
               ) as e
               where direct.actor > 0)
          + (select count(*) from direct
               cross join lateral (
                 select from change_entry one
-                  where one.tenant = of_tenant and one.at >= since and one.at < direct.before offset 0
+                  where one.tenant = of_tenant and one.at >= since and one.at < direct.before
+                  order by one.at, one.sequence offset 0
               ) as e
               where direct.actor = 0 and direct.kind = 0),
          keys.places, keys.actors, keys.kinds, keys.before
@@ -559,8 +568,10 @@ begin
     if left_out > 200 then
       select * into start from change_seek(of_tenant, some_actors, some_kinds, before_counts[i] + left_out);
       if cardinality(sinces) = 1 then
-        moments := moments || start.moments;
-        ranks := ranks || start.ranks;
+        -- what is before the window, or hidden, nobody begins to read at
+        select moments || array_agg(told.moment), ranks || array_agg(told.rank) into moments, ranks
+          from unnest(start.moments, start.ranks) as told (moment, rank)
+          where told.moment >= sinces[i];
       end if;
       if start.cell_end > befores[i] then
         start.cell_end := befores[i];
@@ -618,7 +629,8 @@ begin
       from ahead
       cross join lateral (
         select one.kind, one.actor from change_entry one
-          where one.tenant = of_tenant and one.at >= ahead.since and one.at < ahead.minute limit 1001
+          where one.tenant = of_tenant and one.at >= ahead.since and one.at < ahead.minute
+          order by one.at, one.sequence limit 1001
       ) as e
   ), pending as materialized (
     select one.at, one.kind, one.actor
@@ -655,7 +667,7 @@ begin
                  cross join lateral (
                    select from change_entry one
                      where one.tenant = of_tenant and one.kind = direct.kind and one.at >= edge.since and one.at < direct.before
-                     offset 0
+                     order by one.at, one.sequence offset 0
                  ) as e
                  where direct.kind > 0)
             + (select count(*) from direct cross join edge
@@ -663,13 +675,14 @@ begin
                    select from change_entry one
                      where one.tenant = of_tenant and one.actor = direct.actor and one.at >= edge.since
                        and one.at < direct.before and (of_kinds = '{}' or one.kind = any (of_kinds))
-                     offset 0
+                     order by one.at, one.sequence offset 0
                  ) as e
                  where direct.actor > 0)
             + (select count(*) from direct cross join edge
                  cross join lateral (
                    select from change_entry one
-                     where one.tenant = of_tenant and one.at >= edge.since and one.at < direct.before offset 0
+                     where one.tenant = of_tenant and one.at >= edge.since and one.at < direct.before
+                     order by one.at, one.sequence offset 0
                  ) as e
                  where direct.actor = 0 and direct.kind = 0)
             + (select count(*) from pending
@@ -714,7 +727,8 @@ begin
            end
       from (
         select e.kind, e.actor from change_entry e
-          where e.tenant = of_tenant and e.at >= since and e.at < before limit 1001
+          where e.tenant = of_tenant and e.at >= since and e.at < before
+        order by e.at, e.sequence limit 1001
       ) as one
   );
 end
@@ -725,7 +739,7 @@ create function change_few_of_many(of_tenant text, actor_sets text[], kind_sets 
 returns bigint language sql stable set enable_nestloop = off as $$
   with one as materialized (
     select e.kind, e.actor from change_entry e
-      where e.tenant = of_tenant and e.at >= since and e.at < before limit 1001
+      where e.tenant = of_tenant and e.at >= since and e.at < before order by e.at, e.sequence limit 1001
   ), asked as materialized (
     select * from change_selections(actor_sets, kind_sets)
   )
@@ -743,8 +757,9 @@ $$;
 -- hold at or after `start` (in the minute after the window begins), `window_end` (null: infinite) and `landmark`, as of so
 -- many `folds`. It is read from the landmark towards what is older, or `upward`; null: from the end of the window. What is
 -- after `until` is not looked at. The total is null, and nothing else is told, where the tallies may hold others by now,
--- where the snapshot knows further names, or where the page does not begin on this side of the landmark; a page may come
--- with too few entries for its total. Both are then to be asked of change_read. `settled`: whether all is folded.
+-- where the snapshot knows further names, or where the page is not on this side of the landmark or, upwards, more than
+-- 1,200 entries away; a page may come with too few entries for its total. Both are then to be asked of change_read.
+-- `settled`: whether all is folded.
 create function change_read_by_landmarks(of_tenant text, now bigint, window_start bigint, window_end bigint, actor_sets text[],
                                          kind_sets text[], folds bigint, start bigint, start_rank bigint, end_rank bigint,
                                          landmark bigint, landmark_rank bigint, upward boolean, until bigint,
@@ -768,7 +783,7 @@ begin
       select counted.total, counted.settled, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
         from (select) as always
         left join (
-          select edge.since, pending.deltas = 0 as settled, start_rank + begun.entries + pending.entries as total
+          select edge.since, pending.settled, start_rank + begun.entries + pending.entries as total
             from (
               select greatest(window_start, (select max(greatest(r.horizon, (now / 86400000 - r.keep_days) * 86400000))
                                                from change_retention r where r.tenant = of_tenant)) as since
@@ -776,12 +791,14 @@ begin
             cross join lateral (
               select count(*) as entries from (
                 select from change_entry one
-                  where one.tenant = of_tenant and one.at >= edge.since and one.at < start limit 1001
+                  where one.tenant = of_tenant and one.at >= edge.since and one.at < start
+                  order by one.at, one.sequence limit 1001
               ) as one
             ) as begun
             cross join (
-              select count(distinct d.delta) as deltas, count(*) filter (where one.at >= start) as entries
-                from change_delta d cross join lateral unnest(d.ats) as one (at) where d.tenant = of_tenant
+              select not exists (select from change_delta d where d.tenant = of_tenant) as settled,
+                     (select count(*) from change_delta d cross join lateral unnest(d.ats) as one (at)
+                        where d.tenant = of_tenant and one.at >= start) as entries
             ) as pending
             where edge.since <= start and edge.since > start - 60000 and begun.entries <= 1000
               and change_read_by_landmarks.folds = coalesce((select f.folds from change_folded f where f.tenant = of_tenant), 0)
@@ -801,7 +818,7 @@ begin
       select greatest(window_start, (select max(greatest(r.horizon, (now / 86400000 - r.keep_days) * 86400000))
                                        from change_retention r where r.tenant = of_tenant)) as since
     ) as edge
-    where edge.since <= start and edge.since > start - 60000 and (landmark is null or landmark > edge.since)
+    where edge.since <= start and edge.since > start - 60000 and (landmark is null or landmark >= edge.since)
       and (window_end is null or window_end > edge.since)
       and change_read_by_landmarks.folds = coalesce((select f.folds from change_folded f where f.tenant = of_tenant), 0)
       and lineage = change_lineage()
@@ -824,7 +841,9 @@ begin
   total := newer_than_start - newer_than_end;
   skip := skip + newer_than_end;
   last_rank := least(skip + size, newer_than_start);
-  if total is null or upward and newer_than_landmark < last_rank or not upward and newer_than_landmark > skip then
+  -- what waits to be folded may stand between
+  if total is null or not upward and newer_than_landmark > skip
+     or upward and coalesce(newer_than_landmark, newer_than_start) - last_rank not between 0 and 1200 then
     total := null;
   elsif upward and last_rank > skip then
     return query
@@ -880,10 +899,12 @@ begin
            e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
       from change_page(of_tenant, now, horizon, sinces, befores, selection_ends, actor_sets, kind_sets, skip, size,
                        known) as page
-      -- fenced: a plan from when the tables were small would go through all entries
+      -- a place as a range that is read in order: a plan from when the tables were small would go through all entries
       left join lateral (
         select one.* from change_entry one
-          where one.tenant = of_tenant and one.at = page.at and one.sequence = page.sequence offset 0
+          where one.tenant = of_tenant and (one.at, one.sequence) >= (page.at, page.sequence)
+            and (one.at, one.sequence) <= (page.at, page.sequence)
+          order by one.at, one.sequence limit 1
       ) as e on true
       order by page.at desc nulls first, page.sequence desc;
 end
@@ -938,7 +959,9 @@ begin
         ) as place
         cross join lateral (
           select one.kind, one.actor from change_entry one
-            where one.tenant = of_tenant and one.at = place.at and one.sequence = place.sequence offset 0
+            where one.tenant = of_tenant and (one.at, one.sequence) >= (place.at, place.sequence)
+              and (one.at, one.sequence) <= (place.at, place.sequence)
+            order by one.at, one.sequence limit 1
         ) as e
         where (kinds is null or e.kind = any (kinds)) and (actors is null or e.actor = any (actors))
     )
@@ -946,7 +969,12 @@ begin
       from (select count(*) as total from found) as counted
       left join lateral (
         select one.* from (select * from found order by at desc, sequence desc offset skip limit size) as place
-          join change_entry one on one.tenant = of_tenant and one.at = place.at and one.sequence = place.sequence
+          cross join lateral (
+            select entry.* from change_entry entry
+              where entry.tenant = of_tenant and (entry.at, entry.sequence) >= (place.at, place.sequence)
+                and (entry.at, entry.sequence) <= (place.at, place.sequence)
+              order by entry.at, entry.sequence limit 1
+          ) as one
       ) as e on true
       order by e.at desc, e.sequence desc;
 end

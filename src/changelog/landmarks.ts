@@ -72,7 +72,7 @@ export class Landmarks {
 
   /** The shortest way to a stretch; undefined where none is short. */
   wayTo({ first, last, since, start, now }: Stretch): Way | undefined {
-    const known = this.#landmarks.slice(0, this.#countFrom(since + 1));
+    const known = this.#landmarks.slice(0, this.#countFrom(since));
     const newest = { moment: Math.max(now, start.moment), rank: 0 };
     // Entries of the minute in which the window begins are not counted, and others may wait to be folded.
     const density = start.rank / Math.max(1, newest.moment - start.moment);
@@ -84,13 +84,15 @@ export class Landmarks {
     const down = first - newer.rank;
     const up = Math.max(0, older.rank - last);
     if (Math.min(down, up) > mostOnTheWay) return undefined;
-    const wanted = last - first + Math.min(down, up);
+    // What is known of the way bounds it, however unevenly the entries are spread.
     if (down <= up) {
-      const enough = known.find(({ rank }) => rank - newer.rank >= wanted) ?? oldest;
-      return { landmark: known[before] ?? null, upward: false, until: newer.moment - reach(newer, enough, wanted) };
+      const near = known.findLast(({ rank }) => rank < last) ?? newer;
+      const until = near.moment - reach(near, older, last - near.rank);
+      return { landmark: known[before] ?? null, upward: false, until };
     }
-    const enough = known.findLast(({ rank }) => older.rank - rank >= wanted) ?? newest;
-    return { landmark: known[after] ?? null, upward: true, until: older.moment + reach(older, enough, wanted) };
+    const near = known.find(({ rank }) => rank > first) ?? { ...older, rank: Math.max(older.rank, last) };
+    const until = near.moment + reach(near, newer, near.rank - first);
+    return { landmark: known[after] ?? null, upward: true, until };
   }
 
   /** How many are at or after a moment. */

@@ -34,6 +34,7 @@ export async function readTalliedPage(statements: Statements, tenant: string, pa
   const selections = interval.selections.map(selectionTexts);
   const asked = { ...page, interval, selections, name: nameOf(selections) };
   const known = await readByLandmarks(statements, tenant, asked);
+  if (known === 'short') return await readAnywhere(statements, tenant, asked);
   if (known !== 'unknown') return known;
   if (interval.before === null && selections.length === 1 && page.skip <= nearTheNewest) {
     const near = await readNear(statements, tenant, asked);
@@ -54,14 +55,15 @@ function nameOf(selections: readonly SelectionTexts[]): string {
   return selections.map(({ actors, kinds }) => `${actors} ${kinds}`).join(' ');
 }
 
-/** One entry more before the page, which tells where the page begins. */
-function withLead(page: AskedInterval): AskedInterval & { lead: number } {
-  const lead = Math.min(page.skip, 1);
-  return { ...page, skip: page.skip - lead, size: page.size + lead, lead };
+/** One entry more before the page and one after it, which tell where the page begins and ends. */
+function withNeighbours(page: AskedInterval, before = Math.min(page.skip, 1)): AskedInterval {
+  return { ...page, skip: page.skip - before, size: before + page.size + 1 };
 }
 
-function withoutLead(read: PageRead, lead: number): PageRead {
-  return typeof read === 'object' ? { total: read.total, entries: read.entries.slice(lead) } : read;
+/** The page that was asked for, of one that begins after so many entries. */
+function withoutNeighbours(read: PageRead, skipped: number, { skip, size }: TalliedPage): PageRead {
+  if (typeof read !== 'object') return read;
+  return { total: read.total, entries: read.entries.slice(skip - skipped).slice(0, size) };
 }
 
 /** What is known of the selections as of so many folds; what is of another number of folds is forgotten. */
@@ -70,7 +72,8 @@ function landmarksAsOf({ dictionary, name }: AskedInterval, folds: number): Land
   const known = landmarks.get(name);
   if (known?.folds === folds) return known;
   const begun = new Landmarks(folds);
-  if (name.length <= longestName) {
+  // A question that took long may come with less than others have learned since.
+  if (name.length <= longestName && folds > (known?.folds ?? -1)) {
     if (landmarks.size >= mostSelections) landmarks.clear();
     landmarks.set(name, begun);
   }
@@ -101,22 +104,24 @@ function isShort({ total, entries }: PageOfEntries, { skip, size }: TalliedPage)
   return entries.length < Math.min(size, total - skip);
 }
 
-/** A page near to where somebody has read before. */
+/** A page near to where somebody has read before; 'short' where entries of it were not looked for far enough. */
 async function readByLandmarks(
   statements: Statements,
   tenant: string,
   page: AskedInterval,
-): Promise<PageRead | 'unknown'> {
+): Promise<PageRead | 'unknown' | 'short'> {
   const { dictionary, interval, selections, now } = page;
   const landmarks = dictionary.landmarks.get(page.name);
   const start = landmarks?.atOrAfter(interval.since);
   if (landmarks === undefined || start === undefined) return 'unknown';
   const end = rankOfEnd(landmarks, interval);
   if (end === undefined) return 'unknown';
-  const { lead, ...led } = landmarks.hasRank(end + page.skip) ? { ...page, lead: 0 } : withLead(page);
-  const { skip, size } = led;
+  const wider = withNeighbours(page, landmarks.hasRank(end + page.skip) ? 0 : undefined);
+  const { skip, size } = wider;
   const first = end + skip;
-  const way = landmarks.wayTo({ first, last: first + size, since: interval.since, start, now });
+  // Where what is older is hidden, the window begins no earlier than in the minute before.
+  const since = Math.max(interval.since, start.moment - 59_999);
+  const way = landmarks.wayTo({ first, last: first + size, since, start, now });
   if (way === undefined) return 'unknown';
   const { rows } = await statements.query<EntryNumbers & { total: number | null; settled: boolean | null }>({
     name: 'page by landmarks',
@@ -147,9 +152,9 @@ async function readByLandmarks(
   if (total === null) return 'unknown';
   const read = namedPage(total, rows, dictionary);
   if (read === undefined || read === 'long') return read;
-  if (isShort(read, led)) return 'unknown';
+  if (isShort(read, wider)) return 'short';
   if (settled === true) learnBounds(landmarks, read.entries, first);
-  return withoutLead(read, lead);
+  return withoutNeighbours(read, skip, page);
 }
 
 /** Whether an index has the entries in order, so that reading ends where the page does. */
@@ -179,8 +184,8 @@ type NearRow = Record<'folded' | 'minute' | 'folds', number | null>;
 
 /** A page wherever it is, found from the tallies. */
 async function readAnywhere(statements: Statements, tenant: string, page: AskedInterval): Promise<PageRead> {
-  const { lead, ...led } = withLead(page);
-  const { read, told } = await readIntervals(statements, tenant, led, page.dictionary.landmarks.get(page.name));
+  const wider = withNeighbours(page);
+  const { read, told } = await readIntervals(statements, tenant, wider, page.dictionary.landmarks.get(page.name));
   const { moments, ranks, folds } = told;
   if (moments !== null && ranks !== null) {
     const landmarks = landmarksAsOf(page, folds);
@@ -190,9 +195,9 @@ async function readAnywhere(statements: Statements, tenant: string, page: AskedI
       else if (moment !== null) landmarks.add(landmark);
     }
     const end = rankOfEnd(landmarks, page.interval);
-    if (end !== undefined && typeof read === 'object') learnBounds(landmarks, read.entries, end + led.skip);
+    if (end !== undefined && typeof read === 'object') learnBounds(landmarks, read.entries, end + wider.skip);
   }
-  return withoutLead(read, lead);
+  return withoutNeighbours(read, wider.skip, page);
 }
 
 /** A page of any intervals, and what it tells of one that is the only one, of which something may be known. */
