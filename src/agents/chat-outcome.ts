@@ -14,19 +14,19 @@ export interface ChatResult {
   readonly fromHistory: boolean;
 }
 
-/** What a chat has come to. A failure that is not known as one is a fault of the service. */
+/**
+ * What a chat has come to. A failure that is not known as one is a fault of the service, unless it was given up: then
+ * `error` is the reason of the signal that it was given.
+ */
 export type Outcome =
   | { conversed: Conversed }
   | { failure: ChatFailure | undefined; error: unknown; givenUp?: boolean };
 
-/** Nobody wants the answer any more: its client has gone, its job was deleted, its process stops. */
-export class GivenUp extends Error {}
-
 /** For the log: why there is no answer, undefined where there is one. */
 export function reasonOf(outcome: Outcome): string | undefined {
   if ('conversed' in outcome) return undefined;
-  const { failure, givenUp = false } = outcome;
-  if (givenUp) return 'Given up: its client has gone, its job was deleted, or its process was stopped.';
+  const { failure, error, givenUp = false } = outcome;
+  if (givenUp) return `Given up: ${error instanceof Error ? error.message : 'nobody waits for it any more'}.`;
   if (failure === undefined) return 'An internal error occurred.';
   const details = failure.error.details.map(({ field, message }) => `${field} ${message}.`);
   return [failure.error.message, ...details].join(' ');

@@ -12,7 +12,7 @@ import { type AgentRow, findAgent } from './agent-store.ts';
 import { agentNotFound } from './agent-writes.ts';
 import { noteFailure, noteSuccess } from './auto-disable.ts';
 import { failureOfChat, keyUnreadable } from './chat-failure.ts';
-import { type ChatResult, GivenUp, type Outcome, reasonOf } from './chat-outcome.ts';
+import { type ChatResult, type Outcome, reasonOf } from './chat-outcome.ts';
 import { type ConverseOptions, converse } from './conversation.ts';
 import { logLapsedChats } from './lapsed-chats.ts';
 import { createLine } from './line.ts';
@@ -33,7 +33,10 @@ import {
 } from './turn-store.ts';
 
 export interface ChatRequest extends QueuedChat {
-  /** Aborts the call to the provider, or its tool's query; what was used is logged and settled all the same. */
+  /**
+   * Given when nobody wants the answer any more. Aborts the call to the provider, or its tool's query; what was used is
+   * settled and logged all the same, and so is the message of the reason, which is to be an error of our own.
+   */
   readonly signal?: AbortSignal | undefined;
   /** Told the answer piece by piece. */
   readonly onText?: ((text: string) => Promise<void> | void) | undefined;
@@ -149,7 +152,6 @@ export function createChats(options: ChatOptions): Chats {
       if (target === undefined) return { failure: keyUnreadable(), error: undefined };
       return { conversed: await converse(options, conversationOf(running, target)) };
     } catch (error) {
-      if (error instanceof GivenUp) return { failure: undefined, error: error.cause, givenUp: true };
       if (request.signal?.aborted === true) {
         return { failure: undefined, error: request.signal.reason, givenUp: true };
       }
@@ -196,9 +198,7 @@ export function createChats(options: ChatOptions): Chats {
       earlier: (mostBytes: number) => readEarlierTurns(db, tenant, turn, { mostBytes, withHistory }),
       async beforeCall(round: number) {
         if (round > 0) await extend(running);
-        await request.beforeCall?.(round).catch((cause: unknown) => {
-          throw cause instanceof AnnalsError ? cause : new GivenUp('not called', { cause });
-        });
+        await request.beforeCall?.(round);
         signal?.throwIfAborted();
       },
       report({

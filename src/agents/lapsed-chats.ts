@@ -13,7 +13,7 @@ export async function logLapsedChats(db: Database, now: () => number): Promise<v
     await inTransaction(db, async (transaction) => {
       const lapsed = await dropLapsedTurn(transaction, tenant, turn);
       if (lapsed === undefined) return;
-      const { agentId, requestId, beganAt, tokens } = lapsed;
+      const { agentId, requestId, duration, tokens } = lapsed;
       const at = now();
       const text = 'Its process ended before there was an answer.';
       await writeLogs(transaction, tenant, {
@@ -22,7 +22,7 @@ export async function logLapsedChats(db: Database, now: () => number): Promise<v
         sessionId: turn.sessionId,
         agentId,
         messages: [noteOf({ severity: 'ERROR', text, agentId, requestId, at })],
-        duration: Math.max(0, Date.now() - beganAt.getTime()),
+        duration,
         tokens,
         at,
       });

@@ -37,7 +37,8 @@ export interface EarlierTurns {
 export interface LapsedTurn {
   readonly requestId: string;
   readonly agentId: string;
-  readonly beganAt: Date;
+  /** Milliseconds since it began, by the clock that it began by. */
+  readonly duration: number;
   readonly tokens: Tokens;
 }
 
@@ -214,14 +215,15 @@ export async function dropLapsedTurn(
     .where('position', '=', position)
     .where('state', '=', 'running')
     .where('expires_at', '<=', now)
-    .returningAll()
+    .returning([
+      'request_id as requestId',
+      'agent_id as agentId',
+      'prompt_tokens as prompt',
+      'completion_tokens as completion',
+      sql<number>`(extract(epoch from ${now} - began_at) * 1000)::bigint`.as('duration'),
+    ])
     .executeTakeFirst();
-  return (
-    row && {
-      requestId: row.request_id,
-      agentId: row.agent_id,
-      beganAt: row.began_at,
-      tokens: { prompt: row.prompt_tokens, completion: row.completion_tokens },
-    }
-  );
+  if (row === undefined) return undefined;
+  const { prompt, completion, ...turn } = row;
+  return { ...turn, tokens: { prompt, completion } };
 }

@@ -5,3 +5,10 @@ export class JobLost extends Error {
     this.name = 'JobLost';
   }
 }
+
+/** Ends whatever is done for a job that is lost, and what finds it out. */
+export function loseJob(stop: AbortController): never {
+  const lost = new JobLost();
+  stop.abort(lost);
+  throw lost;
+}

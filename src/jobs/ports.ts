@@ -78,8 +78,8 @@ export interface JobReader {
 }
 
 /**
- * Runs a chat. To be awaited before the first call to a vendor goes out: `callBegins`, which rejects where the job is
- * gone; from then on nobody runs it again. Throws AnnalsError for what the client is told of a failure.
+ * Runs a chat. To be awaited before the first call to a vendor goes out: `callBegins`, which rejects and gives
+ * the signal where the job is gone; from then on nobody runs it again. Throws AnnalsError for what the client is told of a failure.
  */
 export type RunChat = (
   chat: QueuedChat,

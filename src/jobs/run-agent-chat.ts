@@ -1,7 +1,7 @@
 import type { Database } from '../db/database.ts';
 import { AnnalsError } from '../errors.ts';
 import { answeredDocument } from './job.ts';
-import { JobLost } from './job-lost.ts';
+import { JobLost, loseJob } from './job-lost.ts';
 import { noteCall, type TakenJob, updateJob } from './job-store.ts';
 import type { QueuedChat, RunChat } from './ports.ts';
 
@@ -12,7 +12,7 @@ import type { QueuedChat, RunChat } from './ports.ts';
 export async function runAgentChat(
   { db, runChat, now }: { db: Database; runChat: RunChat; now: () => number },
   job: TakenJob,
-  signal: AbortSignal,
+  stop: AbortController,
 ): Promise<void> {
   if (job.callBegan) {
     throw new AnnalsError(
@@ -22,8 +22,8 @@ export async function runAgentChat(
   }
   const chat: QueuedChat = JSON.parse(job.input);
   const callBegins = async () => {
-    if (!(await noteCall(db, job))) throw new JobLost();
+    if (!(await noteCall(db, job))) loseJob(stop);
   };
-  const answered = await runChat(chat, { signal, callBegins });
+  const answered = await runChat(chat, { signal: stop.signal, callBegins });
   if (!(await updateJob(db, job, answeredDocument(job.document, now(), answered)))) throw new JobLost();
 }

@@ -5,7 +5,7 @@ import type { Database } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { appendChunk, dropChunks } from './content-store.ts';
 import type { ExportInput, JobDocument } from './job.ts';
-import { JobLost } from './job-lost.ts';
+import { JobLost, loseJob } from './job-lost.ts';
 import { type TakenJob, updateJob, updateProgress } from './job-store.ts';
 import type { ExportHistory, ExportPiece } from './ports.ts';
 
@@ -40,10 +40,7 @@ export async function runExport(
     await inTransaction(db, async (transaction) => {
       // A crash of the database may take back the last pieces and what is noted of them, together: the end is flushed.
       await sql`set local synchronous_commit = off`.execute(transaction);
-      if (!(await updateJob(transaction, job, documentNow('in_progress')))) {
-        stop.abort();
-        throw new JobLost();
-      }
+      if (!(await updateJob(transaction, job, documentNow('in_progress')))) loseJob(stop);
       if (piece.isFirst) await dropChunks(transaction, tenant, id);
       await appendChunk(transaction, tenant, id, { bytes: plain.length, content });
       await updateProgress(transaction, job, piece);

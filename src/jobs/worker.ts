@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Database } from '../db/database.ts';
 import { AnnalsError } from '../errors.ts';
+import { rest } from '../repeat.ts';
 import { describeFailure, type JobType } from './job.ts';
 import { JobLost } from './job-lost.ts';
 import { findHeldJob, type TakenJob, takeUpJob, updateJob } from './job-store.ts';
@@ -35,9 +35,11 @@ export function createWorker(options: WorkerOptions): Worker {
   const stopChats = new AbortController();
 
   async function perform(job: TakenJob, stop: AbortController): Promise<void> {
-    if (job.stalled > mostStalls) throw new AnnalsError('internal_service_error', 'The job did not get on.');
+    if (job.stalled > mostStalls) {
+      throw new AnnalsError('internal_service_error', `Taken up ${mostStalls} times, the job did not get on.`);
+    }
     if (job.type === 'EXPORT') await runExport(options, job, stop);
-    else await runAgentChat(options, job, stop.signal);
+    else await runAgentChat(options, job, stop);
   }
 
   /** Whether the job is to be tried again: a chat only where its process ends before it has asked anybody. */
@@ -63,7 +65,7 @@ export function createWorker(options: WorkerOptions): Worker {
       const stop = new AbortController();
       const over = new AbortController();
       const stopping = AbortSignal.any([ending.signal, signal]);
-      const onStop = () => stop.abort();
+      const onStop = () => stop.abort(new Error('the worker of the job was told to stop'));
       stopping.addEventListener('abort', onStop, { once: true });
       const watch = watchJob(db, job, stop, over.signal);
       try {
@@ -98,10 +100,10 @@ function hasNobodyToAsk(error: unknown): boolean {
 /** Stops the work on a job that is not the worker's any more: a deleted job stops (contract 8). */
 async function watchJob(db: Database, job: TakenJob, stop: AbortController, over: AbortSignal): Promise<void> {
   for (;;) {
-    await sleep(look, undefined, { signal: over, ref: false }).catch(() => {});
+    await rest(look, over);
     if (over.aborted) return;
     // What cannot be asked now is asked again in a moment.
     const held = await findHeldJob(db, job).catch(() => 'unknown');
-    if (held === undefined) stop.abort();
+    if (held === undefined) stop.abort(new JobLost());
   }
 }

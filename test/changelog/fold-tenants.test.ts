@@ -7,6 +7,7 @@ import { inTransaction } from '../../src/db/transaction.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { changeOf } from '../support/history.ts';
+import { eventually } from '../support/patience.ts';
 import { startTestServer } from '../support/server.ts';
 
 const now = Date.UTC(2026, 8, 15);
@@ -117,9 +118,9 @@ test('a server that listens folds, what was recorded before and what comes later
   const server = await startTestServer({ database });
   const left = () => tenantsToFold(database.db);
   try {
-    await expect.poll(left, { timeout: 5_000 }).toEqual([]);
+    await eventually(left).toEqual([]);
     await record('globex', 1);
-    await expect.poll(left, { timeout: 5_000 }).toEqual([]);
+    await eventually(left).toEqual([]);
   } finally {
     await server.close();
   }

@@ -387,8 +387,8 @@ test('the request of a process that died is logged, and later ones of its sessio
   const session = { 'session-id': randomUUID() };
   await chat({ agentId: 'desk', message: 'first' }, session);
   await server.database.pool.query(
-    `insert into agent_turn (tenant, session_id, position, request_id, agent_id, state, expires_at, prompt_tokens)
-       values ($1, $2, 99, 'r-dead', 'desk', 'running', now() - interval '1 s', 7)`,
+    `insert into agent_turn (tenant, session_id, position, request_id, agent_id, state, began_at, expires_at, prompt_tokens)
+       values ($1, $2, 99, 'r-dead', 'desk', 'running', now() - interval '1 h', now() - interval '1 s', 7)`,
     [tenant, session['session-id']],
   );
   await server.context.agents.chats.upkeep();
@@ -396,7 +396,20 @@ test('the request of a process that died is logged, and later ones of its sessio
   const logs = await logsOf(session['session-id']);
   expect(logs).toHaveLength(2);
   expect(logs.at(-1)).toMatchObject({ requestId: 'r-dead', severity: 'ERROR', promptTokens: 7 });
+  expect(logs.at(-1)?.duration).toBeCloseTo(3_600, -3);
   expect((await chat({ agentId: 'desk', message: 'on' }, session)).status).toBe(200);
+});
+
+test('what fails before a call leaves is logged as what it is, and not as given up by whoever asked', async () => {
+  const sessionId = randomUUID();
+  const credentials = { clientId: 'c', clientName: 'Jane Doe', scopes: [] };
+  const asked = { tenant, agentId: 'desk', message: 'Hello', sessionId, requestId: 'r-1', credentials };
+  const fault = new Error('the database is away');
+  const running = server.context.agents.chats.run({ ...asked, beforeCall: () => Promise.reject(fault) });
+  await expect(running).rejects.toBe(fault);
+  const [log] = await logsOf(sessionId);
+  expect(log).toMatchObject({ severity: 'ERROR', messages: [{ message: 'An internal error occurred.' }] });
+  expect(vendor.requests).toEqual([]);
 });
 
 async function turnsOf(sessionId: string): Promise<number> {
