@@ -16,7 +16,7 @@ export interface AgentDocument {
   readonly disabledReason?: string;
 }
 
-export const longestAgentId = 255;
+const longestAgentId = 255;
 
 /** What is wrong with an id, or undefined: an index entry and a cursor have to hold it. */
 export function faultOfAgentId(id: string): string | undefined {

@@ -6,7 +6,7 @@ import type { QueueMail } from './ports.ts';
 import { recordAgentChange } from './recorded-change.ts';
 
 /** The tenth configuration failure in a row disables an agent (spec: limits). */
-export const mostFailures = 10;
+const mostFailures = 10;
 
 export interface FailedAgent {
   readonly id: string;

@@ -8,7 +8,7 @@ import type { Severity } from './request-log.ts';
 import type { EarlierTurns } from './turn-store.ts';
 
 /** How often a model may have its tool calls run before it has to answer. */
-export const mostToolRounds = 8;
+const mostToolRounds = 8;
 
 export interface Conversation {
   readonly target: Target;

@@ -1,6 +1,5 @@
 import { AnnalsError } from '../errors.ts';
-import type { Scope } from '../http/scopes.ts';
-import { mayReadHistory } from '../http/scopes.ts';
+import { mayReadHistory, type Scope } from '../http/scopes.ts';
 import type { Chats } from './chat.ts';
 import type { ChatAnswer } from './chat-outcome.ts';
 import type { QueuedChat, ScopesNow } from './ports.ts';

@@ -25,7 +25,7 @@ export interface JobContent {
 
 /** Jobs (contract 8): work that outlives the request that asked for it, and the process too. */
 export interface Jobs {
-  /** Makes an export of the change history; answers the job's id. Throws QueryError. */
+  /** Makes an export of the change history; answers the job's id. Throws AnnalsError where `q` is no query. */
   startExport(tenant: string, asked: { q: string; format: ExportFormat; requestId: string }): Promise<string>;
   /**
    * Makes a job that runs the chat once the transaction is committed; answers its id. `guardsMessage`: its message may
@@ -43,10 +43,11 @@ export interface Jobs {
   find(reader: JobReader, id: string): Promise<string>;
   /** Deletes a job with its file; one that runs stops. Throws resource_not_found. */
   remove(tenant: string, id: string): Promise<void>;
-  /** The file of an export that has succeeded. */
+  /** The file of an export that has succeeded. Throws resource_not_found, or conflict_resource where it goes on. */
   content(tenant: string, id: string): Promise<JobContent>;
   /** Makes what the queue needs in the database; before anything is queued. */
   prepare(): Promise<void>;
+  /** Takes jobs up from now on. */
   work(): Promise<void>;
   /** Puts jobs into the queue that it does not know (any more). */
   upkeep(): Promise<void>;
