@@ -319,6 +319,11 @@ declare
   actors bigint[] := '{}';
   kinds bigint[] := '{}';
   any_pending boolean := exists (select from change_delta d where d.tenant = of_tenant);
+  -- what waits to be folded in the cell, found once: an import may leave hundreds of thousands
+  pending_ats bigint[];
+  pending_places integer[];
+  pending_actors bigint[];
+  pending_kinds bigint[];
 begin
   cell_skip := skip;
   if not any_pending and cardinality(actor_sets) = 1 and strpos(actor_sets[1] || kind_sets[1], ',') = 0
@@ -352,11 +357,24 @@ begin
     return;
   end if;
 
+  if any_pending then
+    select array_agg(one.at), array_agg(one.place), array_agg(one.actor), array_agg(one.kind)
+      into pending_ats, pending_places, pending_actors, pending_kinds
+      from change_pending(of_tenant, actor_sets, kind_sets) as one;
+  end if;
   -- of each cell the child is chosen; of level 0 all cells are looked at as one
   for depth in 0..4 loop
     cell_length := change_cell(depth + 1);
     cell_start := coalesce(cell * change_cell(depth), 0);
     cell_end := coalesce((cell + 1) * change_cell(depth), 9223372036854775807);
+    if pending_ats is not null and depth > 0 then
+      select array_agg(one.at), array_agg(one.place), array_agg(one.actor), array_agg(one.kind)
+        into pending_ats, pending_places, pending_actors, pending_kinds
+        from unnest(pending_ats, pending_places, pending_actors, pending_kinds) as one (at, place, actor, kind)
+        where one.at >= cell_start and one.at < cell_end
+          -- hashed; what is read from its entries is counted there
+          and (one.place, one.actor, one.kind) not in (select * from unnest(places, actors, kinds));
+    end if;
     select moments || array_agg(summed.child * cell_length),
            ranks || array_agg(skip - cell_skip + summed.newer + summed.entries),
            (array_agg(summed.child order by summed.child) filter (where summed.newer <= cell_skip))[1],
@@ -386,12 +404,7 @@ begin
               from change_direct(of_tenant, kind_sets, places, actors, kinds, cell_start, cell_end) as direct
               where cardinality(places) > 0
             union all
-            select pending.at / cell_length, 1, null
-              from change_pending(of_tenant, actor_sets, kind_sets) as pending
-              where any_pending and pending.at >= cell_start and pending.at < cell_end
-                and not exists (
-                  select from unnest(places, actors, kinds) direct (place, actor, kind)
-                    where direct.place = pending.place and direct.actor = pending.actor and direct.kind = pending.kind)
+            select pending.at / cell_length, 1, null from unnest(pending_ats) as pending (at)
           ) as part
           group by part.child
       ) as summed;
