@@ -624,8 +624,8 @@ $$;
 create function change_read_near(of_tenant text, now bigint, window_start bigint, of_actors bigint[], of_kinds bigint[],
                                  tallied bigint[], skip bigint, size bigint, names_since xid8, recent bigint,
                                  lineage text)
-returns table (total bigint, current boolean, folded bigint, minute bigint, folds bigint, at bigint, kind bigint, actor bigint, entity_id text, name text,
-               schema_version text, related text, paths text)
+returns table (total bigint, current boolean, folded bigint, minute bigint, folds bigint, at bigint, sequence bigint,
+               kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text)
 language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 #variable_conflict use_column
 begin
@@ -709,7 +709,7 @@ begin
          case when begun.entries <= 1000 then
            counted.total - begun.matching - (select count(*) from pending where pending.at >= ahead.minute) end,
          ahead.minute, coalesce((select f.folds from change_folded f where f.tenant = of_tenant), 0),
-         e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+         e.at, e.sequence, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
     from counted cross join begun cross join ahead
     cross join lateral (
       select case when cardinality(of_actors) = 1 and cardinality(of_kinds) <= 1 then edge.since
@@ -777,8 +777,8 @@ create function change_read_by_landmarks(of_tenant text, now bigint, window_star
                                          kind_sets text[], folds bigint, start bigint, start_rank bigint, end_rank bigint,
                                          landmark bigint, landmark_rank bigint, upward boolean, until bigint,
                                          skip bigint, size bigint, names_since xid8, recent bigint, lineage text)
-returns table (total bigint, settled boolean, at bigint, kind bigint, actor bigint, entity_id text, name text,
-               schema_version text, related text, paths text)
+returns table (total bigint, settled boolean, at bigint, sequence bigint, kind bigint, actor bigint, entity_id text,
+               name text, schema_version text, related text, paths text)
 language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
@@ -793,7 +793,7 @@ begin
      and not upward then
     -- the usual question, in one statement
     return query
-      select counted.total, counted.settled, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+      select counted.total, counted.settled, e.at, e.sequence, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
         from (select) as always
         left join (
           select edge.since, pending.settled, start_rank + begun.entries + pending.entries as total
@@ -860,14 +860,14 @@ begin
     total := null;
   elsif upward and last_rank > skip then
     return query
-      select total, settled, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+      select total, settled, e.at, e.sequence, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
         from change_oldest_between(of_tenant, actor_sets, kind_sets, coalesce(landmark, since),
                                    coalesce(until, 9223372036854775807),
                                    coalesce(newer_than_landmark, newer_than_start) - last_rank, last_rank - skip) as e
         order by e.at desc, e.sequence desc;
   elsif last_rank > skip then
     return query
-      select total, settled, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+      select total, settled, e.at, e.sequence, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
         from change_newest_between(of_tenant, actor_sets, kind_sets, greatest(since, until),
                                    coalesce(landmark, 9223372036854775807),
                                    skip - coalesce(newer_than_landmark, 0), last_rank - skip) as e
@@ -888,8 +888,8 @@ $$;
 create function change_read(of_tenant text, now bigint, sinces bigint[], befores bigint[], selection_ends integer[],
                             actor_sets text[], kind_sets text[], skip bigint, size bigint, names_since xid8, recent bigint,
                             lineage text, start bigint, start_rank bigint, folds bigint)
-returns table (total bigint, current boolean, moments bigint[], ranks bigint[], now_folds bigint, at bigint, kind bigint,
-               actor bigint, entity_id text, name text, schema_version text, related text, paths text)
+returns table (total bigint, current boolean, moments bigint[], ranks bigint[], now_folds bigint, at bigint,
+               sequence bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text)
 language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
   horizon bigint := coalesce((select max(greatest(r.horizon, (now / 86400000 - r.keep_days) * 86400000))
@@ -909,7 +909,7 @@ begin
   end if;
   return query
     select page.total, names_current, case when settled then page.moments end, case when settled then page.ranks end, now_folds,
-           e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+           e.at, e.sequence, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
       from change_page(of_tenant, now, horizon, sinces, befores, selection_ends, actor_sets, kind_sets, skip, size,
                        known) as page
       -- a place as a range that is read in order: a plan from when the tables were small would go through all entries
@@ -928,8 +928,8 @@ $$;
 create function change_read_documents(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[],
                                       actors bigint[], documents uuid[], related_documents uuid[], related_entities text[],
                                       skip bigint, size bigint, names_since xid8, recent bigint, lineage text)
-returns table (total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text, name text,
-               schema_version text, related text, paths text)
+returns table (total bigint, current boolean, at bigint, sequence bigint, kind bigint, actor bigint, entity_id text,
+               name text, schema_version text, related text, paths text)
 language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
@@ -943,7 +943,7 @@ begin
   if related_documents is null and cardinality(documents) = 1 then
     -- the usual question, which an index answers alone
     return query
-      select counted.total, names_current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+      select counted.total, names_current, e.at, e.sequence, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
         from (
           select count(*) as total from change_entry one
             where one.tenant = of_tenant and one.document = documents[1] and one.at >= first_moment and one.at < last_moment
@@ -978,7 +978,7 @@ begin
         ) as e
         where (kinds is null or e.kind = any (kinds)) and (actors is null or e.actor = any (actors))
     )
-    select counted.total, names_current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+    select counted.total, names_current, e.at, e.sequence, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
       from (select count(*) as total from found) as counted
       left join lateral (
         select one.* from (select * from found order by at desc, sequence desc offset skip limit size) as place

@@ -8,13 +8,14 @@ import { RegexBudget, type RegexMatcherPool } from '../query/regex-pool.ts';
 import type { StopSignal } from '../stop-signal.ts';
 import { type Dictionary, extendDictionary } from './dictionary.ts';
 import { DictionaryCache } from './dictionary-cache.ts';
+import { readDocumentsPage } from './documents-page-store.ts';
 import { type DocumentTerm, decide, type Expression, isNever, type RelatedTerm, termsOf } from './expression.ts';
 import { everyId, type IdsOf, patternsOnIds, tryOnIds } from './id-search.ts';
 import { readPlaces } from './long-page.ts';
 import { mergedPage } from './merged-page.ts';
 import { readNames } from './name-store.ts';
 import { Pace } from './pace.ts';
-import { type PageRead, readDocumentsPage, readTalliedPage } from './page-store.ts';
+import type { PageRead } from './page-rows.ts';
 import { asConjunction, type Plan, planTallies, possibleKinds } from './plan.ts';
 import {
   documentSatisfies,
@@ -26,7 +27,8 @@ import {
 } from './predicate.ts';
 import { asksForDocuments, resolve } from './resolve.ts';
 import { countEntries, findPlaces, readDocumentIds, type Search } from './search-store.ts';
-import { type PageOfEntries, type Place, readExtent, readSnapshot, readTalliedPlaces } from './store.ts';
+import { type PageOfEntries, type Place, readExtent, readSnapshot } from './store.ts';
+import { readTalliedPage, readTalliedPlaces } from './tallied-page-store.ts';
 import { unlessStopped, withinTime } from './time-limit.ts';
 import { Turns } from './turns.ts';
 import { defaultWindowFrom, hasFromBound } from './window.ts';
@@ -208,7 +210,7 @@ async function findInTransaction(
     return await findPart(transaction, everything, { skip, size });
   }
   const { intervals } = plan;
-  const tallied = { now, horizon: since, intervals };
+  const tallied = { now, horizon: since, intervals, dictionary };
   if (!termsOf(expression).some(isOnDocuments)) {
     return await readTalliedPlaces(transaction, tenant, { ...tallied, skip, size });
   }

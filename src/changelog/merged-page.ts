@@ -1,11 +1,13 @@
 import type { DatabaseTransaction } from '../db/database.ts';
+import type { Dictionary } from './dictionary.ts';
 import type { Interval } from './plan.ts';
 import { findPlaces, type Search } from './search-store.ts';
-import { type Place, readTalliedPlaces } from './store.ts';
+import type { Place } from './store.ts';
+import { readTalliedPlaces } from './tallied-page-store.ts';
 
 interface MergedPage {
   /** One part of the entries, which the tallies can count and walk. */
-  tallied: { now: number; horizon: number; intervals: readonly Interval[] };
+  tallied: { now: number; horizon: number; intervals: readonly Interval[]; dictionary: Dictionary };
   /** The other part, which has none of the first; `rest` of them. */
   search: Search;
   rest: number;

@@ -130,7 +130,7 @@ test.each([
       const search = await searchOf(expression, conditions, { tenant, since, dictionary, pace });
       const { intervals = [] } = (await planTallies(expression, dictionary, since, pace)) ?? {};
       const parts = {
-        tallied: { now, horizon: since, intervals },
+        tallied: { now, horizon: since, intervals, dictionary },
         search,
         rest: await countEntries(transaction, search),
         everything: { tenant, since, condition: conditions.satisfies(expression) },

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chown, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -96,7 +96,7 @@ test('what a killed server leaves behind in the middle of a long query does not 
 test('a stale lock file whose process id is now that of another process is no obstacle', async () => {
   await (await arrive()).leave();
   const lines = [process.pid, await cluster(), '1700000000', '1', '', '127.0.0.1', '    123       456', 'ready   ', ''];
-  await writeFile(join(await cluster(), 'postmaster.pid'), lines.join('\n'));
+  await writeForServer('postmaster.pid', lines.join('\n'));
   await ask((await arrive()).url);
 });
 
@@ -138,10 +138,9 @@ test('a cluster of another major version is refused with what to do', async () =
 
 test('a server that cannot start says so with the end of its log', async () => {
   await (await arrive()).leave();
-  const own = join(await cluster(), 'own.conf');
-  await writeFile(own, "no_such_setting = 'x'\n");
+  await writeForServer('own.conf', "no_such_setting = 'x'\n");
   await expect(open()).rejects.toThrow(/did not start\. The end of its log .*no_such_setting/s);
-  await writeFile(own, '');
+  await writeForServer('own.conf', '');
 });
 
 test('the service works in the database as a role that is no superuser', async () => {
@@ -158,6 +157,15 @@ test('its password is readable by its owner alone', async () => {
 
 async function cluster(): Promise<string> {
   return join(await homeOf(dataDir), 'cluster');
+}
+
+/** A file of the cluster, in the hands of whoever the cluster belongs to, whatever the umask of the tests. */
+async function writeForServer(name: string, text: string): Promise<void> {
+  const folder = await cluster();
+  const path = join(folder, name);
+  await writeFile(path, text);
+  const { uid, gid } = await stat(folder);
+  await chown(path, uid, gid);
 }
 
 function open() {

@@ -1,11 +1,21 @@
-import type { Statements } from '../db/statements.ts';
+import type { DatabaseTransaction } from '../db/database.ts';
+import { type Statements, statementsOf } from '../db/statements.ts';
 import type { Dictionary } from './dictionary.ts';
 import { type Landmark, Landmarks } from './landmarks.ts';
+import {
+  type EntryNumbers,
+  entryNumbers,
+  namedPage,
+  type PageRead,
+  type PageRow,
+  pageColumns,
+  pageOf,
+} from './page-rows.ts';
 import type { Interval } from './plan.ts';
 import { intervalColumns, type SelectionTexts, selectionTexts } from './selection-columns.ts';
-import type { EntryRow, PageOfEntries } from './store.ts';
+import { type PageOfEntries, type Place, walkToPlaces } from './store.ts';
 
-interface TalliedPage {
+export interface TalliedPage {
   now: number;
   /** Newest first. */
   intervals: readonly Interval[];
@@ -21,9 +31,6 @@ const nearTheNewest = 200;
 /** Of how many selections of a tenant something is remembered, and in how many characters they are told: 4 MB at most. */
 const mostSelections = 100;
 const longestName = 20_000;
-
-/** A page; undefined where its snapshot knows names that the dictionary lacks, 'long' where it has very long entries. */
-export type PageRead = PageOfEntries | 'long' | undefined;
 
 /** A page and its exact total, from one statement and so from one snapshot. */
 export async function readTalliedPage(statements: Statements, tenant: string, page: TalliedPage): Promise<PageRead> {
@@ -41,6 +48,22 @@ export async function readTalliedPage(statements: Statements, tenant: string, pa
     if (near === undefined || near === 'long' || !isShort(near, page)) return near;
   }
   return await readAnywhere(statements, tenant, asked);
+}
+
+/** Pages of more entries are read without their texts. */
+const mostEntries = 600;
+
+/** The places of a page's entries and its total, in a transaction whose snapshot knows no names that the dictionary lacks. */
+export async function readTalliedPlaces(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  page: Omit<TalliedPage, 'plannedByNames'> & { horizon: number },
+): Promise<{ total: number; places: Place[] }> {
+  if (page.size <= mostEntries) {
+    const read = await readTalliedPage(statementsOf(transaction), tenant, { ...page, plannedByNames: true });
+    if (typeof read === 'object') return { total: read.total, places: read.entries };
+  }
+  return await walkToPlaces(transaction, tenant, page);
 }
 
 /** A page that has one interval. */
@@ -87,7 +110,7 @@ function learnStart(landmarks: Landmarks, { interval }: AskedInterval, start: La
 }
 
 /** Learns where the first and the last entries of a page stand, before which there are `newer`; all of them are folded. */
-function learnBounds(landmarks: Landmarks, entries: readonly EntryRow[], newer: number): void {
+function learnBounds(landmarks: Landmarks, entries: readonly Place[], newer: number): void {
   const bounds = entries.flatMap(({ at }, index) =>
     at === (entries[index + 1]?.at ?? at) ? [] : [{ moment: at, rank: newer + index + 1 }],
   );
@@ -235,89 +258,8 @@ interface IntervalsRow {
   folds: number;
 }
 
-/** Bytes of an entry's text; a page that has longer ones is read in another way. */
-const longestEntry = 256 * 1024;
-const fits = `octet_length(paths) + coalesce(octet_length(related), 0) <= ${longestEntry}`;
-const entryNumbers = `at, kind, actor, entity_id as "entityId", name, schema_version as "schemaVersion",
-  case when ${fits} then related end as related, case when ${fits} then paths end as paths`;
-const pageColumns = `total, current, ${entryNumbers}`;
-
 /** What asks whether the snapshot knows no further names; nulls where that does not matter. */
 function knownNames({ dictionary, plannedByNames }: TalliedPage): unknown[] {
   const { since, recent, lineage } = dictionary;
   return plannedByNames ? [since, recent, lineage] : [null, null, lineage];
-}
-
-/** What is asked of documents that are named one by one; null stands for any. */
-export interface DocumentsPage {
-  now: number;
-  since: number;
-  before: number | null;
-  kinds: readonly number[] | null;
-  actors: readonly number[] | null;
-  /** Hashes of ids; either the documents' own or those of what they are related to. */
-  documents: readonly string[] | null;
-  relatedDocuments: readonly string[] | null;
-  relatedEntities: readonly string[] | null;
-  skip: number;
-  size: number;
-  dictionary: Dictionary;
-}
-
-/** The same for documents that are named one by one. */
-export async function readDocumentsPage(
-  statements: Statements,
-  tenant: string,
-  page: DocumentsPage,
-): Promise<PageRead> {
-  const { rows } = await statements.query<PageRow>({
-    name: 'documents page',
-    text: `select ${pageColumns}
-             from change_read_documents($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::text::xid8, $13, $14)`,
-    values: [
-      tenant,
-      page.now,
-      page.since,
-      page.before,
-      page.kinds,
-      page.actors,
-      page.documents,
-      page.relatedDocuments,
-      page.relatedEntities,
-      page.skip,
-      page.size,
-      page.dictionary.since,
-      page.dictionary.recent,
-      page.dictionary.lineage,
-    ],
-  });
-  return pageOf(rows, page.dictionary);
-}
-
-/** An entry with the numbers of its kind and its actor; null where there is a total without an entry. */
-type EntryNumbers = { actor: number; kind: number | null; paths: string | null } & Omit<
-  EntryRow,
-  'type' | 'entity' | 'actor' | 'paths'
->;
-
-type PageRow = { total: number; current: boolean } & EntryNumbers;
-
-function pageOf(rows: readonly PageRow[], dictionary: Dictionary): PageRead {
-  const [head] = rows;
-  if (head === undefined) throw new Error('a page came without its total');
-  return head.current ? namedPage(head.total, rows, dictionary) : undefined;
-}
-
-function namedPage(total: number, rows: readonly EntryNumbers[], dictionary: Dictionary): PageRead {
-  const entries: EntryRow[] = [];
-  for (const { at, kind, actor, entityId, name, schemaVersion, related, paths } of rows) {
-    if (kind === null) continue;
-    const kindNames = dictionary.kindOf.get(kind);
-    const actorName = dictionary.actorOf.get(actor)?.name;
-    if (kindNames === undefined || actorName === undefined) return undefined;
-    if (paths === null) return 'long';
-    const { type, entity } = kindNames;
-    entries.push({ at, type, entity, entityId, name, schemaVersion, actor: actorName, related, paths });
-  }
-  return { total, entries };
 }
