@@ -82,7 +82,7 @@ test('a page with more text than a string may have goes out in pieces, none of t
   expect(items).toBe(entries);
   expect(bytes).toBeGreaterThan(entries * 16 * megabyte);
   expect(end).toBe('],"page":1,"size":100,"totalElements":33,"totalPages":1}');
-});
+}, 300_000);
 
 describe('a page of 14 MiB', () => {
   const lengths = [100, 3 * megabyte, 10, 5 * megabyte, 200_000, 300_000, 6 * megabyte, 20];
