@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import pg from 'pg';
+import { rest } from '../repeat.ts';
 import type { StopSignal } from '../stop-signal.ts';
 import type { Database, DatabaseTransaction } from './database.ts';
 import type { Statements } from './statements.ts';
@@ -93,19 +93,15 @@ async function cancelUntil(over: AbortSignal, pool: pg.Pool, backend: number): P
       await client.connect();
       while (!over.aborted) {
         await client.query('select pg_cancel_backend($1)', [backend]);
-        await rest(over);
+        await rest(cancelEvery, over);
       }
     } catch {
       // The database may be away or have no connection to spare: the work ends with it, or this is tried again.
-      await rest(over);
+      await rest(cancelEvery, over);
     } finally {
       await client.end().catch(() => {});
     }
   }
-}
-
-async function rest(over: AbortSignal): Promise<void> {
-  await sleep(cancelEvery, undefined, { signal: over, ref: false }).catch(() => {});
 }
 
 /** SQLSTATE 57014: whoever ended it, pg_cancel_backend or a statement_timeout. */

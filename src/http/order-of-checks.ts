@@ -5,6 +5,7 @@ import type { Credentials, VerifyAccessToken } from './credentials.ts';
 import { nothingAtThisPath } from './error-answers.ts';
 import type { HttpServer } from './http-server.ts';
 import { pathIsMalformed } from './request-target.ts';
+import { insufficientScopes } from './scopes.ts';
 import { isTenantName } from './tenant-name.ts';
 
 /**
@@ -71,13 +72,7 @@ function admit(request: FastifyRequest, credentials: Credentials): Error | undef
   }
   const { scopes } = request.routeOptions.config;
   const sufficient = scopes?.some((scope) => credentials.scopes.includes(scope)) ?? false;
-  // One message for a foreign tenant and a missing scope: whether that tenant exists is not revealed.
-  if (credentials.tenant !== tenant || !sufficient) {
-    return new AnnalsError(
-      'insufficient_permissions',
-      'Given request does not have required scopes. It is not authorized to perform this operation.',
-    );
-  }
+  if (credentials.tenant !== tenant || !sufficient) return insufficientScopes();
   request.verifiedCredentials = credentials;
   return undefined;
 }

@@ -1,3 +1,5 @@
+import { AnnalsError } from '../errors.ts';
+
 /**
  * The closed list of OAuth scopes (contract: authentication), with the sentence that tells whoever grants one what it
  * permits. A client is granted some of them, never any other.
@@ -26,6 +28,14 @@ export function isScope(text: string): text is Scope {
 }
 
 export const scopes: readonly Scope[] = Object.keys(permittedBy).filter(isScope);
+
+/** One message for a foreign tenant and a missing scope: whether that tenant exists is not revealed. */
+export function insufficientScopes(): AnnalsError {
+  return new AnnalsError(
+    'insufficient_permissions',
+    'Given request does not have required scopes. It is not authorized to perform this operation.',
+  );
+}
 
 /** Either of them suffices to read the change history (spec: authentication). */
 export const historyScopes: readonly Scope[] = ['changelog.changelog_read', 'changelog.changelog_manage'];

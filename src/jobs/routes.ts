@@ -1,9 +1,8 @@
 import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
-import { AnnalsError } from '../errors.ts';
 import type { Credentials } from '../http/credentials.ts';
 import type { HttpServer } from '../http/http-server.ts';
-import { mayReadHistory, type Scope } from '../http/scopes.ts';
+import { insufficientScopes, mayReadHistory, type Scope } from '../http/scopes.ts';
 import type { Paginator } from '../pagination/paginator.ts';
 import { PagingHeaders } from '../pagination/parameters.ts';
 import type { JobReader } from './ports.ts';
@@ -136,9 +135,5 @@ function readerOf({ credentials: { tenant, scopes } }: { credentials: Credential
 
 /** The history of an export is its own operation's to protect (contract 8), and scopes come before the body. */
 async function refuseWithoutHistory(request: FastifyRequest): Promise<void> {
-  if (readerOf(request).readsHistory) return;
-  throw new AnnalsError(
-    'insufficient_permissions',
-    'Given request does not have required scopes. It is not authorized to perform this operation.',
-  );
+  if (!readerOf(request).readsHistory) throw insufficientScopes();
 }
