@@ -10,6 +10,7 @@ import type { JobDocument } from '../../src/jobs/job.ts';
 import type { QueuedChat, RunChat } from '../../src/jobs/ports.ts';
 import { createJobs, type Jobs } from '../../src/jobs/service.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { letOthersWork } from '../support/patience.ts';
 
 const tenant = 'chats';
 const reader = { tenant, readsHistory: true };
@@ -141,7 +142,7 @@ describe('a chat that is a job', () => {
       await sql`delete from pgboss.job where id = ${made}::uuid`.execute(transaction);
       return made;
     });
-    await sleep(100);
+    await letOthersWork(100);
     expect(JSON.parse(await jobs.find(reader, id))).toMatchObject({ status: 'in_progress' });
     await jobs.upkeep();
     expect(await ended(jobs, id)).toMatchObject({ status: 'success' });

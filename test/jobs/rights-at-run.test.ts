@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { QueuedChat } from '../../src/agents/ports.ts';
 import type { DatabaseTransaction } from '../../src/db/database.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
@@ -8,6 +7,7 @@ import { isScope } from '../../src/http/scopes.ts';
 import { type NewClient, revokeClient } from '../../src/oauth/clients.ts';
 import { callAgentic, putAgent } from '../support/agents.ts';
 import { endOfJob } from '../support/jobs.ts';
+import { eventually } from '../support/patience.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 import { startVendor, type Vendor } from '../support/vendor-server.ts';
 
@@ -73,17 +73,20 @@ describe('a chat by job that has been taken up', () => {
   test('is not sent where its client is revoked while it waits for its session', async () => {
     const sessionId = randomUUID();
     const client = await server.createClient(tenant, { scope });
-    vendor.behave({ kind: 'answer', delay: 1_000 });
+    const { promise: told, resolve: tell } = Promise.withResolvers<void>();
+    onTestFinished(() => tell());
+    vendor.behave({ kind: 'answer', after: told });
     const earlier = callAgentic(
       server,
       { tenant, token, path: '/chat', headers: { 'session-id': sessionId } },
       { agentId: 'desk', message: 'first' },
     );
-    while (vendor.requests.length === 0) await sleep(5);
+    await eventually(() => vendor.requests.length).toBe(1);
     const id = await queue(client, async () => {}, sessionId);
     const place = 'select from agent_turn where session_id = $1';
-    while ((await server.database.pool.query(place, [sessionId])).rowCount !== 2) await sleep(5);
+    await eventually(async () => (await server.database.pool.query(place, [sessionId])).rowCount).toBe(2);
     await revokeClient(server.context.db, client.clientId);
+    tell();
     expect((await earlier).status).toBe(200);
     expect(await ended(id)).toMatchObject({ status: 'failure', metadata: { error: { message: revoked } } });
     expect(vendor.requests).toHaveLength(1);
@@ -98,14 +101,17 @@ describe('a chat by job that has been taken up', () => {
 
   test('is shown no more of the change history once its client is revoked', async () => {
     const client = await server.createClient(tenant, { scope });
+    const { promise: told, resolve: tell } = Promise.withResolvers<void>();
+    onTestFinished(() => tell());
     vendor.behave(() => ({
       kind: 'answer',
-      delay: 200,
+      after: told,
       toolCall: { id: randomUUID(), name: 'change-history', input: { q: 'entity:agent' } },
     }));
     const id = await queue(client, async () => {});
-    while (vendor.requests.length === 0) await sleep(5);
+    await eventually(() => vendor.requests.length).toBe(1);
     await revokeClient(server.context.db, client.clientId);
+    tell();
     expect(await ended(id)).toMatchObject({ status: 'failure', metadata: { error: { message: revoked } } });
     expect(vendor.requests).toHaveLength(1);
   });
