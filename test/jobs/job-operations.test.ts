@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { exportDocument, type JobDocument } from '../../src/jobs/job.ts';
 import { insertJob } from '../../src/jobs/job-store.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { type Call, endOfJob, startExport } from '../support/jobs.ts';
+import { eventually } from '../support/patience.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 
 const json = { 'content-type': 'application/json' };
@@ -93,26 +93,40 @@ describe('making an export', () => {
 });
 
 describe('the content of an export', () => {
+  // The key of a lock that nobody else takes.
+  const heldUp = 80_710_071;
+
   test('is 409 while the export runs, and a deleted one stops and takes its file with it', async () => {
     const call = await callerOf('slow');
     await record('slow', 2_000);
     const hold = await server.context.pool.connect();
-    await hold.query('begin; lock table change_kind in access exclusive mode');
+    onTestFinished(() => hold.release(true));
+    // A lock on a table would stop it before: the pieces are taken from a cursor that has all its locks.
+    await hold.query(`
+      select pg_advisory_lock(${heldUp});
+      alter function change_export_take rename to change_export_take_at_once;
+      create function change_export_take(source refcursor, most bigint,
+          out lines text, out entries integer, out last_at bigint, out last_sequence bigint)
+        returns setof record language plpgsql as $$
+        begin
+          perform pg_advisory_xact_lock_shared(${heldUp});
+          return query select * from change_export_take_at_once(source, most);
+        end $$`);
     const id = await startExport(call, 'slow', { q: '', format: 'NDJSON' });
-    await sleep(300);
+    const stuck = async () =>
+      (
+        await server.context.pool.query(
+          `select from pg_stat_activity where datname = current_database() and query like '%export_lines%' and state = 'active' and wait_event_type = 'Lock' and pid <> pg_backend_pid()`,
+        )
+      ).rowCount;
+    await eventually(stuck).toBe(1);
     const early = await call(`/ai-service/slow/jobs/${id}/content`);
     expect(early.status).toBe(409);
     expect(await early.json()).toMatchObject({ type: 'conflict_resource' });
     expect((await call(`/ai-service/slow/jobs/${id}`, { method: 'DELETE' })).status).toBe(204);
     // The export waits inside of a statement, which is ended for it.
-    await until(async () => {
-      const { rows } = await hold.query(
-        `select from pg_stat_activity where datname = current_database() and query like '%export_lines%' and state = 'active' and pid <> pg_backend_pid()`,
-      );
-      return rows.length === 0;
-    });
-    await hold.query('rollback');
-    hold.release();
+    await eventually(stuck).toBe(0);
+    await hold.query('select pg_advisory_unlock($1)', [heldUp]);
     expect((await call(`/ai-service/slow/jobs/${id}`)).status).toBe(404);
     const { rows } = await server.context.pool.query('select from job_chunk where job = $1', [id]);
     expect(rows).toEqual([]);
@@ -266,11 +280,4 @@ async function record(tenant: string, count: number, entityIdOf = (index: number
       paths: '{}',
     })),
   );
-}
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (let turn = 0; !(await holds()); turn++) {
-    if (turn > 500) throw new Error('it never came to be');
-    await sleep(20);
-  }
 }
