@@ -79,7 +79,8 @@ function nameOf(selections: readonly SelectionTexts[]): string {
 }
 
 /** One entry more before the page and one after it, which tell where the page begins and ends. */
-function withNeighbours(page: AskedInterval, before = Math.min(page.skip, 1)): AskedInterval {
+function withNeighbours(page: AskedInterval): AskedInterval {
+  const before = Math.min(page.skip, 1);
   return { ...page, skip: page.skip - before, size: before + page.size + 1 };
 }
 
@@ -123,7 +124,7 @@ function rankOfEnd(landmarks: Landmarks, { before }: Interval): number | undefin
 }
 
 /** Whether entries are missing because they are spread more unevenly than was thought. */
-function isShort({ total, entries }: PageOfEntries, { skip, size }: TalliedPage): boolean {
+function isShort({ total, entries }: PageOfEntries, { skip, size }: { skip: number; size: number }): boolean {
   return entries.length < Math.min(size, total - skip);
 }
 
@@ -139,8 +140,9 @@ async function readByLandmarks(
   if (landmarks === undefined || start === undefined) return 'unknown';
   const end = rankOfEnd(landmarks, interval);
   if (end === undefined) return 'unknown';
-  const wider = withNeighbours(page, landmarks.hasRank(end + page.skip) ? 0 : undefined);
-  const { skip, size } = wider;
+  // One entry more before the page where it is not known where it begins, and one after it where that is on the way.
+  const skip = page.skip > 0 && !landmarks.hasRank(end + page.skip) ? page.skip - 1 : page.skip;
+  const size = page.skip + page.size - skip;
   const first = end + skip;
   // Where what is older is hidden, the window begins no earlier than in the minute before.
   const since = Math.max(interval.since, start.moment - 59_999);
@@ -167,7 +169,7 @@ async function readByLandmarks(
       way.upward,
       isOneKey(interval) ? null : way.until,
       skip,
-      size,
+      way.upward ? size : size + 1,
       ...knownNames(page),
     ],
   });
@@ -175,7 +177,7 @@ async function readByLandmarks(
   if (total === null) return 'unknown';
   const read = namedPage(total, rows, dictionary);
   if (read === undefined || read === 'long') return read;
-  if (isShort(read, wider)) return 'short';
+  if (isShort(read, { skip, size })) return 'short';
   if (settled === true) learnBounds(landmarks, read.entries, first);
   return withoutNeighbours(read, skip, page);
 }

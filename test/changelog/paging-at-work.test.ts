@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { changelogDialect } from '../../src/changelog/dialect.ts';
@@ -138,6 +138,11 @@ function noting(names: string[]): Statements {
   };
 }
 
+/** The same number from 0 to 1 for the same index. */
+function random(index: number): number {
+  return createHash('sha256').update(String(index)).digest().readUInt32BE() / 2 ** 32;
+}
+
 test.for<[spread: string, ats: readonly number[], keepDays: number]>([
   ['evenly', Array.from({ length: 1_500 }, (_, index) => now - 20 * day + index * 15 * minute), 90],
   [
@@ -146,6 +151,8 @@ test.for<[spread: string, ats: readonly number[], keepDays: number]>([
     Array.from({ length: 1_500 }, (_, index) => now - day - Math.floor(index / 70) * 19 * 60 * minute - (index % 70)),
     90,
   ],
+  // Gaps of any length, so that what is looked for is often further than the mean says.
+  ['at random', Array.from({ length: 1_500 }, (_, index) => now - 1 - Math.floor(random(index) * 20 * day)), 90],
   ['over more than is kept', Array.from({ length: 3_000 }, (_, index) => now - index * 15 * minute), 10],
 ])(
   'a page that was read before, the next, the one before and the last are one statement each where entries are spread %s',
@@ -172,6 +179,10 @@ test.for<[spread: string, ats: readonly number[], keepDays: number]>([
       const once = ['page by landmarks'];
       for (const skip of [0, 600, 600, total - 20, total + 10, 580])
         expect({ skip, asked: await ask(skip) }).toEqual({ skip, asked: once });
+      for (let skip = 0; skip < 1_000; skip += 40) {
+        await ask(skip);
+        expect({ skip, asked: await ask(skip) }).toEqual({ skip, asked: once });
+      }
     }
   },
 );
