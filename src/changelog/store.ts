@@ -6,7 +6,8 @@ import type { Interval } from './plan.ts';
 import { intervalColumns } from './selection-columns.ts';
 
 /** An entry as the database has it; `related` and `paths` are JSON texts. */
-export interface EntryRow extends Place {
+export interface EntryRow {
+  at: number;
   type: string;
   entity: string;
   entityId: string;
@@ -30,7 +31,7 @@ export interface PageOfEntries {
   pieces?: AsyncIterable<EntryRow[]>;
 }
 
-const entryColumns = `e.at, e.sequence, k.type, k.entity, e.entity_id as "entityId", e.name, e.schema_version as "schemaVersion",
+const entryColumns = `e.at, k.type, k.entity, e.entity_id as "entityId", e.name, e.schema_version as "schemaVersion",
   a.name as actor, e.related, e.paths`;
 const withNames = `join change_kind k on k.tenant = e.tenant and k.kind = e.kind
   join change_actor a on a.tenant = e.tenant and a.actor = e.actor`;
@@ -100,7 +101,7 @@ export async function readEntries(
 ): Promise<EntryRow[] | undefined> {
   // What is too much is not even read: lengths are known without it.
   const { rows } = await statements.query<EntryRow & { fits: boolean }>({
-    text: `select found.at, found.sequence, found.type, found.entity, found."entityId", found.name, found."schemaVersion", found.actor,
+    text: `select found.at, found.type, found.entity, found."entityId", found.name, found."schemaVersion", found.actor,
                   found.fits, case when found.fits then found.related end as related,
                   case when found.fits then found.paths end as paths
              from (

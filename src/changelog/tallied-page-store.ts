@@ -1,19 +1,11 @@
 import type { DatabaseTransaction } from '../db/database.ts';
 import { type Statements, statementsOf } from '../db/statements.ts';
 import type { Dictionary } from './dictionary.ts';
-import { type Landmark, Landmarks } from './landmarks.ts';
-import {
-  type EntryNumbers,
-  entryNumbers,
-  namedPage,
-  type PageRead,
-  type PageRow,
-  pageColumns,
-  pageOf,
-} from './page-rows.ts';
+import { type Landmark, Landmarks, type Way } from './landmarks.ts';
+import { entriesOfPage, type Head, type PageRead, pageOf, placesOfPage, type Shape } from './page-rows.ts';
 import type { Interval } from './plan.ts';
 import { intervalColumns, type SelectionTexts, selectionTexts } from './selection-columns.ts';
-import { type PageOfEntries, type Place, walkToPlaces } from './store.ts';
+import { type Place, walkToPlaces } from './store.ts';
 
 export interface TalliedPage {
   now: number;
@@ -34,24 +26,8 @@ const longestName = 20_000;
 
 /** A page and its exact total, from one statement and so from one snapshot. */
 export async function readTalliedPage(statements: Statements, tenant: string, page: TalliedPage): Promise<PageRead> {
-  const [interval, ...furtherIntervals] = page.intervals;
-  if (interval === undefined || furtherIntervals.length > 0) {
-    return (await readIntervals(statements, tenant, page)).read;
-  }
-  const selections = interval.selections.map(selectionTexts);
-  const asked = { ...page, interval, selections, name: nameOf(selections) };
-  const known = await readByLandmarks(statements, tenant, asked);
-  if (known === 'short') return await readAnywhere(statements, tenant, asked);
-  if (known !== 'unknown') return known;
-  if (interval.before === null && selections.length === 1 && page.skip <= nearTheNewest) {
-    const near = await readNear(statements, tenant, asked);
-    if (near === undefined || near === 'long' || !isShort(near, page)) return near;
-  }
-  return await readAnywhere(statements, tenant, asked);
+  return await readPage({ statements, tenant, shape: entriesOfPage }, page);
 }
-
-/** Pages of more entries are read without their texts. */
-const mostEntries = 600;
 
 /** The places of a page's entries and its total, in a transaction whose snapshot knows no names that the dictionary lacks. */
 export async function readTalliedPlaces(
@@ -59,11 +35,36 @@ export async function readTalliedPlaces(
   tenant: string,
   page: Omit<TalliedPage, 'plannedByNames'> & { horizon: number },
 ): Promise<{ total: number; places: Place[] }> {
-  if (page.size <= mostEntries) {
-    const read = await readTalliedPage(statementsOf(transaction), tenant, { ...page, plannedByNames: true });
-    if (typeof read === 'object') return { total: read.total, places: read.entries };
-  }
+  const statements = statementsOf(transaction);
+  const read = await readPage({ statements, tenant, shape: placesOfPage }, { ...page, plannedByNames: true });
+  if (typeof read === 'object') return { total: read.total, places: read.entries };
   return await walkToPlaces(transaction, tenant, page);
+}
+
+interface Reading<Row, Item> {
+  statements: Statements;
+  tenant: string;
+  shape: Shape<Row, Item>;
+}
+
+type InTime = { at: number };
+
+async function readPage<Row, Item extends InTime>(
+  reading: Reading<Row, Item>,
+  page: TalliedPage,
+): Promise<PageRead<Item>> {
+  const [interval, ...furtherIntervals] = page.intervals;
+  if (interval === undefined || furtherIntervals.length > 0) return (await readIntervals(reading, page)).read;
+  const selections = interval.selections.map(selectionTexts);
+  const asked = { ...page, interval, selections, name: nameOf(selections) };
+  const known = await readByLandmarks(reading, asked);
+  if (known === 'short') return await readAnywhere(reading, asked);
+  if (known !== 'unknown') return known;
+  if (interval.before === null && selections.length === 1 && page.skip <= nearTheNewest) {
+    const near = await readNear(reading, asked);
+    if (near === undefined || near === 'long' || !isShort(near, page)) return near;
+  }
+  return await readAnywhere(reading, asked);
 }
 
 /** A page that has one interval. */
@@ -85,7 +86,7 @@ function withNeighbours(page: AskedInterval): AskedInterval {
 }
 
 /** The page that was asked for, of one that begins after so many entries. */
-function withoutNeighbours(read: PageRead, skipped: number, { skip, size }: TalliedPage): PageRead {
+function withoutNeighbours<Item>(read: PageRead<Item>, skipped: number, { skip, size }: TalliedPage): PageRead<Item> {
   if (typeof read !== 'object') return read;
   return { total: read.total, entries: read.entries.slice(skip - skipped).slice(0, size) };
 }
@@ -111,7 +112,7 @@ function learnStart(landmarks: Landmarks, { interval }: AskedInterval, start: La
 }
 
 /** Learns where the first and the last entries of a page stand, before which there are `newer`; all of them are folded. */
-function learnBounds(landmarks: Landmarks, entries: readonly Place[], newer: number): void {
+function learnBounds(landmarks: Landmarks, entries: readonly InTime[], newer: number): void {
   const bounds = entries.flatMap(({ at }, index) =>
     at === (entries[index + 1]?.at ?? at) ? [] : [{ moment: at, rank: newer + index + 1 }],
   );
@@ -124,33 +125,38 @@ function rankOfEnd(landmarks: Landmarks, { before }: Interval): number | undefin
 }
 
 /** Whether entries are missing because they are spread more unevenly than was thought. */
-function isShort({ total, entries }: PageOfEntries, { skip, size }: { skip: number; size: number }): boolean {
+function isShort(
+  { total, entries }: { total: number; entries: readonly InTime[] },
+  { skip, size }: { skip: number; size: number },
+): boolean {
   return entries.length < Math.min(size, total - skip);
 }
 
 /** A page near to where somebody has read before; 'short' where entries of it were not looked for far enough. */
-async function readByLandmarks(
-  statements: Statements,
-  tenant: string,
+async function readByLandmarks<Row, Item extends InTime>(
+  { statements, tenant, shape }: Reading<Row, Item>,
   page: AskedInterval,
-): Promise<PageRead | 'unknown' | 'short'> {
+): Promise<PageRead<Item> | 'unknown' | 'short'> {
   const { dictionary, interval, selections, now } = page;
   const landmarks = dictionary.landmarks.get(page.name);
   const start = landmarks?.atOrAfter(interval.since);
   if (landmarks === undefined || start === undefined) return 'unknown';
   const end = rankOfEnd(landmarks, interval);
   if (end === undefined) return 'unknown';
-  // One entry more before the page where it is not known where it begins, and one after it where that is on the way.
-  const skip = page.skip > 0 && !landmarks.hasRank(end + page.skip) ? page.skip - 1 : page.skip;
+  const oneKey = isOneKey(interval);
+  // Of one key the newest are in order at hand: there is no way to be found, and nothing to be learned on it.
+  const isNewest = oneKey && interval.before === null && page.skip <= nearTheNewest;
+  // Otherwise one entry more before the page, where it is not known where it begins, and one after it where that is on the way.
+  const skip = isNewest || page.skip === 0 || landmarks.hasRank(end + page.skip) ? page.skip : page.skip - 1;
   const size = page.skip + page.size - skip;
   const first = end + skip;
   // Where what is older is hidden, the window begins no earlier than in the minute before.
   const since = Math.max(interval.since, start.moment - 59_999);
-  const way = landmarks.wayTo({ first, last: first + size, since, start, now });
+  const way = isNewest ? newest : landmarks.wayTo({ first, last: first + size, since, start, now });
   if (way === undefined) return 'unknown';
-  const { rows } = await statements.query<EntryNumbers & { total: number | null; settled: boolean | null }>({
-    name: 'page by landmarks',
-    text: `select total, settled, ${entryNumbers}
+  const { rows } = await statements.query<Row & { total: number | null; settled?: boolean | null }>({
+    name: isNewest ? `newest ${shape.name}` : `${shape.name} by landmarks`,
+    text: `select total, ${isNewest ? '' : 'settled,'} ${shape.columns}
              from change_read_by_landmarks($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
                                            $17::text::xid8, $18, $19)`,
     values: [
@@ -167,20 +173,22 @@ async function readByLandmarks(
       way.landmark?.moment,
       way.landmark?.rank,
       way.upward,
-      isOneKey(interval) ? null : way.until,
+      oneKey ? null : way.until,
       skip,
-      way.upward ? size : size + 1,
+      isNewest || way.upward ? size : size + 1,
       ...knownNames(page),
     ],
   });
-  const { total = null, settled = null } = rows[0] ?? {};
+  const { total = null, settled } = rows[0] ?? {};
   if (total === null) return 'unknown';
-  const read = namedPage(total, rows, dictionary);
+  const read = shape.read(total, rows, dictionary);
   if (read === undefined || read === 'long') return read;
   if (isShort(read, { skip, size })) return 'short';
   if (settled === true) learnBounds(landmarks, read.entries, first);
-  return withoutNeighbours(read, skip, page);
+  return isNewest ? read : withoutNeighbours(read, skip, page);
 }
+
+const newest: Way = { landmark: null, upward: false, until: null };
 
 /** Whether an index has the entries in order, so that reading ends where the page does. */
 function isOneKey({ selections: [selection, ...others] }: Interval): boolean {
@@ -189,12 +197,15 @@ function isOneKey({ selections: [selection, ...others] }: Interval): boolean {
 }
 
 /** A page of one selection from a time on; it may lack entries where they are spread unevenly. */
-async function readNear(statements: Statements, tenant: string, page: AskedInterval): Promise<PageRead> {
+async function readNear<Row, Item>(
+  { statements, tenant, shape }: Reading<Row, Item>,
+  page: AskedInterval,
+): Promise<PageRead<Item>> {
   const { dictionary, interval, selections, now, skip, size } = page;
   const { actors, kinds, tallied } = selections[0] ?? selectionTexts({ actors: null, kinds: null });
-  const { rows } = await statements.query<PageRow & NearRow>({
-    name: 'near page',
-    text: `select folded, minute, folds, ${pageColumns}
+  const { rows } = await statements.query<Row & Head & NearRow>({
+    name: `near ${shape.name}`,
+    text: `select folded, minute, folds, total, current, ${shape.columns}
              from change_read_near($1, $2, $3, $4, $5, $6, $7, $8, $9::text::xid8, $10, $11)`,
     values: [tenant, now, interval.since, actors, kinds, tallied, skip, size, ...knownNames(page)],
   });
@@ -202,15 +213,18 @@ async function readNear(statements: Statements, tenant: string, page: AskedInter
   if (folded !== null && minute !== null && folds !== null) {
     learnStart(landmarksAsOf(page, folds), page, { moment: minute, rank: folded });
   }
-  return pageOf(rows, dictionary);
+  return pageOf(rows, dictionary, shape);
 }
 
 type NearRow = Record<'folded' | 'minute' | 'folds', number | null>;
 
 /** A page wherever it is, found from the tallies. */
-async function readAnywhere(statements: Statements, tenant: string, page: AskedInterval): Promise<PageRead> {
+async function readAnywhere<Row, Item extends InTime>(
+  reading: Reading<Row, Item>,
+  page: AskedInterval,
+): Promise<PageRead<Item>> {
   const wider = withNeighbours(page);
-  const { read, told } = await readIntervals(statements, tenant, wider, page.dictionary.landmarks.get(page.name));
+  const { read, told } = await readIntervals(reading, wider, page.dictionary.landmarks.get(page.name));
   const { moments, ranks, folds } = told;
   if (moments !== null && ranks !== null) {
     const landmarks = landmarksAsOf(page, folds);
@@ -226,16 +240,15 @@ async function readAnywhere(statements: Statements, tenant: string, page: AskedI
 }
 
 /** A page of any intervals, and what it tells of one that is the only one, of which something may be known. */
-async function readIntervals(
-  statements: Statements,
-  tenant: string,
+async function readIntervals<Row, Item>(
+  { statements, tenant, shape }: Reading<Row, Item>,
   page: TalliedPage,
   known?: Landmarks,
-): Promise<{ read: PageRead; told: IntervalsRow }> {
+): Promise<{ read: PageRead<Item>; told: IntervalsRow }> {
   const start = known?.atOrAfter(page.intervals[0]?.since ?? 0);
-  const { rows } = await statements.query<PageRow & IntervalsRow>({
-    name: 'tallied page',
-    text: `select moments::float8[], ranks::float8[], now_folds as folds, ${pageColumns}
+  const { rows } = await statements.query<Row & Head & IntervalsRow>({
+    name: `tallied ${shape.name}`,
+    text: `select moments::float8[], ranks::float8[], now_folds as folds, total, current, ${shape.columns}
              from change_read($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::xid8, $11, $12, $13, $14, $15)`,
     values: [
       tenant,
@@ -250,7 +263,7 @@ async function readIntervals(
     ],
   });
   const { moments = null, ranks = null, folds = 0 } = rows[0] ?? {};
-  return { read: pageOf(rows, page.dictionary), told: { moments, ranks, folds } };
+  return { read: pageOf(rows, page.dictionary, shape), told: { moments, ranks, folds } };
 }
 
 /** Landmarks, the first of which is that of the window's beginning, if it is told; null where not all is folded. */
