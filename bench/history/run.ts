@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { changelogDialect } from '../../src/changelog/dialect.ts';
 import { DictionaryCache } from '../../src/changelog/dictionary-cache.ts';
-import { createFindPage } from '../../src/changelog/find-page.ts';
+import { createFindPage, type FindPage } from '../../src/changelog/find-page.ts';
 import { createDatabase } from '../../src/db/database.ts';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { parseQuery } from '../../src/query/parse.ts';
@@ -44,70 +44,92 @@ const embedded = process.env.DATABASE_URL
   ? { url: process.env.DATABASE_URL, release: async () => {} }
   : await openEmbeddedDatabase({ dataDir: values.data, log: (line: string) => process.stderr.write(`${line}\n`) });
 try {
+  const histories: History[] = [];
+  for (const entries of values.entries.map(Number)) histories.push(await openHistory(embedded.url, entries));
   const rows: Row[] = [];
-  for (const entries of values.entries.map(Number)) rows.push(...(await measure(embedded.url, entries)));
-  const report = table(rows);
+  for (const question of questionsAt(benchNow)) {
+    if (values.row !== undefined && !values.row.includes(question.row)) continue;
+    rows.push(...(await measure(histories, question)));
+  }
+  for (const history of histories) await history.close();
+  const report = table(rows.toSorted((one, other) => one.entries - other.entries));
   process.stdout.write(report);
   if (values.out !== undefined) await writeFile(values.out, report);
 } finally {
   await embedded.release();
 }
 
-async function measure(url: string, entries: number): Promise<Row[]> {
+interface History {
+  entries: number;
+  client: pg.Client;
+  findPage: FindPage;
+  /** Forgets what was counted before. */
+  forget: () => Promise<void>;
+  close: () => Promise<void>;
+}
+
+async function openHistory(url: string, entries: number): Promise<History> {
   const pool = await openBenchDatabase(url, entries);
   const db = createDatabase(pool);
   const regexes = new RegexMatcherPool();
   const dictionaries = new DictionaryCache(pool);
-  const findPage = createFindPage({ pool, db, regexes, now: () => benchNow, dictionaries });
-  const rows: Row[] = [];
   // The other columns have one connection, as prepared statements want it; so has Annals, one request at a time.
   const client = new pg.Client({ connectionString: pool.options.connectionString });
   await client.connect();
-  try {
-    await client.query('set jit = off; set max_parallel_workers_per_gather = 0');
-    for (const question of questionsAt(benchNow)) {
-      if (values.row !== undefined && !values.row.includes(question.row)) continue;
-      const query = parseQuery(question.q, changelogDialect);
-      const { total } = await findPage(tenant, query, { skip: 0, size: 1 });
-      await checkTotal(client, question, total);
+  await client.query('set jit = off; set max_parallel_workers_per_gather = 0');
+  return {
+    entries,
+    client,
+    findPage: createFindPage({ pool, db, regexes, now: () => benchNow, dictionaries }),
+    forget: async () => (await dictionaries.get(tenant)).landmarks.clear(),
+    async close() {
+      await client.end();
+      await regexes.close();
+      await db.destroy();
+    },
+  };
+}
+
+/** A question's first, middle and last page, each asked of all histories in turn. */
+async function measure(histories: readonly History[], question: Question): Promise<Row[]> {
+  const query = parseQuery(question.q, changelogDialect);
+  const rows: Row[] = [];
+  for (const page of ['first', 'middle', 'last']) {
+    const asked: Row[] = [];
+    for (const history of histories) {
+      const { total } = await history.findPage(tenant, query, { skip: 0, size: 1 });
+      await checkTotal(history.client, question, total);
       const pages = Math.max(1, Math.ceil(total / size));
-      for (const [page, number] of [
-        ['first', 1],
-        ['middle', Math.ceil(pages / 2)],
-        ['last', pages],
-      ] as const) {
-        if (page !== 'first' && pages === 1) continue;
-        const skip = (number - 1) * size;
-        const columns: Column[] = [
-          {
-            name: 'Annals',
-            ask: () => findPage(tenant, parseQuery(question.q, changelogDialect), { skip, size }),
-            milliseconds: [],
-          },
-          {
-            name: 'counted anew',
-            ask: async () => {
-              (await dictionaries.get(tenant)).landmarks.clear();
-              return await findPage(tenant, parseQuery(question.q, changelogDialect), { skip, size });
-            },
-            milliseconds: [],
-          },
-          { name: 'plain SQL', ask: plainSql(client, question, skip), milliseconds: [] },
-          { name: 'floor', ask: await floor(client, question, skip), milliseconds: [] },
-        ];
-        await interleave(columns, Number(values.rounds));
-        rows.push({ entries, question, page, total, columns });
-        process.stderr.write(
-          `${entries} ${question.row} ${page}: ${columns.map((c) => `${c.name} ${median(c).toFixed(2)}`).join(', ')}\n`,
-        );
-      }
+      if (page !== 'first' && pages === 1) continue;
+      const number = { first: 1, middle: Math.ceil(pages / 2), last: pages }[page] ?? 1;
+      const columns = await columnsOf(history, question, (number - 1) * size);
+      asked.push({ entries: history.entries, question, page, total, columns });
     }
-  } finally {
-    await client.end();
-    await regexes.close();
-    await db.destroy();
+    await interleave(
+      asked.flatMap(({ columns }) => columns),
+      Number(values.rounds),
+    );
+    for (const { entries, columns } of asked) {
+      const medians = columns.map((column) => `${column.name} ${median(column).toFixed(2)}`);
+      process.stderr.write(`${entries} ${question.row} ${page}: ${medians.join(', ')}\n`);
+    }
+    rows.push(...asked);
   }
   return rows;
+}
+
+async function columnsOf({ client, findPage, forget }: History, question: Question, skip: number): Promise<Column[]> {
+  const ask = () => findPage(tenant, parseQuery(question.q, changelogDialect), { skip, size });
+  const anew = async () => {
+    await forget();
+    return await ask();
+  };
+  return [
+    { name: 'Annals', ask, milliseconds: [] },
+    { name: 'counted anew', ask: anew, milliseconds: [] },
+    { name: 'plain SQL', ask: plainSql(client, question, skip), milliseconds: [] },
+    { name: 'floor', ask: await floor(client, question, skip), milliseconds: [] },
+  ];
 }
 
 /**
