@@ -796,10 +796,15 @@ begin
       select counted.total, counted.settled, e.at, e.sequence, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
         from (select) as always
         left join (
-          select edge.since, pending.settled, start_rank + begun.entries + pending.entries as total
+          select edge.since, pending.settled,
+                 start_rank + begun.entries + case when pending.settled then 0 else
+                   (select count(*) from change_delta d cross join lateral unnest(d.ats) as one (at)
+                      where d.tenant = of_tenant and one.at >= start) end as total
             from (
               select greatest(window_start, (select max(greatest(r.horizon, (now / 86400000 - r.keep_days) * 86400000))
                                                from change_retention r where r.tenant = of_tenant)) as since
+                -- fenced, or each mention of it would look for the horizon again
+                offset 0
             ) as edge
             cross join lateral (
               select count(*) as entries from (
@@ -809,9 +814,7 @@ begin
               ) as one
             ) as begun
             cross join (
-              select not exists (select from change_delta d where d.tenant = of_tenant) as settled,
-                     (select count(*) from change_delta d cross join lateral unnest(d.ats) as one (at)
-                        where d.tenant = of_tenant and one.at >= start) as entries
+              select not exists (select from change_delta d where d.tenant = of_tenant) as settled offset 0
             ) as pending
             where edge.since <= start and edge.since > start - 60000 and begun.entries <= 1000
               and change_read_by_landmarks.folds = coalesce((select f.folds from change_folded f where f.tenant = of_tenant), 0)
@@ -830,6 +833,7 @@ begin
     from (
       select greatest(window_start, (select max(greatest(r.horizon, (now / 86400000 - r.keep_days) * 86400000))
                                        from change_retention r where r.tenant = of_tenant)) as since
+        offset 0
     ) as edge
     where edge.since <= start and edge.since > start - 60000 and (landmark is null or landmark >= edge.since)
       and (window_end is null or window_end > edge.since)

@@ -7,6 +7,7 @@ import {
   isAlways,
   isGroup,
   isNever,
+  type Members,
   type RelatedTerm,
   type Term,
   termsOf,
@@ -181,15 +182,23 @@ interface KindClass {
 
 async function classesOfKinds(expression: Expression, { kinds }: Dictionary, pace: Pace): Promise<KindClass[]> {
   const terms = termsOf(expression).filter((term) => term.kind === 'kinds');
-  const classes = new Map<string, KindClass>();
+  const classes = new Map<number | string, KindClass>();
   for (const [index, kind] of kinds.entries()) {
     if (index % 256 === 0 && pace.isDue) await pace.rest();
-    const signature = terms.map((term) => term.members[index]).join('');
+    const signature = signatureOf(terms, index);
     const known = classes.get(signature);
     if (known === undefined) classes.set(signature, { first: index, ids: [kind.id] });
     else known.ids.push(kind.id);
   }
   return [...classes.values()];
+}
+
+/** Which of the terms a kind satisfies: as a number, which is quick to make and to find, as long as it is exact. */
+function signatureOf(terms: readonly Members<'kinds'>[], index: number): number | string {
+  if (terms.length > 50) return terms.map((term) => term.members[index]).join('');
+  let bits = 1;
+  for (const { members } of terms) bits = 2 * bits + (members[index] ?? 0);
+  return bits;
 }
 
 /** What an expression selects that has terms on kinds and actors alone. */
