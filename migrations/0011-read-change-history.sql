@@ -932,7 +932,7 @@ $$;
 create function change_read_documents(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[],
                                       actors bigint[], documents uuid[], related_documents uuid[], related_entities text[],
                                       skip bigint, size bigint, names_since xid8, recent bigint, lineage text)
-returns table (total bigint, current boolean, at bigint, sequence bigint, kind bigint, actor bigint, entity_id text,
+returns table (total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text,
                name text, schema_version text, related text, paths text)
 language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 #variable_conflict use_column
@@ -947,7 +947,7 @@ begin
   if related_documents is null and cardinality(documents) = 1 then
     -- the usual question, which an index answers alone
     return query
-      select counted.total, names_current, e.at, e.sequence, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+      select counted.total, names_current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
         from (
           select count(*) as total from change_entry one
             where one.tenant = of_tenant and one.document = documents[1] and one.at >= first_moment and one.at < last_moment
@@ -982,7 +982,7 @@ begin
         ) as e
         where (kinds is null or e.kind = any (kinds)) and (actors is null or e.actor = any (actors))
     )
-    select counted.total, names_current, e.at, e.sequence, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+    select counted.total, names_current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
       from (select count(*) as total from found) as counted
       left join lateral (
         select one.* from (select * from found order by at desc, sequence desc offset skip limit size) as place

@@ -27,7 +27,7 @@ export function patched(document: object, patch: AgentPatch): unknown {
 function change(parent: Container, key: string, operation: string, value: unknown): boolean {
   if (!Array.isArray(parent)) {
     if (operation === 'REMOVE') delete parent[key];
-    // Not an assignment: `__proto__` is a key as any other.
+    // Not an assignment: `__proto__` is a key like others.
     else Object.defineProperty(parent, key, { value, enumerable: true, configurable: true, writable: true });
     return true;
   }

@@ -17,11 +17,12 @@ import {
   readExportSnapshot,
   takeLines,
 } from './export-store.ts';
-import { openSnapshot, resolveInTransaction, searchOf } from './find-page.ts';
+import { openSnapshot, resolveInTransaction } from './find-page.ts';
 import { Pace } from './pace.ts';
 import { planTallies } from './plan.ts';
 import { entryConditions } from './predicate.ts';
 import { asksForDocuments } from './resolve.ts';
+import { searchOf } from './search.ts';
 import type { Search } from './search-store.ts';
 import { type Place, readSnapshot } from './store.ts';
 import { defaultWindowFrom, hasFromBound } from './window.ts';

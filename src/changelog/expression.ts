@@ -107,3 +107,8 @@ export function idsOf(names: readonly { id: number }[], members: Uint8Array): nu
   }
   return ids;
 }
+
+/** Whether it is a term that tallies cannot answer. */
+export function isOnDocuments(expression: Expression): expression is DocumentTerm | RelatedTerm {
+  return expression.kind === 'document' || expression.kind === 'related';
+}

@@ -1,4 +1,3 @@
-import { type RawBuilder, sql } from 'kysely';
 import type pg from 'pg';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { type Statements, statementsOf } from '../db/statements.ts';
@@ -9,7 +8,7 @@ import type { StopSignal } from '../stop-signal.ts';
 import { type Dictionary, extendDictionary } from './dictionary.ts';
 import { DictionaryCache } from './dictionary-cache.ts';
 import { readDocumentsPage } from './documents-page-store.ts';
-import { type DocumentTerm, decide, type Expression, isNever, type RelatedTerm, termsOf } from './expression.ts';
+import { type Expression, isOnDocuments, termsOf } from './expression.ts';
 import { everyId, type IdsOf, patternsOnIds, tryOnIds } from './id-search.ts';
 import { readPlaces } from './long-page.ts';
 import { mergedPage } from './merged-page.ts';
@@ -17,15 +16,9 @@ import { readNames } from './name-store.ts';
 import { Pace } from './pace.ts';
 import type { PageRead } from './page-rows.ts';
 import { asConjunction, type Plan, planTallies, possibleKinds } from './plan.ts';
-import {
-  documentSatisfies,
-  type EntryConditions,
-  entryConditions,
-  itemSatisfies,
-  namedDocuments,
-  namesDocuments,
-} from './predicate.ts';
+import { entryConditions, namedDocuments } from './predicate.ts';
 import { asksForDocuments, resolve } from './resolve.ts';
+import { searchOf } from './search.ts';
 import { countEntries, findPlaces, readDocumentIds, type Search } from './search-store.ts';
 import { type PageOfEntries, type Place, readExtent, readSnapshot } from './store.ts';
 import { readTalliedPage, readTalliedPlaces } from './tallied-page-store.ts';
@@ -244,58 +237,4 @@ async function isWorthIt(
   const oldest = plan.intervals.at(-1)?.since ?? since;
   const { entries, pending } = await readExtent(transaction, tenant, Math.max(since, oldest));
   return plan.keys * 16_000 + plan.intervals.length * pending * 560 < entries * 500;
-}
-
-/** What finds the entries that satisfy the query because of its terms on documents, and not without them. */
-export async function searchOf(
-  expression: Expression,
-  conditions: EntryConditions,
-  { tenant, since, dictionary, pace }: { tenant: string; since: number; dictionary: Dictionary; pace: Pace },
-): Promise<Search> {
-  const tallied = decide(expression, (term) => (isOnDocuments(term) ? false : undefined));
-  const kinds = await possibleKinds(expression, dictionary, pace);
-  const ofKinds = kinds === null ? sql`true` : sql`e.kind = any (${kinds}::bigint[])`;
-  const satisfied = conditions.satisfies(expression);
-  const condition = isNever(tallied)
-    ? sql<boolean>`${ofKinds} and ${satisfied}`
-    : sql<boolean>`${ofKinds} and ${satisfied} and not ${conditions.satisfies(tallied)}`;
-  const terms = coverOf(expression) ?? termsOf(expression).filter(isOnDocuments);
-  const [only] = terms;
-  // One term on documents in an AND is found by the index that its condition names.
-  if (terms.length === 1 && only?.kind === 'document' && isNever(tallied)) return { tenant, since, condition };
-  if (!terms.every(namesDocuments)) return { tenant, since, condition };
-  const places = sql.join(
-    terms.map((term) => placesOf(term, tenant, since)),
-    sql` union `,
-  );
-  return { tenant, since, places, condition };
-}
-
-function placesOf(term: DocumentTerm | RelatedTerm, tenant: string, since: number): RawBuilder<unknown> {
-  return term.kind === 'document'
-    ? sql`select e.at, e.sequence from change_entry e
-            where e.tenant = ${tenant} and e.at >= ${since} and ${documentSatisfies(term)}`
-    : sql`select distinct r.at, r.sequence from change_related r
-            where r.tenant = ${tenant} and r.at >= ${since} and ${itemSatisfies(term)}`;
-}
-
-/** Terms on documents of which at least one holds wherever the expression holds, as few as can be had. */
-function coverOf(expression: Expression): (DocumentTerm | RelatedTerm)[] | undefined {
-  if (expression.kind === 'and') {
-    const covers = expression.operands.map(coverOf).filter((cover) => cover !== undefined);
-    return covers.sort((one, other) => costOf(one) - costOf(other))[0];
-  }
-  if (expression.kind === 'or') {
-    const covers = expression.operands.map(coverOf);
-    return covers.every((cover) => cover !== undefined) ? covers.flat() : undefined;
-  }
-  return isOnDocuments(expression) ? [expression] : undefined;
-}
-
-function costOf(terms: readonly (DocumentTerm | RelatedTerm)[]): number {
-  return terms.reduce((cost, term) => cost + (namesDocuments(term) ? (term.kind === 'document' ? 1 : 2) : 1_000), 0);
-}
-
-function isOnDocuments(expression: Expression): expression is DocumentTerm | RelatedTerm {
-  return expression.kind === 'document' || expression.kind === 'related';
 }

@@ -40,7 +40,7 @@ Example:
     try {
       await withContext(surroundings, (context, config) => serveUntilStopped(context, config, surroundings));
     } catch (error) {
-      // Asked to end before it had begun: as good an end as any.
+      // Asked to end before it had begun: that is a good end too.
       if (!(error instanceof Stopped)) throw error;
     }
     return 0;

@@ -70,7 +70,7 @@ export function patchDocument(document: string, patch: string): string {
 /** One operation by the library, at a place that is known to be one. */
 function apply(holder: { document: Tree }, operation: Operation, index: number): void {
   locate(holder, operation.path, operation.op, index);
-  // A replaced root is a member of the holder as any other.
+  // A replaced root is a member of the holder like others.
   const keys = ['', 'document', ...tokensOf(operation.path)];
   const path = keys.map((key) => key.replaceAll('~', '~0').replaceAll('/', '~1')).join('/');
   const [failure] = applyPatch(holder, [{ ...operation, path }]);

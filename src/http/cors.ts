@@ -32,7 +32,7 @@ export async function allowOrigins(app: HttpServer, origins: readonly string[]):
   });
 }
 
-/** An OPTIONS that is no preflight is a method that no path has, as any other. */
+/** An OPTIONS that is no preflight is one of the methods that no path has. */
 function isAskedByBrowser({ method, headers }: FastifyRequest): boolean {
   const preflight = headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
   return method !== 'OPTIONS' || preflight;

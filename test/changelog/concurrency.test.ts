@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { CompiledQuery } from 'kysely';
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -13,6 +12,7 @@ import { parseQuery } from '../../src/query/parse.ts';
 import type { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder, recordChange } from '../../src/recording/record-change.ts';
+import { repeat } from '../../src/repeat.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { changeOf, openTestHistory, type TestHistory } from '../support/history.ts';
 
@@ -174,12 +174,12 @@ test(
     const below = (limit: number) => Math.floor(Math.random() * limit);
     const failures: unknown[] = [];
     const until = (work: () => Promise<unknown>, pause: number) =>
-      (async () => {
-        while (!stop.signal.aborted) {
-          await work().catch((error: unknown) => failures.push(error));
-          await sleep(pause);
-        }
-      })();
+      repeat({
+        every: pause,
+        signal: stop.signal,
+        turn: async () => void (await work()),
+        onError: (error) => failures.push(error),
+      });
     const someChange = () =>
       change({
         at: now - below(below(3) === 0 ? 90 * day : below(2) === 0 ? 60_000 : 5),

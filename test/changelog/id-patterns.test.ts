@@ -2,17 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { changelogDialect } from '../../src/changelog/dialect.ts';
-import { createFindPage, type FindPage } from '../../src/changelog/find-page.ts';
+import type { FindPage } from '../../src/changelog/find-page.ts';
 import { type HashedId, mostIds, tryOnIds } from '../../src/changelog/id-search.ts';
 import { documentSatisfies } from '../../src/changelog/predicate.ts';
-import { createTenant } from '../../src/db/tenants.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { QueryError } from '../../src/query/query-error.ts';
-import { RegexBudget, RegexMatcherPool } from '../../src/query/regex-pool.ts';
+import { RegexBudget, type RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { uuidOf } from '../../src/recording/entry-columns.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { openTestHistory, type TestHistory } from '../support/history.ts';
 import { matches } from '../support/query-evaluator.ts';
 import { recordStatements, type Statement } from '../support/statements.ts';
 
@@ -21,6 +21,7 @@ const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 /** More than are fetched at a time. */
 const documents = 11_000;
 
+let history: TestHistory;
 let database: TestDatabase;
 let regexes: RegexMatcherPool;
 let findPage: FindPage;
@@ -48,22 +49,16 @@ const changes: Omit<Change, 'identity'>[] = [
 ];
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  regexes = new RegexMatcherPool();
-  const { pool, db } = database;
-  await createTenant(db, tenant);
-  const record = createRecorder(db, tenant, () => now);
+  history = await openTestHistory(tenant, () => now);
+  ({ database, regexes, findPage } = history);
+  const record = createRecorder(database.db, tenant, () => now);
   for (let first = 0; first < changes.length; first += 2_000) {
     await record(changes.slice(first, first + 2_000).map((change) => ({ ...change, identity: randomBytes(16) })));
   }
-  findPage = createFindPage({ pool, db, regexes, now: () => now });
-  statements = recordStatements(pool);
+  statements = recordStatements(database.pool);
 });
 
-afterAll(async () => {
-  await regexes.close();
-  await database.drop();
-});
+afterAll(() => history.close());
 
 test.each([
   'entity:* entityId:~.',

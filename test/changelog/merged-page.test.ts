@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { changelogDialect } from '../../src/changelog/dialect.ts';
 import { extendDictionary } from '../../src/changelog/dictionary.ts';
-import { createFindPage, type FindPage, searchOf } from '../../src/changelog/find-page.ts';
+import type { FindPage } from '../../src/changelog/find-page.ts';
 import { foldHistory } from '../../src/changelog/fold.ts';
 import { mergedPage } from '../../src/changelog/merged-page.ts';
 import { readNames } from '../../src/changelog/name-store.ts';
@@ -10,22 +10,24 @@ import { Pace } from '../../src/changelog/pace.ts';
 import { planTallies } from '../../src/changelog/plan.ts';
 import { entryConditions } from '../../src/changelog/predicate.ts';
 import { resolve } from '../../src/changelog/resolve.ts';
+import { searchOf } from '../../src/changelog/search.ts';
 import { countEntries } from '../../src/changelog/search-store.ts';
 import { readEntries } from '../../src/changelog/store.ts';
 import { statementsOf } from '../../src/db/statements.ts';
-import { createTenant } from '../../src/db/tenants.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { parseQuery } from '../../src/query/parse.ts';
-import { RegexBudget, RegexMatcherPool } from '../../src/query/regex-pool.ts';
+import { RegexBudget, type RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import type { TestDatabase } from '../support/database.ts';
+import { openTestHistory, type TestHistory } from '../support/history.ts';
 import { matches } from '../support/query-evaluator.ts';
 
 const tenant = 'acme';
 const hour = 3_600_000;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 
+let history: TestHistory;
 let database: TestDatabase;
 let regexes: RegexMatcherPool;
 let findPage: FindPage;
@@ -51,23 +53,17 @@ const changes = Array.from({ length: 9_000 }, (_none, place): Omit<Change, 'iden
 }));
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  regexes = new RegexMatcherPool();
-  const { pool, db } = database;
-  await createTenant(db, tenant);
-  const record = createRecorder(db, tenant, () => now);
+  history = await openTestHistory(tenant, () => now);
+  ({ database, regexes, findPage } = history);
+  const record = createRecorder(database.db, tenant, () => now);
   for (let first = 0; first < changes.length; first += 1_500) {
     await record(changes.slice(first, first + 1_500).map((change) => ({ ...change, identity: randomBytes(16) })));
     // The last of them is not folded.
-    if (first < 7_000) await foldHistory(db, tenant);
+    if (first < 7_000) await foldHistory(database.db, tenant);
   }
-  findPage = createFindPage({ pool, db, regexes, now: () => now });
 });
 
-afterAll(async () => {
-  await regexes.close();
-  await database.drop();
-});
+afterAll(() => history.close());
 
 /** What entries satisfy because of their documents, and what whatever these are; each more than 1,000. */
 const queries = [

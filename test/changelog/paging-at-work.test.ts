@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { changelogDialect } from '../../src/changelog/dialect.ts';
 import { DictionaryCache } from '../../src/changelog/dictionary-cache.ts';
@@ -15,6 +14,7 @@ import { createTenant } from '../../src/db/tenants.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
+import { repeat } from '../../src/repeat.ts';
 import { changeOf, openTestHistory, type TestHistory } from '../support/history.ts';
 
 const minute = 60_000;
@@ -72,12 +72,12 @@ test(
     const stop = new AbortController();
     const failures: unknown[] = [];
     const until = (work: () => Promise<unknown>, pause: number) =>
-      (async () => {
-        while (!stop.signal.aborted) {
-          await work().catch((error: unknown) => failures.push(error));
-          await sleep(pause);
-        }
-      })();
+      repeat({
+        every: pause,
+        signal: stop.signal,
+        turn: async () => void (await work()),
+        onError: (error) => failures.push(error),
+      });
     let keepDays = 60;
     const work = [
       until(async () => {

@@ -222,7 +222,7 @@ describe('kill -9 of the service and of its embedded database under an import', 
     }
   }
 
-  /** Joins the database of the folder for a moment, as any command may. */
+  /** Joins the database of the folder for a moment, as commands may. */
   async function entriesThere(tenant: string): Promise<{ entries: string[]; tallied: number }> {
     const database = await openEmbeddedDatabase({ dataDir, log: () => {} });
     try {

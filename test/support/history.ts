@@ -29,7 +29,7 @@ export async function openTestHistory(tenant: string, now: () => number): Promis
   };
 }
 
-/** A change as any other, with an identity of its own. */
+/** A change like others, with an identity of its own. */
 export function changeOf(options: Partial<Change> & { at: number }): Change {
   return {
     identity: randomBytes(16),
