@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { agentKey, callAgentic } from '../support/agents.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { agentKey, callAgentic } from '../support/server/agents.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 const tenant = 'acme';
 const mask = '********';

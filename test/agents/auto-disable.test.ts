@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { agentKey, callAgentic, putAgent } from '../support/agents.ts';
-import { type MailServer, startMailServer } from '../support/mail-server.ts';
-import { eventually } from '../support/patience.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
-import { type ServiceProcesses, startServices } from '../support/service-processes.ts';
-import { type Behaviour, startVendor, type Vendor } from '../support/vendor-server.ts';
+import { agentKey, callAgentic, putAgent } from '../support/server/agents.ts';
+import { eventually } from '../support/server/patience.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { type ServiceProcesses, startServices } from '../support/server/service-processes.ts';
+import { type MailServer, startMailServer } from '../support/vendor/mail-server.ts';
+import { type Behaviour, startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
 
 const tenant = 'acme';
 const quiet = 'umbrella';

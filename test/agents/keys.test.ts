@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sealedAgentKeys } from '../../src/agents/secrets.ts';
 import { resealColumn } from '../../src/db/reseal.ts';
 import { createSealer } from '../../src/sealing.ts';
-import { agentKey, callAgentic, putAgent } from '../support/agents.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
-import { startVendor, type Vendor } from '../support/vendor-server.ts';
+import { agentKey, callAgentic, putAgent } from '../support/server/agents.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
 
 const tenant = 'acme';
 const [oldKey, newKey] = [randomBytes(32), randomBytes(32)];

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { eventually } from '../support/patience.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { eventually } from '../support/server/patience.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 let server: TestServer;
 let token: string;

@@ -13,8 +13,8 @@ import type { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder, recordChange } from '../../src/recording/record-change.ts';
 import { repeat } from '../../src/repeat.ts';
-import type { TestDatabase } from '../support/database.ts';
-import { changeOf, openTestHistory, type TestHistory } from '../support/history.ts';
+import type { TestDatabase } from '../support/server/database.ts';
+import { changeOf, openTestHistory, type TestHistory } from '../support/server/history.ts';
 
 const tenant = 'acme';
 const day = 86_400_000;

@@ -12,8 +12,8 @@ import { parseQuery } from '../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder, recordChange } from '../../src/recording/record-change.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { eventually } from '../support/patience.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { eventually } from '../support/server/patience.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 /** More than are read in a row. */

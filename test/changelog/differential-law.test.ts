@@ -6,10 +6,10 @@ import { foldHistory } from '../../src/changelog/fold.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import { arbitraryHistory, type HistorySketch } from '../support/history-arbitrary.ts';
-import { arbitraryQuery } from '../support/query-arbitrary.ts';
-import { matches } from '../support/query-evaluator.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { arbitraryHistory, type HistorySketch } from '../support/oracle/history-arbitrary.ts';
+import { arbitraryQuery } from '../support/oracle/query-arbitrary.ts';
+import { matches } from '../support/oracle/query-evaluator.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const tenants = ['alpha', 'beta'];

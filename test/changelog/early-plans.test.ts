@@ -6,7 +6,7 @@ import { createDatabase } from '../../src/db/database.ts';
 import { createPool } from '../../src/db/pool.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import { changeOf, openTestHistory, type TestHistory } from '../support/history.ts';
+import { changeOf, openTestHistory, type TestHistory } from '../support/server/history.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);

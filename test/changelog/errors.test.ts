@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { sendRaw } from '../http/raw-request.ts';
-import { takeDatabaseAway } from '../support/database-away.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { takeDatabaseAway } from '../support/server/database-away.ts';
+import { sendRaw } from '../support/server/raw-request.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 const read = 'changelog.changelog_read';
 const manage = 'changelog.changelog_manage';

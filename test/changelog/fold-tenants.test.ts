@@ -5,10 +5,10 @@ import type { DatabaseTransaction } from '../../src/db/database.ts';
 import { createTenant } from '../../src/db/tenants.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { changeOf } from '../support/history.ts';
-import { eventually } from '../support/patience.ts';
-import { startTestServer } from '../support/server.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { changeOf } from '../support/server/history.ts';
+import { eventually } from '../support/server/patience.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15);
 

@@ -11,10 +11,10 @@ import { RegexBudget, type RegexMatcherPool } from '../../src/query/regex-pool.t
 import type { Change } from '../../src/recording/change.ts';
 import { uuidOf } from '../../src/recording/entry-columns.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import type { TestDatabase } from '../support/database.ts';
-import { openTestHistory, type TestHistory } from '../support/history.ts';
-import { matches } from '../support/query-evaluator.ts';
-import { recordStatements, type Statement } from '../support/statements.ts';
+import { matches } from '../support/oracle/query-evaluator.ts';
+import type { TestDatabase } from '../support/server/database.ts';
+import { openTestHistory, type TestHistory } from '../support/server/history.ts';
+import { recordStatements, type Statement } from '../support/server/statements.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);

@@ -17,8 +17,8 @@ import { parseQuery } from '../../src/query/parse.ts';
 import { RegexBudget, RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { matches } from '../support/query-evaluator.ts';
+import { matches } from '../support/oracle/query-evaluator.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
 const tenant = 'acme';
 const day = 86_400_000;

@@ -19,9 +19,9 @@ import { parseQuery } from '../../src/query/parse.ts';
 import { RegexBudget, type RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import type { TestDatabase } from '../support/database.ts';
-import { openTestHistory, type TestHistory } from '../support/history.ts';
-import { matches } from '../support/query-evaluator.ts';
+import { matches } from '../support/oracle/query-evaluator.ts';
+import type { TestDatabase } from '../support/server/database.ts';
+import { openTestHistory, type TestHistory } from '../support/server/history.ts';
 
 const tenant = 'acme';
 const hour = 3_600_000;

@@ -8,8 +8,8 @@ import { createFindPage, type FindPage } from '../../src/changelog/find-page.ts'
 import { parseQuery } from '../../src/query/parse.ts';
 import type { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import type { TestDatabase } from '../support/database.ts';
-import { openTestHistory, type TestHistory } from '../support/history.ts';
+import type { TestDatabase } from '../support/server/database.ts';
+import { openTestHistory, type TestHistory } from '../support/server/history.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);

@@ -15,7 +15,7 @@ import { parseQuery } from '../../src/query/parse.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { repeat } from '../../src/repeat.ts';
-import { changeOf, openTestHistory, type TestHistory } from '../support/history.ts';
+import { changeOf, openTestHistory, type TestHistory } from '../support/server/history.ts';
 
 const minute = 60_000;
 const day = 86_400_000;

@@ -7,11 +7,11 @@ import { foldHistory } from '../../src/changelog/fold.ts';
 import { recordShopHistory } from '../../src/demo/record-shop-history.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import { arbitraryQuery, hardExpressions, hardNames } from '../support/query-arbitrary.ts';
-import { entriesOf, examplesOf } from '../support/query-document.ts';
-import { fuzzRuns, fuzzSeed, fuzzTimeout } from '../support/query-fuzz.ts';
-import { arbitraryMutatedText } from '../support/query-mutations.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { arbitraryQuery, hardExpressions, hardNames } from '../support/oracle/query-arbitrary.ts';
+import { entriesOf, examplesOf } from '../support/oracle/query-document.ts';
+import { fuzzRuns, fuzzSeed, fuzzTimeout } from '../support/oracle/query-fuzz.ts';
+import { arbitraryMutatedText } from '../support/oracle/query-mutations.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 // The moment of docs/query-language.md.
 const now = Date.UTC(2026, 9, 1);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 // How many names of 1,000 characters the expressions are tried on; 10,000 by hand.
 const names = Number(process.env.ANNALS_REGEX_NAMES ?? 3_000);

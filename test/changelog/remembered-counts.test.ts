@@ -8,8 +8,8 @@ import { parseQuery } from '../../src/query/parse.ts';
 import type { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import type { TestDatabase } from '../support/database.ts';
-import { changeOf, openTestHistory, type TestHistory } from '../support/history.ts';
+import type { TestDatabase } from '../support/server/database.ts';
+import { changeOf, openTestHistory, type TestHistory } from '../support/server/history.ts';
 
 const tenant = 'acme';
 const minute = 60_000;

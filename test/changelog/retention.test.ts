@@ -8,8 +8,8 @@ import { createPool } from '../../src/db/pool.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder, recordChange } from '../../src/recording/record-change.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
-import { recordStatements } from '../support/statements.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { recordStatements } from '../support/server/statements.ts';
 
 const day = 86_400_000;
 const today = Date.UTC(2026, 8, 15);

@@ -10,8 +10,8 @@ import { createTenant } from '../../src/db/tenants.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { eventually } from '../support/patience.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { eventually } from '../support/server/patience.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);

@@ -6,8 +6,8 @@ import { foldHistory, foldPortion } from '../../src/changelog/fold.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import type { TestDatabase } from '../support/database.ts';
-import { openTestHistory, type TestHistory } from '../support/history.ts';
+import type { TestDatabase } from '../support/server/database.ts';
+import { openTestHistory, type TestHistory } from '../support/server/history.ts';
 
 const tenant = 'acme';
 const second = 1_000;

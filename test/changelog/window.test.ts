@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { defaultWindowFrom, hasFromBound } from '../../src/changelog/window.ts';
-import { parse } from '../support/query-parsing.ts';
+import { parse } from '../support/oracle/query-parsing.ts';
 
 const after = 'occurredAt:>"2026-01-01T00:00:00Z"';
 const notBefore = 'occurredAt:>="2026-01-01T00:00:00Z"';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { agentKey, callAgentic, putAgent } from '../support/agents.ts';
-import { eventually } from '../support/patience.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
-import { startVendor, type Vendor, type VendorRequest } from '../support/vendor-server.ts';
+import { agentKey, callAgentic, putAgent } from '../support/server/agents.ts';
+import { eventually } from '../support/server/patience.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startVendor, type Vendor, type VendorRequest } from '../support/vendor/vendor-server.ts';
 
 const tenant = 'acme';
 const price = '1234.500';

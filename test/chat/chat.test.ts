@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { agentKey, callAgentic, eventsOf, putAgent } from '../support/agents.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
-import { startVendor, type Vendor, vendorSecret } from '../support/vendor-server.ts';
+import { agentKey, callAgentic, eventsOf, putAgent } from '../support/server/agents.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startVendor, type Vendor, vendorSecret } from '../support/vendor/vendor-server.ts';
 
 const tenant = 'acme';
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

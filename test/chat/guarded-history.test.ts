@@ -6,11 +6,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { migrate } from '../../src/db/migrate.ts';
 import { createTenant } from '../../src/db/tenants.ts';
 import { packageFolder } from '../../src/package-folder.ts';
-import { callAgentic, putAgent } from '../support/agents.ts';
-import { createEmptyTestDatabase } from '../support/database.ts';
-import { endOfJob, startExport } from '../support/jobs.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
-import { startVendor, type Vendor } from '../support/vendor-server.ts';
+import { callAgentic, putAgent } from '../support/server/agents.ts';
+import { createEmptyTestDatabase } from '../support/server/database.ts';
+import { endOfJob, startExport } from '../support/server/jobs.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
 
 // Clients that may read jobs and logs, but not the change history, must not read it there.
 const tenant = 'acme';

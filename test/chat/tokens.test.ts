@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { agentKey, allOf, callAgentic, putAgent } from '../support/agents.ts';
-import { letOthersWork } from '../support/patience.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
-import { type Behaviour, startVendor, type Vendor, type VendorRequest } from '../support/vendor-server.ts';
+import { agentKey, allOf, callAgentic, putAgent } from '../support/server/agents.ts';
+import { letOthersWork } from '../support/server/patience.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { type Behaviour, startVendor, type Vendor, type VendorRequest } from '../support/vendor/vendor-server.ts';
 
 // All of them: ANNALS_TOKEN_CHATS=1000 npx vitest run test/chat/tokens.test.ts
 const chats = Number(process.env.ANNALS_TOKEN_CHATS ?? 120);

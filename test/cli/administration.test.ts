@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { freePort } from '../../src/db/embedded/free-port.ts';
-import { annals } from '../support/command.ts';
-import { createEmptyTestDatabase, type TestDatabase } from '../support/database.ts';
+import { annals } from '../support/server/command.ts';
+import { createEmptyTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
 let database: TestDatabase;
 let environment: Record<string, string>;

@@ -8,9 +8,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { readPostmasterFile } from '../../src/db/embedded/postmaster-file.ts';
 import { createPool } from '../../src/db/pool.ts';
-import { annals, type RunningCommand, startAnnals } from '../support/command.ts';
-import { homeOf, makeDataFolder, removeDataFolder } from '../support/data-folder.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { annals, type RunningCommand, startAnnals } from '../support/server/command.ts';
+import { homeOf, makeDataFolder, removeDataFolder } from '../support/server/data-folder.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
 // So many moments to be killed at; more by hand: ANNALS_KILLS=30
 const kills = Number(process.env.ANNALS_KILLS ?? 2);

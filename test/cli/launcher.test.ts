@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { launcher, startAnnals } from '../support/command.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { launcher, startAnnals } from '../support/server/command.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
 let database: TestDatabase;
 let environment: Record<string, string>;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { annals, type Outcome } from '../support/command.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { annals, type Outcome } from '../support/server/command.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
 const day = 86_400_000;
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { annals } from '../support/command.ts';
+import { annals } from '../support/server/command.ts';
 
 const verbs = ['serve', 'migrate', 'tenant', 'client', 'import', 'demo'];
 

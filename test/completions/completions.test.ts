@@ -1,9 +1,9 @@
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { quotaLimits } from '../../src/completions/quota.ts';
-import { comesTrueWithin, eventually } from '../support/patience.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
-import { startVendor, type Vendor, vendorSecret } from '../support/vendor-server.ts';
+import { comesTrueWithin, eventually } from '../support/server/patience.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startVendor, type Vendor, vendorSecret } from '../support/vendor/vendor-server.ts';
 
 let vendor: Vendor;
 let server: TestServer;

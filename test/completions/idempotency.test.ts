@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { eventually } from '../support/patience.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
-import { recordStatements } from '../support/statements.ts';
-import { startVendor, type Vendor } from '../support/vendor-server.ts';
+import { eventually } from '../support/server/patience.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { recordStatements } from '../support/server/statements.ts';
+import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
 
 let vendor: Vendor;
 let server: TestServer;

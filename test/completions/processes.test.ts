@@ -5,9 +5,9 @@ import { createQuota, type Quota, quotaLimits } from '../../src/completions/quot
 import { createTenant } from '../../src/db/tenants.ts';
 import { createLogger } from '../../src/http/logger.ts';
 import { createClient } from '../../src/oauth/clients.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { type ServiceProcesses, startServices } from '../support/service-processes.ts';
-import { startVendor, type Vendor } from '../support/vendor-server.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { type ServiceProcesses, startServices } from '../support/server/service-processes.ts';
+import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
 
 /** `ANNALS_QUOTA_RUNS=2000` is the size that uses up a whole quota; the usual one starts with little of it left. */
 const runs = Number(process.env.ANNALS_QUOTA_RUNS ?? 160);

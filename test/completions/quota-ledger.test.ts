@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type Batch, createLedger } from '../../src/completions/quota-ledger.ts';
 import type { Decision, Want } from '../../src/completions/quota-store.ts';
-import { eventually } from '../support/patience.ts';
+import { eventually } from '../support/server/patience.ts';
 
 /** A database whose every answer the test gives by hand. */
 function handWorked() {

@@ -4,7 +4,7 @@ import { createQuota, inputBound, type Quota, quotaLimits, type Reservation } fr
 import { createTenant } from '../../src/db/tenants.ts';
 import { AnnalsError } from '../../src/errors.ts';
 import { createLogger } from '../../src/http/logger.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
 let database: TestDatabase;
 let quota: Quota;

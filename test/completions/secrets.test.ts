@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestServer, type TestServer } from '../support/server.ts';
-import { type Behaviour, startVendor, type Vendor, vendorSecret } from '../support/vendor-server.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { type Behaviour, startVendor, type Vendor, vendorSecret } from '../support/vendor/vendor-server.ts';
 
 let vendor: Vendor;
 let server: TestServer;

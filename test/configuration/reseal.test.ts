@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { annals } from '../support/command.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
-import { startVendor, type Vendor } from '../support/vendor-server.ts';
+import { annals } from '../support/server/command.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
 
 const [old = Buffer.alloc(0), fresh = Buffer.alloc(0)] = [randomBytes(32), randomBytes(32)];
 const body = JSON.stringify({ messages: [{ role: 'USER', content: 'Hello' }] });

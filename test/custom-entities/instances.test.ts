@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { historyOf, type SchemaClient, schemaClient } from '../support/schema-client.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { historyOf, type SchemaClient, schemaClient } from '../support/server/schema-client.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 let server: TestServer;
 let token: string;

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSchemaChecker } from '../../src/custom-entities/schema-checker.ts';
-import { type SchemaClient, schemaClient } from '../support/schema-client.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { type SchemaClient, schemaClient } from '../support/server/schema-client.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 let server: TestServer;
 let client: SchemaClient;

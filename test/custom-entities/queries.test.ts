@@ -1,11 +1,11 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseDocumentQuery } from '../../src/query/parse.ts';
-import { arbitraryDocuments, arbitraryFilter } from '../support/document-arbitrary.ts';
-import { finds } from '../support/document-evaluator.ts';
-import { readInstances, storeInstances } from '../support/instances.ts';
-import { type SchemaClient, schemaClient } from '../support/schema-client.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { arbitraryDocuments, arbitraryFilter } from '../support/oracle/document-arbitrary.ts';
+import { finds } from '../support/oracle/document-evaluator.ts';
+import { readInstances, storeInstances } from '../support/server/instances.ts';
+import { type SchemaClient, schemaClient } from '../support/server/schema-client.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 // More of them: ANNALS_LAW_FILTERS=20000 npx vitest run test/custom-entities/queries.test.ts
 const filters = Number(process.env.ANNALS_LAW_FILTERS ?? 400);

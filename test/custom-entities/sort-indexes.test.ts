@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { annals } from '../support/command.ts';
-import { readInstances, storeInstances } from '../support/instances.ts';
-import type { JsonModel } from '../support/json-model.ts';
-import { schemaClient } from '../support/schema-client.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
-import { recordStatements } from '../support/statements.ts';
+import type { JsonModel } from '../support/oracle/json-model.ts';
+import { annals } from '../support/server/command.ts';
+import { readInstances, storeInstances } from '../support/server/instances.ts';
+import { schemaClient } from '../support/server/schema-client.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { recordStatements } from '../support/server/statements.ts';
 
 const place = { tenant: 'acme', type: 'THING' };
 let server: TestServer;

@@ -6,8 +6,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { findHome } from '../../src/db/embedded/home.ts';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { isAlive, readPostmasterFile, servesCluster } from '../../src/db/embedded/postmaster-file.ts';
-import { homeOf, makeDataFolder, removeDataFolder } from '../support/data-folder.ts';
-import { type Member, startMember } from '../support/member.ts';
+import { homeOf, makeDataFolder, removeDataFolder } from '../support/server/data-folder.ts';
+import { type Member, startMember } from '../support/server/member.ts';
 
 let dataDir: string;
 let members: Member[];

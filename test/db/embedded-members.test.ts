@@ -7,8 +7,8 @@ import { expect, test } from 'vitest';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { readPostmasterFile, servesCluster } from '../../src/db/embedded/postmaster-file.ts';
 import { isRoot } from '../../src/db/embedded/server-user.ts';
-import { homeOf, makeDataFolder, removeDataFolder } from '../support/data-folder.ts';
-import { type Member, startMember } from '../support/member.ts';
+import { homeOf, makeDataFolder, removeDataFolder } from '../support/server/data-folder.ts';
+import { type Member, startMember } from '../support/server/member.ts';
 
 type Step = 'join' | 'join twice' | 'leave first' | 'leave last' | 'kill first' | 'kill last';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { migrate, readMigrations } from '../../src/db/migrate.ts';
 import { createPool } from '../../src/db/pool.ts';
-import { createEmptyTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createEmptyTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
 let database: TestDatabase;
 let folder: string;

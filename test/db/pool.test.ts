@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createPool } from '../../src/db/pool.ts';
 import { createTenant, tenantExists, tenantPattern } from '../../src/db/tenants.ts';
 import { inPoolTransaction, inTransaction } from '../../src/db/transaction.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { eventually } from '../support/patience.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { eventually } from '../support/server/patience.ts';
 
 let database: TestDatabase;
 

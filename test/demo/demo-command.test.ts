@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { demoVerb } from '../../src/cli/demo.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
 const execute = promisify(execFile);
 const examples = join(import.meta.dirname, '..', '..', 'examples');

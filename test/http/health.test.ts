@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { takeDatabaseAway } from '../support/database-away.ts';
-import { comesTrueWithin } from '../support/patience.ts';
-import { startTestServer } from '../support/server.ts';
+import { takeDatabaseAway } from '../support/server/database-away.ts';
+import { comesTrueWithin } from '../support/server/patience.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 test('live answers as long as the process does, ready only while the database does', async () => {
   const server = await startTestServer();

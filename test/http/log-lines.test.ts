@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLogger } from '../../src/http/logger.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
-import { sendRaw } from './raw-request.ts';
+import { sendRaw } from '../support/server/raw-request.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 let server: TestServer;
 

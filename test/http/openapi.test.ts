@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { queryInteger } from '../../src/http/query-number.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { TenantName } from '../../src/http/tenant-name.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 interface Operation {
   tags?: string[];

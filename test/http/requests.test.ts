@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestServer, type TestServer } from '../support/server.ts';
-import { sendRaw } from './raw-request.ts';
+import { sendRaw } from '../support/server/raw-request.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 const mebibyte = 1024 * 1024;
 

@@ -9,8 +9,8 @@ import { createLogger } from '../../src/http/logger.ts';
 import type { JobDocument } from '../../src/jobs/job.ts';
 import type { QueuedChat, RunChat } from '../../src/jobs/ports.ts';
 import { createJobs, type Jobs } from '../../src/jobs/service.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { letOthersWork } from '../support/patience.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { letOthersWork } from '../support/server/patience.ts';
 
 const tenant = 'chats';
 const reader = { tenant, readsHistory: true };

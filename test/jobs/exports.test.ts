@@ -8,10 +8,10 @@ import { dropPortion, setRetention } from '../../src/changelog/retention.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import { arbitraryHistory } from '../support/history-arbitrary.ts';
-import { type Call, endOfJob, itemsOfQuery, startExport } from '../support/jobs.ts';
-import { arbitraryQuery } from '../support/query-arbitrary.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { arbitraryHistory } from '../support/oracle/history-arbitrary.ts';
+import { arbitraryQuery } from '../support/oracle/query-arbitrary.ts';
+import { type Call, endOfJob, itemsOfQuery, startExport } from '../support/server/jobs.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const day = 86_400_000;

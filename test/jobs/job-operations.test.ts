@@ -4,9 +4,9 @@ import { inTransaction } from '../../src/db/transaction.ts';
 import { exportDocument, type JobDocument } from '../../src/jobs/job.ts';
 import { insertJob } from '../../src/jobs/job-store.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import { type Call, endOfJob, startExport } from '../support/jobs.ts';
-import { eventually } from '../support/patience.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { type Call, endOfJob, startExport } from '../support/server/jobs.ts';
+import { eventually } from '../support/server/patience.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 const json = { 'content-type': 'application/json' };
 

@@ -5,10 +5,10 @@ import { createTenant } from '../../src/db/tenants.ts';
 import { createClient } from '../../src/oauth/clients.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { type Call, endOfJob, startExport } from '../support/jobs.ts';
-import { type ServiceProcesses, startServices } from '../support/service-processes.ts';
-import { startVendor, type Vendor } from '../support/vendor-server.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { type Call, endOfJob, startExport } from '../support/server/jobs.ts';
+import { type ServiceProcesses, startServices } from '../support/server/service-processes.ts';
+import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
 
 // More of them: ANNALS_KILLS=30 npx vitest run test/jobs/kill.test.ts
 const kills = Number(process.env.ANNALS_KILLS ?? 2);

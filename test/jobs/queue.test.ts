@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest';
 import { prepareQueue } from '../../src/jobs/queue.ts';
-import { annals } from '../support/command.ts';
-import { createEmptyTestDatabase, createTestDatabaseForThisTest, type TestDatabase } from '../support/database.ts';
+import { annals } from '../support/server/command.ts';
+import {
+  createEmptyTestDatabase,
+  createTestDatabaseForThisTest,
+  type TestDatabase,
+} from '../support/server/database.ts';
 
 const key = Buffer.alloc(32, 7).toString('base64');
 

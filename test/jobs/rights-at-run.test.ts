@@ -5,11 +5,11 @@ import type { DatabaseTransaction } from '../../src/db/database.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { isScope } from '../../src/http/scopes.ts';
 import { type NewClient, revokeClient } from '../../src/oauth/clients.ts';
-import { callAgentic, putAgent } from '../support/agents.ts';
-import { endOfJob } from '../support/jobs.ts';
-import { eventually } from '../support/patience.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
-import { startVendor, type Vendor } from '../support/vendor-server.ts';
+import { callAgentic, putAgent } from '../support/server/agents.ts';
+import { endOfJob } from '../support/server/jobs.ts';
+import { eventually } from '../support/server/patience.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
 
 const tenant = 'acme';
 const scope = 'ai.agentexecution_manage changelog.changelog_read';

@@ -5,9 +5,9 @@ import { inTransaction } from '../../src/db/transaction.ts';
 import { createLogger } from '../../src/http/logger.ts';
 import type { Mail } from '../../src/mail/mail-store.ts';
 import { createMailQueue, type MailQueue } from '../../src/mail/service.ts';
-import { createTestDatabaseForThisTest, type TestDatabase } from '../support/database.ts';
-import { type MailServer, startMailServer } from '../support/mail-server.ts';
-import { startTestServer } from '../support/server.ts';
+import { createTestDatabaseForThisTest, type TestDatabase } from '../support/server/database.ts';
+import { startTestServer } from '../support/server/server.ts';
+import { type MailServer, startMailServer } from '../support/vendor/mail-server.ts';
 
 const never = new AbortController().signal;
 

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ConfigError } from '../../src/config.ts';
 import { builtInModels } from '../../src/models/catalogue.ts';
 import { readModels } from '../../src/models/read-models.ts';
-import { annals } from '../support/command.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { annals } from '../support/server/command.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 let server: TestServer;
 let folder: string;

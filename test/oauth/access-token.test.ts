@@ -2,7 +2,7 @@ import { createHmac, createPrivateKey, createSign, generateKeyPairSync, type Key
 import { request } from 'node:http';
 import { decodeJwt, decodeProtectedHeader, exportSPKI, importJWK, type JWK } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 let server: TestServer;
 let token: string;

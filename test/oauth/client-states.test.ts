@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTenant } from '../../src/db/tenants.ts';
 import { createClientStates, type FindClientState } from '../../src/oauth/client-states.ts';
 import { createClient, revokeClient } from '../../src/oauth/clients.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { eventually } from '../support/patience.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { eventually } from '../support/server/patience.ts';
 
 let database: TestDatabase;
 let clientId: string;

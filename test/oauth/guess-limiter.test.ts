@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createBoundedCache } from '../../src/oauth/bounded-cache.ts';
 import { createGuessLimiter } from '../../src/oauth/guess-limiter.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 const victim = `acme.${'0'.repeat(20)}`;
 const other = `acme.${'1'.repeat(20)}`;

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { HttpServer } from '../../src/http/http-server.ts';
 import { revokeClient } from '../../src/oauth/clients.ts';
-import { takeDatabaseAway } from '../support/database-away.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { takeDatabaseAway } from '../support/server/database-away.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 const invalid = {
   fault: { faultstring: 'Invalid access token', detail: { errorcode: 'oauth.v2.InvalidAccessToken' } },

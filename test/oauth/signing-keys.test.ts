@@ -4,8 +4,8 @@ import { decodeProtectedHeader } from 'jose';
 import { expect, test } from 'vitest';
 import type { HttpServer } from '../../src/http/http-server.ts';
 import { rotateSigningKey } from '../../src/oauth/signing-keys.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
-import { recordStatements } from '../support/statements.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { recordStatements } from '../support/server/statements.ts';
 
 const day = 24 * 60 * 60 * 1000;
 

@@ -2,7 +2,7 @@ import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { scopes } from '../../src/http/scopes.ts';
 import { type NewClient, revokeClient } from '../../src/oauth/clients.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 let server: TestServer;
 let client: NewClient;

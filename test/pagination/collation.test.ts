@@ -4,10 +4,10 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { createDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { createPool } from '../../src/db/pool.ts';
-import { readInstances, storeInstances } from '../support/instances.ts';
-import { compareCodePoints } from '../support/json-model.ts';
-import { schemaClient } from '../support/schema-client.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { compareCodePoints } from '../support/oracle/json-model.ts';
+import { readInstances, storeInstances } from '../support/server/instances.ts';
+import { schemaClient } from '../support/server/schema-client.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 const place = { tenant: 'acme', type: 'THING' };
 const words = [

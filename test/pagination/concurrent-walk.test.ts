@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Listing, readInstances, storeInstances } from '../support/instances.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { type Listing, readInstances, storeInstances } from '../support/server/instances.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 // More of them: ANNALS_LAW_CONCURRENT_WALKS=200 npx vitest run test/pagination/concurrent-walk.test.ts
 const walks = Number(process.env.ANNALS_LAW_CONCURRENT_WALKS ?? 12);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { aiListings, readListed, storeListed } from '../support/listings.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { aiListings, readListed, storeListed } from '../support/server/listings.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 const tenant = 'acme';
 const message = 'The cursor is not valid for this request.';

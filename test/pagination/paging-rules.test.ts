@@ -1,5 +1,5 @@
 import { describe } from 'vitest';
-import { aiListings, instancesOfThing } from '../support/listings.ts';
-import { testPagingRules } from '../support/paging-rules.ts';
+import { testPagingRules } from '../support/oracle/paging-rules.ts';
+import { aiListings, instancesOfThing } from '../support/server/listings.ts';
 
 describe.each([instancesOfThing, ...aiListings])('$name', (listed) => testPagingRules(listed));

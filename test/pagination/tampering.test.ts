@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSealer } from '../../src/sealing.ts';
-import { readInstances, storeInstances } from '../support/instances.ts';
-import { startTestServer, type TestServer, testSecretKeys } from '../support/server.ts';
+import { readInstances, storeInstances } from '../support/server/instances.ts';
+import { startTestServer, type TestServer, testSecretKeys } from '../support/server/server.ts';
 
 const hour = 60 * 60 * 1000;
 const place = { tenant: 'acme', type: 'THING' };

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseDocumentQuery } from '../../src/query/parse.ts';
-import { arbitraryDocuments, arbitraryFilter, arbitrarySort } from '../support/document-arbitrary.ts';
-import { compareDocuments, finds } from '../support/document-evaluator.ts';
-import type { PageSeen } from '../support/instances.ts';
+import { arbitraryDocuments, arbitraryFilter, arbitrarySort } from '../support/oracle/document-arbitrary.ts';
+import { compareDocuments, finds } from '../support/oracle/document-evaluator.ts';
+import type { PageSeen } from '../support/server/instances.ts';
 import {
   type Asked,
   aiListings,
@@ -11,8 +11,8 @@ import {
   prepareListed,
   readListed,
   storeListed,
-} from '../support/listings.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+} from '../support/server/listings.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 // More of them: ANNALS_LAW_WALKS=5000 npx vitest run test/pagination/walk-law.test.ts
 const walks = Number(process.env.ANNALS_LAW_WALKS ?? 60);

@@ -3,8 +3,8 @@ import { freePort } from '../../src/db/embedded/free-port.ts';
 import { createLanguageModels } from '../../src/providers/language-models.ts';
 import { type LanguageModels, type ModelCall, ProviderError, type StreamEvent } from '../../src/providers/port.ts';
 import { createTransport, type Transport } from '../../src/providers/transport.ts';
-import { comesTrueWithin, eventually } from '../support/patience.ts';
-import { startVendor, type Vendor, vendorSecret } from '../support/vendor-server.ts';
+import { comesTrueWithin, eventually } from '../support/server/patience.ts';
+import { startVendor, type Vendor, vendorSecret } from '../support/vendor/vendor-server.ts';
 
 let vendor: Vendor;
 let transport: Transport;

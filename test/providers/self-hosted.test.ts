@@ -7,7 +7,7 @@ import { createLanguageModels } from '../../src/providers/language-models.ts';
 import { ProviderError } from '../../src/providers/port.ts';
 import { createSelfHostedTransport, guardedLookup } from '../../src/providers/self-hosted.ts';
 import { createTransport } from '../../src/providers/transport.ts';
-import { startVendor, type Vendor } from '../support/vendor-server.ts';
+import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
 
 let vendor: Vendor;
 let port: number;

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { changelogDialect } from '../../src/changelog/dialect.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { QueryError } from '../../src/query/query-error.ts';
-import { entriesOf, examplesOf } from '../support/query-document.ts';
-import { matches } from '../support/query-evaluator.ts';
-import { faultOf } from '../support/query-parsing.ts';
+import { entriesOf, examplesOf } from '../support/oracle/query-document.ts';
+import { matches } from '../support/oracle/query-evaluator.ts';
+import { faultOf } from '../support/oracle/query-parsing.ts';
 
 const document = await readFile('docs/query-language.md', 'utf8');
 const entries = entriesOf(document);

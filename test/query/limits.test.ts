@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { queryLimits } from '../../src/query/parse.ts';
-import { faultOf, parse } from '../support/query-parsing.ts';
+import { faultOf, parse } from '../support/oracle/query-parsing.ts';
 
 it('the limits are 4,096 characters, 16 levels and 256 terms', () => {
   expect(queryLimits).toEqual({ characters: 4096, levels: 16, terms: 256 });

@@ -2,8 +2,8 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { and, glob, list, match, text } from '../../src/query/ast.ts';
 import { compileMatcher } from '../../src/query/match.ts';
-import { matches } from '../support/query-evaluator.ts';
-import { fuzzSeed } from '../support/query-fuzz.ts';
+import { matches } from '../support/oracle/query-evaluator.ts';
+import { fuzzSeed } from '../support/oracle/query-fuzz.ts';
 
 it('a text matches itself alone, case and form included', () => {
   const matchesJane = compileMatcher(text('Jane', false));

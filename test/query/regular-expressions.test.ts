@@ -3,8 +3,8 @@ import { RE2JS } from 're2js';
 import { describe, expect, it } from 'vitest';
 import { regex } from '../../src/query/ast.ts';
 import { measureRegex, regexWorkLimit } from '../../src/query/regex.ts';
-import { fuzzRuns, fuzzSeed, fuzzTimeout } from '../support/query-fuzz.ts';
-import { faultOf, matcherOf, outline, parse } from '../support/query-parsing.ts';
+import { fuzzRuns, fuzzSeed, fuzzTimeout } from '../support/oracle/query-fuzz.ts';
+import { faultOf, matcherOf, outline, parse } from '../support/oracle/query-parsing.ts';
 
 describe('a regular expression without quotes', () => {
   it('ends like a bare value', () => {

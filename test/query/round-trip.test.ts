@@ -3,9 +3,9 @@ import { expect, it } from 'vitest';
 import { changelogDialect } from '../../src/changelog/dialect.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { QueryError } from '../../src/query/query-error.ts';
-import { arbitraryQuery, hardExpressions, hardNames } from '../support/query-arbitrary.ts';
-import { fuzzRuns, fuzzSeed, fuzzTimeout } from '../support/query-fuzz.ts';
-import { arbitraryMutatedText } from '../support/query-mutations.ts';
+import { arbitraryQuery, hardExpressions, hardNames } from '../support/oracle/query-arbitrary.ts';
+import { fuzzRuns, fuzzSeed, fuzzTimeout } from '../support/oracle/query-fuzz.ts';
+import { arbitraryMutatedText } from '../support/oracle/query-mutations.ts';
 
 const vocabulary = {
   entities: ['order', 'customer', 'group-assignment', ...hardNames],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { faultOf, outline, parse } from '../support/query-parsing.ts';
+import { faultOf, outline, parse } from '../support/oracle/query-parsing.ts';
 
 describe('a query', () => {
   it('without terms filters nothing', () => {

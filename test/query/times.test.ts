@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { faultOf, parse } from '../support/query-parsing.ts';
+import { faultOf, parse } from '../support/oracle/query-parsing.ts';
 
 const noon = Date.UTC(2026, 7, 31, 12);
 

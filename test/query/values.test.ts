@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { glob, list, regex, text } from '../../src/query/ast.ts';
-import { faultOf, matcherOf, outline, parse } from '../support/query-parsing.ts';
+import { faultOf, matcherOf, outline, parse } from '../support/oracle/query-parsing.ts';
 
 const bare = (value: string) => text(value, false);
 const quoted = (value: string) => text(value, true);

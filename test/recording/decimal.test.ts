@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isSameDecimal } from '../../src/recording/decimal.ts';
-import { canonical } from './reference-paths.ts';
+import { canonical } from '../support/oracle/reference-paths.ts';
 
 test.each([
   ['1.10', '1.1'],

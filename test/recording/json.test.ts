@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { parseJson } from '../../src/recording/json.ts';
 import { JsonSyntaxError } from '../../src/recording/json-tape.ts';
 import { compactText, sourceText } from '../../src/recording/json-text.ts';
-import { anyTree, written } from './random-documents.ts';
-import { compact } from './reference-paths.ts';
+import { anyTree, written } from '../support/oracle/random-documents.ts';
+import { compact } from '../support/oracle/reference-paths.ts';
 
 function isAccepted(text: string): boolean {
   try {

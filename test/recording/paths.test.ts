@@ -2,9 +2,16 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseJson } from '../../src/recording/json.ts';
 import { isUnchanged, pathsOf } from '../../src/recording/paths.ts';
-import { anyPair, anyTree, written } from './random-documents.ts';
-import { referenceParse } from './reference-json.ts';
-import { canonical, compact, decoded, membersByName, referencePaths, type Tree } from './reference-paths.ts';
+import { anyPair, anyTree, written } from '../support/oracle/random-documents.ts';
+import { referenceParse } from '../support/oracle/reference-json.ts';
+import {
+  canonical,
+  compact,
+  decoded,
+  membersByName,
+  referencePaths,
+  type Tree,
+} from '../support/oracle/reference-paths.ts';
 
 const node = (text: string | undefined) => (text === undefined ? undefined : parseJson(text));
 const paths = (before: string | undefined, after: string | undefined) => pathsOf(node(before), node(after));

@@ -11,8 +11,8 @@ import { parseQuery } from '../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change, Outcome, RecordBatch } from '../../src/recording/change.ts';
 import { createRecorder, recordChange, recordChanges } from '../../src/recording/record-change.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { changeOf } from '../support/history.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { changeOf } from '../support/server/history.ts';
 
 const day = 86_400_000;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);

@@ -4,7 +4,7 @@ import { createTenant } from '../../src/db/tenants.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { recordChanges } from '../../src/recording/record-change.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
 const now = Date.UTC(2026, 10, 20);
 let database: TestDatabase;

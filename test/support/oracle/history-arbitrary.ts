@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { Change } from '../../src/recording/change.ts';
+import type { Change } from '../../../src/recording/change.ts';
 import { hardExpressions, hardNames, type QueryVocabulary } from './query-arbitrary.ts';
 
 const minute = 60_000;

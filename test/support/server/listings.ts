@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
-import { documentText, projectionOf, readDocument } from '../../src/custom-entities/document.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
-import type { ModelDocument } from './document-evaluator.ts';
+import { documentText, projectionOf, readDocument } from '../../../src/custom-entities/document.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import type { ModelDocument } from '../oracle/document-evaluator.ts';
+import { writeJson } from '../oracle/json-model.ts';
 import type { PageSeen } from './instances.ts';
-import { writeJson } from './json-model.ts';
 import type { TestServer } from './server.ts';
 
 /** A list with its search, of whatever documents: all of them are paged alike (contract 10). */

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import type { Query } from '../../src/query/ast.ts';
+import type { Query } from '../../../src/query/ast.ts';
 import { type GroupSketch, type SequenceSketch, type TermSketch, writeQuery } from './query-sketch.ts';
 import {
   arbitraryBlanks,

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { runCommandLine } from '../../src/cli/command-line.ts';
+import { runCommandLine } from '../../../src/cli/command-line.ts';
 
 export interface Outcome {
   code: number | null;
@@ -31,7 +31,7 @@ export async function annals(args: string[], environment: Record<string, string>
   return { code, stdout: await text(stdout), stderr: await text(stderr) };
 }
 
-export const launcher = join(import.meta.dirname, '..', '..', 'bin', 'annals.js');
+export const launcher = join(import.meta.dirname, '..', '..', '..', 'bin', 'annals.js');
 
 export interface RunningCommand {
   process: ChildProcess;

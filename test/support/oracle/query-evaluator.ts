@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js';
-import type { Condition, Matcher, Query } from '../../src/query/ast.ts';
+import type { Condition, Matcher, Query } from '../../../src/query/ast.ts';
 
 export interface HistoryEntry {
   /** Milliseconds since 1970. */

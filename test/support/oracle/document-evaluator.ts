@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js';
-import type { Bound, DocumentCondition, DocumentQuery, Glob, Text } from '../../src/query/ast.ts';
+import type { Bound, DocumentCondition, DocumentQuery, Glob, Text } from '../../../src/query/ast.ts';
 import {
   compareCodePoints,
   compareNumbers,

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { inject, onTestFinished } from 'vitest';
-import { createDatabase, type Database } from '../../src/db/database.ts';
-import { createPool } from '../../src/db/pool.ts';
+import { createDatabase, type Database } from '../../../src/db/database.ts';
+import { createPool } from '../../../src/db/pool.ts';
 
 export interface TestDatabase {
   url: string;

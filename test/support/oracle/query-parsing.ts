@@ -1,7 +1,7 @@
-import { changelogDialect } from '../../src/changelog/dialect.ts';
-import type { Condition, Matcher, Query } from '../../src/query/ast.ts';
-import { parseQuery } from '../../src/query/parse.ts';
-import { QueryError } from '../../src/query/query-error.ts';
+import { changelogDialect } from '../../../src/changelog/dialect.ts';
+import type { Condition, Matcher, Query } from '../../../src/query/ast.ts';
+import { parseQuery } from '../../../src/query/parse.ts';
+import { QueryError } from '../../../src/query/query-error.ts';
 
 /** A query of the change history. */
 export function parse(text: string): Query {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { PageSeen } from './instances.ts';
+import type { PageSeen } from '../server/instances.ts';
+import { type Asked, type Listed, prepareListed, readListed, storeListed } from '../server/listings.ts';
+import { startTestServer, type TestServer } from '../server/server.ts';
+import { recordStatements, type Statement } from '../server/statements.ts';
 import type { JsonModel } from './json-model.ts';
-import { type Asked, type Listed, prepareListed, readListed, storeListed } from './listings.ts';
-import { startTestServer, type TestServer } from './server.ts';
-import { recordStatements, type Statement } from './statements.ts';
 
 const tenant = 'acme';
 const total = 130;

@@ -1,8 +1,8 @@
-import { documentText, projectionOf, readDocument } from '../../src/custom-entities/document.ts';
-import { insertInstance } from '../../src/custom-entities/instance-store.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
-import type { ModelDocument } from './document-evaluator.ts';
-import { writeJson } from './json-model.ts';
+import { documentText, projectionOf, readDocument } from '../../../src/custom-entities/document.ts';
+import { insertInstance } from '../../../src/custom-entities/instance-store.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import type { ModelDocument } from '../oracle/document-evaluator.ts';
+import { writeJson } from '../oracle/json-model.ts';
 import type { TestServer } from './server.ts';
 
 /** Replaces all instances of a type by these, without recording: a quick start for what reads them. */

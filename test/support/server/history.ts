@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { createFindPage, type FindPage } from '../../src/changelog/find-page.ts';
-import { createTenant } from '../../src/db/tenants.ts';
-import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
-import type { Change } from '../../src/recording/change.ts';
+import { createFindPage, type FindPage } from '../../../src/changelog/find-page.ts';
+import { createTenant } from '../../../src/db/tenants.ts';
+import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
+import type { Change } from '../../../src/recording/change.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 
 /** A database with one tenant, and what asks its history, below HTTP. */

@@ -1,4 +1,4 @@
-import * as ast from '../../src/query/ast.ts';
+import * as ast from '../../../src/query/ast.ts';
 
 /**
  * A query as it might be thought of before it is written down. `writeQuery` writes it and says what the
