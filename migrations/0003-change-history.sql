@@ -96,19 +96,3 @@ create table change_retention (
   keep_days integer check (keep_days > 0),
   horizon bigint not null check (horizon % 86400000 = 0)
 );
-
-create function change_dense() returns bigint language sql immutable parallel safe as 'select 64::bigint';
-
--- What stands for a document id in an index: the first 16 bytes of the SHA-256 of its UTF-8.
-create function change_document(entity_id text) returns uuid language sql immutable parallel safe as
-  $$ select encode(substring(sha256(convert_to(entity_id, 'UTF8')) for 16), 'hex')::uuid $$;
-
--- The length of a cell of that level, in milliseconds; the children of level 4 are seconds.
-create function change_cell(level integer) returns bigint language sql immutable parallel safe as
-  'select (array[88473600000, 2764800000, 86400000, 3600000, 60000, 1000]::bigint[])[level + 1]';
-
--- The first moment, in milliseconds, whose history a tenant still has.
-create function change_horizon(of_tenant text, now bigint) returns bigint language sql stable as $$
-  select coalesce(max(greatest(horizon, (now / 86400000 - keep_days) * 86400000)), 0)
-    from change_retention where tenant = of_tenant
-$$;

@@ -43,43 +43,6 @@ alter table job_chunk alter column content set storage external;
 alter table change_entry add column recorded xid8;
 alter table change_entry alter column recorded set default pg_current_xact_id();
 
--- Takes lines from an open cursor (line, at, sequence) until they have `most` bytes together: one answer has one piece of
--- the file, whether its lines have a hundred bytes or a hundred million. No row: the cursor has come to its end.
-create function change_export_take(source refcursor, most bigint,
-                                   out lines text, out entries integer, out last_at bigint, out last_sequence bigint)
-returns setof record language plpgsql as $$
-declare
-  line text;
-  line_at bigint;
-  line_sequence bigint;
-  parts text[] := '{}';
-  size bigint := 0;
-begin
-  entries := 0;
-  while size < most loop
-    fetch source into line, line_at, line_sequence;
-    exit when not found;
-    parts := array_append(parts, line);
-    size := size + octet_length(line);
-    entries := entries + 1;
-    last_at := line_at;
-    last_sequence := line_sequence;
-  end loop;
-  if entries > 0 then
-    lines := array_to_string(parts, '');
-    return next;
-  end if;
-end
-$$;
-
--- A field of a CSV file (RFC 4180), always quoted. A spreadsheet would run what begins like a formula; with an
--- apostrophe before it, it is text.
-create function csv_field(value text) returns text language sql immutable parallel safe as $$
-  -- = + - @, tab, line feed, carriage return, and the wide forms of the first four
-  select case when ascii(value) in (61, 43, 45, 64, 9, 10, 13, 65309, 65291, 65293, 65312) then '"''' else '"' end
-    || replace(value, '"', '""') || '"'
-$$;
-
 -- E-mails, each sent once. `message_id` is the Message-ID, so that a repeat can be told.
 create table mail (
   tenant     text collate "C" not null references tenant (tenant),

@@ -19,21 +19,27 @@ update job set full_document = full_fields::text,
 update job set document = fields::text where full_fields is not null;
 
 -- Lines that tell what a tool was asked and found.
-create function guarded_lines(log jsonb, change jsonb) returns jsonb language sql as $$
-  select jsonb_set(log, '{messages}', coalesce(jsonb_agg(
-    case when line ->> 'message' like 'Tool round %' then line || change else line end order by place), '[]'))
-    from jsonb_array_elements(log -> 'messages') with ordinality lines (line, place)
-$$;
-update agent_request_log set full_fields = guarded_lines(fields, '{"guarded": true}')
+update agent_request_log set full_fields = jsonb_set(fields, '{messages}', (
+    select coalesce(jsonb_agg(case when line ->> 'message' like 'Tool round %' then line || '{"guarded": true}' else line end
+                              order by place), '[]')
+      from jsonb_array_elements(fields -> 'messages') with ordinality lines (line, place)))
   where fields @? '$.messages[*].message ? (@ starts with "Tool round ")' and full_fields is null;
-update agent_session_log set full_fields = guarded_lines(fields, '{"guarded": true}')
+update agent_session_log set full_fields = jsonb_set(fields, '{messages}', (
+    select coalesce(jsonb_agg(case when line ->> 'message' like 'Tool round %' then line || '{"guarded": true}' else line end
+                              order by place), '[]')
+      from jsonb_array_elements(fields -> 'messages') with ordinality lines (line, place)))
   where fields @? '$.messages[*].message ? (@ starts with "Tool round ")' and full_fields is null;
-update agent_request_log set full_document = full_fields::text, fields = guarded_lines(full_fields,
-    '{"message": "A call of a tool: what it asked and found is shown to clients that may read the change history."}')
+update agent_request_log set full_document = full_fields::text, fields = jsonb_set(full_fields, '{messages}', (
+    select coalesce(jsonb_agg(case when line ->> 'message' like 'Tool round %' then line ||
+        '{"message": "A call of a tool: what it asked and found is shown to clients that may read the change history."}'
+      else line end order by place), '[]')
+      from jsonb_array_elements(full_fields -> 'messages') with ordinality lines (line, place)))
   where full_fields is not null and full_document is null;
-update agent_session_log set full_document = full_fields::text, fields = guarded_lines(full_fields,
-    '{"message": "A call of a tool: what it asked and found is shown to clients that may read the change history."}')
+update agent_session_log set full_document = full_fields::text, fields = jsonb_set(full_fields, '{messages}', (
+    select coalesce(jsonb_agg(case when line ->> 'message' like 'Tool round %' then line ||
+        '{"message": "A call of a tool: what it asked and found is shown to clients that may read the change history."}'
+      else line end order by place), '[]')
+      from jsonb_array_elements(full_fields -> 'messages') with ordinality lines (line, place)))
   where full_fields is not null and full_document is null;
 update agent_request_log set document = fields::text where full_fields is not null;
 update agent_session_log set document = fields::text where full_fields is not null;
-drop function guarded_lines;

@@ -2,12 +2,20 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { packageFolder } from '../package-folder.ts';
+import { applyRoutines } from './apply-routines.ts';
+import { type Routine, readRoutines } from './routines.ts';
 import { inPoolTransaction } from './transaction.ts';
 
 export interface Migration {
   number: number;
   name: string;
   path: string;
+}
+
+/** The folders that a schema is made of. */
+export interface SchemaFolders {
+  migrations: string;
+  routines: string;
 }
 
 /** The database cannot be brought to what this version of Annals needs. */
@@ -24,19 +32,27 @@ const fileName = /^(\d{4})-([a-z0-9-]+)\.sql$/;
 const creationLock = 7_229_148_366;
 
 /**
- * Brings the database to the current schema and answers the names of the migrations it ran. Forward only, each in
- * a transaction of its own, and safe for several processes at once: a migration begins by claiming its row, for
- * which a second process waits, and which it then finds taken.
+ * Brings the database to the current schema and returns the names of the migrations it ran. Migrations only go forward,
+ * each in a transaction of its own: it begins by claiming its row, for which a second process waits, and which that one
+ * then finds taken. Afterwards the routines of the database are made those of the folder, in one transaction.
+ * Several processes may call this at once.
  */
-export async function migrate(pool: pg.Pool, folder = join(packageFolder(), 'migrations')): Promise<string[]> {
-  const migrations = await readMigrations(folder);
+export async function migrate(pool: pg.Pool, folders: SchemaFolders = packageSchema()): Promise<string[]> {
+  const migrations = await readMigrations(folders.migrations);
+  const routines = await readRoutines(folders.routines);
   await createLedger(pool);
   await refuseNewerDatabase(pool, migrations);
   const ran: string[] = [];
   for (const migration of migrations) {
     if (await run(pool, migration)) ran.push(migration.name);
   }
+  await runRoutines(pool, routines);
   return ran;
+}
+
+/** The folders of this package. */
+export function packageSchema(): SchemaFolders {
+  return { migrations: join(packageFolder(), 'migrations'), routines: join(packageFolder(), 'sql') };
 }
 
 /** The migrations of a folder, in order. */
@@ -66,6 +82,15 @@ async function createLedger(pool: pg.Pool): Promise<void> {
       number integer primary key,
       name   text not null,
       ran_at timestamptz not null default now()
+    )`);
+    await client.query(`create table if not exists routine (
+      signature text primary key,
+      name      text not null,
+      hash      text not null
+    )`);
+    await client.query(`create table if not exists routine_set (
+      hash       text primary key,
+      applied_at timestamptz not null default now()
     )`);
   });
 }
@@ -98,5 +123,17 @@ async function run(pool: pg.Pool, migration: Migration): Promise<boolean> {
       throw new MigrationError(`The migration ${migration.name} failed: ${message}`, { cause });
     }
     return true;
+  });
+}
+
+async function runRoutines(pool: pg.Pool, routines: Routine[]): Promise<void> {
+  await inPoolTransaction(pool, async (client) => {
+    await client.query('select pg_advisory_xact_lock($1)', [creationLock]);
+    try {
+      await applyRoutines(client, routines);
+    } catch (cause) {
+      const message = cause instanceof Error ? cause.message : String(cause);
+      throw new MigrationError(`The routines of sql/ could not be brought into the database: ${message}`, { cause });
+    }
   });
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -237,13 +237,15 @@ test('jobs and logs from before there was such a guard are guarded as far as nob
     await database.drop();
     await rm(folder, { recursive: true });
   });
+  const folders = { migrations: folder, routines: join(folder, 'sql') };
+  await mkdir(folders.routines);
   const source = join(packageFolder(), 'migrations');
   const files = (await readdir(source)).filter((name) => name.endsWith('.sql')).sort();
   const copy = async (names: string[]) => {
     for (const name of names) await cp(join(source, name), join(folder, name));
   };
   await copy(files.filter((name) => name < '0010'));
-  await migrate(database.pool, folder);
+  await migrate(database.pool, folders);
   await createTenant(database.db, tenant);
   const jobs = {
     chat: { id: 'chat', message: 'Who?', response: [{ message: secret }], metadata: {} },
@@ -263,7 +265,7 @@ test('jobs and logs from before there was such a guard are guarded as far as nob
     [tenant, JSON.stringify({ id: 'log', messages: messages.map((message) => ({ message })) })],
   );
   await copy(files.filter((name) => name.startsWith('0010')));
-  await migrate(database.pool, folder);
+  await migrate(database.pool, folders);
   const { rows } = await database.pool.query<{ id: string; shown: string; fields: string; full: string | null }>(`
     select id, document as shown, fields::text, full_document as full from job
     union all select id, document, fields::text, full_document from agent_request_log order by id`);

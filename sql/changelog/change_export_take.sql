@@ -1,0 +1,28 @@
+-- Takes lines from an open cursor (line, at, sequence) until they have `most` bytes together: one answer has one piece of
+-- the file, whether its lines have a hundred bytes or a hundred million. No row: the cursor has come to its end.
+create function change_export_take(source refcursor, most bigint,
+                                   out lines text, out entries integer, out last_at bigint, out last_sequence bigint)
+returns setof record language plpgsql as $$
+declare
+  line text;
+  line_at bigint;
+  line_sequence bigint;
+  parts text[] := '{}';
+  size bigint := 0;
+begin
+  entries := 0;
+  while size < most loop
+    fetch source into line, line_at, line_sequence;
+    exit when not found;
+    parts := array_append(parts, line);
+    size := size + octet_length(line);
+    entries := entries + 1;
+    last_at := line_at;
+    last_sequence := line_sequence;
+  end loop;
+  if entries > 0 then
+    lines := array_to_string(parts, '');
+    return next;
+  end if;
+end
+$$;

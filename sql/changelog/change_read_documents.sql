@@ -1,0 +1,69 @@
+-- The history of documents that are named one by one, or of what is related to such documents, in [since, before), as
+-- change_read answers it. Null stands for any: kinds, actors, and the entity types of the related items.
+create function change_read_documents(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[],
+                                      actors bigint[], documents uuid[], related_documents uuid[], related_entities text[],
+                                      skip bigint, size bigint, names_since xid8, recent bigint, lineage text)
+returns table (total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text,
+               name text, schema_version text, related text, paths text)
+language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+#variable_conflict use_column
+declare
+  last_moment bigint := coalesce(before, 9223372036854775807);
+  first_moment bigint := greatest(since, (select max(greatest(r.horizon, (now / 86400000 - r.keep_days) * 86400000))
+                                            from change_retention r where r.tenant = of_tenant));
+  names_current boolean := lineage = change_lineage() and recent =
+    (select count(*) from change_kind n where n.tenant = of_tenant and n.registered >= names_since)
+    + (select count(*) from change_actor n where n.tenant = of_tenant and n.registered >= names_since);
+begin
+  if related_documents is null and cardinality(documents) = 1 then
+    -- the usual question, which an index answers alone
+    return query
+      select counted.total, names_current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+        from (
+          select count(*) as total from change_entry one
+            where one.tenant = of_tenant and one.document = documents[1] and one.at >= first_moment and one.at < last_moment
+              and (kinds is null or one.kind = any (kinds)) and (actors is null or one.actor = any (actors))
+        ) as counted
+        left join lateral (
+          select one.* from change_entry one
+            where one.tenant = of_tenant and one.document = documents[1] and one.at >= first_moment and one.at < last_moment
+              and (kinds is null or one.kind = any (kinds)) and (actors is null or one.actor = any (actors))
+            order by one.at desc, one.sequence desc offset skip limit size
+        ) as e on true
+        order by e.at desc, e.sequence desc;
+    return;
+  end if;
+  return query
+    with found as materialized (
+      select e.at, e.sequence from change_entry e
+        where e.tenant = of_tenant and e.document = any (documents) and e.at >= first_moment and e.at < last_moment
+          and (kinds is null or e.kind = any (kinds)) and (actors is null or e.actor = any (actors))
+      union all
+      select place.at, place.sequence
+        from (
+          select distinct r.at, r.sequence from change_related r
+            where r.tenant = of_tenant and r.document = any (related_documents) and r.at >= first_moment and r.at < last_moment
+              and (related_entities is null or r.entity = any (related_entities))
+        ) as place
+        cross join lateral (
+          select one.kind, one.actor from change_entry one
+            where one.tenant = of_tenant and (one.at, one.sequence) >= (place.at, place.sequence)
+              and (one.at, one.sequence) <= (place.at, place.sequence)
+            order by one.at, one.sequence limit 1
+        ) as e
+        where (kinds is null or e.kind = any (kinds)) and (actors is null or e.actor = any (actors))
+    )
+    select counted.total, names_current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+      from (select count(*) as total from found) as counted
+      left join lateral (
+        select one.* from (select * from found order by at desc, sequence desc offset skip limit size) as place
+          cross join lateral (
+            select entry.* from change_entry entry
+              where entry.tenant = of_tenant and (entry.at, entry.sequence) >= (place.at, place.sequence)
+                and (entry.at, entry.sequence) <= (place.at, place.sequence)
+              order by entry.at, entry.sequence limit 1
+          ) as one
+      ) as e on true
+      order by e.at desc, e.sequence desc;
+end
+$$;

@@ -1,0 +1,86 @@
+-- Settles some reservations and makes others, in this order and in one transaction, so that a process sends one batch
+-- of a tenant at a time, however many calls it has. A settled reservation is replaced by what was used, null being
+-- what was reserved; one that is not there any more was settled before. Answers a row for each that is wanted, in
+-- order: none that has to wait is overtaken. Nothing is locked or written where nothing changes, so that those who
+-- wait may ask often.
+create function completion_quota_apply(of_tenant text,
+                                       settled uuid[], input_tokens bigint[], output_tokens bigint[],
+                                       wanted uuid[], input_bounds bigint[], output_caps bigint[], leases interval[],
+                                       least_output bigint, input_limit bigint, output_limit bigint)
+returns table (outcome text, granted bigint) language plpgsql as $$
+declare
+  quota completion_quota;
+  waits boolean := false;
+  changed boolean := false;
+begin
+  select * into quota from completion_quota q where q.tenant = of_tenant;
+  if not found then
+    insert into completion_quota (tenant) values (of_tenant) on conflict do nothing;
+  elsif cardinality(settled) = 0
+    and not exists (select from completion_reservation r
+                      where r.tenant = of_tenant and not r.charged and r.expires_at <= clock_timestamp())
+    and not exists (select from unnest(input_bounds, output_caps) as want (bound, cap)
+                      cross join completion_quota_decide(quota, want.bound, want.cap, least_output,
+                                                         input_limit, output_limit) as decided
+                      where decided.outcome = 'reserved')
+  then
+    return query
+      select decided.outcome, decided.granted
+        from unnest(input_bounds, output_caps) with ordinality as want (bound, cap, place)
+        cross join completion_quota_decide(quota, want.bound, want.cap, least_output,
+                                           input_limit, output_limit) as decided
+        order by want.place;
+    return;
+  end if;
+
+  perform from completion_quota q where q.tenant = of_tenant for update;
+  perform completion_quota_charge_expired(of_tenant);
+  select * into quota from completion_quota q where q.tenant = of_tenant;
+
+  if cardinality(settled) > 0 then
+    with gone as (
+      delete from completion_reservation r
+        using unnest(settled, input_tokens, output_tokens) as used (reservation, input, output)
+        where r.tenant = of_tenant and r.reservation = used.reservation
+        returning r.input, r.output, r.charged, coalesce(used.input, r.input) as input_used,
+                  coalesce(used.output, r.output) as output_used
+    )
+    select quota.tenant,
+           quota.input_used + coalesce(sum(gone.input_used - case when charged then input else 0 end), 0),
+           quota.output_used + coalesce(sum(gone.output_used - case when charged then output else 0 end), 0),
+           quota.input_reserved - coalesce(sum(input) filter (where not charged), 0),
+           quota.output_reserved - coalesce(sum(output) filter (where not charged), 0)
+      into quota
+      from gone;
+    changed := true;
+  end if;
+
+  for i in 1..cardinality(wanted) loop
+    select decided.outcome, decided.granted into outcome, granted
+      from completion_quota_decide(quota, input_bounds[i], output_caps[i], least_output,
+                                   input_limit, output_limit) as decided;
+    if outcome = 'reserved' and waits then
+      outcome := 'wait';
+    end if;
+    waits := waits or outcome = 'wait';
+    if outcome = 'reserved' then
+      insert into completion_reservation (tenant, reservation, input, output, expires_at)
+        values (of_tenant, wanted[i], input_bounds[i], granted, clock_timestamp() + leases[i]);
+      quota.input_reserved := quota.input_reserved + input_bounds[i];
+      quota.output_reserved := quota.output_reserved + granted;
+      changed := true;
+    end if;
+    return next;
+  end loop;
+
+  if changed then
+    -- The row is free again before the disk has answered. Whoever reserves waits for the disk afterwards, before the
+    -- call goes out; a settlement that a crash of the server loses leaves its reservation, to be charged in full.
+    perform set_config('synchronous_commit', 'off', true);
+    update completion_quota q
+      set input_used = quota.input_used, output_used = quota.output_used,
+          input_reserved = quota.input_reserved, output_reserved = quota.output_reserved
+      where q.tenant = of_tenant;
+  end if;
+end
+$$;
