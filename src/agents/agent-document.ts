@@ -1,6 +1,7 @@
 import { AnnalsError, type ErrorDetail } from '../errors.ts';
 import { ProjectionFault, projectedJson } from '../query/json-projection.ts';
-import { type AgentBody, type LlmConfig, mask } from './schemas.ts';
+import { mask } from '../recording/record-document-change.ts';
+import type { AgentBody, LlmConfig } from './schemas.ts';
 
 /** An agent as it goes out; a key shows as a mask. */
 export interface AgentDocument {

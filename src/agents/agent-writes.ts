@@ -3,6 +3,7 @@ import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError } from '../errors.ts';
 import { compileValidator } from '../http/validation.ts';
+import { type Author, mask } from '../recording/record-document-change.ts';
 import type { Sealer } from '../sealing.ts';
 import {
   type AgentDocument,
@@ -17,15 +18,8 @@ import {
 import { patched } from './agent-patch.ts';
 import { type AgentRow, deleteAgent, findAgent, insertAgent, updateAgent } from './agent-store.ts';
 import { recordAgentChange } from './recorded-change.ts';
-import { AgentBody, type AgentPatch, mask } from './schemas.ts';
+import { AgentBody, type AgentPatch } from './schemas.ts';
 import { sealKey } from './secrets.ts';
-
-/** Who writes which agents. */
-export interface Author {
-  readonly tenant: string;
-  /** What change entries show. */
-  readonly actor: string;
-}
 
 export interface AgentWrites {
   put(author: Author, id: string, body: AgentBody): Promise<'created' | 'replaced'>;
@@ -40,7 +34,8 @@ const isBody = Compile(AgentBody);
 export function createAgentWrites(options: { db: Database; sealer: Sealer; now: () => number }): AgentWrites {
   const { db, sealer, now } = options;
 
-  async function insert({ tenant, actor }: Author, id: string, body: AgentBody): Promise<boolean> {
+  async function insert(author: Author, id: string, body: AgentBody): Promise<boolean> {
+    const { tenant } = author;
     const apiKey = body.llmConfig?.apiKey;
     if (apiKey === mask) throw keyIsMasked('must be the key itself: this is the mask that answers show');
     return await inTransaction(db, async (transaction) => {
@@ -52,17 +47,18 @@ export function createAgentWrites(options: { db: Database; sealer: Sealer; now: 
       const sealedKey = apiKey === undefined ? null : sealKey(sealer, tenant, id, apiKey);
       const row = { id, version: 1, document, fields: projectionOf(document), sealedKey, term: 1 };
       if (!(await insertAgent(transaction, tenant, { ...row, enabled: after.enabled }))) return false;
-      await recordAgentChange(transaction, tenant, { after }, { actor, at });
+      await recordAgentChange(transaction, author, { after, at });
       return true;
     });
   }
 
   async function replace(
     transaction: DatabaseTransaction,
-    { tenant, actor }: Author,
+    author: Author,
     current: AgentRow,
     body: AgentBody,
   ): Promise<void> {
+    const { tenant } = author;
     const sentVersion = body.metadata?.version;
     if (sentVersion !== undefined && sentVersion !== current.version) throw oldVersion();
     const before = parseAgent(current.document);
@@ -80,7 +76,7 @@ export function createAgentWrites(options: { db: Database; sealer: Sealer; now: 
     const term = after.enabled && !before.enabled ? current.term + 1 : current.term;
     const row = { id, version, document, fields: projectionOf(document), sealedKey, term };
     await updateAgent(transaction, tenant, { ...row, enabled: after.enabled });
-    await recordAgentChange(transaction, tenant, { before, after, replacedKey: isNew }, { actor, at });
+    await recordAgentChange(transaction, author, { before, after, at, replacedKey: isNew });
   }
 
   /** The mask that an answer showed, sent back, leaves the key as it is; but a key goes nowhere it was not meant for. */
@@ -133,12 +129,13 @@ export function createAgentWrites(options: { db: Database; sealer: Sealer; now: 
       });
     },
 
-    async remove({ tenant, actor }, id) {
+    async remove(author, id) {
+      const { tenant } = author;
       await inTransaction(db, async (transaction) => {
         const current = await findAgent(transaction, tenant, id, { lock: true });
         if (current === undefined) throw agentNotFound();
         await deleteAgent(transaction, tenant, id);
-        await recordAgentChange(transaction, tenant, { before: parseAgent(current.document) }, { actor, at: now() });
+        await recordAgentChange(transaction, author, { before: parseAgent(current.document), at: now() });
       });
     },
   };

@@ -6,7 +6,7 @@ import type { QueueMail } from './ports.ts';
 import { recordAgentChange } from './recorded-change.ts';
 
 /** The tenth configuration failure in a row disables an agent (spec: limits). */
-const mostFailures = 10;
+const maxFailures = 10;
 
 export interface FailedAgent {
   readonly id: string;
@@ -32,7 +32,7 @@ export async function noteFailure(
   queueMail: QueueMail,
 ): Promise<boolean> {
   const failures = await countFailure(transaction, tenant, failed);
-  if (failures === undefined || failures < mostFailures) return false;
+  if (failures === undefined || failures < maxFailures) return false;
   const current = await findAgent(transaction, tenant, failed.id, { lock: true });
   if (current === undefined) return false;
   const before = parseAgent(current.document);
@@ -47,7 +47,7 @@ export async function noteFailure(
   const document = agentText(after);
   const row = { ...current, id: failed.id, version, document, fields: projectionOf(document), enabled: false };
   await updateAgent(transaction, tenant, row);
-  await recordAgentChange(transaction, tenant, { before, after }, { actor: 'system', at: failed.at });
+  await recordAgentChange(transaction, { tenant, actor: 'system' }, { before, after, at: failed.at });
   if (failed.notificationEmail !== undefined) {
     await queueMail(transaction, { tenant, to: failed.notificationEmail, ...mailOf(tenant, after, failed, time) });
   }
@@ -64,7 +64,7 @@ export async function noteSuccess(
 }
 
 function reasonOf({ reason, notificationEmail }: FailedAgent, time: string): string {
-  const told = `${mostFailures} configuration failures in a row, the last at ${time}: ${reason}`;
+  const told = `${maxFailures} configuration failures in a row, the last at ${time}: ${reason}`;
   if (notificationEmail !== undefined) return told;
   return `${told} No e-mail was sent: the configuration key notificationEmail holds no address.`;
 }
@@ -73,7 +73,7 @@ function mailOf(tenant: string, agent: AgentDocument, { id, reason }: FailedAgen
   const name = (displayName(agent) ?? id).replaceAll(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim();
   const text = [
     `The agent "${name}" (id ${id}) of the tenant ${tenant} was disabled at ${time},`,
-    `because ${mostFailures} chats in a row failed for a reason that only you can mend. The last one:`,
+    `because ${maxFailures} chats in a row failed for a reason that only you can mend. The last one:`,
     '',
     `  ${reason}`,
     '',

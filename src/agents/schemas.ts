@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { TenantName } from '../http/tenant-name.ts';
 import { pagingParameters } from '../pagination/parameters.ts';
+import { mask } from '../recording/record-document-change.ts';
 
 const AgentId = Type.String({ description: 'At most 255 bytes of UTF-8.', examples: ['price-desk'] });
 
@@ -13,9 +14,6 @@ const Texts = (description: string) =>
     additionalProperties: false,
     examples: [{ en: 'Price desk' }],
   });
-
-/** What stands in answers and change entries instead of a key. */
-export const mask = '********';
 
 /** The one tool of our own. */
 export const changeHistoryTool = 'change-history';

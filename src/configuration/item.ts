@@ -1,5 +1,4 @@
-/** What stands in answers and change entries instead of a secured value (contract: configuration). */
-export const mask = '********';
+import { mask } from '../recording/record-document-change.ts';
 
 /** The tenant's own token for the first provider; always secured. */
 export const providerApiTokenKey = 'providerApiToken';

@@ -2,15 +2,10 @@ import type pg from 'pg';
 import type { Database } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError, type ErrorDetail } from '../errors.ts';
+import { mask } from '../recording/record-document-change.ts';
 import type { Sealer } from '../sealing.ts';
-import {
-  type ConfigurationItem,
-  type ConfigurationValue,
-  mask,
-  providerApiTokenKey,
-  type StoredValue,
-} from './item.ts';
-import { type Author, recordItemChange } from './recorded-change.ts';
+import { type ConfigurationItem, type ConfigurationValue, providerApiTokenKey, type StoredValue } from './item.ts';
+import { recordItemChange } from './recorded-change.ts';
 import { openSecret, sealSecret } from './secrets.ts';
 import { deleteItem, insertItems, readItem, readItems, readSealed, updateItem } from './store.ts';
 
@@ -43,7 +38,6 @@ export function createConfiguration(options: {
   now: () => number;
 }): Configuration {
   const { pool, db, sealer, now } = options;
-  const author = (actor: string): Author => ({ actor, at: now() });
 
   function stored(tenant: string, key: string, value: ConfigurationValue): StoredValue {
     return value.secured ? { secured: true, sealed: sealSecret(sealer, tenant, key, value.secret) } : value;
@@ -67,8 +61,8 @@ export function createConfiguration(options: {
       await inTransaction(db, async (transaction) => {
         const inserted = new Set(await insertItems(transaction, tenant, items));
         if (inserted.size < items.length) throw alreadyThere(items, inserted);
-        const made = author(actor);
-        for (const item of items) await recordItemChange(transaction, tenant, { after: item }, made);
+        const at = now();
+        for (const item of items) await recordItemChange(transaction, { tenant, actor }, { after: item, at });
       });
       return items;
     },
@@ -84,7 +78,7 @@ export function createConfiguration(options: {
         const value = keepsSecret ? before.value : stored(tenant, key, checkedValue(key, { ...sent, secured }, ''));
         const after = { key, value, version: before.version + 1, description: sent.description };
         await updateItem(transaction, tenant, after);
-        await recordItemChange(transaction, tenant, { before, after }, author(actor));
+        await recordItemChange(transaction, { tenant, actor }, { before, after, at: now() });
         return after;
       });
     },
@@ -93,7 +87,7 @@ export function createConfiguration(options: {
       await inTransaction(db, async (transaction) => {
         const before = await deleteItem(transaction, tenant, key);
         if (before === undefined) throw notThere();
-        await recordItemChange(transaction, tenant, { before }, author(actor));
+        await recordItemChange(transaction, { tenant, actor }, { before, at: now() });
       });
     },
 

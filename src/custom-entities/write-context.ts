@@ -17,12 +17,5 @@ export interface WriteContext {
   ) => Promise<Outcome>;
 }
 
-/** Who writes which document of which tenant. */
-export interface Author {
-  readonly tenant: string;
-  /** What change entries show. */
-  readonly actor: string;
-}
-
 /** What became of a PUT. */
 export type Put = 'created' | 'replaced';

@@ -4,6 +4,7 @@ import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError } from '../errors.ts';
 import { type ChangeType, changeOfDocuments } from '../recording/change.ts';
 import { parseJson } from '../recording/json.ts';
+import type { Author } from '../recording/record-document-change.ts';
 import {
   createdAtOf,
   type DocumentInput,
@@ -34,7 +35,7 @@ import {
   typeNotFound,
 } from './refusals.ts';
 import { findType, type TypeRow } from './type-store.ts';
-import type { Author, Put, WriteContext } from './write-context.ts';
+import type { Put, WriteContext } from './write-context.ts';
 
 export interface InstanceWrites {
   /** Answers the id, drawn at random where the document has none. */

@@ -4,6 +4,7 @@ import { AnnalsError, type ErrorDetail } from '../errors.ts';
 import { type ChangeType, changeOfDocuments } from '../recording/change.ts';
 import { parseJson } from '../recording/json.ts';
 import { compactText, sourceText } from '../recording/json-text.ts';
+import type { Author } from '../recording/record-document-change.ts';
 import {
   createdAtOf,
   type DocumentInput,
@@ -17,7 +18,7 @@ import {
 import { elementsOf, kindOf, membersOf } from './json-members.ts';
 import { alreadyThere, idDiffers, isForeignKeyViolation, oldVersion, typeIdPattern, typeNotFound } from './refusals.ts';
 import { deleteType, insertType, lockType, updateType } from './type-store.ts';
-import type { Author, Put, WriteContext } from './write-context.ts';
+import type { Put, WriteContext } from './write-context.ts';
 
 export interface TypeWrites {
   /** Answers the id. */

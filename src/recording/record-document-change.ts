@@ -1,0 +1,50 @@
+import type { DatabaseTransaction } from '../db/database.ts';
+import { changeOfDocuments, type DocumentChange } from './change.ts';
+import { recordChange } from './record-change.ts';
+
+/** What stands in answers and change entries instead of a secret. */
+export const mask = '********';
+
+/** Who writes documents of which tenant. */
+export interface Author {
+  readonly tenant: string;
+  /** What change entries show. */
+  readonly actor: string;
+}
+
+/** What became of a document: without `before` it was created, without `after` it was deleted. */
+export interface RecordedDocument extends Omit<DocumentChange, 'type' | 'actor'> {
+  /**
+   * The path of a secret that was replaced. Both documents show the mask there, so their comparison does not see the
+   * change; the entry has this path from mask to mask.
+   */
+  readonly replacedSecret?: string | undefined;
+}
+
+/**
+ * Records what became of a document, in the transaction that changes it. A document that stays the same is not
+ * recorded.
+ *
+ * @example
+ * await recordDocumentChange(transaction, { tenant: 'acme', actor: 'Jane' }, {
+ *   entity: 'agent', entityId: 'price-desk', at: now(), after: '{"id":"price-desk"}',
+ * });
+ */
+export async function recordDocumentChange(
+  transaction: DatabaseTransaction,
+  { tenant, actor }: Author,
+  { replacedSecret, ...document }: RecordedDocument,
+): Promise<void> {
+  const { before, after, at } = document;
+  const type = before === undefined ? 'create' : after === undefined ? 'delete' : 'update';
+  const change = changeOfDocuments({ ...document, type, actor });
+  if (change === 'unchanged') return;
+  const paths = replacedSecret === undefined ? change.paths : withMaskedPath(change.paths, replacedSecret);
+  await recordChange(transaction, tenant, { ...change, paths }, at);
+}
+
+function withMaskedPath(paths: string, path: string): string {
+  const masked = `${JSON.stringify(path)}:${JSON.stringify({ before: mask, after: mask })}`;
+  const rest = paths.slice(1);
+  return `{${masked}${rest === '}' ? '' : ','}${rest}`;
+}
