@@ -1,14 +1,13 @@
 /**
- * What a query asks, as small frozen nodes. The tree mirrors the text: every pair of parentheses is a node of
- * its own and nothing is folded, so a position always leads back to what was written. Positions are 1-based
- * and count characters (code points).
+ * A parsed query as small frozen nodes. The tree mirrors the text: every pair of parentheses is a node of its own and
+ * nothing is simplified, so a position always leads back to the text. Positions are 1-based code points.
  */
 export type Condition = And | Or | Match | TimeRange | ItemMatch;
 
 /** A query is the AND of its terms; without terms it filters nothing. */
 export type Query = And;
 
-/** What a query over the fields of JSON documents asks (contract 9): values have types, and there are no times. */
+/** A query over the fields of JSON documents (contract 9): values have types, and there are no times. */
 export type DocumentCondition = And<DocumentCondition> | Or<DocumentCondition> | Match | Comparison;
 export type DocumentQuery = And<DocumentCondition>;
 
@@ -32,8 +31,8 @@ export interface Match {
 }
 
 /**
- * `from` is the first whole millisecond since 1970 inside the range, `to` the first one after it; either may
- * be missing. They are exact for entries that have whole milliseconds, whatever precision was written.
+ * `from` is the first whole millisecond since 1970 inside the range, `to` the first one after it. Either may be missing.
+ * Entries have whole milliseconds, so both are exact for any precision in the query.
  */
 export interface TimeRange {
   readonly kind: 'time';
@@ -44,7 +43,7 @@ export interface TimeRange {
   readonly position: number;
 }
 
-/** The value of `field` is of the type of each bound, a number or a string, and lies on its right side. */
+/** The value of `field` has the type of each bound, a number or a string, and lies inside the bounds. */
 export interface Comparison {
   readonly kind: 'comparison';
   readonly field: string;
@@ -55,7 +54,7 @@ export interface Comparison {
 export interface Bound {
   readonly operator: '>' | '>=' | '<' | '<=';
   readonly type: 'number' | 'string';
-  /** A number as it was written, since it may have more digits than a double. */
+  /** The text of a number, since it may have more digits than a double. */
   readonly text: string;
 }
 
@@ -75,14 +74,14 @@ export interface ItemQuery {
 
 export type Matcher = Text | Glob | Regex | List;
 
-/** `quoted` is kept because a bare `1` or `true` may mean something else than `"1"` or `"true"`. */
+/** `quoted` matters in documents: there a bare `1` or `true` is a number or a boolean, and `"1"` is a string. */
 export interface Text {
   readonly kind: 'text';
   readonly text: string;
   readonly quoted: boolean;
 }
 
-/** The literal text between the stars, so there is one part more than there are stars; never two stars in a row. */
+/** The literal parts between the stars: one part more than stars, and never two stars in a row. */
 export interface Glob {
   readonly kind: 'glob';
   readonly parts: readonly string[];
@@ -135,7 +134,7 @@ export function text(value: string, quoted: boolean): Text {
   return Object.freeze({ kind: 'text', text: value, quoted });
 }
 
-/** Stars that follow one another say no more than one, so parts that are empty in the middle go. */
+/** Drops empty parts in the middle: several stars in a row mean the same as one. */
 export function glob(parts: readonly string[]): Glob {
   const kept = parts.filter((part, index) => part !== '' || index === 0 || index === parts.length - 1);
   return Object.freeze({ kind: 'glob', parts: Object.freeze(kept) });

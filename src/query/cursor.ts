@@ -1,9 +1,6 @@
 import { QueryError } from './query-error.ts';
 
-/**
- * A place in the text of a query. Offsets are UTF-16 code units, positions are what people count: 1-based
- * characters (code points).
- */
+/** A place in the text of a query. Offsets are 0-based UTF-16 code units; positions are 1-based code points, for messages. */
 export class Cursor {
   readonly text: string;
   offset = 0;
@@ -18,7 +15,7 @@ export class Cursor {
     return this.offset >= this.text.length;
   }
 
-  /** The character here as far as the grammar cares: one code unit, empty at the end. */
+  /** The code unit at the cursor; empty at the end. The grammar only looks at ASCII characters. */
   get next(): string {
     return this.text.charAt(this.offset);
   }
@@ -31,7 +28,7 @@ export class Cursor {
     return this.#positions?.[offset] ?? offset + 1;
   }
 
-  /** Goes past `literal` if that is what stands here. */
+  /** Moves past `literal` and returns true, where the text continues with it. */
   take(literal: string): boolean {
     if (!this.text.startsWith(literal, this.offset)) return false;
     this.offset += literal.length;
@@ -42,14 +39,14 @@ export class Cursor {
     if (!this.take(literal)) throw this.error(expected);
   }
 
-  /** Goes past blanks, of which U+0020 is the only one, and tells how many there were. */
+  /** Moves past blanks and returns their number. U+0020 is the only blank. */
   skipBlanks(): number {
     const start = this.offset;
     this.offset = endOfBlanks(this.text, start);
     return this.offset - start;
   }
 
-  /** The field that begins here with its colon, or undefined. Does not move. */
+  /** The name of the field that begins at `offset` and has its colon, or undefined. The cursor does not move. */
   fieldAt(offset: number): string | undefined {
     fieldWithColon.lastIndex = offset;
     return fieldWithColon.exec(this.text)?.[1];

@@ -1,11 +1,11 @@
 /**
- * What a collection of documents lets its queries ask: the grammar is one for all, the fields are not.
- * A dialect over arbitrary field paths answers `field` for every name.
+ * The fields that a collection offers to its queries. All collections share one grammar. A dialect over arbitrary field
+ * paths has a rule for every name.
  */
 export interface Dialect {
   /** The rule of a field, or undefined for a field that does not exist. */
   field(name: string): FieldRule | undefined;
-  /** The fields there are, for people: completes the sentence "expected …". */
+  /** The names of the fields, for an error message that begins with "expected". */
   readonly fields: string;
   readonly needs: readonly FieldNeed[];
 }
@@ -28,7 +28,7 @@ export interface TimeField {
   readonly kind: 'time';
 }
 
-/** Takes `elemMatch(…)` and nothing else; within the parentheses `item` speaks, with at least one term. */
+/** Takes `elemMatch(…)` and nothing else. Inside the parentheses the fields are those of `item`; at least one term. */
 export interface ItemField {
   readonly kind: 'item';
   readonly item: ItemDialect;
@@ -39,7 +39,7 @@ export interface ItemDialect {
   readonly fields: string;
 }
 
-/** A field of a JSON document: takes what a text takes, and comparisons with numbers and strings besides. */
+/** A field of a JSON document. It takes what a text takes, and comparisons with numbers and strings. */
 export interface ValueField {
   readonly kind: 'value';
 }
@@ -49,7 +49,7 @@ export interface GroupField {
   readonly kind: 'group';
 }
 
-/** A term of `field` wants a term of `needs` beside it or in an AND that contains it. */
+/** A term of `field` needs a term of `needs` beside it or in an AND that contains it. */
 export interface FieldNeed {
   readonly field: string;
   readonly needs: string;

@@ -14,7 +14,7 @@ export function documentField(document: RawBuilder<unknown>, path: readonly stri
   }, document);
 }
 
-/** PostgreSQL would take it for an index, though it is not written as one. */
+/** PostgreSQL would read such a key as an index, although it is not written as one. */
 function isOddIndex(key: string): boolean {
   return /^\s*[+-]?[0-9]+$/.test(key) && !/^(?:0|[1-9][0-9]*)$/.test(key);
 }

@@ -6,13 +6,13 @@ import { likePattern } from './like-pattern.ts';
 
 type Predicate = RawBuilder<SqlBool>;
 
-/** How the fields of documents are found in rows. This room knows no table. */
+/** How a room finds the fields of its documents in its rows. `query` knows no table. */
 export interface DocumentMapping {
   /** The value at the field's path, of type jsonb; null where there is none. */
   value(path: readonly string[]): RawBuilder<unknown>;
-  /** A field that is a column of text as well, never null, so that its index is of use; undefined for the rest. */
+  /** The column of a field that is also a text column, never null, so that its index serves; undefined for all others. */
   column(path: readonly string[]): RawBuilder<unknown> | undefined;
-  /** The strings that the regular expression of this term matches, as the projection has them. */
+  /** The strings that the regular expression of this term matches, in the form of the projection. */
   matchedStrings(term: Match): readonly string[];
 }
 
@@ -22,7 +22,7 @@ export function pathOfField(field: string): string[] {
 }
 
 /**
- * A predicate for rows of documents: true where the query's conditions hold, false or null where not. A term compares
+ * Compiles a query to a predicate for rows of documents: true where the query holds, false or null where not. A term compares
  * values of one type only: numbers by value, strings by code point (contract 9). Every value is a parameter.
  */
 export function documentQueryToSql(query: DocumentQuery, mapping: DocumentMapping): Predicate {
@@ -92,7 +92,7 @@ function comparisonToSql({ field, bounds }: Comparison, mapping: DocumentMapping
   )})`;
 }
 
-/** jsonb compares numbers by value; its strings it would compare by the database's collation. */
+/** jsonb compares numbers by value, but strings by the database's collation. */
 function boundToSql(value: RawBuilder<unknown>, { operator, type, text }: Bound): Predicate {
   if (type === 'number') {
     return sql`(jsonb_typeof(${value}) = 'number' and ${value} ${sqlOperators[operator]} ${text}::jsonb)`;

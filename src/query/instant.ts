@@ -1,4 +1,4 @@
-/** A moment at full precision, as far as whole milliseconds can tell: the millisecond it falls in, and whether it starts it. */
+/** A time, rounded down to milliseconds, and whether it is exactly the start of that millisecond. */
 export interface Instant {
   /** Milliseconds since 1970, rounded down. */
   readonly millisecond: number;
@@ -7,8 +7,11 @@ export interface Instant {
 }
 
 /**
- * Reads an RFC 3339 time with `Z` or an offset and 0 to 9 fractional digits (contract 4), or says what was
- * expected instead. Second 60 is refused: time since 1970 has no place for it.
+ * Reads an RFC 3339 time with `Z` or an offset and 0 to 9 fractional digits (contract 4), or returns what was expected
+ * instead. Second 60 is refused, because milliseconds since 1970 cannot express it.
+ *
+ * @example
+ * parseInstant('2026-09-30T12:00:00+02:00'); // the millisecond 2026-09-30T10:00:00Z
  */
 export function parseInstant(text: string): Instant | string {
   const found = rfc3339.exec(text);

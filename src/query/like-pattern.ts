@@ -1,6 +1,6 @@
 import type { Glob } from './ast.ts';
 
-/** The pattern that LIKE wants for a glob, with a backslash before what LIKE would take for more than itself. */
+/** The LIKE pattern for a glob, with a backslash before each character that has a meaning in LIKE. */
 export function likePattern({ parts }: Pick<Glob, 'parts'>): string {
   return parts.map((part) => part.replaceAll(/[\\%_]/g, '\\$&')).join('%');
 }

@@ -1,6 +1,6 @@
 import type { Glob, List, Text } from './ast.ts';
 
-/** A test of one text against a matcher, case-sensitive, in time linear in the text (contract 4). */
+/** Whether a text matches a matcher: case-sensitive, in time linear in the text (contract 4). */
 export function compileMatcher(matcher: Text | Glob | List): (text: string) => boolean {
   switch (matcher.kind) {
     case 'text':
@@ -16,8 +16,8 @@ export function compileMatcher(matcher: Text | Glob | List): (text: string) => b
 }
 
 /**
- * The first and the last part are tied to the ends; each part between is taken where it comes first, which
- * leaves the most room for those after it, so nothing is ever tried twice.
+ * The first and the last part must stand at the ends. Each part between is taken at its first occurrence, which leaves the
+ * most room for the parts after it. So no part is ever tried twice.
  */
 function matchesGlob(parts: readonly string[], text: string): boolean {
   const first = parts[0] ?? '';

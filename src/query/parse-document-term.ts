@@ -2,17 +2,17 @@ import { type Bound, type Comparison, comparison, type Match, type Matcher, matc
 import type { Cursor } from './cursor.ts';
 import { isJsonNumber, keepsNumberLimits, numberLimits } from './json-number.ts';
 import type { RegexAllowance } from './parse-regex.ts';
-import { parseQuoted, type Surroundings } from './parse-text.ts';
+import { parseQuoted, type ValueContext } from './parse-text.ts';
 import { parseValue } from './parse-value.ts';
 
 /**
- * Reads the value of a document's field: a comparison, two of them in parentheses joined by ` AND `, or whatever a
- * text takes (contract 9). What a bare value means, a number for instance, is told by whoever compiles it.
+ * Reads the value of a document's field: a comparison, two of them in parentheses joined by ` AND `, or any value of a text
+ * field (contract 9). document-sql.ts decides what a bare value means, for example a number.
  */
 export function parseDocumentTerm(
   cursor: Cursor,
   field: string,
-  surroundings: Surroundings,
+  context: ValueContext,
   allowance: RegexAllowance,
   position: number,
 ): Match | Comparison {
@@ -26,7 +26,7 @@ export function parseDocumentTerm(
     return comparison(field, [first, second], position);
   }
   const start = cursor.offset;
-  const matcher = parseValue(cursor, field, { kind: 'text' }, surroundings, allowance);
+  const matcher = parseValue(cursor, field, { kind: 'text' }, context, allowance);
   if (!numbersOf(matcher).every(keepsNumberLimits)) throw cursor.error(withinLimits, start);
   return match(field, matcher, position);
 }

@@ -4,7 +4,7 @@ import { parseInstant } from './instant.ts';
 
 /**
  * Reads the value of a time field: one comparison, or two in parentheses joined by ` AND ` (contract 4).
- * Two bounds of the same side are both meant, so the stricter one holds.
+ * Where two bounds are on the same side, the stricter one holds.
  */
 export function parseRange(cursor: Cursor, field: string, position: number): TimeRange {
   if (!cursor.take('('))
@@ -44,7 +44,7 @@ function parseBound(cursor: Cursor, expected: string): Bounds {
   }
 }
 
-/** The longer operators first, so that `>=` is not read as `>`. */
+/** Longer operators come first, so that `>=` is not read as `>`. */
 const operators = ['>=', '<=', '>', '<'] as const;
 
 function intersect(one: Bounds, other: Bounds): Bounds {

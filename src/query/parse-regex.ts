@@ -1,19 +1,19 @@
 import { type Regex, regex } from './ast.ts';
 import type { Cursor } from './cursor.ts';
-import { afterBlanks, type Surroundings, unquote } from './parse-text.ts';
+import { afterBlanks, unquote, type ValueContext } from './parse-text.ts';
 import { compileRegex, measureRegex, RegexFault } from './regex.ts';
 import { readClass } from './regex-class.ts';
 
-/** What the regular expressions of one query may add up to; parsing compiles each once. */
+/** How much size is left for the regular expressions of one query. Parsing compiles each of them once. */
 export interface RegexAllowance {
   work: number;
 }
 
-/** Reads what follows the `~`: quoted, or unquoted and then ending like a bare value (contract 4). */
-export function parseRegex(cursor: Cursor, surroundings: Surroundings, allowance: RegexAllowance): Regex {
+/** Reads a regular expression after its `~`. Without quotes it ends like a bare value (contract 4). */
+export function parseRegex(cursor: Cursor, context: ValueContext, allowance: RegexAllowance): Regex {
   const start = cursor.offset;
   const quoted = cursor.next === '"';
-  const source = quoted ? unquote(cursor, { looseBackslash: true }) : takeUnquoted(cursor, surroundings);
+  const source = quoted ? unquote(cursor, { looseBackslash: true }) : takeUnquoted(cursor, context);
   try {
     allowance.work -= measureRegex(source).work;
     if (allowance.work < 0) throw new RegexFault(smaller, 0);
@@ -28,16 +28,16 @@ export function parseRegex(cursor: Cursor, surroundings: Surroundings, allowance
 
 const smaller = 'a query whose regular expressions, with counted repetitions written out, are shorter';
 
-function takeUnquoted(cursor: Cursor, surroundings: Surroundings): string {
+function takeUnquoted(cursor: Cursor, context: ValueContext): string {
   const start = cursor.offset;
-  const end = endOfUnquoted(cursor, surroundings);
+  const end = endOfUnquoted(cursor, context);
   if (end === start) throw cursor.error('a regular expression right after the ~');
   cursor.offset = end;
   return cursor.text.slice(start, end);
 }
 
-/** Parentheses are balanced; those that are escaped, in a class or in \Q…\E do not count. */
-function endOfUnquoted(cursor: Cursor, { inParentheses }: Surroundings): number {
+/** Finds the end of an unquoted expression. Its parentheses are balanced; escaped ones, those in a class or in \Q…\E do not count. */
+function endOfUnquoted(cursor: Cursor, { inParentheses }: ValueContext): number {
   const { text: query } = cursor;
   const open: number[] = [];
   let literal = false;
@@ -60,7 +60,7 @@ function endOfUnquoted(cursor: Cursor, { inParentheses }: Surroundings): number 
       switch (query[offset]) {
         case '\\':
           literal = query[offset + 1] === 'Q';
-          // An escaped blank is still a blank: it may be the one that ends the value.
+          // An escaped blank is still a blank: it may end the value.
           offset += query[offset + 1] === ' ' ? 1 : 2;
           break;
         case '[':
@@ -89,7 +89,7 @@ function endOfUnquoted(cursor: Cursor, { inParentheses }: Surroundings): number 
   return end;
 }
 
-/** Where in the raw text, quotes and all, the character stands that has `offset` in what it stands for. */
+/** The offset in the raw text, with quotes and escapes, of the character at `offset` of the unquoted text. */
 function offsetInQuotes(raw: string, offset: number): number {
   let written = 1;
   for (let count = 0; count < offset; count += 1) {

@@ -1,22 +1,22 @@
 import { type Glob, glob, type Text, text } from './ast.ts';
 import { type Cursor, endOfBlanks } from './cursor.ts';
 
-/** Where a value stands: what may end it. */
-export interface Surroundings {
-  /** Within parentheses of a group, an elemMatch or a list, so a parenthesis closes it. */
+/** Where a value stands, which decides what ends it. */
+export interface ValueContext {
+  /** The value is inside the parentheses of a group, an elemMatch or a list, so a `)` ends it. */
   readonly inParentheses: boolean;
-  /** In a list, so a comma ends it. */
+  /** The value is an item of a list, so a comma ends it. */
   readonly inList: boolean;
 }
 
-/** Reads a text in double quotes, in which `\"` and `\\` stand for `"` and `\`, and all else for itself. */
+/** Reads a text in double quotes. `\"` and `\\` stand for `"` and `\`; every other character stands for itself. */
 export function parseQuoted(cursor: Cursor): Text {
   return text(unquote(cursor, { looseBackslash: false }), true);
 }
 
 /**
- * Goes past a text in double quotes and gives what it stands for. A backslash before another character than
- * `"` and `\` is an error, or, in a regular expression, left to that.
+ * Moves the cursor past a text in double quotes and returns the unquoted text. A backslash before a character other than
+ * `"` and `\` is an error. With `looseBackslash` (a regular expression) it stays in the text.
  */
 export function unquote(cursor: Cursor, options: { looseBackslash: boolean }): string {
   const opening = cursor.position;
@@ -42,36 +42,36 @@ export function unquote(cursor: Cursor, options: { looseBackslash: boolean }): s
 }
 
 /**
- * Reads a bare value: text in which `*` stands for any run of characters (contract 4). It runs on over blanks
- * and ends before the next field, before the parenthesis that closes its surroundings, at a comma of its
- * list, or at the end. The cursor is left there, before the blanks that follow the value.
+ * Reads a bare value: text in which `*` stands for any run of characters (contract 4). The value may contain blanks. It
+ * ends before the next field, before the parenthesis that closes its group, at a comma of its list, or at the end of the
+ * query. The cursor stops there, before the blanks that follow the value.
  */
-export function parseBare(cursor: Cursor, surroundings: Surroundings): Text | Glob {
+export function parseBare(cursor: Cursor, context: ValueContext): Text | Glob {
   const start = cursor.offset;
-  refuseStart(cursor, surroundings);
-  const end = endOfBare(cursor, surroundings);
+  refuseStart(cursor, context);
+  const end = endOfBare(cursor, context);
   refuseOperators(cursor, start, end);
   cursor.offset = end;
   return interpret(cursor.text.slice(start, end));
 }
 
-/** What the blanks at `offset` are followed by: a field, which ends any value without quotes, or `next`. */
+/** The offset after the blanks at `offset`, and whether a field begins there, which ends any value without quotes. */
 export function afterBlanks(cursor: Cursor, offset: number): { next: number; endsValue: boolean } {
   const next = endOfBlanks(cursor.text, offset);
   return { next, endsValue: cursor.fieldAt(next) !== undefined };
 }
 
-function refuseStart(cursor: Cursor, surroundings: Surroundings): void {
+function refuseStart(cursor: Cursor, context: ValueContext): void {
   const { next } = cursor;
   if (next === ' ')
     throw cursor.error('a value right after the colon; one that begins with a blank needs double quotes');
-  if (next === '' || (next === ')' && surroundings.inParentheses) || (next === ',' && surroundings.inList)) {
+  if (next === '' || (next === ')' && context.inParentheses) || (next === ',' && context.inList)) {
     throw cursor.error('a value');
   }
   if ('"(~<>'.includes(next)) throw cursor.error(`a value; one that begins with ${next} needs double quotes here`);
 }
 
-function endOfBare(cursor: Cursor, { inParentheses, inList }: Surroundings): number {
+function endOfBare(cursor: Cursor, { inParentheses, inList }: ValueContext): number {
   const { text: query } = cursor;
   const open: number[] = [];
   let offset = cursor.offset;
@@ -114,12 +114,12 @@ function endOfBare(cursor: Cursor, { inParentheses, inList }: Surroundings): num
   return end;
 }
 
-/** `\` escapes these, nothing else: before another character it stands for itself. */
+/** `\` escapes only these characters. Before any other character it stands for itself. */
 function isEscape(query: string, offset: number): boolean {
   return offset + 1 < query.length && '*(),\\'.includes(query.charAt(offset + 1));
 }
 
-/** AND, OR and NOT as words of their own look like operators, so they are not silently taken as text. */
+/** Throws where the value contains AND, OR or NOT as a word: it looks like an operator, so it is not taken as text. */
 function refuseOperators(cursor: Cursor, start: number, end: number): void {
   const found = operatorWord.exec(cursor.text.slice(start, end));
   if (found === null) return;

@@ -2,41 +2,41 @@ import { type Glob, list, type Matcher, type Text } from './ast.ts';
 import type { Cursor } from './cursor.ts';
 import { type ChoiceField, oneOf, type TextField } from './dialect.ts';
 import { parseRegex, type RegexAllowance } from './parse-regex.ts';
-import { parseBare, parseQuoted, type Surroundings } from './parse-text.ts';
+import { parseBare, parseQuoted, type ValueContext } from './parse-text.ts';
 
-/** Reads the value of a field that is text, whatever of the four kinds it is. */
+/** Reads the value of a text field: a quoted text, a list, a regular expression, or a bare value. */
 export function parseValue(
   cursor: Cursor,
   field: string,
   rule: TextField | ChoiceField,
-  surroundings: Surroundings,
+  context: ValueContext,
   allowance: RegexAllowance,
 ): Matcher {
-  if (rule.kind === 'choice') return parseChoice(cursor, field, rule, surroundings);
+  if (rule.kind === 'choice') return parseChoice(cursor, field, rule, context);
   switch (cursor.next) {
     case '(':
       return parseList(cursor, () => parseItem(cursor, inList));
     case '~':
       cursor.offset += 1;
-      return parseRegex(cursor, surroundings, allowance);
+      return parseRegex(cursor, context, allowance);
     case '<':
     case '>':
       throw cursor.error(
         `no range, which ${field} does not take; a value that begins with ${cursor.next} needs double quotes`,
       );
     default:
-      return parseItem(cursor, surroundings);
+      return parseItem(cursor, context);
   }
 }
 
-const inList: Surroundings = { inParentheses: true, inList: true };
+const inList: ValueContext = { inParentheses: true, inList: true };
 
-function parseItem(cursor: Cursor, surroundings: Surroundings): Text | Glob {
-  return cursor.next === '"' ? parseQuoted(cursor) : parseBare(cursor, surroundings);
+function parseItem(cursor: Cursor, context: ValueContext): Text | Glob {
+  return cursor.next === '"' ? parseQuoted(cursor) : parseBare(cursor, context);
 }
 
-function parseChoice(cursor: Cursor, field: string, { values }: ChoiceField, surroundings: Surroundings): Matcher {
-  const parseOne = (place: Surroundings) => {
+function parseChoice(cursor: Cursor, field: string, { values }: ChoiceField, context: ValueContext): Matcher {
+  const parseOne = (place: ValueContext) => {
     const start = cursor.offset;
     if (cursor.next === '' || '~<>'.includes(cursor.next)) throw cursor.error(choices);
     const item = parseItem(cursor, place);
@@ -44,10 +44,10 @@ function parseChoice(cursor: Cursor, field: string, { values }: ChoiceField, sur
     return item;
   };
   const choices = `${oneOf(values)}, or a list of them, as the value of ${field}`;
-  return cursor.next === '(' ? parseList(cursor, () => parseOne(inList)) : parseOne(surroundings);
+  return cursor.next === '(' ? parseList(cursor, () => parseOne(inList)) : parseOne(context);
 }
 
-/** Any of the items in parentheses; blanks round commas go. */
+/** Reads a list: items in parentheses with commas between them. Blanks around commas are ignored. */
 function parseList(cursor: Cursor, parseOne: () => Text | Glob): Matcher {
   cursor.offset += 1;
   const items: (Text | Glob)[] = [];

@@ -19,20 +19,23 @@ import { documentDialect } from './document-dialect.ts';
 import { checkNeeds } from './field-needs.ts';
 import { parseDocumentTerm } from './parse-document-term.ts';
 import { parseRange } from './parse-range.ts';
-import type { Surroundings } from './parse-text.ts';
+import type { ValueContext } from './parse-text.ts';
 import { parseValue } from './parse-value.ts';
 import { QueryError } from './query-error.ts';
 import { regexWorkLimit } from './regex.ts';
 
 /**
- * Contract 4, the query language. Characters are code points. A level is a group: the one of a
- * `compoundLogicalQuery` or one within another. `elemMatch` and `compoundLogicalQuery` are terms themselves.
+ * The limits of the query language (contract 4). Characters are code points. A level is a group. `elemMatch` and
+ * `compoundLogicalQuery` count as terms.
  */
 export const queryLimits = { characters: 4096, levels: 16, terms: 256 } as const;
 
 /**
- * Reads the text of a query as the grammar of contract 4 has it. Throws QueryError and nothing else; takes
- * time linear in the text and, with regular expressions in it, some 20 ms at most to check those.
+ * Parses the text of a query by the grammar of contract 4. Throws QueryError and nothing else. It takes time linear in
+ * the text, and at most some 20 ms more to check regular expressions.
+ *
+ * @example
+ * parseQuery('entity:order type:update', changelogDialect).operands.length; // 2
  */
 export function parseQuery(text: string, dialect: Dialect): Query {
   // Only a dialect of documents has fields that take comparisons.
@@ -41,12 +44,17 @@ export function parseQuery(text: string, dialect: Dialect): Query {
   return query;
 }
 
-/** The same over the fields of JSON documents (contract 9): any field, with comparisons and no times. */
+/**
+ * Parses a query over the fields of JSON documents (contract 9): any field, with comparisons, without times.
+ *
+ * @example
+ * parseDocumentQuery('price:>=10 tags:red');
+ */
 export function parseDocumentQuery(text: string): DocumentQuery {
   return parse(text, documentDialect) as DocumentQuery;
 }
 
-/** Everything that any dialect can say. */
+/** Any query of any dialect. */
 type AnyCondition = And<AnyCondition> | Or<AnyCondition> | Match | TimeRange | ItemMatch | Comparison;
 
 function parse(text: string, dialect: Dialect): And<AnyCondition> {
@@ -56,7 +64,7 @@ function parse(text: string, dialect: Dialect): And<AnyCondition> {
 }
 
 interface Place {
-  /** How many groups stand around it. */
+  /** The number of groups around this place. */
   readonly level: number;
   readonly inParentheses: boolean;
 }
@@ -78,7 +86,7 @@ class Parser {
     );
   }
 
-  /** Terms with blanks between them, up to the end or the parenthesis that closes their surroundings. */
+  /** Parses terms with blanks between them, up to the end or to the parenthesis that closes their group. */
   #sequence<Term>(place: Place, readTerm: () => Term): Term[] {
     const cursor = this.#cursor;
     const terms: Term[] = [];
@@ -106,17 +114,17 @@ class Parser {
       case 'group':
         return this.#group(dialect, place.level + 1);
       case 'value':
-        return parseDocumentTerm(this.#cursor, field, this.#surroundings(place), this.#regexAllowance, position);
+        return parseDocumentTerm(this.#cursor, field, this.#valueContext(place), this.#regexAllowance, position);
       default:
         return match(
           field,
-          parseValue(this.#cursor, field, rule, this.#surroundings(place), this.#regexAllowance),
+          parseValue(this.#cursor, field, rule, this.#valueContext(place), this.#regexAllowance),
           position,
         );
     }
   }
 
-  /** A field that exists, with its colon. */
+  /** Parses the name of a known field and its colon. */
   #field<Rule>(dialect: { field(name: string): Rule | undefined; readonly fields: string }) {
     const cursor = this.#cursor;
     const { position } = cursor;
@@ -146,7 +154,7 @@ class Parser {
       const { rule } = inner;
       return match(
         inner.field,
-        parseValue(cursor, inner.field, rule, this.#surroundings(place), this.#regexAllowance),
+        parseValue(cursor, inner.field, rule, this.#valueContext(place), this.#regexAllowance),
         inner.position,
       );
     });
@@ -194,7 +202,7 @@ class Parser {
     return and(terms, position);
   }
 
-  #surroundings({ inParentheses }: Place): Surroundings {
+  #valueContext({ inParentheses }: Place): ValueContext {
     return { inParentheses, inList: false };
   }
 }
@@ -203,7 +211,7 @@ const operatorHere = /^(?:AND|OR|NOT)(?![^ ()])/;
 
 function refuseLength(text: string): void {
   const expected = `no more than ${queryLimits.characters} characters`;
-  // So long a text has too many of them however they are encoded, and is not walked.
+  // A text of this many code units is too long in any encoding, so its code points need not be counted.
   if (text.length > 2 * queryLimits.characters) throw new QueryError(queryLimits.characters + 1, expected);
   let characters = 0;
   for (const _ of text) characters += 1;

@@ -1,9 +1,9 @@
 import { AnnalsError } from '../errors.ts';
 
 /**
- * A query that cannot be answered as written: 400. `position` is 1-based in characters (code points);
- * `expected` completes the sentence "expected …". Clients match some messages (contract: errors), so a
- * message may be given; the detail always has the position and what was expected there (contract 4).
+ * A wrong query: 400. `position` is a 1-based code point; `expected` follows the word "expected" in the detail. Clients match
+ * some messages (contract 3), so the caller may give one. The detail always has the position and what was expected there
+ * (contract 4).
  */
 export class QueryError extends AnnalsError {
   readonly position: number;

@@ -1,10 +1,10 @@
-/** What a character class in brackets holds, as far as the cost of compiling it depends on that. */
+/** The parts of a character class in brackets that decide what its compilation costs. */
 export interface RegexClass {
-  /** The offset after it; a class without an end goes to the end of the text. */
+  /** The offset after the class. A class that is not closed ends with the text. */
   readonly end: number;
   /** Classes such as `\pL` within it. */
   readonly unicodeClasses: number;
-  /** How many characters its spans such as `a-z` have together. */
+  /** The number of characters in its ranges such as `a-z`, together. */
   readonly spanned: number;
 }
 
@@ -27,7 +27,7 @@ export function readClass(pattern: string, start: number): RegexClass {
     }
     const from = readCharacter(pattern, offset);
     offset = from.end;
-    // What comes after a `-` is the end of a span, so not even `[:` begins anything there.
+    // After a `-` comes the end of a range, so `[:` begins no class there.
     if (pattern[offset] === '-' && pattern[offset + 1] !== ']') {
       const to = readCharacter(pattern, offset + 1);
       spanned += Math.max(0, to.codePoint - from.codePoint);
@@ -37,7 +37,7 @@ export function readClass(pattern: string, start: number): RegexClass {
   return { end: pattern.length, unicodeClasses, spanned };
 }
 
-/** A class that goes by a name, such as `\d` and `\pL`, and, within brackets, `[:alpha:]`. */
+/** A class with a name, such as `\d` and `\pL`, and, within brackets, `[:alpha:]`. */
 export function namedClassAt(pattern: string, offset: number): string | undefined {
   namedClass.lastIndex = offset;
   return namedClass.exec(pattern)?.[0];
@@ -47,7 +47,7 @@ export function isUnicodeClass(named: string): boolean {
   return named.startsWith('\\p') || named.startsWith('\\P');
 }
 
-/** One character as written, an escape included. An escape that RE2 does not know may be read as anything. */
+/** One character, escapes included. Any reading will do for an escape that RE2 does not know. */
 export function readCharacter(pattern: string, offset: number): { end: number; codePoint: number } {
   numericEscape.lastIndex = offset;
   const numeric = numericEscape.exec(pattern);

@@ -4,7 +4,7 @@ import { QueryError } from './query-error.ts';
 import { compileRegex, measureRegex, RegexFault, regexStepBudget, regexSteps, regexWorkLimit } from './regex.ts';
 import { RegexThread } from './regex-thread.ts';
 
-/** What the regular expressions of one query may take together; each call takes from it (contract 4). */
+/** The budget that the regular expressions of one query share; each call takes from it (contract 4). */
 export class RegexBudget {
   /** Sizes of patterns times characters of names. */
   steps: number;
@@ -20,23 +20,23 @@ export class RegexBudget {
 export interface RegexMatcherPoolOptions {
   /** Threads at most; each starts when it is first needed. */
   readonly threads?: number;
-  /** Calls that may wait for a thread; one more is refused with 503. */
+  /** Calls that may wait for a thread. The next one is answered with 503. */
   readonly waiting?: number;
-  /** Milliseconds by the clock after which a call's thread is ended, whatever it does. */
+  /** Milliseconds of wall time after which the thread of a call is ended. */
   readonly timeLimit?: number;
-  /** MiB of heap that a thread may have; one that wants more is ended too. */
+  /** MiB of heap that a thread may have. A thread that needs more is ended. */
   readonly memory?: number;
 }
 
 export interface MatchNamesOptions {
-  /** Where in the query the pattern's term stands, for the error. */
+  /** The position of the pattern's term in the query, for the error. */
   readonly position?: number;
   readonly budget?: RegexBudget;
 }
 
 /**
- * Tries regular expressions on many names in threads of their own, so that no other request is held up
- * (contract 4). Threads that have nothing to do do not keep the process alive.
+ * Tries regular expressions on many names in worker threads, so that no other request waits (contract 4). Idle threads do not
+ * keep the process alive.
  */
 export class RegexMatcherPool {
   readonly #limits: Required<RegexMatcherPoolOptions>;
@@ -55,9 +55,8 @@ export class RegexMatcherPool {
   }
 
   /**
-   * Tells for each name whether the pattern is found in it: one byte a name, 1 where it is. Rejects with
-   * QueryError where the pattern is none or takes more than the budget has left, and with AnnalsError (503)
-   * where too many calls wait already or the pool is closed.
+   * Returns one byte for each name: 1 where the pattern matches. Rejects with QueryError where the pattern is invalid or needs
+   * more than is left of the budget, and with AnnalsError (503) where too many calls wait already or the pool is closed.
    */
   async matchNames(source: string, names: readonly string[], options: MatchNamesOptions = {}): Promise<Uint8Array> {
     const { position = 1, budget = new RegexBudget() } = options;
@@ -74,7 +73,7 @@ export class RegexMatcherPool {
     }
   }
 
-  /** Ends all threads; calls under way are rejected with 503. */
+  /** Ends all threads. Calls under way reject with 503. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const { reject } of this.#waiting.splice(0)) reject(unavailable());
@@ -125,7 +124,7 @@ export class RegexMatcherPool {
   }
 }
 
-/** Below this a pattern takes less than a millisecond or two, which is less than a thread's round trip is worth. */
+/** Below this a pattern takes a millisecond or two, which is less than the round trip to a thread costs. */
 const inlineSteps = 50_000;
 const inlineWork = 500;
 
@@ -138,7 +137,7 @@ function matchHere(source: string, names: readonly string[]): Uint8Array {
   return Uint8Array.from(names, (name) => (matches(name) ? 1 : 0));
 }
 
-/** Hands the names over in pieces, because copying millions of them at once would hold this thread up. */
+/** Sends the names to the thread in pieces, because a copy of millions at once would block the event loop. */
 async function matchInChunks(
   thread: RegexThread,
   source: string,

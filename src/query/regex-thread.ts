@@ -7,9 +7,9 @@ export class RegexThread {
   #ended: Error | undefined;
   #settle: { resolve(reply: RegexReply): void; reject(error: Error): void } | undefined;
 
-  /** `memory` is in MiB of heap; a thread that wants more ends. */
+  /** `memory` is in MiB of heap. A thread that needs more ends. */
   constructor(memory: number) {
-    // The sources run as they are and compiled; this path is in no import that the compiler would rewrite.
+    // The compiler rewrites only imports, so this path has to be right for the sources and for the compiled files.
     const file = import.meta.url.endsWith('.ts') ? './regex-worker.ts' : './regex-worker.js';
     this.#worker = new Worker(new URL(file, import.meta.url), {
       execArgv: [],
@@ -26,7 +26,7 @@ export class RegexThread {
     return this.#ended !== undefined;
   }
 
-  /** Rejects when the thread ends before it has answered. */
+  /** Rejects when the thread ends before it answers. */
   async ask(request: RegexRequest): Promise<RegexReply> {
     if (this.#ended !== undefined) throw this.#ended;
     this.#worker.ref();

@@ -1,18 +1,18 @@
 import { parentPort } from 'node:worker_threads';
 import { compileRegex, RegexFault } from './regex.ts';
 
-/** Some of the names of one task; `source` comes with the first of them and is compiled then. */
+/** Some of the names of one task. The first message of a task has the `source`, which is compiled then. */
 export interface RegexRequest {
   readonly source: string | undefined;
   readonly names: readonly string[];
-  /** What the task may still take, in milliseconds of this thread's processor time. */
+  /** Milliseconds of this thread's processor time that the task has left. */
   readonly processorTime: number;
 }
 
 export interface RegexReply {
-  /** One byte a name, 1 where it matches; or why there is none. */
+  /** One byte for each name, 1 where it matches; or the reason why there is no result. */
   readonly outcome: Uint8Array | { readonly fault: string } | 'too slow';
-  /** What this request took, in milliseconds of this thread's processor time. */
+  /** Milliseconds of this thread's processor time that this request took. */
   readonly processorTime: number;
 }
 
@@ -52,7 +52,7 @@ function answer({ source, names }: RegexRequest, isOverdue: () => boolean): Rege
 /** Few enough that even the slowest pattern takes well under a second for them. */
 const charactersBetweenChecks = 1000;
 
-/** Milliseconds this thread has been at work: unlike the clock, not what else the machine was doing meanwhile. */
+/** Milliseconds of processor time of this thread. Unlike wall time, it does not count other work of the machine. */
 function processorTime(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;

@@ -2,24 +2,24 @@ import { RE2JS, RE2JSSyntaxException } from 're2js';
 import { isUnicodeClass, namedClassAt, readCharacter, readClass } from './regex-class.ts';
 
 /**
- * The most steps that one query's regular expressions may take together. A step is one unit of a pattern's
- * size at one character of one name, so a pattern of size 10 may be tried on 100 million characters. Measured
- * with re2js 2.10: 0.1 to 10 ns a step for what people write, up to 100 ns for what is made to be slow, which
- * is why worker time is limited besides (regex-pool.ts).
+ * The maximum number of steps that the regular expressions of one query may take together. A step is one unit of a pattern's
+ * size at one character of one name, so a pattern of size 10 may be tried on 100 million characters. Measured with re2js 2.10:
+ * 0.1 to 10 ns a step for what people write, up to 100 ns for what is made to be slow. So regex-pool.ts limits processor time
+ * as well.
  */
 export const regexStepBudget = 1_000_000_000;
 
-/** The most that the patterns of one query may weigh together; compiling that much takes some 20 ms. */
+/** The maximum work of the patterns of one query together. To compile that much takes some 20 ms. */
 export const regexWorkLimit = 10_000;
 
 export interface RegexMeasure {
-  /** Characters, classes and operators with counted repetitions written out: RE2's program has no more instructions. */
+  /** Characters, classes and operators with counted repetitions written out. RE2's program has no more instructions. */
   readonly size: number;
-  /** The size and, besides, what classes cost to compile that are long when written out. */
+  /** The size, plus the cost to compile classes that are long when written out. */
   readonly work: number;
 }
 
-/** A pattern that cannot be used; `offset` counts code units from its start, `expected` completes "expected …". */
+/** An invalid pattern. `offset` counts code units from its start; `expected` follows the word "expected" in the message. */
 export class RegexFault extends Error {
   readonly expected: string;
   readonly offset: number;
@@ -32,14 +32,14 @@ export class RegexFault extends Error {
   }
 }
 
-/** The steps that trying a pattern on names may take: each name counts its UTF-16 length and one for its end. */
+/** The steps for trying a pattern on names: each name counts its UTF-16 length and one for its end. */
 export function regexSteps(size: number, names: readonly string[]): number {
   let characters = names.length;
   for (const name of names) characters += name.length;
   return size * characters;
 }
 
-/** Compiles for a search that is not anchored, in time linear in the text; throws RegexFault. */
+/** Compiles a pattern for a search that is not anchored, in time linear in the text. Throws RegexFault. */
 export function compileRegex(source: string): (name: string) => boolean {
   try {
     const compiled = RE2JS.compile(source);
@@ -56,8 +56,8 @@ export function compileRegex(source: string): (name: string) => boolean {
 }
 
 /**
- * Sizes a pattern up from its text, so that one that is too large need not be compiled to find out: `a{1000}`
- * has 1,002. Refuses what RE2 leaves out on purpose, with its place. Faults of syntax are left to the compiler.
+ * Computes the size of a pattern from its text, without compiling it: `a{1000}` has 1,002. Throws, with the place, for syntax
+ * that RE2 leaves out on purpose. The compiler reports other faults of syntax.
  */
 export function measureRegex(source: string): RegexMeasure {
   const folds = /\(\?[a-zA-Z-]*i/.test(source);
@@ -106,7 +106,7 @@ export function measureRegex(source: string): RegexMeasure {
   return { size: groups.size, work: groups.size + Math.ceil(classWork) };
 }
 
-/** One Unicode class takes about as long to compile as so many characters; a folded span, as one for so many. */
+/** One Unicode class takes as long to compile as this many characters. A case-folded range takes as long as one for each 50. */
 const unicodeClassWork = 48;
 const foldedPerWork = 50;
 
@@ -142,7 +142,7 @@ function refuseBackReference(source: string, offset: number): void {
   }
 }
 
-/** Sums sizes up group by group; a repetition multiplies what stands right before it. */
+/** Adds sizes up group by group. A repetition multiplies what stands right before it. */
 class GroupSizes {
   readonly #outer: { total: number; last: number }[] = [];
   #total = 0;
@@ -172,7 +172,7 @@ class GroupSizes {
     this.atom(size);
   }
 
-  /** An instruction for the choice, and one where an alternative is empty. */
+  /** One instruction for the choice, and one where an alternative is empty. */
   alternative(): void {
     this.#total += 2;
     this.#last = 0;
@@ -180,7 +180,7 @@ class GroupSizes {
 
   repeat(least: number, most: number | undefined): void {
     const written = most === undefined ? Math.max(1, least) * this.#last + 2 : most * this.#last + most - least;
-    // Sizes beyond counting stay finite, so that they still add up.
+    // Huge sizes stay finite, so that they still add up.
     const repeated = Math.min(Math.max(1, written), 1e12);
     this.#total += repeated - this.#last;
     this.#last = repeated;
