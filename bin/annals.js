@@ -36,7 +36,8 @@ function runHere() {
   stopWithNpx();
   const source = join(dirname(thisFile), '..', 'src', 'main.ts');
   const main = existsSync(source) ? '../src/main.ts' : '../dist/main.js';
-  import(main).then((module) => module.main(process.argv.slice(2), process.env));
+  // A fault of the import, or of the program, ends the process as an unhandled rejection.
+  void import(main).then((module) => module.main(process.argv.slice(2), process.env));
 }
 
 /** The Node of the npm package; where its binary is missing, says so and what to do. */

@@ -9,13 +9,13 @@ const [message = 'Who changed the price of a product last week?'] = process.argv
 const token = await getToken('ai.agentexecution_manage ai.agent_read changelog.changelog_read');
 const base = `${setting('ANNALS_URL')}/ai-service/demo`;
 
-async function post(path: string, text: string, sessionId?: string): Promise<Response> {
+async function post(path: string, text: string, session?: string): Promise<Response> {
   return await fetch(`${base}/agentic${path}`, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${token}`,
       'content-type': 'application/json',
-      ...(sessionId === undefined ? {} : { 'session-id': sessionId }),
+      ...(session === undefined ? {} : { 'session-id': session }),
     },
     body: JSON.stringify({ agentId: 'price-desk', message: text }),
   });

@@ -57,9 +57,9 @@ interface Row {
 
 async function measure(delay: string): Promise<Row[]> {
   const vendor = await start([join(here, 'vendor.ts'), delay]);
-  const annals = await startAnnals(vendor.line);
+  const service = await startAnnals(vendor.line);
   const gateway = await startGateway();
-  const targets = [direct(vendor.line), throughGateway(gateway, vendor.line), ...(await throughAnnals(annals))];
+  const targets = [direct(vendor.line), throughGateway(gateway, vendor.line), ...(await throughAnnals(service))];
   const rows: Row[] = [];
   for (const connections of [1, 16]) {
     const rounds = new Map<string, Round[]>(targets.map(({ name }) => [name, []]));
@@ -226,8 +226,8 @@ async function freePort(): Promise<number> {
 }
 
 function rotated<Item>(items: readonly Item[], by: number): Item[] {
-  const start = by % items.length;
-  return [...items.slice(start), ...items.slice(0, start)];
+  const offset = by % items.length;
+  return [...items.slice(offset), ...items.slice(0, offset)];
 }
 
 function print(rows: readonly Row[]): void {

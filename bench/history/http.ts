@@ -86,7 +86,7 @@ try {
   await embedded.release();
 }
 
-async function asksOf(pool: pg.Pool): Promise<Ask[]> {
+async function asksOf(connections: pg.Pool): Promise<Ask[]> {
   const filters: Record<string, Record<string, unknown>> = {
     'no filter': {},
     entity: { collection: { _eq: 'order' } },
@@ -102,9 +102,10 @@ async function asksOf(pool: pg.Pool): Promise<Ask[]> {
     if (filter === undefined) continue;
     asks.push({ row: question.row, question, page: 1, filter });
     if (question.row !== 'no filter') continue;
-    const { rows } = await pool.query(`select count(*)::integer as total from plain where ${conditionOf(question)}`, [
-      tenant,
-    ]);
+    const { rows } = await connections.query(
+      `select count(*)::integer as total from plain where ${conditionOf(question)}`,
+      [tenant],
+    );
     const middle = Math.ceil(rows[0].total / size / 2);
     asks.push({ row: 'no filter, middle page', question, page: middle, filter });
   }

@@ -1,8 +1,8 @@
-import type { HttpServer } from '../http/http-server.ts';
+import type { HttpServer } from '../http/http-server-type.ts';
 import type { Scope } from '../http/scopes.ts';
 import { agentRows } from './agent-store.ts';
 import { listRoutes } from './list-routes.ts';
-import type { AgentRoutesOptions } from './routes.ts';
+import type { AgentRoutesOptions } from './route-options.ts';
 import { AgentBody, AgentPatch, AgentPath } from './schemas.ts';
 
 const tags = ['Agents'];

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { inTransaction } from '../db/transaction.ts';
 import { whenClientGone } from '../http/client-gone.ts';
 import type { Credentials } from '../http/credentials.ts';
-import type { HttpServer } from '../http/http-server.ts';
+import type { HttpServer } from '../http/http-server-type.ts';
 import { mayReadHistory, type Scope } from '../http/scopes.ts';
 import { Chat, ChatAnswers, ChatHeaders, ChatJob } from './chat-schemas.ts';
 import { streamChat } from './chat-stream.ts';
 import type { QueuedChat } from './ports.ts';
-import type { AgentRoutesOptions } from './routes.ts';
+import type { AgentRoutesOptions } from './route-options.ts';
 import { AgentsPath } from './schemas.ts';
 import { tellsHistory } from './turn-store.ts';
 

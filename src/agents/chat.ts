@@ -102,15 +102,15 @@ export function createChats(options: ChatOptions): Chats {
     const { tenant, agentId, sessionId, requestId } = request;
     const began = performance.now();
     // One after another, so that requests of a session that come to one process do not overtake each other here.
-    const { parsed, agent, position } = await inLine(`${tenant} ${sessionId}`, async () => {
-      const { parsed, ...agent } = await availableAgent(tenant, agentId);
-      const position = await inTransaction(
+    const { available, position } = await inLine(`${tenant} ${sessionId}`, async () => ({
+      available: await availableAgent(tenant, agentId),
+      position: await inTransaction(
         db,
         (transaction) => takePlace(transaction, tenant, { sessionId, requestId, agentId, lease }),
         { retries: 3 },
-      );
-      return { parsed, agent, position };
-    });
+      ),
+    }));
+    const { parsed, ...agent } = available;
     const turn = { sessionId, position };
     const tokens = { prompt: 0, completion: 0 };
     const running: Running = {

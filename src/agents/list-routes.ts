@@ -1,10 +1,10 @@
 import type { FastifyReply } from 'fastify';
 import type { Credentials } from '../http/credentials.ts';
-import type { HttpServer } from '../http/http-server.ts';
+import type { HttpServer } from '../http/http-server-type.ts';
 import type { Scope } from '../http/scopes.ts';
 import { PagingHeaders, type PagingRequest } from '../pagination/parameters.ts';
 import type { DocumentRows } from './ports.ts';
-import type { AgentRoutesOptions } from './routes.ts';
+import type { AgentRoutesOptions } from './route-options.ts';
 import { AgentsPath, ListQuery, SearchBody, SearchQuery } from './schemas.ts';
 
 const json = 'application/json; charset=utf-8';

@@ -1,13 +1,13 @@
 import { Type } from 'typebox';
 import { AnnalsError } from '../errors.ts';
 import type { Credentials } from '../http/credentials.ts';
-import type { HttpServer } from '../http/http-server.ts';
+import type { HttpServer } from '../http/http-server-type.ts';
 import { mayReadHistory, type Scope } from '../http/scopes.ts';
 import { TenantName } from '../http/tenant-name.ts';
 import { listRoutes } from './list-routes.ts';
 import { findLog, logRows } from './log-store.ts';
 import type { LogReader } from './ports.ts';
-import type { AgentRoutesOptions } from './routes.ts';
+import type { AgentRoutesOptions } from './route-options.ts';
 
 const tags = ['Agent logs'];
 const scopes: readonly Scope[] = ['ai.agent_read', 'ai.agent_manage'];
@@ -46,6 +46,6 @@ export async function logRoutes(app: HttpServer, options: AgentRoutesOptions): P
 }
 
 /** What a log tells of the change history is only for clients that may read it. */
-function readerOf({ tenant, scopes }: Credentials): LogReader {
-  return { tenant, readsHistory: mayReadHistory(scopes) };
+function readerOf(credentials: Credentials): LogReader {
+  return { tenant: credentials.tenant, readsHistory: mayReadHistory(credentials.scopes) };
 }

@@ -1,4 +1,4 @@
-import type { HttpServer } from '../http/http-server.ts';
+import type { HttpServer } from '../http/http-server-type.ts';
 import { repeat } from '../repeat.ts';
 import type { Agents } from './service.ts';
 

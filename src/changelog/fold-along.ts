@@ -28,7 +28,7 @@ export function foldAlong(
   async function foldAfter(recording: Promise<readonly Outcome[]>): Promise<readonly Outcome[]> {
     const outcomes = await recording;
     unfolded += outcomes.filter((outcome) => outcome === 'recorded').length;
-    if (unfolded >= entriesAtOnce && folding === undefined) foldNow();
+    if (unfolded >= entriesAtOnce && folding === undefined) void foldNow();
     return outcomes;
   }
 

@@ -42,7 +42,7 @@ export class Matches {
     keepers.add(this);
   }
 
-  #forgetAllBut(kept: string | undefined): void {
-    for (const pattern of this.#members.keys()) if (pattern !== kept) this.delete(pattern);
+  #forgetAllBut(spared: string | undefined): void {
+    for (const pattern of this.#members.keys()) if (pattern !== spared) this.delete(pattern);
   }
 }

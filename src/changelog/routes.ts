@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { onClientGone } from '../http/client-gone.ts';
-import type { HttpServer } from '../http/http-server.ts';
+import type { HttpServer } from '../http/http-server-type.ts';
 import { historyScopes } from '../http/scopes.ts';
 import { parseQuery } from '../query/parse.ts';
 import { Stop } from '../stop-signal.ts';

@@ -1,5 +1,5 @@
 import type { Database } from '../db/database.ts';
-import type { HttpServer } from '../http/http-server.ts';
+import type { HttpServer } from '../http/http-server-type.ts';
 import { repeat, rest } from '../repeat.ts';
 import { foldTenants } from './fold.ts';
 import { dropExpired } from './retention.ts';

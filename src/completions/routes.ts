@@ -1,5 +1,5 @@
 import { whenClientGone } from '../http/client-gone.ts';
-import type { HttpServer } from '../http/http-server.ts';
+import type { HttpServer } from '../http/http-server-type.ts';
 import type { Scope } from '../http/scopes.ts';
 import type { Message } from '../providers/port.ts';
 import { quotaLimits } from './quota.ts';

@@ -1,5 +1,5 @@
 import { AnnalsError } from '../errors.ts';
-import type { HttpServer } from '../http/http-server.ts';
+import type { HttpServer } from '../http/http-server-type.ts';
 import type { Scope } from '../http/scopes.ts';
 import { type ConfigurationItem, viewOf } from './item.ts';
 import { valueTexts } from './json-source.ts';

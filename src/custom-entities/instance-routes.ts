@@ -1,9 +1,9 @@
 import type { FastifyReply } from 'fastify';
-import type { HttpServer } from '../http/http-server.ts';
+import type { HttpServer } from '../http/http-server-type.ts';
 import { acceptJsonOf } from '../http/json-body.ts';
 import type { Scope } from '../http/scopes.ts';
 import { PagingHeaders, type PagingRequest } from '../pagination/parameters.ts';
-import type { CustomEntityRoutesOptions } from './routes.ts';
+import type { CustomEntityRoutesOptions } from './route-options.ts';
 import {
   Created,
   CustomInstance,

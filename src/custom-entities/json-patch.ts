@@ -194,9 +194,9 @@ function isEqual(one: Tree, other: Tree): boolean {
   if (Array.isArray(one) !== Array.isArray(other)) return false;
   const entries = Object.entries(one);
   if (entries.length !== Object.keys(other).length) return false;
-  return entries.every(([key, value]) => {
-    const counterpart = (other as { [key: string]: Tree })[key];
-    return Object.hasOwn(other, key) && counterpart !== undefined && isEqual(value, counterpart);
+  return entries.every(([member, value]) => {
+    const counterpart = (other as { [name: string]: Tree })[member];
+    return Object.hasOwn(other, member) && counterpart !== undefined && isEqual(value, counterpart);
   });
 }
 

@@ -1,13 +1,7 @@
-import type { HttpServer } from '../http/http-server.ts';
-import type { Paginator } from '../pagination/paginator.ts';
+import type { HttpServer } from '../http/http-server-type.ts';
 import { instanceRoutes } from './instance-routes.ts';
-import type { CustomEntities } from './service.ts';
+import type { CustomEntityRoutesOptions } from './route-options.ts';
 import { typeRoutes } from './type-routes.ts';
-
-export interface CustomEntityRoutesOptions {
-  customEntities: CustomEntities;
-  paginator: Paginator;
-}
 
 /** Custom entities (contract 9), their lists and searches paged (spec D). */
 export async function customEntityRoutes(app: HttpServer, options: CustomEntityRoutesOptions): Promise<void> {

@@ -1,7 +1,7 @@
-import type { HttpServer } from '../http/http-server.ts';
+import type { HttpServer } from '../http/http-server-type.ts';
 import type { Scope } from '../http/scopes.ts';
 import { PagingHeaders } from '../pagination/parameters.ts';
-import type { CustomEntityRoutesOptions } from './routes.ts';
+import type { CustomEntityRoutesOptions } from './route-options.ts';
 import { Created, CustomEntityType, ListQuery, TypePath, TypesPath } from './schemas.ts';
 
 const tags = ['Custom entities'];

@@ -1,10 +1,4 @@
-import type { Generated } from 'kysely';
 import type { Database } from './database.ts';
-
-export interface TenantTable {
-  tenant: string;
-  created_at: Generated<Date>;
-}
 
 /** The rule for a tenant's name (spec A: path parameters), and our limit of 63 characters. */
 export const tenantPattern = /^[a-z][a-z0-9]{1,62}$/;

@@ -27,8 +27,8 @@ export function advanceQuote(shop: Shop): void {
   const [id] = shop
     .idsWhere(
       'quote',
-      ({ status }, quote) =>
-        (status === 'DRAFT' || status === 'SENT') && shop.restingTime('quote', quote) > 2 * hourInMilliseconds,
+      ({ status }, quoteId) =>
+        (status === 'DRAFT' || status === 'SENT') && shop.restingTime('quote', quoteId) > 2 * hourInMilliseconds,
     )
     .slice(random.integer(0, 2));
   if (id === undefined) return;
@@ -54,7 +54,7 @@ function answer(shop: Shop, id: string, quote: Quote): void {
     shop.update('quote', id, system, { status: 'EXPIRED' });
     return;
   }
-  const buyers = shop.idsWhere('customer', (customer) => customer.company === quote.company.id);
+  const buyers = shop.idsWhere('customer', ({ company: employer }) => employer === quote.company.id);
   const company = shop.find('company', quote.company.id);
   if (buyers.length === 0 || company === undefined || random.chance(0.3)) {
     shop.update('quote', id, random.pick(staff.sales), { status: 'DECLINED' });

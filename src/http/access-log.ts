@@ -1,4 +1,4 @@
-import type { HttpServer } from './http-server.ts';
+import type { HttpServer } from './http-server-type.ts';
 import { pathOf } from './request-target.ts';
 
 const longestLoggedPath = 1_000;

@@ -1,4 +1,4 @@
-import type { HttpServer } from './http-server.ts';
+import type { HttpServer } from './http-server-type.ts';
 
 /**
  * Lets a server that closes finish what is in flight, and no more: each answer from then on is the last of its

@@ -1,6 +1,6 @@
 import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import type { FastifyRequest } from 'fastify';
-import type { HttpServer } from './http-server.ts';
+import type { HttpServer } from './http-server-type.ts';
 
 /** What scripts of another origin may read of an answer besides its body (contract 10). */
 const exposedHeaders = [

@@ -3,7 +3,7 @@ import { AnnalsError, type ErrorType } from '../errors.ts';
 import { AccessTokenFault } from './access-token-fault.ts';
 import { ClientGone } from './client-gone.ts';
 import { errorMessageBody } from './error-bodies.ts';
-import type { HttpServer } from './http-server.ts';
+import type { HttpServer } from './http-server-type.ts';
 
 /** Every error leaves the service through here, with the body that the contract gives it. */
 export function answerErrors(app: HttpServer): void {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { AnnalsError } from '../errors.ts';
-import type { HttpServer } from './http-server.ts';
+import type { HttpServer } from './http-server-type.ts';
 import { within } from './within.ts';
 
 /** A database slower than this does not count as there (milliseconds). */

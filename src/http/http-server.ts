@@ -1,14 +1,6 @@
 import helmet from '@fastify/helmet';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  fastify,
-  LogController,
-  type RawReplyDefaultExpression,
-  type RawRequestDefaultExpression,
-  type RawServerDefault,
-} from 'fastify';
+import { type FastifyBaseLogger, fastify, LogController, type RawRequestDefaultExpression } from 'fastify';
 import { AnnalsError } from '../errors.ts';
 import { logRequests } from './access-log.ts';
 import { closeGracefully } from './closing.ts';
@@ -16,6 +8,7 @@ import { allowOrigins } from './cors.ts';
 import type { VerifyAccessToken } from './credentials.ts';
 import { answerErrors } from './error-answers.ts';
 import { ErrorMessage, UnauthorizedFault } from './error-bodies.ts';
+import type { HttpServer } from './http-server-type.ts';
 import { acceptJsonBodies } from './json-body.ts';
 import { answerMalformedRequest } from './malformed-request.ts';
 import { checkInOrder } from './order-of-checks.ts';
@@ -23,14 +16,6 @@ import { parseQueryString } from './query-string.ts';
 import { requestIdOf } from './request-id.ts';
 import { longestRequestLine, requestLineLength, requestLineTooLong, routableTarget } from './request-target.ts';
 import { compileValidator } from './validation.ts';
-
-export type HttpServer = FastifyInstance<
-  RawServerDefault,
-  RawRequestDefaultExpression,
-  RawReplyDefaultExpression,
-  FastifyBaseLogger,
-  TypeBoxTypeProvider
->;
 
 const longestHeaders = 32 * 1024;
 const largestBody = 1024 * 1024;

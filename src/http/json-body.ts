@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { AnnalsError } from '../errors.ts';
-import type { HttpServer } from './http-server.ts';
+import type { HttpServer } from './http-server-type.ts';
 
 /** Levels of arrays and objects in a body (contract: how changes are recorded, limits). */
 const deepestBody = 100;

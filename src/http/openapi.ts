@@ -3,7 +3,7 @@ import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { RouteOptions } from 'fastify';
 import { Type } from 'typebox';
-import type { HttpServer } from './http-server.ts';
+import type { HttpServer } from './http-server-type.ts';
 import { permittedBy } from './scopes.ts';
 
 const securityScheme = 'oauth2';

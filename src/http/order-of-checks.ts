@@ -3,7 +3,7 @@ import { AnnalsError } from '../errors.ts';
 import { AccessTokenFault } from './access-token-fault.ts';
 import type { Credentials, VerifyAccessToken } from './credentials.ts';
 import { nothingAtThisPath } from './error-answers.ts';
-import type { HttpServer } from './http-server.ts';
+import type { HttpServer } from './http-server-type.ts';
 import { pathIsMalformed } from './request-target.ts';
 import { insufficientScopes } from './scopes.ts';
 import { isTenantName } from './tenant-name.ts';

@@ -31,7 +31,7 @@ export function compileQueryReader(schema: TSchema): (query: unknown) => { value
   const { properties, required = [] } = schema as TSchema & QuerySchema;
   const readers = Object.entries(properties).map(([name, property]) => ({
     name,
-    required: required.includes(name),
+    isRequired: required.includes(name),
     fallback: property.default,
     ignoredWith: property['x-ignored-with'] ?? [],
     readText: textReader(name, property),
@@ -41,9 +41,9 @@ export function compileQueryReader(schema: TSchema): (query: unknown) => { value
     const parameters = query as QueryParameters;
     const values: Record<string, unknown> = {};
     const details: ErrorDetail[] = [];
-    for (const { name, required, fallback, ignoredWith, readText } of readers) {
+    for (const { name, isRequired, fallback, ignoredWith, readText } of readers) {
       if (ignoredWith.some((other) => parameters[other] !== undefined)) continue;
-      const reading = readParameter(name, parameters[name], required, fallback, readText);
+      const reading = readParameter(name, parameters[name], isRequired, fallback, readText);
       if ('message' in reading) details.push({ field: name, message: reading.message });
       else if (reading.value !== undefined) values[name] = reading.value;
     }

@@ -93,8 +93,8 @@ export function createJobs(options: JobsOptions): Jobs {
       return id;
     },
 
-    async enqueueAgentChat(transaction, chat, options) {
-      return await make(transaction, chat.tenant, chatDocument(randomUUID(), now(), chat, options), chat);
+    async enqueueAgentChat(transaction, chat, visibility) {
+      return await make(transaction, chat.tenant, chatDocument(randomUUID(), now(), chat, visibility), chat);
     },
 
     wakeAgentChats() {

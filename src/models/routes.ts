@@ -1,4 +1,4 @@
-import type { HttpServer } from '../http/http-server.ts';
+import type { HttpServer } from '../http/http-server-type.ts';
 import { ModelList, ModelsPath } from './schemas.ts';
 
 /** Listing models (spec B). */

@@ -1,6 +1,6 @@
 import type { JWK } from 'jose';
 import { Type } from 'typebox';
-import type { HttpServer } from '../http/http-server.ts';
+import type { HttpServer } from '../http/http-server-type.ts';
 import type { GrantToken } from './grant.ts';
 import { tokenRoute } from './token-route.ts';
 

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { AnnalsError } from '../errors.ts';
-import type { HttpServer } from '../http/http-server.ts';
+import type { HttpServer } from '../http/http-server-type.ts';
 import { parseQueryString, type QueryParameters } from '../http/query-string.ts';
 import type { GrantToken } from './grant.ts';
 import { createGuessLimiter } from './guess-limiter.ts';

@@ -52,15 +52,15 @@ function groupsOf(text: string): bigint[] {
   return text === '' ? [] : text.split(':').map((group) => BigInt(`0x${group}`));
 }
 
-function range(text: string): [Address, number] {
+function parseRange(text: string): [Address, number] {
   const [address = '', prefix] = text.split('/');
   const parsed = parseAddress(address);
   if (parsed === undefined) throw new Error(`${text} is no range`);
   return [parsed, Number(prefix)];
 }
 
-const [nat64] = range('64:ff9b::/96');
-const [globalUnicast] = range('2000::/3');
+const [nat64] = parseRange('64:ff9b::/96');
+const [globalUnicast] = parseRange('2000::/3');
 
 const special = [
   '0.0.0.0/8',
@@ -87,4 +87,4 @@ const special = [
   '2002::/16',
   '2620:4f:8000::/48',
   '3fff::/20',
-].map(range);
+].map(parseRange);

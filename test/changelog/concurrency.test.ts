@@ -173,11 +173,11 @@ test(
     const record = createRecorder(db, tenant, () => now);
     const below = (limit: number) => Math.floor(Math.random() * limit);
     const failures: unknown[] = [];
-    const until = (work: () => Promise<unknown>, pause: number) =>
+    const until = (task: () => Promise<unknown>, pause: number) =>
       repeat({
         every: pause,
         signal: stop.signal,
-        turn: async () => void (await work()),
+        turn: async () => void (await task()),
         onError: (error) => failures.push(error),
       });
     const someChange = () =>

@@ -71,11 +71,11 @@ test(
     ];
     const stop = new AbortController();
     const failures: unknown[] = [];
-    const until = (work: () => Promise<unknown>, pause: number) =>
+    const until = (task: () => Promise<unknown>, pause: number) =>
       repeat({
         every: pause,
         signal: stop.signal,
-        turn: async () => void (await work()),
+        turn: async () => void (await task()),
         onError: (error) => failures.push(error),
       });
     let keepDays = 60;

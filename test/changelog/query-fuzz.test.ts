@@ -116,7 +116,7 @@ test(
       expressions: hardExpressions,
       times: [now - 86_400_000, now, now - 40 * 86_400_000],
     };
-    const right = arbitraryQuery(vocabulary).map(({ text }) => text);
+    const right = arbitraryQuery(vocabulary).map((query) => query.text);
     const text = fc.oneof(right, { weight: 2, arbitrary: arbitraryMutatedText(vocabulary) });
     const counts: Record<number, number> = {};
     await fc.assert(

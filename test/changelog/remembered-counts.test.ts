@@ -121,17 +121,17 @@ test(`what was counted before is never told of a history that has changed since 
       const from = q.includes('>=') ? begun - 40 * day : now - 30 * day;
       const wanted = ordered.filter((change) => change.at >= Math.max(from, horizon) && matches(change));
       const query = parseQuery(q, changelogDialect);
-      const check = async (skip: number, size: number) => {
-        const page = await findPage(tenant, query, { skip, size });
+      const check = async (skip: number, limit: number) => {
+        const page = await findPage(tenant, query, { skip, size: limit });
         const entries = page.entries.map(({ at, entity, entityId, actor }) => ({ at, entity, entityId, actor }));
         const expected = wanted
-          .slice(skip, skip + size)
+          .slice(skip, skip + limit)
           .map(({ at, entity, entityId, actor }) => ({ at, entity, entityId, actor }));
-        expect({ step, q, skip, size, total: page.total, entries }).toEqual({
+        expect({ step, q, skip, limit, total: page.total, entries }).toEqual({
           step,
           q,
           skip,
-          size,
+          limit,
           total: wanted.length,
           entries: expected,
         });

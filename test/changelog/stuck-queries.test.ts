@@ -122,8 +122,8 @@ test('of long work so much goes on at once, in all and of one tenant, and whoeve
   const { signal } = new AbortController();
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
-  const begin = (name: string, given = signal) =>
-    turns.take(name.slice(0, 1), given, async () => {
+  const begin = (name: string, during = signal) =>
+    turns.take(name.slice(0, 1), during, async () => {
       begun.push(name);
       const { promise, resolve } = Promise.withResolvers<void>();
       ends.set(name, resolve);

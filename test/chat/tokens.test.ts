@@ -110,7 +110,7 @@ test('request logs, session logs and what the vendor sent agree to the token', {
         body: JSON.stringify(body),
         signal: gone.signal,
       });
-      const ended = request.then((response) => response.text()).catch(() => {});
+      const ended = request.then((partial) => partial.text()).catch(() => {});
       // The vendor hangs in the first or the second round; earlier answers count.
       await until(async () => hanging.has(message), 5);
       // What the vendor wrote by then has to be read before the client goes.

@@ -139,12 +139,12 @@ describe('kill -9 of an import, and then the same import again', () => {
 
 describe('kill -9 of the service and of its embedded database under an import', () => {
   let dataDir: string;
-  let environment: Record<string, string>;
+  let settings: Record<string, string>;
   const running: RunningCommand[] = [];
 
   beforeAll(async () => {
     dataDir = await makeDataFolder('data folder');
-    environment = { ANNALS_DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'fatal' };
+    settings = { ANNALS_DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'fatal' };
   });
 
   afterAll(async () => {
@@ -156,13 +156,13 @@ describe('kill -9 of the service and of its embedded database under an import', 
   });
 
   async function serverProcess(): Promise<number> {
-    const file = await readPostmasterFile(join(await homeOf(dataDir), 'cluster'));
-    if (file === undefined) throw new Error('no server runs');
-    return file.pid;
+    const postmaster = await readPostmasterFile(join(await homeOf(dataDir), 'cluster'));
+    if (postmaster === undefined) throw new Error('no server runs');
+    return postmaster.pid;
   }
 
   async function serve(): Promise<string> {
-    const service = startAnnals(['serve'], environment);
+    const service = startAnnals(['serve'], settings);
     running.push(service);
     return await service.firstLine;
   }
@@ -176,9 +176,9 @@ describe('kill -9 of the service and of its embedded database under an import', 
     for (let kill = 0; kill < embeddedKills; kill++) {
       await serve();
       const tenant = `killed${kill}`;
-      const made = await startAnnals(['tenant', 'create', tenant], environment).ended;
+      const made = await startAnnals(['tenant', 'create', tenant], settings).ended;
       expect(made).toMatchObject({ code: 0 });
-      const first = startAnnals(['import', '--tenant', tenant, file], environment);
+      const first = startAnnals(['import', '--tenant', tenant, file], settings);
       await recorded(tenant, Math.random() * lines, first);
       const [service] = running.splice(0);
       const server = await serverProcess();
@@ -190,7 +190,7 @@ describe('kill -9 of the service and of its embedded database under an import', 
       await Promise.all([service?.ended, first.ended]);
       await serve();
       partly.push((await entriesThere(tenant)).entries.length);
-      const second = await startAnnals(['import', '--tenant', tenant, file], environment).ended;
+      const second = await startAnnals(['import', '--tenant', tenant, file], settings).ended;
       const counts = JSON.parse(second.stdout) as typeof wholeImport;
       expect({ code: second.code, ...counts }).toEqual({
         code: 0,
@@ -208,8 +208,8 @@ describe('kill -9 of the service and of its embedded database under an import', 
 
   /** Waits until the import has recorded so many, or has ended. */
   async function recorded(tenant: string, enough: number, command: RunningCommand): Promise<void> {
-    const database = await openEmbeddedDatabase({ dataDir, log: () => {} });
-    const pool = createPool(database.url);
+    const joined = await openEmbeddedDatabase({ dataDir, log: () => {} });
+    const pool = createPool(joined.url);
     try {
       while (command.process.exitCode === null) {
         const { rowCount } = await pool.query('select from change_entry where tenant = $1', [tenant]);
@@ -218,17 +218,17 @@ describe('kill -9 of the service and of its embedded database under an import', 
       }
     } finally {
       await pool.end();
-      await database.release();
+      await joined.release();
     }
   }
 
-  /** Joins the database of the folder for a moment, as commands may. */
+  /** Joins the joined of the folder for a moment, as commands may. */
   async function entriesThere(tenant: string): Promise<{ entries: string[]; tallied: number }> {
-    const database = await openEmbeddedDatabase({ dataDir, log: () => {} });
+    const joined = await openEmbeddedDatabase({ dataDir, log: () => {} });
     try {
-      return await entriesOf(database.url, tenant);
+      return await entriesOf(joined.url, tenant);
     } finally {
-      await database.release();
+      await joined.release();
     }
   }
 });

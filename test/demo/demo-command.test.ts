@@ -127,9 +127,9 @@ function exported(variable: string, calls: string): string {
 }
 
 /** Does what a shell and curl would do with a printed line. */
-async function paste(demo: RunningDemo, call: string, token: string): Promise<{ status: number; body: History }> {
+async function paste(running: RunningDemo, call: string, token: string): Promise<{ status: number; body: History }> {
   const path = /^curl -sG \$ANNALS_URL(\S+) -H "Authorization: Bearer \$TOKEN" /.exec(call)?.[1] ?? '';
-  const url = new URL(path, exported('ANNALS_URL', demo.calls));
+  const url = new URL(path, exported('ANNALS_URL', running.calls));
   for (const [, name = '', value = ''] of call.matchAll(/ -d (\w+)=(\S+)/g)) url.searchParams.set(name, value);
   const q = / --data-urlencode 'q=([^']*)'$/.exec(call)?.[1];
   if (q !== undefined) url.searchParams.set('q', q);

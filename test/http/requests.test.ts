@@ -156,8 +156,8 @@ describe('internal errors', () => {
       message: 'An internal error occurred.',
     });
     const line = server.logLines
-      .map((line) => JSON.parse(line))
-      .find((line) => line.requestId === response.headers.get('x-request-id') && line.level === 'error');
+      .map((logLine) => JSON.parse(logLine))
+      .find(({ requestId, level }) => requestId === response.headers.get('x-request-id') && level === 'error');
     expect(line.err.cause?.message ?? line.err.message).toBe('the secret detail');
   });
 

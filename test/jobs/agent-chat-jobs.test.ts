@@ -29,12 +29,12 @@ afterAll(async () => {
 describe('a chat that is a job', () => {
   test('is run with what was queued, and its job ends with the response', async () => {
     const seen: QueuedChat[] = [];
-    const jobs = await workWith(async (chat, { callBegins }) => {
-      seen.push(chat);
+    const jobs = await workWith(async (queued, { callBegins }) => {
+      seen.push(queued);
       await callBegins();
       return {
         status: 'success',
-        response: [{ agentId: chat.agentId, message: 'Hello \0 \ud800' }],
+        response: [{ agentId: queued.agentId, message: 'Hello \0 \ud800' }],
         fromHistory: false,
       };
     });

@@ -106,7 +106,7 @@ describe('the file of an export', () => {
     const hostile = ['=1+1', '+1', '-1', '@sum', '\t=1', '\r=1', '\n=1', '＝1', '=cmd|" /C calc"!A0'];
     await record(
       'formula',
-      hostile.map((text, index) => change({ at: now - index, entityId: text, actor: text, name: text })),
+      hostile.map((one, index) => change({ at: now - index, entityId: one, actor: one, name: one })),
     );
     const { text } = await exported(call, 'formula', { q: '', format: 'CSV' });
     const fields = rowsOf(text).slice(1);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { HttpServer } from '../../src/http/http-server.ts';
+import type { HttpServer } from '../../src/http/http-server-type.ts';
 import { revokeClient } from '../../src/oauth/clients.ts';
 import { takeDatabaseAway } from '../support/server/database-away.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeProtectedHeader } from 'jose';
 import { expect, test } from 'vitest';
-import type { HttpServer } from '../../src/http/http-server.ts';
+import type { HttpServer } from '../../src/http/http-server-type.ts';
 import { rotateSigningKey } from '../../src/oauth/signing-keys.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 import { recordStatements } from '../support/server/statements.ts';

@@ -93,10 +93,10 @@ async function walk(read: Read, sizes: readonly number[]) {
   const wrong: unknown[] = [];
   let step = 0;
   const nextSize = () => sizes[step++ % sizes.length] ?? 1;
-  const check = (page: PageSeen, size: number, before: boolean, after: boolean) => {
-    const full = page.ids.length === size || !before || !after;
-    if (page.status !== 200 || !full || page.ids.length > size) wrong.push({ ...page, size });
-    if ((page.prev !== null) !== before || (page.next !== null) !== after) wrong.push({ ...page, before, after });
+  const check = (seen: PageSeen, limit: number, before: boolean, after: boolean) => {
+    const full = seen.ids.length === limit || !before || !after;
+    if (seen.status !== 200 || !full || seen.ids.length > limit) wrong.push({ ...seen, limit });
+    if ((seen.prev !== null) !== before || (seen.next !== null) !== after) wrong.push({ ...seen, before, after });
   };
 
   let size = nextSize();

@@ -179,7 +179,7 @@ describe('the size of a pattern', () => {
     expect(measureRegex('\\x{28}\\x{29}').size).toBe(4);
   });
 
-  it('is never less than the instructions of the compiled program', { timeout: fuzzTimeout(10_000) }, () => {
+  it('is never less than the instructions of the compiled program', { timeout: fuzzTimeout(10_000) }, async () => {
     const seed = fuzzSeed('sizes of patterns');
     const token = fc.constantFrom(
       'a',
@@ -219,7 +219,7 @@ describe('the size of a pattern', () => {
       '{',
       '-',
     );
-    fc.assert(
+    await fc.assert(
       fc.property(fc.array(token, { maxLength: 16 }), (tokens) => {
         const source = tokens.join('');
         const size = programSize(source);

@@ -17,9 +17,9 @@ const vocabulary = {
 
 it('what is written down by the grammar is read back as it was meant, positions included', {
   timeout: fuzzTimeout(5000),
-}, () => {
+}, async () => {
   const seed = fuzzSeed('round trip');
-  fc.assert(
+  await fc.assert(
     fc.property(arbitraryQuery(vocabulary), ({ text, query }) => {
       expect(parseQuery(text, changelogDialect)).toEqual(query);
     }),
@@ -29,12 +29,12 @@ it('what is written down by the grammar is read back as it was meant, positions 
 
 it('whatever the text, the parser gives a query or a QueryError with a position in the text', {
   timeout: fuzzTimeout(20_000),
-}, () => {
+}, async () => {
   const seed = fuzzSeed('mutated queries');
   let slowest = { milliseconds: 0, text: '' };
   let accepted = 0;
   const runs = fuzzRuns(20_000);
-  fc.assert(
+  await fc.assert(
     fc.property(arbitraryMutatedText(vocabulary), (text) => {
       const start = processorTime();
       const outcome = outcomeOf(text);

@@ -36,7 +36,7 @@ async function run(source: Buffer | string | Readable, recorder: { record: Recor
   const counts = await importChanges({
     source: source instanceof Readable ? source : Readable.from([Buffer.from(source)], { objectMode: false }),
     record: recorder.record,
-    onRejected: (line, reason) => rejected.push([line, reason]),
+    onRejected: (number, reason) => rejected.push([number, reason]),
   });
   return { counts, rejected };
 }

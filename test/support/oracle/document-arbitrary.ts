@@ -67,11 +67,11 @@ const hardStrings = [
   `${'😀'.repeat(127)}a`,
 ];
 
-const number = fc.constantFrom(...hardNumbers).map((text): JsonModel => ({ number: text }));
+const number = fc.constantFrom(...hardNumbers).map((digits): JsonModel => ({ number: digits }));
 // What canonical JSON makes of a number is told by a plain rule only for these.
 const plainNumber = fc
   .constantFrom('0', '1', '1.0', '2', '10', '0.1', '9007199254740993', '1e21', '1e-7')
-  .map((text): JsonModel => ({ number: text === '1e21' ? '1e+21' : text }));
+  .map((digits): JsonModel => ({ number: digits === '1e21' ? '1e+21' : digits }));
 const text = fc.constantFrom(...hardStrings);
 
 const scalar: fc.Arbitrary<JsonModel> = fc.oneof(
@@ -149,8 +149,8 @@ export const arbitrarySort: fc.Arbitrary<SortSketch> = fc
     })),
   }));
 
-function quoted(value: string): string {
-  return `"${value.replaceAll(/["\\]/g, '\\$&')}"`;
+function quoted(string: string): string {
+  return `"${string.replaceAll(/["\\]/g, '\\$&')}"`;
 }
 
 const queryText = fc.constantFrom(...hardStrings.filter((one) => !one.includes('\0')));

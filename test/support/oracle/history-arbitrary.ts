@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import type { Change } from '../../../src/recording/change.ts';
-import { hardExpressions, hardNames, type QueryVocabulary } from './query-arbitrary.ts';
+import { hardExpressions, hardNames } from './query-arbitrary.ts';
+import type { QueryVocabulary } from './query-vocabulary.ts';
 
 const minute = 60_000;
 const day = 86_400_000;

@@ -8,16 +8,7 @@ import {
   arbitraryTime,
   arbitraryType,
 } from './query-term-arbitrary.ts';
-
-export interface QueryVocabulary {
-  readonly entities: readonly string[];
-  readonly entityIds: readonly string[];
-  readonly actors: readonly string[];
-  /** Regular expressions, valid by themselves. */
-  readonly expressions: readonly string[];
-  /** Times that bounds are near, in milliseconds since 1970. */
-  readonly times: readonly number[];
-}
+import type { QueryVocabulary } from './query-vocabulary.ts';
 
 /** Names that are hard on a parser and on LIKE, with beginnings in common. */
 export const hardNames: readonly string[] = [

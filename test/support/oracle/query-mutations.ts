@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
-import { arbitraryQuery, type QueryVocabulary } from './query-arbitrary.ts';
+import { arbitraryQuery } from './query-arbitrary.ts';
+import type { QueryVocabulary } from './query-vocabulary.ts';
 
 /** Texts that look like queries: right ones with a few edits, and tokens of the grammar in any order. */
 export function arbitraryMutatedText(vocabulary: QueryVocabulary): fc.Arbitrary<string> {

@@ -1,5 +1,4 @@
 import * as fc from 'fast-check';
-import type { QueryVocabulary } from './query-arbitrary.ts';
 import {
   type BoundSketch,
   canBeBare,
@@ -8,6 +7,7 @@ import {
   type TermSketch,
   type ValueSketch,
 } from './query-sketch.ts';
+import type { QueryVocabulary } from './query-vocabulary.ts';
 
 /** Mostly as few blanks as the grammar allows. */
 export function arbitraryBlanks(least: number): fc.Arbitrary<number> {

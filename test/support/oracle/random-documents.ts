@@ -62,7 +62,8 @@ const scalar: fc.Arbitrary<{ text: string }> = fc.oneof(
   fc.constantFrom(...numbers, 'true', 'false', 'null').map((text) => ({ text })),
 );
 
-const { tree } = fc.letrec<{ tree: Tree }>((tie) => ({
+/** Any document. */
+export const { tree: anyTree } = fc.letrec<{ tree: Tree }>((tie) => ({
   tree: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
     scalar,
@@ -71,17 +72,14 @@ const { tree } = fc.letrec<{ tree: Tree }>((tie) => ({
   ),
 }));
 
-/** Any document. */
-export const anyTree = tree;
-
 export type Pair = [before: Tree | undefined, after: Tree | undefined];
 
 const { pair } = fc.letrec<{ pair: Pair }>((tie) => ({
   pair: fc.oneof(
     { depthSize: 'small' },
-    tree.map((same): Pair => [same, same]),
-    fc.tuple(tree, tree).map((both): Pair => both),
-    fc.tuple(tree, fc.boolean()).map(([only, isBefore]): Pair => (isBefore ? [only, undefined] : [undefined, only])),
+    anyTree.map((same): Pair => [same, same]),
+    fc.tuple(anyTree, anyTree).map((both): Pair => both),
+    fc.tuple(anyTree, fc.boolean()).map(([only, isBefore]): Pair => (isBefore ? [only, undefined] : [undefined, only])),
     fc.array(tie('pair'), { maxLength: 6 }).map((pairs): Pair => {
       const side = (which: 0 | 1) => ({ elements: pairs.flatMap((each) => each[which] ?? []) });
       return [side(0), side(1)];

@@ -4,7 +4,7 @@ import type { CompletionTimes } from '../../../src/completions/service.ts';
 import { readConfig } from '../../../src/config.ts';
 import { type Clock, type Context, createContext } from '../../../src/context.ts';
 import { createTenant } from '../../../src/db/tenants.ts';
-import type { HttpServer } from '../../../src/http/http-server.ts';
+import type { HttpServer } from '../../../src/http/http-server-type.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { scopes } from '../../../src/http/scopes.ts';
 import { createClient, type NewClient } from '../../../src/oauth/clients.ts';

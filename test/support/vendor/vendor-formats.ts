@@ -202,8 +202,8 @@ function chatToolCall({ id, name, input }: NonNullable<VendorAnswer['toolCall']>
   return { id, type: 'function', function: { name, arguments: JSON.stringify(input) } };
 }
 
-function textOfMessages({ messages = [] }: VendorBody): string {
-  return messages
+function textOfMessages(body: VendorBody): string {
+  return (body.messages ?? [])
     .map(({ content }) =>
       typeof content === 'string' ? content : (content ?? []).map(({ text = '' }) => text).join(''),
     )
