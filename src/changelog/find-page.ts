@@ -1,27 +1,28 @@
 import type pg from 'pg';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
-import { type Statements, statementsOf } from '../db/statements.ts';
+import type { Statements } from '../db/statements.ts';
 import { inStoppableTransaction, stoppablePool } from '../db/stoppable.ts';
 import type { Query } from '../query/ast.ts';
 import { RegexBudget, type RegexMatcherPool } from '../query/regex-pool.ts';
 import type { StopSignal } from '../stop-signal.ts';
-import { type Dictionary, extendDictionary } from './dictionary.ts';
-import { DictionaryCache } from './dictionary-cache.ts';
-import { readDocumentsPage } from './documents-page-store.ts';
-import { type Expression, isOnDocuments, termsOf } from './expression.ts';
-import { everyId, type IdsOf, patternsOnIds, tryOnIds } from './id-search.ts';
-import { readPlaces } from './long-page.ts';
-import { mergedPage } from './merged-page.ts';
-import { readNames } from './name-store.ts';
+import type { Dictionary } from './names/dictionary.ts';
+import { DictionaryCache } from './names/dictionary-cache.ts';
 import { Pace } from './pace.ts';
-import type { PageRead } from './page-rows.ts';
-import { asConjunction, type Plan, planTallies, possibleKinds } from './plan.ts';
-import { entryConditions, namedDocuments } from './predicate.ts';
-import { asksForDocuments, resolve } from './resolve.ts';
-import { searchOf } from './search.ts';
-import { countEntries, findPlaces, readDocumentIds, type Search } from './search-store.ts';
-import { type PageOfEntries, type Place, readExtent, readSnapshot } from './store.ts';
-import { readTalliedPage, readTalliedPlaces } from './tallied-page-store.ts';
+import { asConjunction } from './plan/conjunction.ts';
+import { type Expression, isOnDocuments, termsOf } from './plan/expression.ts';
+import { patternsOnIds } from './plan/id-patterns.ts';
+import { asksForDocuments, resolve } from './plan/resolve.ts';
+import { type Plan, planTallies } from './plan/tally-plan.ts';
+import { readDocumentsPage } from './read/documents-page-store.ts';
+import { readPlaces } from './read/long-page.ts';
+import { mergedPage } from './read/merged-page.ts';
+import type { PageRead } from './read/page-rows.ts';
+import { entryConditions, namedDocuments } from './read/predicate.ts';
+import { searchOf } from './read/search.ts';
+import { countEntries, findPlaces, type Search } from './read/search-store.ts';
+import { openSnapshot, resolveInTransaction } from './read/snapshot.ts';
+import { type PageOfEntries, type Place, readExtent } from './read/store.ts';
+import { readTalliedPage, readTalliedPlaces } from './read/tallied-page-store.ts';
 import { unlessStopped, withinTime } from './time-limit.ts';
 import { Turns } from './turns.ts';
 import { defaultWindowFrom, hasFromBound } from './window.ts';
@@ -148,40 +149,6 @@ async function findInSnapshot(means: Means, question: Question, known: Dictionar
     signal,
     async () => await inStoppableTransaction(means, { signal, timeLimit, isolation: 'repeatable read' }, work),
   );
-}
-
-/** The tenant's horizon, and its names, as the snapshot of a repeatable read transaction has them. */
-export async function openSnapshot(
-  transaction: DatabaseTransaction,
-  tenant: string,
-  now: number,
-  known: Dictionary,
-): Promise<{ horizon: number; dictionary: Dictionary }> {
-  const { horizon, current } = await readSnapshot(transaction, tenant, now, known);
-  if (current) return { horizon, dictionary: known };
-  const news = await readNames(statementsOf(transaction), tenant, known);
-  return { horizon, dictionary: extendDictionary(known, news) };
-}
-
-/** The query with everything in it looked up, ids too. */
-export async function resolveInTransaction(
-  transaction: DatabaseTransaction,
-  query: Query,
-  {
-    tenant,
-    since,
-    ...means
-  }: { tenant: string; since: number; dictionary: Dictionary; regexes: RegexMatcherPool; pace: Pace },
-): Promise<Expression> {
-  const budget = new RegexBudget();
-  const patterns = patternsOnIds(query);
-  if (patterns.length === 0) return await resolve(query, { ...means, budget });
-  // Only entries of these kinds can satisfy the query, whatever is found.
-  const open = await resolve(query, { ...means, budget, ids: everyId(patterns) });
-  const kinds = await possibleKinds(open, means.dictionary, means.pace);
-  const read = (of: IdsOf) => readDocumentIds(transaction, tenant, of, { since, kinds });
-  const ids = await tryOnIds(patterns, read, { ...means, budget });
-  return await resolve(query, { ...means, budget, ids });
 }
 
 interface Searching extends Question {

@@ -6,7 +6,7 @@ import { parseQuery } from '../query/parse.ts';
 import { Stop } from '../stop-signal.ts';
 import { changelogDialect } from './dialect.ts';
 import type { FindPage } from './find-page.ts';
-import { historyBody } from './history-stream.ts';
+import { historyBody } from './read/history-stream.ts';
 import { ChangelogHistoryResponse, HistoryPath, HistoryQuery } from './schemas.ts';
 
 export interface ChangelogRoutesOptions {

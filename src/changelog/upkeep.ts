@@ -1,8 +1,8 @@
 import type { Database } from '../db/database.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { repeat, rest } from '../repeat.ts';
-import { foldTenants } from './fold.ts';
-import { dropExpired } from './retention.ts';
+import { foldTenants } from './fold/fold.ts';
+import { dropExpired } from './retention/retention.ts';
 
 export interface UpkeepOptions {
   db: Database;

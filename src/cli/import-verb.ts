@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { foldHistory } from '../changelog/fold.ts';
-import { foldAlong } from '../changelog/fold-along.ts';
+import { foldHistory } from '../changelog/fold/fold.ts';
+import { foldAlong } from '../changelog/fold/fold-along.ts';
 import { tenantExists } from '../db/tenants.ts';
 import { createRecorder } from '../recording/record-change.ts';
 import { runImport } from './import.ts';

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { setRetention } from '../changelog/retention.ts';
+import { setRetention } from '../changelog/retention/retention.ts';
 import { tenantExists } from '../db/tenants.ts';
 import { OperatorError, UsageError, type Verb } from './verb.ts';
 import { withContext } from './with-context.ts';

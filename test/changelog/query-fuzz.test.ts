@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { foldHistory } from '../../src/changelog/fold.ts';
+import { foldHistory } from '../../src/changelog/fold/fold.ts';
 import { recordShopHistory } from '../../src/demo/record-shop-history.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';

@@ -1,0 +1,160 @@
+import type pg from 'pg';
+import type { Database, DatabaseTransaction } from '../../db/database.ts';
+import { stoppable } from '../../db/stoppable.ts';
+import { inTransaction } from '../../db/transaction.ts';
+import type { Query } from '../../query/ast.ts';
+import { parseQuery } from '../../query/parse.ts';
+import type { RegexMatcherPool } from '../../query/regex-pool.ts';
+import { changelogDialect } from '../dialect.ts';
+import type { Dictionary } from '../names/dictionary.ts';
+import type { DictionaryCache } from '../names/dictionary-cache.ts';
+import { Pace } from '../pace.ts';
+import { asksForDocuments } from '../plan/resolve.ts';
+import { planTallies } from '../plan/tally-plan.ts';
+import { entryConditions } from '../read/predicate.ts';
+import { searchOf } from '../read/search.ts';
+import type { Search } from '../read/search-store.ts';
+import { openSnapshot, resolveInTransaction } from '../read/snapshot.ts';
+import { type Place, readSnapshot } from '../read/store.ts';
+import { defaultWindowFrom, hasFromBound } from '../window.ts';
+import {
+  csvColumns,
+  type ExportFormat,
+  type ExportSnapshot,
+  type Lines,
+  openLines,
+  readExportSnapshot,
+  takeLines,
+} from './export-store.ts';
+
+export interface ExportRequest {
+  tenant: string;
+  q: string;
+  format: ExportFormat;
+  /** When it was asked for, in milliseconds since 1970: the default window ends there. */
+  askedAt: number;
+  /** How far an earlier attempt got. */
+  resume?: (ExportSnapshot & { after: Place }) | undefined;
+  /** Stops the export, in the middle of a statement too. */
+  signal: AbortSignal;
+}
+
+/** A piece of an export's file. */
+export interface ExportPiece extends Lines {
+  of: ExportSnapshot;
+  /** Nothing of an earlier attempt counts any more: this is the file's first piece. */
+  isFirst: boolean;
+}
+
+export interface ExportHistory {
+  /** Throws QueryError where the query is not one. */
+  check(q: string): void;
+  /**
+   * Hands out the whole result of a query in pieces of some 1 MiB, newest first, all of one snapshot. A piece is asked
+   * for only when the one before has been taken.
+   */
+  run(request: ExportRequest, take: (piece: ExportPiece) => Promise<void>): Promise<void>;
+}
+
+interface Dependencies {
+  pool: pg.Pool;
+  db: Database;
+  regexes: RegexMatcherPool;
+  now: () => number;
+  dictionaries: DictionaryCache;
+  /** Bytes of a piece, more or less; 1 MiB unless told. */
+  pieceBytes?: number;
+}
+
+const usualPieceBytes = 1024 * 1024;
+/** Milliseconds by which the clocks of two processes may differ where one drops old entries and the other exports. */
+const clockMargin = 3_600_000;
+
+export function createExportHistory(means: Dependencies): ExportHistory {
+  const { pool, db, dictionaries, pieceBytes = usualPieceBytes } = means;
+
+  async function exportAll(
+    request: ExportRequest,
+    known: Dictionary,
+    take: (piece: ExportPiece) => Promise<void>,
+  ): Promise<void> {
+    await inTransaction(
+      db,
+      async (transaction) => {
+        const { of, backend, resumed } = await open(means, transaction, request, known);
+        await stoppable(pool, backend, request.signal, async () => {
+          let isFirst = !resumed;
+          const next = async () => {
+            const lines = await takeLines(transaction, pieceBytes);
+            request.signal.throwIfAborted();
+            return lines;
+          };
+          if (isFirst && request.format === 'CSV') {
+            await take({ text: `${csvColumns.join(',')}\r\n`, entries: 0, last: beforeAll, of, isFirst });
+            isFirst = false;
+          }
+          let taking = next();
+          for (;;) {
+            const lines = await taking;
+            if (lines === undefined) break;
+            // The database looks for the next piece while this one is being put away.
+            taking = next();
+            taking.catch(() => {});
+            try {
+              await take({ ...lines, of, isFirst });
+            } catch (error) {
+              await taking.catch(() => {});
+              throw error;
+            }
+            isFirst = false;
+          }
+        });
+      },
+      { isolation: 'repeatable read' },
+    );
+  }
+
+  return {
+    check(q) {
+      parseQuery(q, changelogDialect);
+    },
+
+    async run(request, take) {
+      await exportAll(request, await dictionaries.get(request.tenant), take);
+    },
+  };
+}
+
+/** The place that every entry follows, newest first. */
+const beforeAll: Place = { at: Number.MAX_SAFE_INTEGER, sequence: 0 };
+
+/** Opens the cursor. */
+async function open(
+  { regexes, now }: Dependencies,
+  transaction: DatabaseTransaction,
+  { tenant, q, format, askedAt, resume, signal }: ExportRequest,
+  known: Dictionary,
+): Promise<{ of: ExportSnapshot; backend: number; resumed: boolean }> {
+  const { snapshot, backend } = await readExportSnapshot(transaction);
+  const { horizon, dictionary } = await openSnapshot(transaction, tenant, now(), known);
+  const { horizon: margin } = await readSnapshot(transaction, tenant, now() + clockMargin, dictionary);
+  // Where retention has passed the beginning meanwhile, entries of the old snapshot may be gone: it begins anew.
+  const going = resume !== undefined && margin <= resume.since ? resume : undefined;
+  const query = parseQuery(q, changelogDialect);
+  const since = going?.since ?? Math.max(windowFrom(query, askedAt), horizon);
+  const pace = new Pace(signal);
+  const expression = await resolveInTransaction(transaction, query, { tenant, since, dictionary, regexes, pace });
+  // Where only terms on documents can hold, their indexes lead there; anything else is one walk along the time.
+  const plan = asksForDocuments(query) ? await planTallies(expression, dictionary, since, pace) : undefined;
+  const conditions = await entryConditions(expression, dictionary, pace);
+  const search: Search =
+    plan?.intervals.length === 0
+      ? await searchOf(expression, conditions, { tenant, since, dictionary, pace })
+      : { tenant, since, condition: conditions.satisfies(expression) };
+  await openLines(transaction, search, { format, resume: going });
+  return { of: { snapshot: going?.snapshot ?? snapshot, since }, backend, resumed: going !== undefined };
+}
+
+function windowFrom(query: Query, askedAt: number): number {
+  return hasFromBound(query) ? 0 : Math.max(0, defaultWindowFrom(askedAt));
+}

@@ -1,0 +1,97 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import type { DatabaseTransaction } from '../../db/database.ts';
+import { found, type Search } from '../read/search-store.ts';
+import type { Place } from '../read/store.ts';
+
+export type ExportFormat = 'NDJSON' | 'CSV';
+
+/** Some lines of an export, each with its end of line. */
+export interface Lines {
+  text: string;
+  entries: number;
+  /** Of the last of them. */
+  last: Place;
+}
+
+/** Which entries an export is made of: those that this snapshot sees, from a time on. */
+export interface ExportSnapshot {
+  /** PostgreSQL's text of a pg_snapshot. */
+  snapshot: string;
+  /** Milliseconds since 1970, itself inside. */
+  since: number;
+}
+
+/** The fields of a CSV line (RFC 4180), in this order. */
+export const csvColumns = [
+  'at',
+  'type',
+  'entity',
+  'entityId',
+  'name',
+  'schemaVersion',
+  'actor',
+  'related',
+  'paths',
+] as const;
+
+const at = sql`to_char(timestamp 'epoch' + e.at * interval '1 millisecond', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+// The very texts that the endpoint answers: lines are made where the data is, so that no other request waits for them.
+const ndjsonLine = sql`
+  '{"at":"' || ${at} || '","type":"' || k.type || '","entity":' || to_json(k.entity)::text
+    || ',"entityId":' || to_json(e.entity_id)::text || coalesce(',"name":' || to_json(e.name)::text, '')
+    || ',"paths":' || e.paths || coalesce(',"schemaVersion":' || to_json(e.schema_version)::text, '')
+    || ',"actor":' || to_json(a.name)::text || ',"related":' || coalesce(e.related, '[]') || E'}\n'`;
+
+const csvLine = sql`
+  csv_field(${at}) || ',' || csv_field(k.type) || ',' || csv_field(k.entity) || ',' || csv_field(e.entity_id) || ','
+    || coalesce(csv_field(e.name), '') || ',' || coalesce(csv_field(e.schema_version), '') || ',' || csv_field(a.name)
+    || ',' || csv_field(coalesce(e.related, '[]')) || ',' || csv_field(e.paths) || E'\r\n'`;
+
+/**
+ * Opens the cursor of an export in a transaction that is repeatable read. Entries come newest first; what follows
+ * `after` where an earlier attempt got that far.
+ */
+export async function openLines(
+  transaction: DatabaseTransaction,
+  search: Search,
+  { format, resume }: { format: ExportFormat; resume?: (ExportSnapshot & { after: Place }) | undefined },
+): Promise<void> {
+  // Lines are wanted as they are found, and not once everything has been found and sorted.
+  await sql`set local enable_sort = off`.execute(transaction);
+  await sql`set local jit = off`.execute(transaction);
+  const seen: RawBuilder<SqlBool> =
+    resume === undefined
+      ? sql`true`
+      : sql`(e.at, e.sequence) < (${resume.after.at}::bigint, ${resume.after.sequence}::bigint)
+          and (e.recorded is null or pg_visible_in_snapshot(e.recorded, ${resume.snapshot}::pg_snapshot))`;
+  await sql`
+    declare export_lines no scroll cursor for
+      select ${format === 'CSV' ? csvLine : ndjsonLine}, e.at, e.sequence
+        from (select e.* ${found({ ...search, condition: sql`${search.condition} and ${seen}` })}) as e
+        join change_kind k on k.tenant = e.tenant and k.kind = e.kind
+        join change_actor a on a.tenant = e.tenant and a.actor = e.actor
+        order by e.at desc, e.sequence desc`.execute(transaction);
+}
+
+/** The next lines, some `bytes` of them; undefined where there are none left. */
+export async function takeLines(transaction: DatabaseTransaction, bytes: number): Promise<Lines | undefined> {
+  const { rows } = await sql<{ lines: string; entries: number; last_at: number; last_sequence: number }>`
+    select lines, entries, last_at, last_sequence from change_export_take('export_lines', ${bytes})`.execute(
+    transaction,
+  );
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  return { text: row.lines, entries: row.entries, last: { at: row.last_at, sequence: row.last_sequence } };
+}
+
+/** The transaction's snapshot, and the process of the database that works for it. */
+export async function readExportSnapshot(
+  transaction: DatabaseTransaction,
+): Promise<{ snapshot: string; backend: number }> {
+  const { rows } = await sql<{ snapshot: string; backend: number }>`
+    select pg_current_snapshot()::text as snapshot, pg_backend_pid() as backend`.execute(transaction);
+  const [row] = rows;
+  if (row === undefined) throw new Error('the database told no snapshot');
+  return row;
+}

@@ -1,0 +1,80 @@
+import type { Statements } from '../../db/statements.ts';
+import { AnnalsError } from '../../errors.ts';
+import { Pace } from '../pace.ts';
+import type { Actor, Dictionary, Kind, NamesRead } from './dictionary.ts';
+
+/** What a name takes in memory besides its text, in bytes: the object, its text's head, its place in the list. */
+const bytesOfName = 80;
+/** Of one tenant's names; some 10 million names. */
+const mostBytes = 1024 * 1024 * 1024;
+const namesAtOnce = 4_096;
+
+/**
+ * The names registered since a dictionary was read, and some that it may have; all of them where there is none. Throws
+ * service_unavailable where they take more than `most` bytes of memory.
+ */
+export async function readNames(
+  statements: Statements,
+  tenant: string,
+  known: Pick<Dictionary, 'since' | 'lineage'> | undefined,
+  most = mostBytes,
+): Promise<NamesRead> {
+  const { rows } = await statements.query<{
+    since: string;
+    lineage: string;
+    bytes: number;
+    recent: number | null;
+    kinds: string | null;
+    actors: string | null;
+  }>({
+    // Many in a row, as JSON: a row for each would be parsed while nothing else goes on.
+    text: `with snapshot as (
+       select pg_snapshot_xmin(pg_current_snapshot()) as since, change_lineage() as lineage,
+              case when change_lineage() = $3 then $2::text::xid8 else '0'::xid8 end as unknown_since
+     ), extent as materialized (
+       select coalesce(sum(octet_length(n.name) + $4), 0)::bigint as bytes
+         from snapshot s join change_actor n on n.tenant = $1 and n.registered >= s.unknown_since
+     )
+     select s.since, s.lineage, extent.bytes, n.recent, n.kinds, n.actors
+       from snapshot s
+       cross join extent
+       left join lateral (
+         select json_agg(json_build_array(k.kind, k.entity, k.type, k.related_entities) order by k.kind)::text as kinds,
+                null as actors, count(*) filter (where k.registered >= s.since) as recent, -1::bigint as batch
+           from change_kind k where k.tenant = $1 and k.registered >= s.unknown_since
+         union all
+         select null, json_agg(json_build_array(a.actor, a.name) order by a.actor)::text,
+                count(*) filter (where a.registered >= s.since), a.batch
+           from (
+             select one.actor, one.name, one.registered, (row_number() over (order by one.actor) - 1) / ${namesAtOnce} as batch
+               from change_actor one where one.tenant = $1 and one.registered >= s.unknown_since
+           ) as a
+           where extent.bytes <= $5
+           group by a.batch
+       ) as n on true
+       order by n.batch`,
+    values: [tenant, known?.since ?? '0', known?.lineage ?? '', bytesOfName, most],
+  });
+  const [head] = rows;
+  if (head === undefined) throw new Error('the database told no snapshot');
+  if (head.bytes > most) {
+    const message = `The change history has more names of actors than the ${Math.round(most / 1e6)} MB that are kept of a tenant.`;
+    throw new AnnalsError('service_unavailable', message);
+  }
+  const kinds: Kind[] = [];
+  const actors: Actor[] = [];
+  const pace = new Pace();
+  for (const row of rows) {
+    if (pace.isDue) await pace.rest();
+    for (const [id, entity, type, relatedEntities] of parsed<[number, string, string, string[]]>(row.kinds)) {
+      kinds.push({ id, entity, type, relatedEntities });
+    }
+    for (const [id, name] of parsed<[number, string]>(row.actors)) actors.push({ id, name });
+  }
+  const recent = rows.reduce((sum, row) => sum + (row.recent ?? 0), 0);
+  return { since: head.since, lineage: head.lineage, recent, kinds, actors, bytes: head.bytes };
+}
+
+function parsed<Row>(text: string | null): Row[] {
+  return text === null ? [] : JSON.parse(text);
+}

@@ -1,0 +1,129 @@
+import type { Condition, Match } from '../../query/ast.ts';
+import { QueryError } from '../../query/query-error.ts';
+import type { RegexBudget, RegexMatcherPool } from '../../query/regex-pool.ts';
+import type { FoundIds } from './expression.ts';
+
+/** Whose ids: of changed documents, or of what is related to them. */
+export type IdsOf = 'document' | 'related';
+
+/** An id of a document, and what stands for it in indexes. */
+export interface HashedId {
+  readonly id: string;
+  readonly hash: string;
+}
+
+/** A regular expression that is tried on ids, and where in the query it first stands. */
+export interface IdPattern {
+  readonly of: IdsOf;
+  readonly source: string;
+  readonly position: number;
+}
+
+/** So many ids are tried for a query, each of all its expressions: some 80 MB of hashes. */
+export const mostIds = 2_000_000;
+
+/** The regular expressions of a query that are tried on ids, and not on names alone; each once. */
+export function patternsOnIds(query: Condition): IdPattern[] {
+  const patterns = new Map<string, IdPattern>();
+  const add = (of: IdsOf, { matcher, position }: Match) => {
+    if (matcher.kind !== 'regex') return;
+    const name = nameOf(of, matcher.source);
+    if (!patterns.has(name)) patterns.set(name, { of, source: matcher.source, position });
+  };
+  const visit = (condition: Condition) => {
+    if (condition.kind === 'and' || condition.kind === 'or') condition.operands.forEach(visit);
+    else if (condition.kind === 'item') {
+      for (const term of condition.operand.operands) if (term.field === 'entityId') add('related', term);
+    } else if (condition.kind === 'match') {
+      if (condition.field === 'entityId') add('document', condition);
+      if (condition.field === 'related.entityId') add('related', condition);
+    }
+  };
+  visit(query);
+  return [...patterns.values()];
+}
+
+/** What was found of each pattern. */
+export class IdsFound {
+  readonly #found = new Map<string, FoundIds>();
+
+  get(of: IdsOf, source: string): FoundIds {
+    const found = this.#found.get(nameOf(of, source));
+    if (found === undefined) throw new Error('an expression was not tried on ids');
+    return found;
+  }
+
+  set({ of, source }: IdPattern, found: FoundIds): void {
+    this.#found.set(nameOf(of, source), found);
+  }
+}
+
+/** As if every pattern were found in every id. */
+export function everyId(patterns: readonly IdPattern[]): IdsFound {
+  const found = new IdsFound();
+  for (const pattern of patterns) found.set(pattern, { kind: 'ids', isIn: false, count: 0, hashes: '{}' });
+  return found;
+}
+
+/**
+ * Tries patterns on ids as they are read, so many at a time that neither memory nor other requests suffer. Rejects with
+ * QueryError where that passes the budget.
+ */
+export async function tryOnIds(
+  patterns: readonly IdPattern[],
+  read: (of: IdsOf) => AsyncIterable<readonly HashedId[]>,
+  { regexes, budget }: { regexes: RegexMatcherPool; budget: RegexBudget },
+): Promise<IdsFound> {
+  const found = new IdsFound();
+  for (const whose of ['document', 'related'] as const) {
+    const tried = patterns.filter(({ of }) => of === whose);
+    const [first] = tried;
+    if (first === undefined) continue;
+    const sides = tried.map(() => ({ matching: new Hashes(), others: new Hashes() }));
+    let count = 0;
+    for await (const batch of read(whose)) {
+      count += batch.length;
+      if (count > mostIds) throw new QueryError(first.position, tooManyIds);
+      const ids = batch.map(({ id }) => id);
+      for (const [place, { source, position }] of tried.entries()) {
+        const members = await regexes.matchNames(source, ids, { position, budget });
+        sides[place]?.matching.add(batch.filter((_id, index) => members[index] === 1));
+        sides[place]?.others.add(batch.filter((_id, index) => members[index] !== 1));
+      }
+    }
+    for (const [place, { matching, others }] of sides.entries()) {
+      const pattern = tried[place];
+      if (pattern !== undefined) found.set(pattern, shorter(matching, others));
+    }
+  }
+  return found;
+}
+
+const tooManyIds = `a regular expression that is tried on no more than ${mostIds.toLocaleString('en')} ids; narrow the query's time or its entity`;
+
+/** Whatever is not found is among the others: what is few is told. */
+function shorter(matching: Hashes, others: Hashes): FoundIds {
+  const isIn = matching.count <= others.count;
+  const told = isIn ? matching : others;
+  return { kind: 'ids', isIn, count: told.count, hashes: told.text() };
+}
+
+/** Hashes as the text of an array, made piece by piece: the driver would write a long array out in one go. */
+class Hashes {
+  readonly #parts: string[] = [];
+  count = 0;
+
+  add(ids: readonly HashedId[]): void {
+    if (ids.length === 0) return;
+    this.#parts.push(ids.map(({ hash }) => hash).join(','));
+    this.count += ids.length;
+  }
+
+  text(): string {
+    return `{${this.#parts.join(',')}}`;
+  }
+}
+
+function nameOf(of: IdsOf, source: string): string {
+  return `${of} ${source}`;
+}

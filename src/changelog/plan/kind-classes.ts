@@ -1,0 +1,45 @@
+import type { Dictionary } from '../names/dictionary.ts';
+import { Pace } from '../pace.ts';
+import { decide, type Expression, isAlways, type Members, termsOf } from './expression.ts';
+
+/** Kinds that no term of a query tells apart; `first` is the place of one of them. */
+export interface KindClass {
+  readonly first: number;
+  readonly ids: number[];
+}
+
+export async function classesOfKinds(expression: Expression, { kinds }: Dictionary, pace: Pace): Promise<KindClass[]> {
+  const terms = termsOf(expression).filter((term) => term.kind === 'kinds');
+  const classes = new Map<number | string, KindClass>();
+  for (const [index, kind] of kinds.entries()) {
+    if (index % 256 === 0 && pace.isDue) await pace.rest();
+    const signature = signatureOf(terms, index);
+    const known = classes.get(signature);
+    if (known === undefined) classes.set(signature, { first: index, ids: [kind.id] });
+    else known.ids.push(kind.id);
+  }
+  return [...classes.values()];
+}
+
+/** Which of the terms a kind satisfies: as a number, which is quick to make and to find, as long as it is exact. */
+function signatureOf(terms: readonly Members<'kinds'>[], index: number): number | string {
+  if (terms.length > 50) return terms.map((term) => term.members[index]).join('');
+  let bits = 1;
+  for (const { members } of terms) bits = 2 * bits + (members[index] ?? 0);
+  return bits;
+}
+
+/** The kinds whose entries may satisfy the query at all; null where all of them may. */
+export async function possibleKinds(
+  expression: Expression,
+  dictionary: Dictionary,
+  pace = new Pace(),
+): Promise<number[] | null> {
+  const possible: number[] = [];
+  for (const { first, ids } of await classesOfKinds(expression, dictionary, pace)) {
+    if (pace.isDue) await pace.rest();
+    const open = decide(expression, (term) => (term.kind === 'kinds' ? term.members[first] === 1 : true));
+    if (isAlways(open)) possible.push(...ids);
+  }
+  return possible.length === dictionary.kinds.length ? null : possible.sort((one, other) => one - other);
+}

@@ -1,0 +1,49 @@
+import type { Statements } from '../../db/statements.ts';
+import type { Dictionary } from '../names/dictionary.ts';
+import { type EntryNumbers, entriesOfPage, type Head, type PageRead, pageOf } from './page-rows.ts';
+
+/** What is asked of documents that are named one by one; null stands for any. */
+export interface DocumentsPage {
+  now: number;
+  since: number;
+  before: number | null;
+  kinds: readonly number[] | null;
+  actors: readonly number[] | null;
+  /** Hashes of ids; either the documents' own or those of what they are related to. */
+  documents: readonly string[] | null;
+  relatedDocuments: readonly string[] | null;
+  relatedEntities: readonly string[] | null;
+  skip: number;
+  size: number;
+  dictionary: Dictionary;
+}
+
+/** A page of documents that are named one by one, or of what is related to them, and its total, from one statement. */
+export async function readDocumentsPage(
+  statements: Statements,
+  tenant: string,
+  page: DocumentsPage,
+): Promise<PageRead> {
+  const { rows } = await statements.query<EntryNumbers & Head>({
+    name: 'documents page',
+    text: `select total, current, ${entriesOfPage.columns}
+             from change_read_documents($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::text::xid8, $13, $14)`,
+    values: [
+      tenant,
+      page.now,
+      page.since,
+      page.before,
+      page.kinds,
+      page.actors,
+      page.documents,
+      page.relatedDocuments,
+      page.relatedEntities,
+      page.skip,
+      page.size,
+      page.dictionary.since,
+      page.dictionary.recent,
+      page.dictionary.lineage,
+    ],
+  });
+  return pageOf(rows, page.dictionary, entriesOfPage);
+}

@@ -1,0 +1,209 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import { likePattern } from '../../query/like-pattern.ts';
+import { uuidOf } from '../../recording/entry-columns.ts';
+import type { Dictionary } from '../names/dictionary.ts';
+import type { Pace } from '../pace.ts';
+import {
+  type DocumentTerm,
+  type Expression,
+  type FoundIds,
+  idsOf,
+  isAlways,
+  isNever,
+  type RelatedTerm,
+  type ResolvedMatcher,
+  termsOf,
+} from '../plan/expression.ts';
+
+type Condition = RawBuilder<SqlBool>;
+
+/** Writes what an expression, or a part of it, asks as conditions on a row `e` of change_entry. */
+export interface EntryConditions {
+  satisfies(expression: Expression): Condition;
+}
+
+/**
+ * The conditions for an expression and its parts. More numbers of actors than `mostListed` in one statement are told by
+ * bits, which take less room, and more time for each entry.
+ */
+export async function entryConditions(
+  expression: Expression,
+  dictionary: Dictionary,
+  pace: Pace,
+  mostListed = 200_000,
+): Promise<EntryConditions> {
+  const terms = new Set(termsOf(expression).filter((term) => term.kind === 'actors'));
+  let listed = 0;
+  for (const { members } of terms) {
+    if (pace.isDue) await pace.rest();
+    for (const member of members) listed += member;
+  }
+  const ofActors = new Map<Expression, Condition>();
+  if (listed <= mostListed) {
+    for (const term of terms) {
+      if (pace.isDue) await pace.rest();
+      const ids = idsOf(dictionary.actors, term.members);
+      // As text: the driver would write a long array out in one go.
+      const list = ids.length <= fewMembers ? undefined : await idsText(ids, pace);
+      ofActors.set(
+        term,
+        list === undefined ? isAmong(sql`e.actor`, ids) : sql`e.actor in (select unnest(${list}::bigint[]))`,
+      );
+    }
+  } else {
+    const ids = await idsText(
+      dictionary.actors.map((actor) => actor.id),
+      pace,
+    );
+    for (const term of terms) {
+      const bits = await bitsOf(term.members, pace);
+      // Every actor of the tenant is among them, so the number of those up to it is its place.
+      ofActors.set(term, sql`get_bit(${bits}::bit varying, width_bucket(e.actor, ${ids}::bigint[]) - 1) = 1`);
+    }
+  }
+  const satisfies = (part: Expression): Condition => {
+    switch (part.kind) {
+      case 'and':
+      case 'or': {
+        if (isAlways(part)) return sql`true`;
+        if (isNever(part)) return sql`false`;
+        return sql`(${sql.join(part.operands.map(satisfies), part.kind === 'and' ? sql` and ` : sql` or `)})`;
+      }
+      case 'kinds':
+        return sql`e.kind = any (${idsOf(dictionary.kinds, part.members)}::bigint[])`;
+      case 'actors': {
+        const condition = ofActors.get(part);
+        if (condition === undefined) throw new Error('a term of another expression');
+        return condition;
+      }
+      case 'time': {
+        const from = part.from === undefined ? sql<SqlBool>`true` : sql<SqlBool>`e.at >= ${part.from}`;
+        const to = part.to === undefined ? sql<SqlBool>`true` : sql<SqlBool>`e.at < ${part.to}`;
+        return sql`(${from} and ${to})`;
+      }
+      case 'document':
+        return documentSatisfies(part);
+      case 'related':
+        return sql`exists (
+          select from change_related r
+            where r.tenant = e.tenant and r.at = e.at and r.sequence = e.sequence and ${itemSatisfies(part)})`;
+    }
+  };
+  return { satisfies };
+}
+
+/** An array's text. */
+async function idsText(ids: readonly number[], pace: Pace): Promise<string> {
+  const parts: string[] = [];
+  for (let start = 0; start < ids.length; start += 4_096) {
+    if (pace.isDue) await pace.rest();
+    parts.push(ids.slice(start, start + 4_096).join(','));
+  }
+  return `{${parts.join(',')}}`;
+}
+
+/** One bit for each, as PostgreSQL reads it: hexadecimal, the first in the highest bit. */
+async function bitsOf(members: Uint8Array, pace: Pace): Promise<string> {
+  const bytes = Buffer.alloc(Math.ceil(members.length / 8));
+  for (const [index, member] of members.entries()) {
+    if (index % 65_536 === 0 && pace.isDue) await pace.rest();
+    if (member === 1) bytes[index >> 3] = (bytes[index >> 3] ?? 0) | (0x80 >> (index & 7));
+  }
+  return `x${bytes.toString('hex')}`;
+}
+
+/** The condition that the document of a row `e` of change_entry is meant. */
+export function documentSatisfies(term: DocumentTerm): Condition {
+  return matches(term.matcher, sql`e.document`, sql`e.entity_id`);
+}
+
+/** The condition that a row `r` of change_related is meant. */
+export function itemSatisfies(term: RelatedTerm): Condition {
+  const ids = term.ids.map((matcher) => matches(matcher, sql`r.document`, sql`r.entity_id`));
+  const entities = term.entities.map((matcher) => matches(matcher, undefined, sql`r.entity`));
+  return sql`(${sql.join([...ids, ...entities], sql` and `)})`;
+}
+
+/** Whether the term names its documents one by one, so that an index leads to them; not where they are too many. */
+export function namesDocuments(term: DocumentTerm | RelatedTerm): boolean {
+  return (term.kind === 'document' ? [term.matcher] : term.ids).some(
+    (matcher) =>
+      exactTexts(matcher) !== undefined || (matcher.kind === 'ids' && matcher.isIn && matcher.count <= mostLookedUp),
+  );
+}
+
+const mostLookedUp = 10_000;
+
+/** The hashes of the documents that a term names one by one; undefined where it does not, or says more. */
+export function namedDocuments(term: DocumentTerm | RelatedTerm):
+  | {
+      documents: string[] | null;
+      relatedDocuments: string[] | null;
+      relatedEntities: readonly string[] | null;
+    }
+  | undefined {
+  if (term.kind === 'document') {
+    const texts = exactTexts(term.matcher);
+    if (texts === undefined) return undefined;
+    return { documents: texts.map(uuidOf), relatedDocuments: null, relatedEntities: null };
+  }
+  const [ids, ...otherIds] = term.ids.map(exactTexts);
+  const [entities, ...otherEntities] = term.entities.map(exactTexts);
+  if (ids === undefined || otherIds.length > 0 || otherEntities.length > 0) return undefined;
+  if (term.entities.length > 0 && entities === undefined) return undefined;
+  return { documents: null, relatedDocuments: ids.map(uuidOf), relatedEntities: entities ?? null };
+}
+
+function matches(
+  matcher: ResolvedMatcher,
+  hash: RawBuilder<unknown> | undefined,
+  text: RawBuilder<unknown>,
+): Condition {
+  const texts = exactTexts(matcher);
+  if (texts !== undefined) {
+    const [only] = texts;
+    if (hash === undefined) return sql`${text} = any (${texts}::text[])`;
+    if (texts.length === 1 && only !== undefined) return sql`${hash} = ${uuidOf(only)}::uuid`;
+    return isAmong(hash, texts.map(uuidOf), sql`uuid`);
+  }
+  if (matcher.kind === 'ids') return isFound(matcher, hash);
+  if (matcher.kind === 'glob') return sql`${text} like ${likePattern(matcher)}`;
+  if (matcher.kind === 'list') {
+    return sql`(${sql.join(
+      matcher.items.map((item) => matches(item, hash, text)),
+      sql` or `,
+    )})`;
+  }
+  throw new Error(`a ${matcher.kind} names its texts`);
+}
+
+/** More hashes than this have no room in a hash table where `work_mem` is PostgreSQL's 4 MB: they are halved instead. */
+const mostHashed = 200_000;
+
+function isFound({ isIn, count, hashes }: FoundIds, hash: RawBuilder<unknown> | undefined): Condition {
+  if (count === 0) return isIn ? sql`false` : sql`true`;
+  const isTold =
+    count <= mostHashed
+      ? sql`${hash} in (select unnest(${hashes}::uuid[]))`
+      : sql`exists (
+          select from (select (select array_agg(one order by one) from unnest(${hashes}::uuid[]) as one)) as told (hashes)
+            where told.hashes[width_bucket(${hash}, told.hashes)] = ${hash})`;
+  return isIn ? sql`${isTold}` : sql`not ${isTold}`;
+}
+
+/** The texts that a matcher takes, where it names them one by one. */
+function exactTexts(matcher: ResolvedMatcher): readonly string[] | undefined {
+  if (matcher.kind === 'text') return [matcher.text];
+  if (matcher.kind === 'found') return matcher.texts;
+  if (matcher.kind === 'glob' || matcher.kind === 'ids') return undefined;
+  const texts = matcher.items.flatMap((item) => (item.kind === 'text' ? [item.text] : []));
+  return texts.length === matcher.items.length ? texts : undefined;
+}
+
+const fewMembers = 16;
+
+/** A long list is hashed once instead of being gone through for each row. */
+function isAmong(value: RawBuilder<unknown>, members: readonly unknown[], type = sql`bigint`): Condition {
+  if (members.length <= fewMembers) return sql`${value} = any (${members}::${type}[])`;
+  return sql`${value} in (select unnest(${members}::${type}[]))`;
+}

@@ -1,0 +1,65 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { Dictionary } from '../names/dictionary.ts';
+import type { Pace } from '../pace.ts';
+import {
+  type DocumentTerm,
+  decide,
+  type Expression,
+  isNever,
+  isOnDocuments,
+  type RelatedTerm,
+  termsOf,
+} from '../plan/expression.ts';
+import { possibleKinds } from '../plan/kind-classes.ts';
+import { documentSatisfies, type EntryConditions, itemSatisfies, namesDocuments } from './predicate.ts';
+import type { Search } from './search-store.ts';
+
+/** What finds the entries that satisfy the query because of its terms on documents, and not without them. */
+export async function searchOf(
+  expression: Expression,
+  conditions: EntryConditions,
+  { tenant, since, dictionary, pace }: { tenant: string; since: number; dictionary: Dictionary; pace: Pace },
+): Promise<Search> {
+  const tallied = decide(expression, (term) => (isOnDocuments(term) ? false : undefined));
+  const kinds = await possibleKinds(expression, dictionary, pace);
+  const ofKinds = kinds === null ? sql`true` : sql`e.kind = any (${kinds}::bigint[])`;
+  const satisfied = conditions.satisfies(expression);
+  const condition = isNever(tallied)
+    ? sql<boolean>`${ofKinds} and ${satisfied}`
+    : sql<boolean>`${ofKinds} and ${satisfied} and not ${conditions.satisfies(tallied)}`;
+  const terms = coverOf(expression) ?? termsOf(expression).filter(isOnDocuments);
+  const [only] = terms;
+  // One term on documents in an AND is found by the index that its condition names.
+  if (terms.length === 1 && only?.kind === 'document' && isNever(tallied)) return { tenant, since, condition };
+  if (!terms.every(namesDocuments)) return { tenant, since, condition };
+  const places = sql.join(
+    terms.map((term) => placesOf(term, tenant, since)),
+    sql` union `,
+  );
+  return { tenant, since, places, condition };
+}
+
+function placesOf(term: DocumentTerm | RelatedTerm, tenant: string, since: number): RawBuilder<unknown> {
+  return term.kind === 'document'
+    ? sql`select e.at, e.sequence from change_entry e
+            where e.tenant = ${tenant} and e.at >= ${since} and ${documentSatisfies(term)}`
+    : sql`select distinct r.at, r.sequence from change_related r
+            where r.tenant = ${tenant} and r.at >= ${since} and ${itemSatisfies(term)}`;
+}
+
+/** Terms on documents of which at least one holds wherever the expression holds, as few as can be had. */
+function coverOf(expression: Expression): (DocumentTerm | RelatedTerm)[] | undefined {
+  if (expression.kind === 'and') {
+    const covers = expression.operands.map(coverOf).filter((cover) => cover !== undefined);
+    return covers.sort((one, other) => costOf(one) - costOf(other))[0];
+  }
+  if (expression.kind === 'or') {
+    const covers = expression.operands.map(coverOf);
+    return covers.every((cover) => cover !== undefined) ? covers.flat() : undefined;
+  }
+  return isOnDocuments(expression) ? [expression] : undefined;
+}
+
+function costOf(terms: readonly (DocumentTerm | RelatedTerm)[]): number {
+  return terms.reduce((cost, term) => cost + (namesDocuments(term) ? (term.kind === 'document' ? 1 : 2) : 1_000), 0);
+}

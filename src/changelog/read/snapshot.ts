@@ -1,0 +1,47 @@
+import type { DatabaseTransaction } from '../../db/database.ts';
+import { statementsOf } from '../../db/statements.ts';
+import type { Query } from '../../query/ast.ts';
+import { RegexBudget, type RegexMatcherPool } from '../../query/regex-pool.ts';
+import { type Dictionary, extendDictionary } from '../names/dictionary.ts';
+import { readNames } from '../names/name-store.ts';
+import type { Pace } from '../pace.ts';
+import type { Expression } from '../plan/expression.ts';
+import { everyId, type IdsOf, patternsOnIds, tryOnIds } from '../plan/id-patterns.ts';
+import { possibleKinds } from '../plan/kind-classes.ts';
+import { resolve } from '../plan/resolve.ts';
+import { readDocumentIds } from './search-store.ts';
+import { readSnapshot } from './store.ts';
+
+/** The tenant's horizon, and its names, as the snapshot of a repeatable read transaction has them. */
+export async function openSnapshot(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  now: number,
+  known: Dictionary,
+): Promise<{ horizon: number; dictionary: Dictionary }> {
+  const { horizon, current } = await readSnapshot(transaction, tenant, now, known);
+  if (current) return { horizon, dictionary: known };
+  const news = await readNames(statementsOf(transaction), tenant, known);
+  return { horizon, dictionary: extendDictionary(known, news) };
+}
+
+/** The query with everything in it looked up, ids too. */
+export async function resolveInTransaction(
+  transaction: DatabaseTransaction,
+  query: Query,
+  {
+    tenant,
+    since,
+    ...means
+  }: { tenant: string; since: number; dictionary: Dictionary; regexes: RegexMatcherPool; pace: Pace },
+): Promise<Expression> {
+  const budget = new RegexBudget();
+  const patterns = patternsOnIds(query);
+  if (patterns.length === 0) return await resolve(query, { ...means, budget });
+  // Only entries of these kinds can satisfy the query, whatever is found.
+  const open = await resolve(query, { ...means, budget, ids: everyId(patterns) });
+  const kinds = await possibleKinds(open, means.dictionary, means.pace);
+  const read = (of: IdsOf) => readDocumentIds(transaction, tenant, of, { since, kinds });
+  const ids = await tryOnIds(patterns, read, { ...means, budget });
+  return await resolve(query, { ...means, budget, ids });
+}

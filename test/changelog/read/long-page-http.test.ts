@@ -1,0 +1,31 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer();
+});
+
+afterAll(() => server.close());
+
+test('a page of more text than is sent at once arrives whole', async () => {
+  const tenant = 'acme';
+  const token = await server.token(tenant, { scope: 'changelog.changelog_read' });
+  const now = Date.now();
+  const lengths = [10, 3_000_000, 5_000_000, 20, 6_000_000];
+  const record = createRecorder(server.context.db, tenant, () => now);
+  for (const [place, length] of lengths.entries()) {
+    const paths = JSON.stringify({ text: { after: 'ß'.repeat(length / 2) } });
+    const change = { type: 'create', entity: 'order', entityId: String(place), actor: 'Jane', related: [] } as const;
+    await record([{ ...change, identity: randomBytes(16), at: now - 1 - place, paths }]);
+  }
+  const answer = await server.call(`/changelog/${tenant}/changelogs?size=100`, { token });
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+  const body = (await answer.json()) as { items: { paths: { text: { after: string } } }[]; totalElements: number };
+  expect(body.items.map((item) => item.paths.text.after.length * 2)).toEqual(lengths);
+  expect(body.totalElements).toBe(lengths.length);
+});
