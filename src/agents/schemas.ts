@@ -93,6 +93,7 @@ export const AgentBody = Type.Object(
     nativeTools: Type.Optional(
       Type.Array(Type.Literal(changeHistoryTool), {
         uniqueItems: true,
+        maxItems: 100,
         description: `\`${changeHistoryTool}\` lets the model ask the change history what the chatting client may.`,
       }),
     ),

@@ -3,30 +3,33 @@ import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { AnnalsError, type ErrorDetail } from '../errors.ts';
 import { compileQueryReader } from './query-parameters.ts';
+import { compileFaultFinder, type Faults } from './schema-faults.ts';
 
-/** Enough to mend a request by, and few enough that a hostile body does not buy itself a long answer. */
-const mostDetails = 10;
+/** Enough to mend a request by (contract: one tenant cannot stop another). */
+const maxDetails = 10;
 
 /** One schema is validator, static type and documentation; nothing that a client sent is coerced or removed. */
 export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
   if (httpPart === 'querystring') return compileQueryReader(schema);
-  const check = Compile(schema);
+  const validator = Compile(schema);
+  const faultsOf = compileFaultFinder(schema);
   const part = httpPart === 'body' ? 'request body' : httpPart === 'params' ? 'path' : 'request header';
   return (value: unknown) => {
-    if (check.Check(value)) return { value };
-    const details: ErrorDetail[] = check
-      .Errors(value)
-      .slice(0, mostDetails)
-      .map(({ instancePath, message }) => ({ field: fieldOf(instancePath), message }));
-    return { error: new AnnalsError('validation_violation', `The ${part} is not valid.`, { details }) };
+    if (validator.Check(value)) return { value };
+    return { error: refusal(part, firstOf(faultsOf(value))) };
   };
 };
 
-/** `/messages/0/role` is written `messages.0.role`, as in the paths of change entries. */
-function fieldOf(jsonPointer: string): string {
-  return jsonPointer
-    .split('/')
-    .slice(1)
-    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .join('.');
+function refusal(part: string, details: readonly ErrorDetail[]): AnnalsError {
+  return new AnnalsError('validation_violation', `The ${part} is not valid.`, { details });
+}
+
+/** The first faults. The search for more ends there. */
+function firstOf(faults: Faults): ErrorDetail[] {
+  const details: ErrorDetail[] = [];
+  for (const fault of faults) {
+    if (fault !== undefined) details.push(fault);
+    if (details.length === maxDetails) break;
+  }
+  return details;
 }
