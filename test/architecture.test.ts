@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 const source = join(import.meta.dirname, '..', 'src');
 
 /**
- * The one arrow: main, cli → app → context → rooms → query | pagination | recording | providers | http → db → errors.
+ * The one arrow: main, cli → app → context → rooms → query | pagination | recording | providers | http → db → concurrency → errors.
  * A part may import from the layers below its own and from itself; parts of one layer do not know each other.
  */
 const layers: readonly (readonly string[])[] = [
@@ -15,6 +15,7 @@ const layers: readonly (readonly string[])[] = [
   ['changelog', 'models', 'completions', 'configuration', 'agents', 'jobs', 'mail', 'custom-entities', 'oauth', 'demo'],
   ['query', 'pagination', 'recording', 'providers', 'http'],
   ['db'],
+  ['concurrency'],
   ['errors', 'sealing', 'repeat', 'stop-signal', 'config', 'package-folder'],
 ];
 

@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
+import { createKeyedMutex } from '../concurrency/keyed-mutex.ts';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError } from '../errors.ts';
@@ -15,7 +16,6 @@ import { failureOfChat, keyUnreadable } from './chat-failure.ts';
 import { type ChatResult, type Outcome, reasonOf } from './chat-outcome.ts';
 import { type ConverseOptions, converse } from './conversation.ts';
 import { logLapsedChats } from './lapsed-chats.ts';
-import { createLine } from './line.ts';
 import { writeLogs } from './log-store.ts';
 import type { Target } from './model-caller.ts';
 import type { QueuedChat, QueueMail } from './ports.ts';
@@ -88,7 +88,7 @@ interface Running {
 export function createChats(options: ChatOptions): Chats {
   const { db, sealer, logger, now, queueMail, notificationEmail } = options;
   const underWay = new Set<Promise<unknown>>();
-  const inLine = createLine();
+  const oneAtATime = createKeyedMutex();
 
   async function availableAgent(tenant: string, agentId: string): Promise<AgentRow & { parsed: AgentDocument }> {
     const agent = /[\0\p{Surrogate}]/u.test(agentId) ? undefined : await findAgent(db, tenant, agentId);
@@ -102,7 +102,7 @@ export function createChats(options: ChatOptions): Chats {
     const { tenant, agentId, sessionId, requestId } = request;
     const began = performance.now();
     // One after another, so that requests of a session that come to one process do not overtake each other here.
-    const { available, position } = await inLine(`${tenant} ${sessionId}`, async () => ({
+    const { available, position } = await oneAtATime(`${tenant} ${sessionId}`, async () => ({
       available: await availableAgent(tenant, agentId),
       position: await inTransaction(
         db,

@@ -1,4 +1,7 @@
 import type pg from 'pg';
+import { unlessAborted, withDeadline } from '../concurrency/deadline.ts';
+import { Semaphore } from '../concurrency/semaphore.ts';
+import { TimeSlice } from '../concurrency/time-slice.ts';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import type { Statements } from '../db/statements.ts';
 import { inStoppableTransaction, stoppablePool } from '../db/stoppable.ts';
@@ -7,7 +10,6 @@ import { RegexBudget, type RegexMatcherPool } from '../query/regex-pool.ts';
 import type { StopSignal } from '../stop-signal.ts';
 import type { Dictionary } from './names/dictionary.ts';
 import { DictionaryCache } from './names/dictionary-cache.ts';
-import { Pace } from './pace.ts';
 import { asConjunction } from './plan/conjunction.ts';
 import { type Expression, isOnDocuments, termsOf } from './plan/expression.ts';
 import { patternsOnIds } from './plan/id-patterns.ts';
@@ -23,8 +25,6 @@ import { countEntries, findPlaces, type Search } from './read/search-store.ts';
 import { openSnapshot, resolveInTransaction } from './read/snapshot.ts';
 import { type PageOfEntries, type Place, readExtent } from './read/store.ts';
 import { readTalliedPage, readTalliedPlaces } from './read/tallied-page-store.ts';
-import { unlessStopped, withinTime } from './time-limit.ts';
-import { Turns } from './turns.ts';
 import { defaultWindowFrom, hasFromBound } from './window.ts';
 
 export interface AskedPage {
@@ -68,26 +68,26 @@ interface Question {
 const mostAttempts = 3;
 const usualTimeLimit = 30_000;
 /** Questions that may take long leave connections to all others, and those of one tenant some to those of the others. */
-const longQuestions = { inAll: 6, ofOneTenant: 3 };
+const longQuestions = { places: 6, name: 'queries that take long' };
 
 export function createFindPage(dependencies: Dependencies): FindPage {
   const { pool, db, regexes, now, timeLimit = usualTimeLimit } = dependencies;
   const { dictionaries = new DictionaryCache(pool) } = dependencies;
-  const turns = new Turns(longQuestions);
+  const turns = new Semaphore(longQuestions);
 
   return async (tenant, query, { skip, size, signal: gone, inPieces = false }) => {
     const moment = now();
     const from = hasFromBound(query) ? 0 : Math.max(0, defaultWindowFrom(moment));
     const question: Question = { tenant, query, from, now: moment, skip, size, inPieces };
     const find: Find = asksForDocuments(query) ? findWithDocuments : findInTallies;
-    return await withinTime(timeLimit, gone, async (signal) => {
+    return await withDeadline(timeLimit, gone, async (signal) => {
       const means: Means = { pool, db, statements: stoppablePool(pool, signal), regexes, turns, signal, timeLimit };
-      let dictionary = dictionaries.known(tenant) ?? (await unlessStopped(dictionaries.get(tenant), signal));
+      let dictionary = dictionaries.known(tenant) ?? (await unlessAborted(dictionaries.get(tenant), signal));
       for (let attempt = 0; attempt < mostAttempts; attempt++) {
         const found = await find(means, question, dictionary);
         if (found === 'long') break;
         if (found !== undefined) return found;
-        dictionary = await unlessStopped(dictionaries.get(tenant, dictionary), signal);
+        dictionary = await unlessAborted(dictionaries.get(tenant, dictionary), signal);
       }
       return await findInSnapshot(means, question, dictionary);
     });
@@ -100,7 +100,7 @@ interface Means {
   /** The pool for one statement at a time. */
   statements: Statements;
   regexes: RegexMatcherPool;
-  turns: Turns;
+  turns: Semaphore;
   signal: StopSignal;
   timeLimit: number;
 }
@@ -111,7 +111,7 @@ const findInTallies: Find = async (means, question, dictionary) => {
   const { statements, regexes, signal } = means;
   const { tenant, query, from, now, skip, size } = question;
   const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget() });
-  const plan = await planTallies(expression, dictionary, from, new Pace(signal));
+  const plan = await planTallies(expression, dictionary, from, new TimeSlice(signal));
   if (plan === undefined || isLarge(plan)) return await findInSnapshot(means, question, dictionary);
   const plannedByNames = query.operands.length > 0;
   const asked = { now, intervals: plan.intervals, skip, size, dictionary, plannedByNames };
@@ -123,7 +123,7 @@ const findWithDocuments: Find = async (means, question, dictionary) => {
   const { statements, regexes, signal } = means;
   const { tenant, query, from, now, skip, size } = question;
   const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget() });
-  const conjunction = await asConjunction(expression, dictionary, from, new Pace(signal));
+  const conjunction = await asConjunction(expression, dictionary, from, new TimeSlice(signal));
   const documents = conjunction === undefined ? undefined : namedDocuments(conjunction.onDocuments);
   if (conjunction === undefined || documents === undefined) return await findInSnapshot(means, question, dictionary);
   const { since, before, kinds, actors } = conjunction;
@@ -138,13 +138,13 @@ async function findInSnapshot(means: Means, question: Question, known: Dictionar
   const work = async (transaction: DatabaseTransaction) => {
     const { horizon, dictionary } = await openSnapshot(transaction, tenant, now, known);
     const since = Math.max(from, horizon);
-    const pace = new Pace(signal);
+    const pace = new TimeSlice(signal);
     const expression = await resolveInTransaction(transaction, query, { tenant, since, dictionary, regexes, pace });
     const searching = { ...question, since, dictionary, pace };
     const { total, places } = await findInTransaction(transaction, expression, searching);
     return { total, ...(await readPlaces(means.pool, transaction, places, question)) };
   };
-  return await turns.take(
+  return await turns.use(
     tenant,
     signal,
     async () => await inStoppableTransaction(means, { signal, timeLimit, isolation: 'repeatable read' }, work),
@@ -154,7 +154,7 @@ async function findInSnapshot(means: Means, question: Question, known: Dictionar
 interface Searching extends Question {
   since: number;
   dictionary: Dictionary;
-  pace: Pace;
+  pace: TimeSlice;
 }
 
 async function findInTransaction(

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
+import { createWaitQueue, type FirstInQueue } from '../concurrency/wait-queue.ts';
 import type { Database } from '../db/database.ts';
 import { AnnalsError } from '../errors.ts';
 import type { FailedUsage, Message, Tool } from '../providers/port.ts';
@@ -16,7 +17,6 @@ import {
   tenantsWithExpired,
 } from './quota-store.ts';
 import { createSettlements } from './settlements.ts';
-import { createTurns, type Turn } from './turns.ts';
 
 /** What a tenant may use of the shared token, in tokens, for its lifetime (spec: limits). */
 export const quotaLimits: Tokens = { input: 3_000_000, output: 1_000_000 };
@@ -80,7 +80,7 @@ export function createQuota({ pool, db, logger, longestWait = usualLongestWait }
     apply: (tenant, batch) => applyToQuota(pool, tenant, batch, { limits: quotaLimits, leastOutput }),
     makeDurable: () => makeDurable(pool),
   });
-  const turns = createTurns();
+  const queue = createWaitQueue();
   const settlements = createSettlements(logger);
 
   async function attempt(request: QuotaRequest): Promise<Reservation | undefined> {
@@ -105,7 +105,7 @@ export function createQuota({ pool, db, logger, longestWait = usualLongestWait }
           logger.warn({ tenant, reserved: { input, output: granted }, tokens }, 'a provider counted more than its cap');
         }
         await settlements.settle(() => ledger.settle(tenant, { reservation: id, ...tokens }));
-        turns.wake(tenant);
+        queue.wake(tenant);
       },
     };
   }
@@ -115,25 +115,25 @@ export function createQuota({ pool, db, logger, longestWait = usualLongestWait }
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(busy()), longestWait);
     const signal = request.signal === undefined ? deadline.signal : AbortSignal.any([request.signal, deadline.signal]);
-    let turn: Turn | undefined;
+    let first: FirstInQueue | undefined;
     try {
-      turn = await turns.take(tenant, signal);
+      first = await queue.enter(tenant, signal);
       for (let pause = shortestPause; ; pause = Math.min(longestPause, pause * 1.5)) {
         const reserved = await attempt(request);
         if (reserved !== undefined) return reserved;
         // What other processes give back is not heard of here: hence no pause is long.
-        await turn.pause(pause * (0.5 + Math.random()), signal);
+        await first.pause(pause * (0.5 + Math.random()), signal);
       }
     } finally {
       clearTimeout(timer);
-      turn?.leave();
+      first?.leave();
     }
   }
 
   return {
     async reserve(request) {
       const { tenant } = request;
-      const reserved = turns.busy(tenant) ? undefined : await attempt(request);
+      const reserved = queue.busy(tenant) ? undefined : await attempt(request);
       return reserved ?? (await waitFor(request));
     },
 

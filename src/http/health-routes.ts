@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
+import { within } from '../concurrency/deadline.ts';
 import { AnnalsError } from '../errors.ts';
 import type { HttpServer } from './http-server-type.ts';
-import { within } from './within.ts';
 
 /** A database slower than this does not count as there (milliseconds). */
 const patience = 1_000;

@@ -1,5 +1,5 @@
+import { within } from '../concurrency/deadline.ts';
 import type { Database } from '../db/database.ts';
-import { within } from '../http/within.ts';
 import { createBoundedCache } from './bounded-cache.ts';
 import { findClient } from './clients.ts';
 

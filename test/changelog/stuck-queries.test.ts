@@ -3,7 +3,6 @@ import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { changelogDialect } from '../../src/changelog/dialect.ts';
 import { createFindPage, type FindPage } from '../../src/changelog/find-page.ts';
-import { Turns } from '../../src/changelog/turns.ts';
 import { createDatabase } from '../../src/db/database.ts';
 import { createPool } from '../../src/db/pool.ts';
 import { createTenant } from '../../src/db/tenants.ts';
@@ -115,31 +114,4 @@ test.each(queries)('whoever has gone before the question is not answered: %s', a
   const gone = AbortSignal.abort(new Error('gone'));
   await expect(ask(finder(), q, gone)).rejects.toThrow('gone');
   expect(await ask(finder(), q, new AbortController().signal)).toBe(1);
-});
-
-test('of long work so much goes on at once, in all and of one tenant, and whoever came first goes first', async () => {
-  const turns = new Turns({ inAll: 3, ofOneTenant: 2 });
-  const { signal } = new AbortController();
-  const begun: string[] = [];
-  const ends = new Map<string, () => void>();
-  const begin = (name: string, during = signal) =>
-    turns.take(name.slice(0, 1), during, async () => {
-      begun.push(name);
-      const { promise, resolve } = Promise.withResolvers<void>();
-      ends.set(name, resolve);
-      await promise;
-    });
-  const leaving = new AbortController();
-  const left = begin('a1');
-  const work = [left, begin('a2'), begin('a3'), begin('b1'), begin('b2')];
-  const given = begin('c1', leaving.signal);
-  await eventually(() => begun).toEqual(['a1', 'a2', 'b1']);
-  leaving.abort(new Error('gone'));
-  await expect(given).rejects.toThrow('gone');
-  for (const name of ['b1', 'a1', 'a2', 'b2', 'a3']) {
-    await eventually(() => ends.has(name)).toBe(true);
-    ends.get(name)?.();
-  }
-  await Promise.all(work);
-  expect(begun).toEqual(['a1', 'a2', 'b1', 'b2', 'a3']);
 });

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { TimeSlice } from '../../concurrency/time-slice.ts';
 import type { Database, DatabaseTransaction } from '../../db/database.ts';
 import { stoppable } from '../../db/stoppable.ts';
 import { inTransaction } from '../../db/transaction.ts';
@@ -8,7 +9,6 @@ import type { RegexMatcherPool } from '../../query/regex-pool.ts';
 import { changelogDialect } from '../dialect.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import type { DictionaryCache } from '../names/dictionary-cache.ts';
-import { Pace } from '../pace.ts';
 import { asksForDocuments } from '../plan/resolve.ts';
 import { planTallies } from '../plan/tally-plan.ts';
 import { entryConditions } from '../read/predicate.ts';
@@ -142,7 +142,7 @@ async function open(
   const going = resume !== undefined && margin <= resume.since ? resume : undefined;
   const query = parseQuery(q, changelogDialect);
   const since = going?.since ?? Math.max(windowFrom(query, askedAt), horizon);
-  const pace = new Pace(signal);
+  const pace = new TimeSlice(signal);
   const expression = await resolveInTransaction(transaction, query, { tenant, since, dictionary, regexes, pace });
   // Where only terms on documents can hold, their indexes lead there; anything else is one walk along the time.
   const plan = asksForDocuments(query) ? await planTallies(expression, dictionary, since, pace) : undefined;

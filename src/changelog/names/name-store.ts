@@ -1,6 +1,6 @@
+import { TimeSlice } from '../../concurrency/time-slice.ts';
 import type { Statements } from '../../db/statements.ts';
 import { AnnalsError } from '../../errors.ts';
-import { Pace } from '../pace.ts';
 import type { Actor, Dictionary, Kind, NamesRead } from './dictionary.ts';
 
 /** What a name takes in memory besides its text, in bytes: the object, its text's head, its place in the list. */
@@ -63,7 +63,7 @@ export async function readNames(
   }
   const kinds: Kind[] = [];
   const actors: Actor[] = [];
-  const pace = new Pace();
+  const pace = new TimeSlice();
   for (const row of rows) {
     if (pace.isDue) await pace.rest();
     for (const [id, entity, type, relatedEntities] of parsed<[number, string, string, string[]]>(row.kinds)) {

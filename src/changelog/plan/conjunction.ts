@@ -1,5 +1,5 @@
+import { TimeSlice } from '../../concurrency/time-slice.ts';
 import type { Dictionary } from '../names/dictionary.ts';
-import { Pace } from '../pace.ts';
 import { type DocumentTerm, type Expression, isGroup, type RelatedTerm, type Term } from './expression.ts';
 import { possibleKinds } from './kind-classes.ts';
 import { actorsOf } from './tally-plan.ts';
@@ -19,7 +19,7 @@ export async function asConjunction(
   expression: Expression,
   dictionary: Dictionary,
   from: number,
-  pace = new Pace(),
+  pace = new TimeSlice(),
 ): Promise<Conjunction | undefined> {
   const terms = flat(expression);
   if (terms === undefined) return undefined;

@@ -1,5 +1,5 @@
+import { TimeSlice } from '../../concurrency/time-slice.ts';
 import type { Dictionary } from '../names/dictionary.ts';
-import { Pace } from '../pace.ts';
 import { decide, type Expression, isAlways, type Members, termsOf } from './expression.ts';
 
 /** Kinds that no term of a query tells apart; `first` is the place of one of them. */
@@ -8,7 +8,11 @@ export interface KindClass {
   readonly ids: number[];
 }
 
-export async function classesOfKinds(expression: Expression, { kinds }: Dictionary, pace: Pace): Promise<KindClass[]> {
+export async function classesOfKinds(
+  expression: Expression,
+  { kinds }: Dictionary,
+  pace: TimeSlice,
+): Promise<KindClass[]> {
   const terms = termsOf(expression).filter((term) => term.kind === 'kinds');
   const classes = new Map<number | string, KindClass>();
   for (const [index, kind] of kinds.entries()) {
@@ -33,7 +37,7 @@ function signatureOf(terms: readonly Members<'kinds'>[], index: number): number 
 export async function possibleKinds(
   expression: Expression,
   dictionary: Dictionary,
-  pace = new Pace(),
+  pace = new TimeSlice(),
 ): Promise<number[] | null> {
   const possible: number[] = [];
   for (const { first, ids } of await classesOfKinds(expression, dictionary, pace)) {

@@ -1,8 +1,8 @@
+import { TimeSlice } from '../../concurrency/time-slice.ts';
 import type { Condition, ItemMatch, Match } from '../../query/ast.ts';
 import { compileMatcher } from '../../query/match.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../query/regex-pool.ts';
 import type { Dictionary } from '../names/dictionary.ts';
-import { Pace } from '../pace.ts';
 import type { Expression, Members, ResolvedMatcher } from './expression.ts';
 import type { IdsFound, IdsOf } from './id-patterns.ts';
 
@@ -52,7 +52,7 @@ async function asOne<Of extends 'kinds' | 'actors'>(
   [first, ...others]: readonly Members<Of>[],
 ): Promise<Members<Of>[]> {
   if (first === undefined || others.length === 0) return first === undefined ? [] : [first];
-  const pace = new Pace();
+  const pace = new TimeSlice();
   // A copy: what a pattern matches is remembered for others.
   const members = first.members.slice();
   for (const other of others) {
@@ -181,7 +181,7 @@ async function matchEach(
 
 async function matchEachPaced(names: readonly string[], matches: (name: string) => boolean): Promise<Uint8Array> {
   // Others may wait for the same, so it goes on whoever leaves.
-  const pace = new Pace();
+  const pace = new TimeSlice();
   const members = new Uint8Array(names.length);
   for (const [index, name] of names.entries()) {
     if (index % 256 === 0 && pace.isDue) await pace.rest();

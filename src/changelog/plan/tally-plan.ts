@@ -1,5 +1,5 @@
+import { TimeSlice } from '../../concurrency/time-slice.ts';
 import type { Dictionary } from '../names/dictionary.ts';
-import { Pace } from '../pace.ts';
 import { decide, type Expression, idsOf, isAlways, isNever, termsOf } from './expression.ts';
 import { classesOfKinds, type KindClass } from './kind-classes.ts';
 
@@ -40,7 +40,7 @@ export async function planTallies(
   expression: Expression,
   dictionary: Dictionary,
   from: number,
-  pace = new Pace(),
+  pace = new TimeSlice(),
 ): Promise<Plan | undefined> {
   if (isAlways(expression)) return { intervals: [{ since: from, before: null, selections: everything }], keys: 1 };
   const intervals: Interval[] = [];
@@ -100,7 +100,7 @@ const everything: readonly Selection[] = [{ actors: null, kinds: null }];
 
 interface Planning {
   readonly dictionary: Dictionary;
-  readonly pace: Pace;
+  readonly pace: TimeSlice;
   readonly classes: readonly KindClass[];
   steps: number;
 }

@@ -1,8 +1,8 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import type { TimeSlice } from '../../concurrency/time-slice.ts';
 import { likePattern } from '../../query/like-pattern.ts';
 import { uuidOf } from '../../recording/entry-columns.ts';
 import type { Dictionary } from '../names/dictionary.ts';
-import type { Pace } from '../pace.ts';
 import {
   type DocumentTerm,
   type Expression,
@@ -29,7 +29,7 @@ export interface EntryConditions {
 export async function entryConditions(
   expression: Expression,
   dictionary: Dictionary,
-  pace: Pace,
+  pace: TimeSlice,
   mostListed = 200_000,
 ): Promise<EntryConditions> {
   const terms = new Set(termsOf(expression).filter((term) => term.kind === 'actors'));
@@ -93,7 +93,7 @@ export async function entryConditions(
 }
 
 /** An array's text. */
-async function idsText(ids: readonly number[], pace: Pace): Promise<string> {
+async function idsText(ids: readonly number[], pace: TimeSlice): Promise<string> {
   const parts: string[] = [];
   for (let start = 0; start < ids.length; start += 4_096) {
     if (pace.isDue) await pace.rest();
@@ -103,7 +103,7 @@ async function idsText(ids: readonly number[], pace: Pace): Promise<string> {
 }
 
 /** One bit for each, as PostgreSQL reads it: hexadecimal, the first in the highest bit. */
-async function bitsOf(members: Uint8Array, pace: Pace): Promise<string> {
+async function bitsOf(members: Uint8Array, pace: TimeSlice): Promise<string> {
   const bytes = Buffer.alloc(Math.ceil(members.length / 8));
   for (const [index, member] of members.entries()) {
     if (index % 65_536 === 0 && pace.isDue) await pace.rest();

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
+import type { TimeSlice } from '../../concurrency/time-slice.ts';
 import type { Dictionary } from '../names/dictionary.ts';
-import type { Pace } from '../pace.ts';
 import {
   type DocumentTerm,
   decide,
@@ -18,7 +18,7 @@ import type { Search } from './search-store.ts';
 export async function searchOf(
   expression: Expression,
   conditions: EntryConditions,
-  { tenant, since, dictionary, pace }: { tenant: string; since: number; dictionary: Dictionary; pace: Pace },
+  { tenant, since, dictionary, pace }: { tenant: string; since: number; dictionary: Dictionary; pace: TimeSlice },
 ): Promise<Search> {
   const tallied = decide(expression, (term) => (isOnDocuments(term) ? false : undefined));
   const kinds = await possibleKinds(expression, dictionary, pace);

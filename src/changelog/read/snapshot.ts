@@ -1,10 +1,10 @@
+import type { TimeSlice } from '../../concurrency/time-slice.ts';
 import type { DatabaseTransaction } from '../../db/database.ts';
 import { statementsOf } from '../../db/statements.ts';
 import type { Query } from '../../query/ast.ts';
 import { RegexBudget, type RegexMatcherPool } from '../../query/regex-pool.ts';
 import { type Dictionary, extendDictionary } from '../names/dictionary.ts';
 import { readNames } from '../names/name-store.ts';
-import type { Pace } from '../pace.ts';
 import type { Expression } from '../plan/expression.ts';
 import { everyId, type IdsOf, patternsOnIds, tryOnIds } from '../plan/id-patterns.ts';
 import { possibleKinds } from '../plan/kind-classes.ts';
@@ -33,7 +33,7 @@ export async function resolveInTransaction(
     tenant,
     since,
     ...means
-  }: { tenant: string; since: number; dictionary: Dictionary; regexes: RegexMatcherPool; pace: Pace },
+  }: { tenant: string; since: number; dictionary: Dictionary; regexes: RegexMatcherPool; pace: TimeSlice },
 ): Promise<Expression> {
   const budget = new RegexBudget();
   const patterns = patternsOnIds(query);

@@ -7,11 +7,11 @@ import { createFindPage, type FindPage } from '../../../src/changelog/find-page.
 import { foldHistory } from '../../../src/changelog/fold/fold.ts';
 import { type Dictionary, extendDictionary } from '../../../src/changelog/names/dictionary.ts';
 import { readNames } from '../../../src/changelog/names/name-store.ts';
-import { Pace } from '../../../src/changelog/pace.ts';
 import type { Expression } from '../../../src/changelog/plan/expression.ts';
 import { resolve } from '../../../src/changelog/plan/resolve.ts';
 import { planTallies } from '../../../src/changelog/plan/tally-plan.ts';
 import { entryConditions } from '../../../src/changelog/read/predicate.ts';
+import { TimeSlice } from '../../../src/concurrency/time-slice.ts';
 import { createTenant } from '../../../src/db/tenants.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { RegexBudget, RegexMatcherPool } from '../../../src/query/regex-pool.ts';
@@ -75,10 +75,14 @@ describe('a tenant with 20,000 actors', () => {
       },
       async () => {
         const globs = Array.from({ length: 250 }, (_none, place) => `actor:*${place % 10}*`).join(' ');
-        await planTallies(await expressionOf(globs, dictionary), dictionary, 0, new Pace(undefined, 0));
+        await planTallies(await expressionOf(globs, dictionary), dictionary, 0, new TimeSlice(undefined, 0));
       },
       async () =>
-        void (await entryConditions(await expressionOf(armsOf(50), dictionary), dictionary, new Pace(undefined, 0))),
+        void (await entryConditions(
+          await expressionOf(armsOf(50), dictionary),
+          dictionary,
+          new TimeSlice(undefined, 0),
+        )),
     ]) {
       let rounds = 0;
       let over = false;
@@ -100,7 +104,7 @@ describe('a tenant with 20,000 actors', () => {
     const globs = Array.from({ length: 250 }, (_none, place) => `actor:*${place % 10}*`).join(' ');
     const expression = await expressionOf(globs, dictionary);
     const gone = new AbortController();
-    const planning = planTallies(expression, dictionary, 0, new Pace(gone.signal, 0));
+    const planning = planTallies(expression, dictionary, 0, new TimeSlice(gone.signal, 0));
     gone.abort(new Error('gone'));
     await expect(planning).rejects.toThrow('gone');
   });
@@ -166,7 +170,7 @@ describe('a history', () => {
       const expression = await expressionOf(q, dictionary);
       const counts: number[] = [];
       for (const mostListed of [200_000, 0]) {
-        const { satisfies } = await entryConditions(expression, dictionary, new Pace(), mostListed);
+        const { satisfies } = await entryConditions(expression, dictionary, new TimeSlice(), mostListed);
         const { rows } = await sql<{ total: number }>`
           select count(*) as total from change_entry e where e.tenant = ${tenant} and ${satisfies(expression)}`.execute(
           db,

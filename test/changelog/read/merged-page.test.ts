@@ -5,7 +5,6 @@ import type { FindPage } from '../../../src/changelog/find-page.ts';
 import { foldHistory } from '../../../src/changelog/fold/fold.ts';
 import { extendDictionary } from '../../../src/changelog/names/dictionary.ts';
 import { readNames } from '../../../src/changelog/names/name-store.ts';
-import { Pace } from '../../../src/changelog/pace.ts';
 import { resolve } from '../../../src/changelog/plan/resolve.ts';
 import { planTallies } from '../../../src/changelog/plan/tally-plan.ts';
 import { mergedPage } from '../../../src/changelog/read/merged-page.ts';
@@ -13,6 +12,7 @@ import { entryConditions } from '../../../src/changelog/read/predicate.ts';
 import { searchOf } from '../../../src/changelog/read/search.ts';
 import { countEntries } from '../../../src/changelog/read/search-store.ts';
 import { readEntries } from '../../../src/changelog/read/store.ts';
+import { TimeSlice } from '../../../src/concurrency/time-slice.ts';
 import { statementsOf } from '../../../src/db/statements.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
@@ -120,7 +120,7 @@ test.each([
         undefined,
         await readNames(database.pool, tenant, { since: '0', lineage: '' }),
       );
-      const pace = new Pace();
+      const pace = new TimeSlice();
       const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget() });
       const conditions = await entryConditions(expression, dictionary, pace);
       const search = await searchOf(expression, conditions, { tenant, since, dictionary, pace });

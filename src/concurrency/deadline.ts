@@ -8,16 +8,16 @@ interface Limited {
   stop: Stop;
 }
 
-// One timer for all of them: most end in a millisecond, and a timer for each would cost them a good part of that.
+// One timer for all deadlines: most work ends in a millisecond, and a timer for each would cost a good part of that.
 const limited = new Set<Limited>();
 const lookEvery = 50;
 let looking: NodeJS.Timeout | undefined;
 
 /**
- * Does work that is to end when the client has gone (`gone`) or after so many milliseconds: then its signal is given, and
- * what it rejects with is that signal's reason, in the second case a 503.
+ * Does work that ends after `limit` milliseconds, or when the client has gone (`gone`). The work's signal is aborted
+ * then: with a 503 service_unavailable, or with the reason of `gone`.
  */
-export async function withinTime<Result>(
+export async function withDeadline<Result>(
   limit: number,
   gone: StopSignal | undefined,
   work: (signal: StopSignal) => Promise<Result>,
@@ -26,7 +26,7 @@ export async function withinTime<Result>(
   const stop = new Stop();
   const one: Limited = { until: performance.now() + limit, limit, stop };
   limited.add(one);
-  looking ??= setInterval(lookAtLimits, lookEvery).unref();
+  looking ??= setInterval(lookAtDeadlines, lookEvery).unref();
   const onGone = () => stop.abort(gone?.reason);
   gone?.addEventListener('abort', onGone, { once: true });
   try {
@@ -37,7 +37,7 @@ export async function withinTime<Result>(
   }
 }
 
-function lookAtLimits(): void {
+function lookAtDeadlines(): void {
   const now = performance.now();
   for (const { until, limit, stop } of limited) if (until <= now) stop.abort(tooSlow(limit));
   if (limited.size > 0) return;
@@ -45,16 +45,27 @@ function lookAtLimits(): void {
   looking = undefined;
 }
 
-/** What is shared with others and goes on without this one. */
-export async function unlessStopped<Result>(work: Promise<Result>, signal: StopSignal): Promise<Result> {
+/** The result of work that others wait for too. Rejects with the signal's reason; the work goes on. */
+export async function unlessAborted<Result>(work: Promise<Result>, signal: StopSignal): Promise<Result> {
   signal.throwIfAborted();
-  const { promise: stopped, reject } = Promise.withResolvers<never>();
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
   const onAbort = () => reject(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
   try {
-    return await Promise.race([work, stopped]);
+    return await Promise.race([work, aborted]);
   } finally {
     signal.removeEventListener('abort', onAbort);
+  }
+}
+
+/** The result of the work, or an error after so many milliseconds; the work goes on. */
+export async function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`no answer within ${milliseconds} ms`)), milliseconds);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
