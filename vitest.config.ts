@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: ['test/support/server/database-server.ts'],
+    globalSetup: ['test/support/oracle/seed-of-run.ts', 'test/support/server/database-server.ts'],
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: 60_000,

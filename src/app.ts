@@ -47,7 +47,11 @@ export async function buildApp(context: Context): Promise<HttpServer> {
   await describeInterface(app, { version: productVersion() });
 
   await app.register(healthRoutes, { askDatabase: () => pool.query('select 1') });
-  await app.register(oauthRoutes, { grantToken: oauth.grantToken, publishedKeys: oauth.publishedKeys });
+  await app.register(oauthRoutes, {
+    grantToken: oauth.grantToken,
+    publishedKeys: oauth.publishedKeys,
+    elapsed: () => clock.elapsed(),
+  });
   await app.register(changelogRoutes, { findPage });
   await app.register(changelogUpkeep, { db, now: () => clock.now() });
   await app.register(configurationRoutes, { configuration });

@@ -37,6 +37,8 @@ import { createSealer, type Sealer } from './sealing.ts';
 export interface Clock {
   /** Milliseconds since 1970-01-01T00:00:00Z. */
   now(): number;
+  /** Milliseconds since some moment; never steps back, whatever becomes of the date. */
+  elapsed(): number;
 }
 
 /** What the rooms are made of and given, built once for a process. */
@@ -74,7 +76,7 @@ export interface ContextOptions {
 /** Builds everything that lives as long as the process. The database has to be migrated. */
 export async function createContext(options: ContextOptions): Promise<Context> {
   const { config, databaseUrl, secretKeys, overrides = {} } = options;
-  const clock = overrides.clock ?? { now: () => Date.now() };
+  const clock = overrides.clock ?? { now: () => Date.now(), elapsed: () => performance.now() };
   const logger = overrides.logger ?? createLogger(config.logLevel);
   const sealer = createSealer(secretKeys);
   const models = await readModels(config.modelsFile);
@@ -90,6 +92,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       sealer,
       baseUrl: config.baseUrl,
       now: () => clock.now(),
+      elapsed: () => clock.elapsed(),
       onUnreadableKey: (kid) => logger.warn({ kid }, 'no secret key opens this signing key; its tokens are refused'),
     });
     const history = { pool, db, regexes, now: () => clock.now(), dictionaries: new DictionaryCache(pool) };

@@ -3,8 +3,10 @@ import { buildApp } from '../../src/app.ts';
 import type { Context } from '../../src/context.ts';
 import { createSortIndex } from '../../src/custom-entities/sort-indexes.ts';
 import { createClient } from '../../src/oauth/clients.ts';
+import { Random } from '../../test/support/oracle/random.ts';
 import { milliseconds, quantile, ratio, table } from './table.ts';
 
+const random = new Random();
 const rounds = Number(process.env.ROUNDS ?? 300);
 const deepPage = 10_000;
 const sorts = [
@@ -63,7 +65,7 @@ export async function measurePages(context: Context, instances: number): Promise
     };
     const took: Record<string, number[]> = { first: [], deep: [], back: [] };
     for (let round = -20; round < rounds; round += 1) {
-      for (const name of Object.keys(kinds).sort(() => Math.random() - 0.5)) {
+      for (const name of random.shuffled(Object.keys(kinds))) {
         const { took: time } = (await kinds[name]?.()) ?? { took: 0 };
         if (round >= 0) took[name]?.push(time);
       }

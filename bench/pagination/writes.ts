@@ -2,8 +2,10 @@ import type { Context } from '../../src/context.ts';
 import { dropSortIndex, listSortIndexes } from '../../src/custom-entities/sort-indexes.ts';
 import { createInstanceWrites } from '../../src/custom-entities/write-instances.ts';
 import { recordChange } from '../../src/recording/record-change.ts';
+import { Random } from '../../test/support/oracle/random.ts';
 import { quantile, ratio, table } from './table.ts';
 
+const random = new Random();
 const clients = 8;
 const turns = 8;
 const secondsOfTurn = 3;
@@ -51,7 +53,7 @@ async function writesPerSecond(writes: ReturnType<typeof createInstanceWrites>):
   const write = async () => {
     let last = '';
     while (performance.now() - begun < secondsOfTurn * 1000) {
-      const price = (Math.random() * 5000).toFixed(2);
+      const price = (random.next() * 5000).toFixed(2);
       const text = `{"name":"Product","price":${price},"category":"category 7","createdOn":"2026-01-01T00:00:00Z","stock":${count},"tags":["a","b"]}`;
       if (last === '') last = await writes.create(author, 'PRODUCT', text);
       else {

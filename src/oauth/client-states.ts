@@ -32,7 +32,7 @@ const patience = 1_500;
 const mostClients = 10_000;
 
 /** Keeps clients' states at hand: one indexed look-up a second for a client that is busy, none for each call. */
-export function createClientStates(db: Database, elapsed: () => number = () => performance.now()): FindClientState {
+export function createClientStates(db: Database, elapsed: () => number): FindClientState {
   const entries = createBoundedCache<Entry>(mostClients);
   const asking = new Map<string, Promise<Entry>>();
 

@@ -33,7 +33,7 @@ export interface GuessLimiter {
  * - All of it is in this process and bounded: at most 10,000 counters of a kind, and a flood of addresses pushes out
  *   the oldest of them, which are the flood's own.
  */
-export function createGuessLimiter(elapsed: () => number = () => performance.now()): GuessLimiter {
+export function createGuessLimiter(elapsed: () => number): GuessLimiter {
   const clientsAtAddress = createFailureCounter(perClientAndAddress, elapsed);
   const addresses = createFailureCounter(perAddress, elapsed);
   const knownSecrets = createBoundedCache<Uint8Array>(mostRemembered);

@@ -7,13 +7,16 @@ import { tokenRoute } from './token-route.ts';
 export interface OAuthRoutesOptions {
   grantToken: GrantToken;
   publishedKeys: () => Promise<JWK[]>;
+  /** Milliseconds of a clock that never steps back. */
+  elapsed: () => number;
 }
 
 const KeySet = Type.Object({ keys: Type.Array(Type.Record(Type.String(), Type.String())) });
 
 /** Authentication: the token endpoint and the keys that its tokens verify with. */
-export async function oauthRoutes(app: HttpServer, { grantToken, publishedKeys }: OAuthRoutesOptions): Promise<void> {
-  await app.register(tokenRoute, { grantToken });
+export async function oauthRoutes(app: HttpServer, options: OAuthRoutesOptions): Promise<void> {
+  const { grantToken, publishedKeys, elapsed } = options;
+  await app.register(tokenRoute, { grantToken, elapsed });
 
   app.get(
     '/.well-known/jwks.json',

@@ -22,15 +22,22 @@ export async function createOAuthService(options: {
   baseUrl: string | undefined;
   /** Milliseconds since 1970. */
   now: () => number;
+  /** Milliseconds of a clock that never steps back. */
+  elapsed: () => number;
   onUnreadableKey: (kid: string) => void;
 }): Promise<OAuthService> {
-  const { db, sealer, baseUrl, now, onUnreadableKey } = options;
+  const { db, sealer, baseUrl, now, elapsed, onUnreadableKey } = options;
   const issuer = baseUrl ?? (await readInstallationIssuer(db));
-  const keys = createSigningKeys({ db, sealer, now, onUnreadableKey });
+  const keys = createSigningKeys({ db, sealer, now, elapsed, onUnreadableKey });
   return {
     issuer,
     grantToken: createGrant({ db, keys, issuer, now }),
-    verifyAccessToken: createAccessTokenVerifier({ issuer, keys, findClientState: createClientStates(db), now }),
+    verifyAccessToken: createAccessTokenVerifier({
+      issuer,
+      keys,
+      findClientState: createClientStates(db, elapsed),
+      now,
+    }),
     publishedKeys: () => keys.published(),
   };
 }

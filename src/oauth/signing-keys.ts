@@ -39,17 +39,19 @@ export interface SigningKeysOptions {
   sealer: Sealer;
   /** Milliseconds since 1970. */
   now: () => number;
+  /** Milliseconds of a clock that never steps back. */
+  elapsed: () => number;
   /** Told where none of the secret keys opens a stored key: its tokens are not accepted here. */
   onUnreadableKey: (kid: string) => void;
 }
 
-export function createSigningKeys({ db, sealer, now, onUnreadableKey }: SigningKeysOptions): SigningKeys {
+export function createSigningKeys({ db, sealer, now, elapsed, onUnreadableKey }: SigningKeysOptions): SigningKeys {
   let keys = new Map<string, SigningKey>();
   let loadedAt = Number.NEGATIVE_INFINITY;
   let loading: Promise<void> | undefined;
 
   async function load(): Promise<void> {
-    const startedAt = performance.now();
+    const startedAt = elapsed();
     const stored = await readSigningKeys(db, new Date(now() - overlap));
     const opened = await Promise.all(
       stored.map(async (key) => ({ kid: key.kid, key: await openSigningKey(sealer, key) })),
@@ -67,7 +69,7 @@ export function createSigningKeys({ db, sealer, now, onUnreadableKey }: SigningK
   }
 
   async function loadUnlessYoungerThan(age: number): Promise<void> {
-    if (performance.now() - loadedAt > age) await loadOnce();
+    if (elapsed() - loadedAt > age) await loadOnce();
   }
 
   /** The newest key that has not retired. */
@@ -80,7 +82,7 @@ export function createSigningKeys({ db, sealer, now, onUnreadableKey }: SigningK
   }
 
   async function lookFor(kid: string): Promise<SigningKey | undefined> {
-    await loadOnce(Math.max(0, leastTimeBetweenLoads - (performance.now() - loadedAt)));
+    await loadOnce(Math.max(0, leastTimeBetweenLoads - (elapsed() - loadedAt)));
     const key = keys.get(kid);
     return verifies(key) ? key : undefined;
   }
@@ -109,7 +111,7 @@ export function createSigningKeys({ db, sealer, now, onUnreadableKey }: SigningK
     },
 
     holds(kid) {
-      if (performance.now() - loadedAt > freshForVerifying) {
+      if (elapsed() - loadedAt > freshForVerifying) {
         // Meanwhile the keys at hand go on; a database that is away must not stop calls that need none.
         loadOnce().catch(() => {});
       }

@@ -45,8 +45,11 @@ const schema = {
 };
 
 /** `POST /oauth/token`, in a scope of its own: it reads forms, and its errors have the shape of RFC 6749. */
-export async function tokenRoute(app: HttpServer, { grantToken }: { grantToken: GrantToken }): Promise<void> {
-  const limiter = createGuessLimiter();
+export async function tokenRoute(
+  app: HttpServer,
+  { grantToken, elapsed }: { grantToken: GrantToken; elapsed: () => number },
+): Promise<void> {
+  const limiter = createGuessLimiter(elapsed);
 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>('application/x-www-form-urlencoded', { parseAs: 'buffer' }, (_request, body, done) =>

@@ -2,12 +2,15 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { Random } from '../support/oracle/random.ts';
 import { agentKey, callAgentic, putAgent } from '../support/server/agents.ts';
 import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 import { type ServiceProcesses, startServices } from '../support/server/service-processes.ts';
 import { type MailServer, startMailServer } from '../support/vendor/mail-server.ts';
 import { type Behaviour, startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
+
+const random = new Random();
 
 const tenant = 'acme';
 const quiet = 'umbrella';
@@ -87,7 +90,7 @@ test('failures sent 20 at a time from 2 processes disable an agent once and send
   for (let round = 0; round < rounds; round += 1) {
     const id = `busy-${round}`;
     await putAgent(server, { tenant, token, id });
-    vendor.behave(() => ({ ...refused, delay: Math.random() * 20 }));
+    vendor.behave(() => ({ ...refused, delay: random.below(20) }));
     const statuses = await Promise.all(
       Array.from({ length: 40 }, async () => {
         const response = await fetch(`${await services.next()}/ai-service/${tenant}/agentic/chat`, {

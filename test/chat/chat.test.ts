@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { Random } from '../support/oracle/random.ts';
 import { agentKey, callAgentic, eventsOf, putAgent } from '../support/server/agents.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 import { startVendor, type Vendor, vendorSecret } from '../support/vendor/vendor-server.ts';
+
+const random = new Random();
 
 const tenant = 'acme';
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -164,7 +167,7 @@ test('a session of one tenant is none of another', async () => {
 
 test('requests of one session keep their order, sent at once to two processes', async () => {
   const sessionId = randomUUID();
-  vendor.behave(({ text }) => ({ kind: 'answer', text: `[${text.length}]`, delay: 40 + Math.random() * 40 }));
+  vendor.behave(({ text }) => ({ kind: 'answer', text: `[${text.length}]`, delay: 40 + random.below(40) }));
   const sent: Promise<Response>[] = [];
   for (let index = 0; index < 12; index += 1) {
     const on = index % 2 === 0 ? server : second;
@@ -184,7 +187,7 @@ test('requests of one session keep their order, sent at once to two processes', 
 
 test('many requests of one session at once: each sees what was answered before it, and nothing is lost', async () => {
   const sessionId = randomUUID();
-  vendor.behave(({ text }) => ({ kind: 'answer', text: `[${text.length}]`, delay: Math.random() * 20 }));
+  vendor.behave(({ text }) => ({ kind: 'answer', text: `[${text.length}]`, delay: random.below(20) }));
   const sent = Array.from({ length: 16 }, (_, index) =>
     chat({ agentId: 'desk', message: `m${index}` }, { 'session-id': sessionId }, index % 2 === 0 ? server : second),
   );

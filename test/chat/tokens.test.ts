@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Random } from '../support/oracle/random.ts';
 import { agentKey, allOf, callAgentic, putAgent } from '../support/server/agents.ts';
 import { letOthersWork } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 import { type Behaviour, startVendor, type Vendor, type VendorRequest } from '../support/vendor/vendor-server.ts';
+
+const random = new Random();
 
 // All of them: ANNALS_TOKEN_CHATS=1000 npx vitest run test/chat/tokens.test.ts
 const chats = Number(process.env.ANNALS_TOKEN_CHATS ?? 120);
@@ -61,7 +64,7 @@ test('request logs, session logs and what the vendor sent agree to the token', {
   const worker = async () => {
     while (begun < chats) {
       const turn = begun++;
-      await oneChat(turn, pick(ids));
+      await oneChat(turn, random.pick(ids));
     }
   };
   await Promise.all(Array.from({ length: atOnce }, worker));
@@ -85,8 +88,8 @@ test('request logs, session logs and what the vendor sent agree to the token', {
   async function oneChat(turn: number, sessionId: string): Promise<void> {
     const server = servers[turn % servers.length];
     if (server === undefined) throw new Error('there is no server');
-    const agentId = pick(['openai', 'anthropic', 'google', 'shared']);
-    const kind = pick(['chat', 'chat', 'stream', 'stream', 'gone', 'gone-stream', 'job']);
+    const agentId = random.pick(['openai', 'anthropic', 'google', 'shared']);
+    const kind = random.pick(['chat', 'chat', 'stream', 'stream', 'gone', 'gone-stream', 'job']);
     const call = {
       tenant,
       token,
@@ -134,19 +137,23 @@ const toolRounds = new Map<string, number>();
 /** A vendor of many moods, which counts what it has sent. */
 function behave(request: VendorRequest): Behaviour {
   const message = /turn \d+ [a-z-]+(?!.*turn \d)/s.exec(request.text)?.[0] ?? '';
-  const usage = { input: Math.ceil(Math.random() * 500), output: Math.ceil(Math.random() * 200) };
-  const delay = Math.random() * 10;
+  const usage = { input: 1 + random.below(500), output: 1 + random.below(200) };
+  const delay = random.below(10);
   const rounds = toolRounds.get(message) ?? 0;
-  const toolCall = { id: randomUUID(), name: 'change-history', input: { q: pick(['entity:agent', 'colour:red']) } };
-  if (rounds < 4 && Math.random() < 0.25) {
+  const toolCall = {
+    id: randomUUID(),
+    name: 'change-history',
+    input: { q: random.pick(['entity:agent', 'colour:red']) },
+  };
+  if (rounds < 4 && random.next() < 0.25) {
     toolRounds.set(message, rounds + 1);
     return counted(request, { kind: 'answer', toolCall, usage, delay });
   }
   if (message.includes('gone')) {
     hanging.add(message);
-    return pick([true, false]) ? { kind: 'hang' } : counted(request, { kind: 'stall', usage });
+    return random.pick([true, false]) ? { kind: 'hang' } : counted(request, { kind: 'stall', usage });
   }
-  return pick<() => Behaviour>([
+  return random.pick<() => Behaviour>([
     () => counted(request, { kind: 'answer', text: 'an answer of some words', usage, delay }),
     () => counted(request, { kind: 'answer', text: 'another one', usage, delay }),
     () => counted(request, { kind: 'answer', text: 'and a third', usage, delay }),
@@ -192,12 +199,6 @@ function sum(logs: readonly Log[]): { input: number; output: number } {
     input: logs.reduce((total, { promptTokens }) => total + promptTokens, 0),
     output: logs.reduce((total, { completionTokens }) => total + completionTokens, 0),
   };
-}
-
-function pick<Item>(items: readonly Item[]): Item {
-  const item = items[Math.floor(Math.random() * items.length)];
-  if (item === undefined) throw new Error('nothing to pick from');
-  return item;
 }
 
 async function until(done: () => Promise<boolean>, pause = 50): Promise<void> {

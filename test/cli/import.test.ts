@@ -8,9 +8,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { readPostmasterFile } from '../../src/db/embedded/postmaster-file.ts';
 import { createPool } from '../../src/db/pool.ts';
+import { Random } from '../support/oracle/random.ts';
 import { annals, type RunningCommand, startAnnals } from '../support/server/command.ts';
 import { homeOf, makeDataFolder, removeDataFolder } from '../support/server/data-folder.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+
+const random = new Random();
 
 // So many moments to be killed at; more by hand: ANNALS_KILLS=30
 const kills = Number(process.env.ANNALS_KILLS ?? 2);
@@ -109,9 +112,9 @@ describe('kill -9 of an import, and then the same import again', () => {
       await annals(['tenant', 'create', tenant], environment);
       const first = startAnnals(['import', '--tenant', tenant, file], environment);
       // Some at their very beginning, most once they have recorded something.
-      const enough = kill % 5 === 4 ? 0 : 1 + Math.random() * lines;
+      const enough = kill % 5 === 4 ? 0 : 1 + random.below(lines);
       while (first.process.exitCode === null && (await countOf(tenant)) < enough) await sleep(5);
-      await sleep(20 * Math.random());
+      await sleep(random.below(20));
       first.process.kill('SIGKILL');
       await first.ended;
       partly.push((await entriesOf(database.url, tenant)).entries.length);
@@ -179,7 +182,7 @@ describe('kill -9 of the service and of its embedded database under an import', 
       const made = await startAnnals(['tenant', 'create', tenant], settings).ended;
       expect(made).toMatchObject({ code: 0 });
       const first = startAnnals(['import', '--tenant', tenant, file], settings);
-      await recorded(tenant, Math.random() * lines, first);
+      await recorded(tenant, random.below(lines), first);
       const [service] = running.splice(0);
       const server = await serverProcess();
       // In any order: whoever is left must not keep anything from being put right.

@@ -5,9 +5,12 @@ import { createQuota, type Quota, quotaLimits } from '../../src/completions/quot
 import { createTenant } from '../../src/db/tenants.ts';
 import { createLogger } from '../../src/http/logger.ts';
 import { createClient } from '../../src/oauth/clients.ts';
+import { Random } from '../support/oracle/random.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 import { type ServiceProcesses, startServices } from '../support/server/service-processes.ts';
 import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
+
+const random = new Random();
 
 /** `ANNALS_QUOTA_RUNS=2000` is the size that uses up a whole quota; the usual one starts with little of it left. */
 const runs = Number(process.env.ANNALS_QUOTA_RUNS ?? 160);
@@ -40,12 +43,12 @@ beforeEach(() => {
   vendor.behave(({ text, cap: allowed = 0 }) => {
     // Answers of random length, most of them short, some as long as they may be.
     const usage = {
-      input: Math.ceil(Math.random() * text.length),
-      output: Math.max(1, Math.ceil(allowed * Math.random() ** 6)),
+      input: 1 + random.below(text.length),
+      output: Math.max(1, Math.ceil(allowed * random.next() ** 6)),
     };
     counted.input += usage.input;
     counted.output += usage.output;
-    return { kind: 'answer', text: JSON.stringify(usage), delay: Math.random() * 30, usage };
+    return { kind: 'answer', text: JSON.stringify(usage), delay: random.below(30), usage };
   });
 });
 
@@ -147,7 +150,7 @@ async function newTenant(services: ServiceProcesses, tenant: string): Promise<{ 
 }
 
 async function complete(baseUrl: string, tenant: string, token: string): Promise<number> {
-  const content = 'x'.repeat(Math.ceil(Math.random() * 400));
+  const content = 'x'.repeat(1 + random.below(400));
   const response = await fetch(`${baseUrl}/ai-service/${tenant}/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
@@ -181,7 +184,7 @@ async function killNowAndThen(services: ServiceProcesses, over: AbortSignal): Pr
     const { length } = vendor.requests;
     while (vendor.requests.length < length + 4 && !over.aborted) await sleep(5);
     if (over.aborted) break;
-    if (wholeQuota) await sleep(500 + Math.random() * 1_000);
+    if (wholeQuota) await sleep(500 + random.below(1_000));
     await services.replace(killed % 3);
     killed += 1;
   }

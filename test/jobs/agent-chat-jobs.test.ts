@@ -160,7 +160,7 @@ async function open(runChat: RunChat, chatGrace = 20_000): Promise<Jobs> {
     pool: database.pool,
     db: database.db,
     logger: createLogger('silent'),
-    now: () => Date.now(),
+    now: () => Date.UTC(2026, 8, 15),
     documents: { page: () => Promise.reject(new Error('nothing is listed here')) },
     exportHistory: { check: () => {}, run: () => Promise.reject(new Error('nothing is exported here')) },
     runChat,

@@ -266,7 +266,7 @@ async function callerOf(tenant: string): Promise<Call> {
 }
 
 async function record(tenant: string, count: number, entityIdOf = (index: number) => `p-${index}`): Promise<void> {
-  const now = Date.now();
+  const now = server.context.clock.now();
   const recorder = createRecorder(server.context.db, tenant, () => now);
   await recorder(
     Array.from({ length: count }, (_, index) => ({

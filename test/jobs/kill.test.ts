@@ -5,10 +5,13 @@ import { createTenant } from '../../src/db/tenants.ts';
 import { createClient } from '../../src/oauth/clients.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
+import { Random } from '../support/oracle/random.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 import { type Call, endOfJob, startExport } from '../support/server/jobs.ts';
 import { type ServiceProcesses, startServices } from '../support/server/service-processes.ts';
 import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
+
+const random = new Random();
 
 // More of them: ANNALS_KILLS=30 npx vitest run test/jobs/kill.test.ts
 const kills = Number(process.env.ANNALS_KILLS ?? 2);
@@ -55,7 +58,7 @@ test(`with the worker killed at ${kills} random moments every export ends, compl
     }
     // One kill at least is in the middle of an export, however quick the machine is.
     if (kill === 0) while ((await underWay()).length === 0) await sleep(2);
-    else await sleep(Math.random() * 1_500);
+    else await sleep(random.below(1_500));
     for (const id of await underWay()) cutShort.add(id);
     await killWorker();
   }
@@ -89,7 +92,7 @@ test(`with the worker killed at ${kills} random moments every chat ends, and non
   timeout: 900_000,
 }, async () => {
   const json = { 'content-type': 'application/json' };
-  vendor.behave(() => ({ kind: 'answer', delay: Math.random() * 600 }));
+  vendor.behave(() => ({ kind: 'answer', delay: random.below(600) }));
   const made = await call(`/ai-service/${tenant}/agentic/agents/helper`, {
     method: 'PUT',
     headers: json,
@@ -106,7 +109,7 @@ test(`with the worker killed at ${kills} random moments every chat ends, and non
       const { jobId } = (await response.json()) as { jobId: string };
       chats.push({ id: jobId, message });
     }
-    await sleep(Math.random() * 1_000);
+    await sleep(random.below(1_000));
     await killWorker();
   }
   const tally = { success: 0, failure: 0 };
@@ -141,7 +144,7 @@ async function underWay(): Promise<string[]> {
 async function writeMarkers(over: AbortSignal): Promise<number> {
   let count = 0;
   while (!over.aborted) {
-    await record([changeOf(`new-${count}`, Math.random() * entries * 20)]);
+    await record([changeOf(`new-${count}`, random.below(entries * 20))]);
     count += 1;
     await sleep(20);
   }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -87,7 +88,7 @@ test('serve does not start on a faulty file and says which setting it is', async
 });
 
 async function write(content: unknown): Promise<string> {
-  const file = join(folder, `${Math.random()}.json`);
+  const file = join(folder, `${randomUUID()}.json`);
   await writeFile(file, JSON.stringify(content));
   return file;
 }

@@ -1,12 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { checkLaw } from '../support/oracle/law.ts';
 import { type Listing, readInstances, storeInstances } from '../support/server/instances.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 // More of them: ANNALS_LAW_CONCURRENT_WALKS=200 npx vitest run test/pagination/concurrent-walk.test.ts
 const walks = Number(process.env.ANNALS_LAW_CONCURRENT_WALKS ?? 12);
-const seed = Number(process.env.ANNALS_LAW_SEED ?? Date.now() % 2 ** 31);
 const place = { tenant: 'acme', type: 'THING' };
 const path = '/schema/acme/custom-entities/THING/instances';
 const json = { 'content-type': 'application/json' };
@@ -24,7 +24,6 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 test('while others insert, update and delete, what was there all along and untouched is seen exactly once', async () => {
-  console.log(`concurrent walks: seed ${seed}, ${walks} walks`);
   let writes = 0;
   const scenario = fc.record({
     values: fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 60, maxLength: 60 }),
@@ -34,62 +33,59 @@ test('while others insert, update and delete, what was there all along and untou
     back: fc.boolean(),
     random: fc.noShrink(fc.infiniteStream(fc.nat())),
   });
-  await fc.assert(
-    fc.asyncProperty(scenario, async ({ values, sort, by, sizes, back, random }) => {
-      // Even ones stay as they are; odd ones are at the writers' mercy.
-      await storeInstances(
-        server,
-        place,
-        values.map((value, index) => ({
-          id: `id-${String(index).padStart(3, '0')}`,
-          content: { members: { n: { number: String(value) }, m: `m${index % 3}`, stays: index % 2 === 0 } },
-        })),
-      );
-      const staying = values.flatMap((_value, index) =>
-        index % 2 === 0 ? [`id-${String(index).padStart(3, '0')}`] : [],
-      );
-      let walking = true;
-      const draw = () => Number(random.next().value ?? 0);
-      const write = async () => {
-        while (walking) {
-          const id = draw() % 2 === 0 ? `id-${String((draw() % 30) * 2 + 1).padStart(3, '0')}` : `new-${draw() % 20}`;
-          const deletes = draw() % 3 === 0;
-          const body = JSON.stringify({ n: draw() % 10, m: `m${draw() % 3}`, stays: false });
-          const response = deletes
-            ? await server.call(`${path}/${id}`, { token, method: 'DELETE' })
-            : await server.call(`${path}/${id}`, { token, method: 'PUT', headers: json, body });
-          if (![201, 204, 404].includes(response.status)) throw new Error(await response.text());
-          await response.arrayBuffer();
-          writes += 1;
-          await turn();
-        }
-      };
-      const writers = [write(), write(), write()];
-      const seen: string[] = [];
-      try {
-        const parameters = { sort };
-        let step = 0;
-        const read = (paging: Record<string, string | number>) =>
-          readInstances(
-            server,
-            { ...place, token, by },
-            { ...parameters, pageSize: sizes[step++ % sizes.length] ?? 1, ...paging },
-          );
-        let page = back ? await read({ pageNumber: 1_000_000 }) : await read({});
-        for (;;) {
-          expect(page.status).toBe(200);
-          seen.push(...page.ids);
-          const cursor = back ? page.prev : page.next;
-          if (cursor === null) break;
-          page = await read({ [back ? 'prev' : 'next']: cursor });
-        }
-      } finally {
-        walking = false;
-        await Promise.all(writers);
+  await checkLaw(scenario, { runs: walks }, async ({ values, sort, by, sizes, back, random }) => {
+    // Even ones stay as they are; odd ones are at the writers' mercy.
+    await storeInstances(
+      server,
+      place,
+      values.map((value, index) => ({
+        id: `id-${String(index).padStart(3, '0')}`,
+        content: { members: { n: { number: String(value) }, m: `m${index % 3}`, stays: index % 2 === 0 } },
+      })),
+    );
+    const staying = values.flatMap((_value, index) =>
+      index % 2 === 0 ? [`id-${String(index).padStart(3, '0')}`] : [],
+    );
+    let walking = true;
+    const draw = () => Number(random.next().value ?? 0);
+    const write = async () => {
+      while (walking) {
+        const id = draw() % 2 === 0 ? `id-${String((draw() % 30) * 2 + 1).padStart(3, '0')}` : `new-${draw() % 20}`;
+        const deletes = draw() % 3 === 0;
+        const body = JSON.stringify({ n: draw() % 10, m: `m${draw() % 3}`, stays: false });
+        const response = deletes
+          ? await server.call(`${path}/${id}`, { token, method: 'DELETE' })
+          : await server.call(`${path}/${id}`, { token, method: 'PUT', headers: json, body });
+        if (![201, 204, 404].includes(response.status)) throw new Error(await response.text());
+        await response.arrayBuffer();
+        writes += 1;
+        await turn();
       }
-      expect(seen.filter((id) => staying.includes(id)).sort()).toEqual(staying);
-    }),
-    { numRuns: walks, seed, endOnFailure: true },
-  );
+    };
+    const writers = [write(), write(), write()];
+    const seen: string[] = [];
+    try {
+      const parameters = { sort };
+      let step = 0;
+      const read = (paging: Record<string, string | number>) =>
+        readInstances(
+          server,
+          { ...place, token, by },
+          { ...parameters, pageSize: sizes[step++ % sizes.length] ?? 1, ...paging },
+        );
+      let page = back ? await read({ pageNumber: 1_000_000 }) : await read({});
+      for (;;) {
+        expect(page.status).toBe(200);
+        seen.push(...page.ids);
+        const cursor = back ? page.prev : page.next;
+        if (cursor === null) break;
+        page = await read({ [back ? 'prev' : 'next']: cursor });
+      }
+    } finally {
+      walking = false;
+      await Promise.all(writers);
+    }
+    expect(seen.filter((id) => staying.includes(id)).sort()).toEqual(staying);
+  });
   console.log(`${writes} writes meanwhile`);
 }, 3_600_000);

@@ -3,8 +3,9 @@ import { RE2JS } from 're2js';
 import { describe, expect, it } from 'vitest';
 import { regex } from '../../src/query/ast.ts';
 import { measureRegex, regexWorkLimit } from '../../src/query/regex.ts';
-import { fuzzRuns, fuzzSeed, fuzzTimeout } from '../support/oracle/query-fuzz.ts';
+import { fuzzRuns, fuzzTimeout } from '../support/oracle/query-fuzz.ts';
 import { faultOf, matcherOf, outline, parse } from '../support/oracle/query-parsing.ts';
+import { seed } from '../support/oracle/random.ts';
 
 describe('a regular expression without quotes', () => {
   it('ends like a bare value', () => {
@@ -180,7 +181,6 @@ describe('the size of a pattern', () => {
   });
 
   it('is never less than the instructions of the compiled program', { timeout: fuzzTimeout(10_000) }, async () => {
-    const seed = fuzzSeed('sizes of patterns');
     const token = fc.constantFrom(
       'a',
       'é',

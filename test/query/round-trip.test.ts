@@ -4,8 +4,9 @@ import { changelogDialect } from '../../src/changelog/dialect.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { QueryError } from '../../src/query/query-error.ts';
 import { arbitraryQuery, hardExpressions, hardNames } from '../support/oracle/query-arbitrary.ts';
-import { fuzzRuns, fuzzSeed, fuzzTimeout } from '../support/oracle/query-fuzz.ts';
+import { fuzzRuns, fuzzTimeout } from '../support/oracle/query-fuzz.ts';
 import { arbitraryMutatedText } from '../support/oracle/query-mutations.ts';
+import { seed } from '../support/oracle/random.ts';
 
 const vocabulary = {
   entities: ['order', 'customer', 'group-assignment', ...hardNames],
@@ -18,7 +19,6 @@ const vocabulary = {
 it('what is written down by the grammar is read back as it was meant, positions included', {
   timeout: fuzzTimeout(5000),
 }, async () => {
-  const seed = fuzzSeed('round trip');
   await fc.assert(
     fc.property(arbitraryQuery(vocabulary), ({ text, query }) => {
       expect(parseQuery(text, changelogDialect)).toEqual(query);
@@ -30,7 +30,6 @@ it('what is written down by the grammar is read back as it was meant, positions 
 it('whatever the text, the parser gives a query or a QueryError with a position in the text', {
   timeout: fuzzTimeout(20_000),
 }, async () => {
-  const seed = fuzzSeed('mutated queries');
   let slowest = { milliseconds: 0, text: '' };
   let accepted = 0;
   const runs = fuzzRuns(20_000);

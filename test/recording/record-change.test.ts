@@ -11,8 +11,11 @@ import { parseQuery } from '../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change, Outcome, RecordBatch } from '../../src/recording/change.ts';
 import { createRecorder, recordChange, recordChanges } from '../../src/recording/record-change.ts';
+import { Random } from '../support/oracle/random.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 import { changeOf } from '../support/server/history.ts';
+
+const random = new Random();
 
 const day = 86_400_000;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
@@ -191,7 +194,7 @@ describe('transactions', () => {
 
 describe('sizes', () => {
   const emoji = (count: number) =>
-    Array.from({ length: count }, () => String.fromCodePoint(0x1f300 + Math.floor(Math.random() * 700)));
+    Array.from({ length: count }, () => String.fromCodePoint(0x1f300 + random.below(700)));
 
   test('names, ids and actors of 1,000 emoji, which are larger than a row of an index may be', async () => {
     const long = () => emoji(1_000).join('');

@@ -8,7 +8,7 @@ import { benchNow } from '../data.ts';
 const config = readConfig(process.env);
 if (config.databaseUrl === undefined) throw new Error('DATABASE_URL is missing');
 const { databaseUrl, secretKeys } = config;
-const clock = { now: () => benchNow };
+const clock = { now: () => benchNow, elapsed: () => performance.now() };
 const context = await createContext({ config, databaseUrl, secretKeys, overrides: { clock } });
 const app = await buildApp(context);
 process.stdout.write(`${await app.listen({ host: config.host, port: config.port })}\n`);

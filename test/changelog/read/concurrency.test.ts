@@ -13,8 +13,11 @@ import type { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder, recordChange } from '../../../src/recording/record-change.ts';
 import { repeat } from '../../../src/repeat.ts';
+import { Random } from '../../support/oracle/random.ts';
 import type { TestDatabase } from '../../support/server/database.ts';
 import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
+
+const random = new Random();
 
 const tenant = 'acme';
 const day = 86_400_000;
@@ -171,7 +174,7 @@ test(
     const others = createPool(database.url, { applicationName: 'annals test writers', maximum: 9 });
     const db = createDatabase(others);
     const record = createRecorder(db, tenant, () => now);
-    const below = (limit: number) => Math.floor(Math.random() * limit);
+    const below = (limit: number) => random.below(limit);
     const failures: unknown[] = [];
     const until = (task: () => Promise<unknown>, pause: number) =>
       repeat({
@@ -186,7 +189,7 @@ test(
         type: (['create', 'update', 'delete'] as const)[below(3)] ?? 'update',
         entity: `type${below(4)}`,
         entityId: String(below(50)),
-        actor: `actor ${Math.floor(Math.random() ** 3 * 30)}`,
+        actor: `actor ${Math.floor(random.next() ** 3 * 30)}`,
       });
     await record(Array.from({ length: 1_000 }, someChange));
     let keepDays = 80;

@@ -3,10 +3,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
+const now = Date.UTC(2026, 8, 15, 10, 11, 12);
+
 let server: TestServer;
 
 beforeAll(async () => {
-  server = await startTestServer();
+  server = await startTestServer({ clock: { now: () => now } });
 });
 
 afterAll(() => server.close());
@@ -14,7 +16,6 @@ afterAll(() => server.close());
 test('a page of more text than is sent at once arrives whole', async () => {
   const tenant = 'acme';
   const token = await server.token(tenant, { scope: 'changelog.changelog_read' });
-  const now = Date.now();
   const lengths = [10, 3_000_000, 5_000_000, 20, 6_000_000];
   const record = createRecorder(server.context.db, tenant, () => now);
   for (const [place, length] of lengths.entries()) {

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { changelogDialect } from '../../../src/changelog/dialect.ts';
 import { createFindPage } from '../../../src/changelog/find-page.ts';
@@ -15,7 +15,10 @@ import { parseQuery } from '../../../src/query/parse.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { repeat } from '../../../src/repeat.ts';
+import { Random } from '../../support/oracle/random.ts';
 import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
+
+const random = new Random();
 
 const minute = 60_000;
 const day = 86_400_000;
@@ -31,7 +34,7 @@ beforeAll(async () => {
 
 afterAll(() => history.close());
 
-const below = (limit: number) => Math.floor(Math.random() * limit);
+const below = (limit: number) => random.below(limit);
 
 test(
   'every page of what does not change stays the same while others record, fold and drop, for all who share what is remembered',
@@ -138,10 +141,7 @@ function noting(names: string[]): Statements {
   };
 }
 
-/** The same number from 0 to 1 for the same index. */
-function random(index: number): number {
-  return createHash('sha256').update(String(index)).digest().readUInt32BE() / 2 ** 32;
-}
+const scattered = new Random(1);
 
 test.for<[spread: string, ats: readonly number[], keepDays: number]>([
   ['evenly', Array.from({ length: 1_500 }, (_, index) => now - 20 * day + index * 15 * minute), 90],
@@ -152,7 +152,7 @@ test.for<[spread: string, ats: readonly number[], keepDays: number]>([
     90,
   ],
   // Gaps of any length, so that what is looked for is often further than the mean says.
-  ['at random', Array.from({ length: 1_500 }, (_, index) => now - 1 - Math.floor(random(index) * 20 * day)), 90],
+  ['at random', Array.from({ length: 1_500 }, () => now - 1 - scattered.below(20 * day)), 90],
   ['over more than is kept', Array.from({ length: 3_000 }, (_, index) => now - index * 15 * minute), 10],
 ])(
   'a page that was read before, the next, the one before and the last are one statement each where entries are spread %s',

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { Random } from './random.ts';
 import type { Tree } from './reference-paths.ts';
 
 /** Few enough that they meet again in other documents, and among them all that has misled somebody before. */
@@ -105,12 +106,8 @@ const gaps = ['', '', '', ' ', '\n\t', '\r\n  '];
 
 /** The text of a document, with blanks here and there that `seed` chooses; 0 for none. */
 export function written(tree: Tree, seed = 0): string {
-  let state = seed;
-  const gap = () => {
-    if (seed === 0) return '';
-    state = (Math.imul(state, 1103515245) + 12345) >>> 0;
-    return gaps[(state >>> 16) % gaps.length] ?? '';
-  };
+  const random = new Random(seed);
+  const gap = () => (seed === 0 ? '' : random.pick(gaps));
   const value = (node: Tree): string => {
     if ('text' in node) return node.text;
     const parts =

@@ -14,8 +14,8 @@ export interface TestServerOptions {
   /** Another server's, to run two processes' worth of them on one database; left out: a fresh one. */
   database?: TestDatabase;
   secretKeys?: readonly Uint8Array[];
-  /** Left out: the time of the machine. */
-  clock?: Clock;
+  /** Left out, the whole or a part of it: the time of the machine. */
+  clock?: Partial<Clock>;
   /** Environment variables; PORT and DATABASE_URL are of no effect. */
   environment?: Record<string, string>;
   /** Left out: those of the contract. */
@@ -61,7 +61,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     secretKeys: options.secretKeys ?? testSecretKeys,
     overrides: {
       logger: createLogger('debug', { write: (line) => void logLines.push(line) }),
-      ...(options.clock === undefined ? {} : { clock: options.clock }),
+      clock: { now: () => Date.now(), elapsed: () => performance.now(), ...options.clock },
       ...(options.completionTimes === undefined ? {} : { completionTimes: options.completionTimes }),
     },
   });
