@@ -5,7 +5,7 @@ import { pathsOf } from './paths.ts';
 
 export type ChangeType = 'create' | 'update' | 'delete';
 
-/** A document that the changed one is linked to. */
+/** A document that is linked to the changed one. */
 export interface RelatedItem {
   entity: string;
   entityId: string;
@@ -29,19 +29,19 @@ export interface Change {
 }
 
 /**
- * What became of a change: recorded now; there already with the same content; older than its tenant keeps entries;
- * or there already, under the same identity and time, with other content.
+ * The outcome of a change. `recorded`: it is an entry now. `duplicate`: it was an entry already. `expired`: it is older than its
+ * tenant keeps entries. `conflict`: another entry has the same identity and time with other content.
  */
 export type Outcome = 'recorded' | 'duplicate' | 'expired' | 'conflict';
 
-/** Records a batch in one transaction; outcomes in the order of the batch. */
+/** Records a batch in one transaction. The outcomes come in the order of the batch. */
 export interface RecordBatch {
   (batch: readonly Change[]): Promise<readonly Outcome[]>;
-  /** Does what can be done before the batch's turn has come, and answers what records it then. */
+  /** Prepares the batch before its turn, and returns the function that records it. */
   prepare?(batch: readonly Change[]): () => Promise<readonly Outcome[]>;
 }
 
-/** What a room that owns documents knows of a change to one of them. */
+/** A change of a document that lives in this service, as the module that owns the document knows it. */
 export interface DocumentChange {
   type: ChangeType;
   entity: string;
@@ -51,14 +51,14 @@ export interface DocumentChange {
   name?: string | undefined;
   schemaVersion?: string | undefined;
   related?: readonly RelatedItem[] | undefined;
-  /** JSON text, or parsed already. What is a secret in it must have been masked. */
+  /** JSON text, or parsed already. The caller must have masked secrets in it. */
   before?: string | JsonNode | undefined;
   after?: string | JsonNode | undefined;
 }
 
 /**
- * The change to record for a change of a document that lives in this service, with an identity drawn at random; or
- * that it changes nothing. Throws `JsonSyntaxError` and `PathsTooLargeError`.
+ * Makes the change to record for a document that lives in this service, with a random identity, or returns `unchanged`. Throws
+ * `JsonSyntaxError` and `PathsTooLargeError`.
  */
 export function changeOfDocuments(document: DocumentChange): Change | 'unchanged' {
   const paths = pathsOfChange(document.type, nodeOf(document.before), nodeOf(document.after));
@@ -80,9 +80,8 @@ export function changeOfDocuments(document: DocumentChange): Change | 'unchanged
 export const identityLength = 16;
 
 /**
- * The `paths` of a change, or undefined where it is an update that changes nothing. A create has `after` only and a
- * delete `before` only (contract 6), so what else came with them is not looked at. An update of which one side or both
- * are unknown is a change all the same.
+ * The `paths` of a change, or undefined for an update that changes nothing. A create has `after` only and a delete `before` only
+ * (contract 6), so their other side is ignored. An update with an unknown side is always a change.
  */
 export function pathsOfChange(
   type: ChangeType,

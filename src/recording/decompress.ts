@@ -7,9 +7,8 @@ const zstdMagic = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 const chunkSize = 64 * 1024;
 
 /**
- * The bytes of a source, decompressed where they are gzip or Zstandard. That is told by their first bytes: no JSON
- * starts so, and a pipe has no name. Where the source fails or is damaged, what could be read before it comes first,
- * and then the error.
+ * The bytes of a source, decompressed where they are gzip or Zstandard. The first bytes tell the format: no JSON starts with them, and
+ * a pipe has no name. Where the source fails or is damaged, the bytes before the damage come first, then the error.
  */
 export async function* decompressedChunks(source: Readable): AsyncGenerator<Buffer> {
   const chunks = chunksOf(source);
@@ -24,7 +23,7 @@ export async function* decompressedChunks(source: Readable): AsyncGenerator<Buff
     yield* joined(head, chunks);
     return;
   }
-  // Its failure reaches the reader through the decompressor, which it destroys.
+  // A failure of the source destroys the decompressor, through which it reaches the reader.
   pipeline(Readable.from(joined(head, chunks)), decompressor).catch(() => {});
   yield* chunksOf(decompressor);
 }
@@ -40,7 +39,7 @@ async function* joined(head: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerat
   yield* rest;
 }
 
-/** The chunks of a stream. Its own iterator forgets what it had buffered when the stream fails; this one does not. */
+/** The chunks of a stream. Unlike the stream's own iterator it returns what is buffered before it throws the stream's error. */
 async function* chunksOf(source: Readable): AsyncGenerator<Buffer> {
   let failure: Error | undefined = source.errored ?? undefined;
   let isOver = source.readableEnded;

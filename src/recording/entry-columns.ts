@@ -15,7 +15,7 @@ export interface ActorColumns {
   names: string[];
 }
 
-/** A batch of changes as the database keeps them; `kinds` and `actors` are 1-based places in the lists beside. */
+/** A batch of changes in columns. `kinds` and `actors` of an entry are 1-based places in the lists beside. */
 export interface EntryColumns {
   kind: KindColumns;
   actor: ActorColumns;
@@ -75,7 +75,7 @@ export function entryColumns(changes: readonly Change[]): EntryColumns {
   };
 }
 
-/** The first 16 bytes of the SHA-256 of a text's UTF-8: what stands for the text in an index. */
+/** The first 16 bytes of the SHA-256 of a text's UTF-8. They stand for the text in an index. */
 function hashOf(text: string): Buffer {
   return hash('sha256', text, 'buffer').subarray(0, 16);
 }

@@ -1,19 +1,19 @@
 import { hash } from 'node:crypto';
 import { identityLength } from './change.ts';
 
-/** The identity of an imported change that names its `id`. Each kind of identity hashes under a prefix of its own. */
+/** The identity of an imported change with an `id`. Each kind of identity is hashed with a prefix of its own. */
 export function identityOfId(id: string): Buffer {
   return identityOf(`annals:id:${id}`);
 }
 
 const linePrefix = Buffer.from('annals:line:');
 
-/** What equal lines have in common: the identity of the first of them. `line` comes without its line end. */
+/** The key that equal lines share: the identity of the first of them. `line` has no line end. */
 export function identityOfLine(line: Buffer): Buffer {
   return identityOf(Buffer.concat([linePrefix, line]));
 }
 
-/** The identity of a line that has come `occurrence` times before in its file. */
+/** The identity of a line of which the file had `occurrence` equal ones before. */
 export function identityOfRepeatedLine(first: Buffer, occurrence: number): Buffer {
   return occurrence === 0 ? first : identityOf(`annals:repeat:${first.toString('hex')}:${occurrence}`);
 }

@@ -19,7 +19,7 @@ import { decodedString } from './json-text.ts';
 import type { Occurrences } from './occurrences.ts';
 import { PathsTooLargeError } from './path-list.ts';
 
-/** What one line of an import comes to. A reason names members and positions, never what the document holds. */
+/** The result of one line of an import. A reason names members and positions, never the content of the document. */
 export type ImportedLine =
   | { kind: 'change'; change: Change }
   | { kind: 'unchanged' }
@@ -32,17 +32,16 @@ const typeOfOp: ReadonlyMap<string, ChangeType> = new Map([
   ['delete', 'delete'],
 ]);
 
-/** Names, ids and actors may have this many characters (contract 6). */
+/** The maximum length of names, ids and actors, in characters (contract 6). */
 const maximumCharacters = 1000;
 
 /** Why a line is rejected. */
 class Rejection extends Error {}
 
 /**
- * Reads one line of an import (contract 6), without its line end. `tape` is worked on and may be used again at once.
- * The limit of nesting is that of `before` and `after`; the object that the line is comes on top of it. For `id`,
- * `name`, `actor`, `schemaVersion` and `related`, null is the same as absent; for `before` and `after` it is a value.
- * Members that are not known are ignored.
+ * Reads one line of an import (contract 6), without its line end. It writes to `tape`, which the caller may use again at once.
+ * The limit of nesting holds for `before` and `after`; the object of the line comes on top of it. For `id`, `name`, `actor`,
+ * `schemaVersion` and `related`, null means absent; for `before` and `after` it is a value. Unknown members are ignored.
  */
 export function readImportLine(line: Buffer, tape: JsonTape, occurrences: Occurrences): ImportedLine {
   try {
@@ -145,7 +144,7 @@ function faultOfName(text: string): string | undefined {
   return text.isWellFormed() ? undefined : 'has a lone surrogate';
 }
 
-/** Whether the text has more characters than that, those outside the basic plane counted once. */
+/** Whether the text has more code points than that. */
 function isLongerThan(text: string, maximum: number): boolean {
   if (text.length <= maximum) return false;
   return text.length > maximum * 2 || [...text].length > maximum;

@@ -3,8 +3,8 @@ const rfc3339 =
 const afterLast = Date.UTC(2101, 0, 1);
 
 /**
- * The milliseconds since 1970 of an RFC 3339 time with `Z` or an offset, what is finer cut off; or what is wrong with
- * it. From 1970 to the end of 2100 in UTC (contract 6). A leap second is refused: no entry could show it.
+ * Reads an RFC 3339 time with `Z` or an offset, from 1970 to the end of 2100 in UTC (contract 6). Returns milliseconds since 1970,
+ * finer digits cut off, or a text that says what is wrong. A leap second is refused: no entry could show it.
  */
 export function importTime(text: string): number | string {
   const parts = rfc3339.exec(text);
@@ -18,7 +18,7 @@ export function importTime(text: string): number | string {
     number,
   ];
   const outside = 'is not from 1970 to 2100';
-  // The one before 1970 may still be 1970 in UTC. Of years before 100 the runtime would make others.
+  // A time of 1969 may be 1970 in UTC. The runtime reads years before 100 as other years.
   if (year < 1969) return outside;
   const date = new Date(Date.UTC(year, month - 1, day));
   if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return 'is a date that does not exist';

@@ -7,7 +7,7 @@ import { JsonTape } from './json-tape.ts';
 import { type Line, LineSplitter, maximumLineBytes } from './lines.ts';
 import { Occurrences } from './occurrences.ts';
 
-/** What became of the lines of an import that are not blank; all but `read` add up to `read`. */
+/** How many lines of an import ended in which way. Blank lines do not count. All other members add up to `read`. */
 export interface ImportCounts {
   read: number;
   recorded: number;
@@ -21,14 +21,14 @@ export interface ImportOptions {
   /** NDJSON, plain or compressed with gzip or Zstandard. */
   source: Readable;
   record: RecordBatch;
-  /** Is told the number of a line, from 1, and what is wrong with it, in words that hold nothing of its content. */
+  /** Called with the 1-based number of a line and the reason, which holds nothing of the line's content. */
   onRejected: (line: number, reason: string) => void;
   onProgress?: (counts: Readonly<ImportCounts>) => void;
   /** When it aborts, the import ends after the batch that is being recorded. */
   signal?: AbortSignal;
 }
 
-/** The import could not go on to the end of its source. `counts` tells what was done before. */
+/** The import broke off before the end of its source. `counts` says what was done before. */
 export class ImportStoppedError extends Error {
   readonly counts: ImportCounts;
 
@@ -42,17 +42,20 @@ export class ImportStoppedError extends Error {
 /** A batch is recorded when it has this many changes, or about this many bytes. */
 const changesOfBatch = 2000;
 const bytesOfBatch = 8 * 1024 * 1024;
-/** What a change takes besides its paths, roughly. */
+/** Roughly the bytes of a change beside its paths. */
 const bytesOfChange = 200;
 
-/** A tape that one long line made larger than this is not kept for the next. */
+/** A tape that a long line made larger than this is dropped. The next line gets a new one. */
 const cellsToKeep = 4 * 1024 * 1024;
 
 /**
- * Records the changes of an NDJSON source (contract 6), in memory that does not grow with it. While one batch is being
- * recorded the next one is read; never are two recorded at once, so that of two lines with one identity the first
- * counts. Throws `ImportStoppedError` where the source is damaged, where recording fails, or on the signal; what was
- * recorded until then stays, and the same import can simply be run again.
+ * Records the changes of an NDJSON source (contract 6), in memory that does not grow with the source. It reads the next batch
+ * while it records one. It never records two at once, so of two lines with one identity the first counts. Throws
+ * `ImportStoppedError` where the source is damaged, where recording fails, or on the signal. What was recorded until then
+ * stays, and the same import may run again.
+ *
+ * @example
+ * const counts = await importChanges({ source: process.stdin, record, onRejected: (line, reason) => console.error(line, reason) });
  */
 export async function importChanges(options: ImportOptions): Promise<ImportCounts> {
   const run = new ImportRun(options);
@@ -100,7 +103,7 @@ class ImportRun {
     this.#occurrences.close();
   }
 
-  /** Takes all lines; returns what kept it from reading on, if anything did. The line it broke off in is none. */
+  /** Takes all lines. Returns the error that ended reading, if there was one. It does not count the line in which it broke off. */
   async #readAll(chunks: AsyncGenerator<Buffer>): Promise<Error | undefined> {
     const splitter = new LineSplitter();
     try {
@@ -110,7 +113,7 @@ class ImportRun {
         await this.#takeAll(chunk === undefined ? splitter.end() : splitter.split(chunk));
         this.#options.onProgress?.(this.#counts);
         if (chunk === undefined) return undefined;
-        // Lets the recording of the last batch go on.
+        // The recording of the last batch continues here.
         await setImmediate();
       }
     } finally {
@@ -147,7 +150,7 @@ class ImportRun {
     this.#options.onRejected(line, reason);
   }
 
-  /** Hands the batch to be recorded once the one before it is. */
+  /** Records the batch after the one before it. */
   async #flush(): Promise<void> {
     const { record } = this.#options;
     const batch = this.#batch;
@@ -155,7 +158,7 @@ class ImportRun {
     await this.#recording;
     if (prepared === undefined) return;
     this.#recording = this.#record(prepared, this.#lines);
-    // Whoever waits for it is told; until then it is no unhandled rejection.
+    // The next batch awaits this promise and gets the error. Until then it is no unhandled rejection.
     this.#recording.catch(() => {});
     this.#batch = [];
     this.#lines = [];

@@ -1,10 +1,10 @@
-/** The longest line of an import, in bytes without its line end (contract 6). */
+/** The maximum length of a line of an import, in bytes without its line end (contract 6). */
 export const maximumLineBytes = 16 * 1024 * 1024;
 
 export interface Line {
   /** Its number in the file, from 1. */
   number: number;
-  /** Without its line end, and valid only until the next line is asked for; undefined where it is too long. */
+  /** The bytes without the line end, valid until the next line is read; undefined where the line is too long. */
   bytes: Buffer | undefined;
 }
 
@@ -13,13 +13,13 @@ const carriageReturn = 0x0d;
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**
- * Cuts chunks of bytes into lines that end with LF or CR LF; blank ones are counted but left out, and so is a byte
- * order mark. It never holds more than one line of the greatest length: a longer one is forgotten as it comes.
+ * Cuts chunks of bytes into lines that end with LF or CR LF. Blank lines are counted and left out; so is a byte order mark. It never
+ * holds more than one line of the maximum length: the bytes of a longer line are dropped as they come.
  */
 export class LineSplitter {
   readonly #maximum: number;
   #number = 0;
-  /** The beginning of a line whose end has not come yet. */
+  /** The beginning of a line whose end has not been read yet. */
   #parts: Buffer[] = [];
   #length = 0;
 
@@ -47,7 +47,7 @@ export class LineSplitter {
 
   #keep(part: Buffer): void {
     this.#length += part.length;
-    // One byte more than a line may have, for it may be the carriage return; and the mark, which is none of it.
+    // One byte more than the maximum, for a carriage return; and the byte order mark, which is not part of the line.
     if (this.#length > this.#maximum + 1 + byteOrderMark.length) this.#parts = [];
     else if (part.length > 0) this.#parts.push(part);
   }
@@ -56,7 +56,7 @@ export class LineSplitter {
     this.#number += 1;
     if (this.#length === 0) return this.#line(last);
     this.#keep(last);
-    // Forgotten is what grew too long.
+    // The line is too long: its bytes are dropped.
     const bytes = this.#parts.length === 0 ? undefined : Buffer.concat(this.#parts);
     this.#parts = [];
     this.#length = 0;

@@ -1,11 +1,11 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 
-/** Lines remembered in memory, at about 100 bytes each, before they go to disk. */
+/** Lines kept in memory, at about 100 bytes each, before they go to disk. */
 const maximumInMemory = 200_000;
 
 /**
- * Counts how often each of any number of keys has come, exactly, in memory that does not grow: what is too much for it
- * goes to a temporary database, which SQLite makes without a name, so that it is gone with the process, even a killed one.
+ * Counts exactly how often each key has come, for any number of keys, in bounded memory. Beyond the bound, keys go to a temporary
+ * database. SQLite makes it without a name, so it ends with the process, also with a killed one.
  */
 export class Occurrences {
   readonly #maximum: number;
@@ -17,7 +17,7 @@ export class Occurrences {
     this.#maximum = maximum;
   }
 
-  /** How often the key has come before; this time counts from now on. */
+  /** Counts the key, and returns how often it came before. */
   next(key: Buffer): number {
     const name = key.toString('latin1');
     const before = this.#recent.get(name) ?? this.#stored(key);
@@ -39,7 +39,7 @@ export class Occurrences {
     this.#database ??= this.#open();
     const upsert = this.#database.prepare('insert or replace into occurrence (key, count) values (?, ?)');
     this.#database.exec('begin');
-    // In the order of the tree, so that a large one is written page after page.
+    // In key order, so that SQLite writes a large tree page after page.
     for (const [name, count] of [...this.#recent].sort(([one], [other]) => (one < other ? -1 : 1))) {
       upsert.run(Buffer.from(name, 'latin1'), count);
     }

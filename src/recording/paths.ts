@@ -12,48 +12,47 @@ import { decodedString, isSameKey, isSameScalar } from './json-text.ts';
 import { arrayIndex, keyOfAfter, keyOfBefore, PathList, rootSegment } from './path-list.ts';
 
 /**
- * What changed from `before` to `after`, either of which may be absent, as the JSON text of an entry's `paths`
- * (contract 6): `{"a.b":{"before":…,"after":…}}`, every number and string as it was written. `{}` where nothing
- * differs. Throws `PathsTooLargeError`. Time and memory are linear in the documents and in the answer.
+ * Compares `before` and `after`, either of which may be absent, and returns the JSON text of an entry's `paths` (contract 6):
+ * `{"a.b":{"before":…,"after":…}}`, every number and string as it was written. `{}` where nothing differs. Throws
+ * `PathsTooLargeError`. Time and memory are linear in the documents and in the result.
  *
- * What the rule leaves open is decided so: objects that are there on both sides are walked even where one of them is
- * empty (from `{}` to `{"a":1}` there is the path `a` alone), and the array rule holds for two arrays of which one is
- * empty; a document that is an array is one value at `""`, never walked.
+ * Objects that are there on both sides are walked even where one of them is empty: from `{}` to `{"a":1}` there is the path `a`
+ * alone. The array rule holds for two arrays of which one is empty. A document that is an array is one value at `""`.
  */
 export function pathsOf(before: JsonNode | undefined, after: JsonNode | undefined): string {
   return new Walk(before, after).list.toText();
 }
 
-/** Whether two documents are equal: numbers by decimal value, strings as decoded, objects whatever their order. */
+/** Whether two documents are equal: numbers by decimal value, strings as decoded, objects in any order of keys. */
 export function isUnchanged(before: JsonNode, after: JsonNode): boolean {
   return new Walk(before, after).list.count === 0;
 }
 
-/** An object or an array that is being walked, on one side or on both. */
+/** An object or an array during its walk, on one side or on both. */
 interface Frame {
   isArray: boolean;
   /** The containers, -1 where there is none on that side. */
   before: number;
   after: number;
-  /** The key or element of each side that comes next, -1 after the last. */
+  /** The next key or element of each side, -1 after the last. */
   nextBefore: number;
   nextAfter: number;
   /** The position of the next element. */
   index: number;
-  /** Keys that stand in another order on the other side: pairs yet to come, last first, -1 for none. */
+  /** The remaining pairs of keys that stand in another order on the other side: last first, -1 for none. */
   rest: number[] | undefined;
-  /** What leads here from the frame above: a key or a position, and whose it is; and its segment, once one is made. */
+  /** The key or position that leads here from the frame above, the side it is from, and its segment once it is made. */
   key: number;
   side: number;
   segment: number;
-  /** What the list held when this frame was entered. */
+  /** The state of the list when the walk entered this frame. */
   count: number;
   bytes: number;
 }
 
 const noTape = new JsonTape();
 
-/** One walk through two documents side by side, with a stack of its own: documents nest deeper than calls can. */
+/** A walk through two documents side by side. It has a stack of its own, because documents nest deeper than calls can. */
 class Walk {
   readonly list: PathList;
   readonly #before: JsonTape;
@@ -74,7 +73,7 @@ class Walk {
     }
   }
 
-  /** Of a document that is no object, or is an empty one, there is the path `""` alone. */
+  /** A document that is no object, or an empty one, has only the path `""`. */
   #visitDocument(before: number, after: number): void {
     const kind = this.#kindToWalk(before, after);
     const isPair = before !== -1 && after !== -1;
@@ -82,7 +81,7 @@ class Walk {
     else if (!this.#isSame(before, after)) this.list.addMember(rootSegment, before, after);
   }
 
-  /** Enters two values, one of which may be missing (-1), or adds them where they are leaves that differ. */
+  /** Enters two values, one of which may be missing (-1). Adds them as a member where they are leaves that differ. */
   #visit(before: number, after: number, key: number, side: number): void {
     const kind = this.#kindToWalk(before, after);
     if (kind !== 0) this.#enter(before, after, kind, key, side);
@@ -91,7 +90,7 @@ class Walk {
     }
   }
 
-  /** The first byte of two containers of one kind, or of a filled one that appears or vanishes; 0 of leaves. */
+  /** The first byte of two containers of one kind, or of a filled container that appears or vanishes; 0 for leaves. */
   #kindToWalk(before: number, after: number): number {
     const tape = before === -1 ? this.#after : this.#before;
     const node = before === -1 ? after : before;
@@ -122,7 +121,7 @@ class Walk {
     });
   }
 
-  /** The segment of the innermost frame; most frames see no difference and never need one. */
+  /** The segment of the innermost frame. It is made late, because most frames have no difference and need none. */
   #currentSegment(): number {
     const frames = this.#frames;
     let made = frames.length - 1;
@@ -135,7 +134,7 @@ class Walk {
     return segment;
   }
 
-  /** Visits the next pair of elements; false after the last, or once the elements have added what the array would. */
+  /** Visits the next pair of elements. Returns false after the last, or once the elements add as much as the whole array would. */
   #stepInArray(frame: Frame): boolean {
     const before = frame.nextBefore;
     const after = frame.nextAfter;
@@ -147,7 +146,7 @@ class Walk {
     return true;
   }
 
-  /** Visits the next pair of members, as long as both sides have their keys in the same order; false after the last. */
+  /** Visits the next pair of members, as long as both sides have their keys in the same order. Returns false after the last. */
   #stepInObject(frame: Frame): boolean {
     if (frame.rest !== undefined) return this.#stepInRest(frame.rest);
     const before = frame.nextBefore;
@@ -180,7 +179,7 @@ class Walk {
     );
   }
 
-  /** Pairs the keys from `before` and from `after` on by name. */
+  /** Pairs the keys after `before` and after `after` by name. */
   #matchKeys(before: number, after: number): number[] {
     const ofAfter = new Map<string, number>();
     for (let key = after; key !== -1; key = next(this.#after, key)) ofAfter.set(decodedString(this.#after, key), key);
@@ -194,7 +193,7 @@ class Walk {
     return pairs.reverse();
   }
 
-  /** Element by element, as the list has it now, or the whole array, where that adds no more; a document always whole. */
+  /** Keeps the elements in the list, or replaces them by the whole array where that adds no more bytes. A document is always whole. */
   #decideArray(frame: Frame): void {
     const isDocument = frame.segment === rootSegment && this.list.count > frame.count;
     if (!isDocument && !this.#isShorterWhole(frame)) return;
@@ -202,7 +201,7 @@ class Walk {
     this.list.addMember(frame.segment, frame.before, frame.after);
   }
 
-  /** Whether elements of the array differ, and those visited so far add as much to `paths` as all of it would. */
+  /** Whether the elements visited so far add as many bytes to `paths` as the whole array would. */
   #isShorterWhole(frame: Frame): boolean {
     if (this.list.count === frame.count) return false;
     return this.list.memberBytes(frame.segment, frame.before, frame.after) <= this.list.bytes - frame.bytes;

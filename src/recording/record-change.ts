@@ -19,7 +19,7 @@ export async function recordChange(
   return outcome;
 }
 
-/** Records changes in one transaction; outcomes in the order of the changes. */
+/** Records changes in one transaction. The outcomes come in the order of the changes. */
 export async function recordChanges(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -29,7 +29,7 @@ export async function recordChanges(
   return await recordPrepared(transaction, tenant, prepare(changes), now);
 }
 
-/** The recorder of the import: every batch is a transaction of its own, begun again where it loses a race. */
+/** The recorder of the import. Every batch is a transaction of its own, which is retried where it loses a race. */
 export function createRecorder(db: Database, tenant: string, now: () => number): RecordBatch {
   const prepared = (batch: readonly Change[]) => {
     const ready = prepare(batch);
@@ -60,14 +60,14 @@ async function recordPrepared(
   const fresh = new Set(inserted.map(({ at, identity }) => keyOf(at, identity.replaceAll('-', ''))));
   const outcomes = columns.ats.map((at, place): Outcome | undefined => {
     if (at < horizon) return 'expired';
-    // Of equal identities in one batch the first is the one that was inserted.
+    // Of equal identities in one batch the first was inserted.
     const identity = Buffer.from(columns.identities[place] ?? []).toString('hex');
     return fresh.delete(keyOf(at, identity)) ? 'recorded' : undefined;
   });
   return await settle(transaction, tenant, columns, outcomes);
 }
 
-/** Tells repetitions of what is recorded already from other changes under the same identity. */
+/** Tells duplicates of recorded entries from conflicts under the same identity. */
 async function settle(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -79,7 +79,7 @@ async function settle(
   const same = await compareEntries(transaction, tenant, columns, open);
   const settled = new Map(
     open.map((place, index): [number, Outcome] => {
-      // Retention may drop an entry between the two statements; what it drops is expired.
+      // Retention may drop an entry between the two statements. Such an entry is expired.
       const equal = same[index];
       return [place, equal === undefined ? 'expired' : equal ? 'duplicate' : 'conflict'];
     }),

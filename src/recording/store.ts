@@ -9,7 +9,7 @@ export interface InsertedEntry {
   identity: string;
 }
 
-/** A batch as the database is told it, made before there is a transaction. */
+/** The parameters of a batch, made before its transaction begins. */
 export type EntryParameters = readonly Buffer[];
 
 export function entryParameters({ kind, actor, ...entries }: EntryColumns): EntryParameters {
@@ -34,10 +34,9 @@ export function entryParameters({ kind, actor, ...entries }: EntryColumns): Entr
 }
 
 /**
- * Inserts those entries that are not there yet and are not older than the tenant's horizon, with their related
- * items, what names they use for the first time, and the delta that tells the tallies of them. Each statement is
- * one round trip; a new name is registered without waiting for another recorder that registers it too. Which were
- * inserted is told only where not all of them were.
+ * Inserts the entries that are not there yet and not older than the tenant's horizon, with their related items, their new names, and
+ * the delta for the tallies. It is one round trip. It registers a new name without waiting for another recorder that registers it
+ * too. It names the inserted entries only where not all of them were inserted.
  */
 export async function insertEntries(
   transaction: DatabaseTransaction,
@@ -57,14 +56,14 @@ export async function insertEntries(
   return { horizon: head?.horizon ?? 0, inserted };
 }
 
-/** The statement itself is a function of the database, so that it is planned once for a connection. */
+/** The statement is a function of the database, so a connection plans it once. */
 const insertStatement = `
 select horizon, complete, at, identity from record_entries(
   $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`;
 
 /**
- * Whether the entries that stand under the same identities and times say the same as these; undefined where there
- * is none. To be asked after the insert, in a statement of its own: another transaction may have been quicker.
+ * Whether the stored entries with the same identities and times have the same content; undefined where there is none. Call it after the
+ * insert, in a statement of its own: another transaction may have inserted first.
  */
 export async function compareEntries(
   transaction: DatabaseTransaction,
