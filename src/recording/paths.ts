@@ -201,7 +201,7 @@ class Walk {
     this.list.addMember(frame.segment, frame.before, frame.after);
   }
 
-  /** Whether the elements visited so far add as many bytes to `paths` as the whole array would. */
+  /** Whether elements of the array differ, and those visited so far add as many bytes to `paths` as the whole array would. */
   #isShorterWhole(frame: Frame): boolean {
     if (this.list.count === frame.count) return false;
     return this.list.memberBytes(frame.segment, frame.before, frame.after) <= this.list.bytes - frame.bytes;

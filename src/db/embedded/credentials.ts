@@ -4,7 +4,7 @@ import pg from 'pg';
 import { writeOnce } from '../write-once.ts';
 import { giveTo, type Home } from './home.ts';
 
-/** The role that owns the cluster, used only to set up the other one, which the service works as. */
+/** The role that owns the cluster. Annals uses it only to create the role of the service. */
 export const ownerRole = 'postgres';
 const serviceRole = 'annals';
 const serviceDatabase = 'annals';
@@ -29,8 +29,8 @@ export function serviceUrl(port: number, password: string): string {
 export type Greeting = 'ready' | 'not-yet' | 'refused' | 'stranger';
 
 /**
- * Knocks at a port. `ready` proves that the server is ours: in SCRAM both sides show that they know the password.
- * `not-yet`: it starts or recovers; `refused`: nobody there; `stranger`: somebody else's server.
+ * Tries to log in at a port. `ready` proves that the server is ours: in SCRAM both sides prove that they know the password.
+ * `not-yet`: the server starts or recovers. `refused`: no server. `stranger`: another server.
  */
 export async function greet(port: number, password: string): Promise<Greeting> {
   try {
@@ -43,7 +43,7 @@ export async function greet(port: number, password: string): Promise<Greeting> {
   }
 }
 
-/** Makes the service's role and database where they are not there yet; a crash between any two steps is mended. */
+/** Creates the service's role and database where they are missing. It also completes what a crash left half done. */
 export async function setUpService(port: number, password: string): Promise<void> {
   await asOwner(port, password, async (client) => {
     const found = await client.query('select 1 from pg_database where datname = $1', [serviceDatabase]);
@@ -71,7 +71,7 @@ async function asOwner(port: number, password: string, work: (client: pg.Client)
     application_name: 'annals start',
     connectionTimeoutMillis: 5_000,
   });
-  // A server that dies under us is reported by the query under way; without a listener it would end the process.
+  // The query under way reports a server that dies. Without a listener this event would end the process.
   client.on('error', () => {});
   try {
     await client.connect();

@@ -1,4 +1,4 @@
-/** The embedded database cannot be had; the message tells the operator what to do about it. */
+/** The embedded database is not available. The message tells the operator what to do. */
 export class EmbeddedDatabaseError extends Error {
   constructor(message: string, options: { cause?: unknown } = {}) {
     super(message, options);

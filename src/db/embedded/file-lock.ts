@@ -1,16 +1,16 @@
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A lock on a file, held until released or until the kernel drops it with the process, `kill -9` included. */
+/** A lock on a file, held until it is released or the process ends, `kill -9` included: the kernel releases it then. */
 export interface FileLock {
   release(): void;
 }
 
 export type LockMode = 'shared' | 'exclusive';
 
-// SQLite's file locks are the only kernel-dropped ones that Node reaches on Linux, macOS and Windows alike.
-// Nothing is ever written, not even where the disk is full: the file stays empty and its journal in memory. Outside
-// of WAL mode a reader holds a shared lock for the length of its transaction.
+// SQLite's file locks are the only ones that the kernel releases and that Node reaches on Linux, macOS and Windows. Nothing is ever
+// written, so a full disk does no harm: the file stays empty and the journal is in memory. Outside of WAL mode a reader holds a
+// shared lock for the length of its transaction.
 const statementOf: Record<LockMode, string> = {
   shared: 'begin; select count(*) from sqlite_schema',
   exclusive: 'begin exclusive',
@@ -18,7 +18,7 @@ const statementOf: Record<LockMode, string> = {
 
 const sqliteBusy = 5;
 
-/** Takes the lock at once or answers undefined where another holder is in the way. */
+/** Takes the lock at once, or returns undefined where another holder has it. */
 export function tryFileLock(path: string, mode: LockMode): FileLock | undefined {
   const file = new DatabaseSync(path, { timeout: 0 });
   try {
@@ -38,7 +38,7 @@ export function tryFileLock(path: string, mode: LockMode): FileLock | undefined 
   };
 }
 
-/** Waits for the lock without holding up the event loop; `onWait` is called once, after five seconds of waiting. */
+/** Waits for the lock without blocking the event loop. Calls `onWait` once, after five seconds of waiting. */
 export async function takeFileLock(path: string, mode: LockMode, onWait: () => void = () => {}): Promise<FileLock> {
   const started = performance.now();
   let told = false;
@@ -49,7 +49,7 @@ export async function takeFileLock(path: string, mode: LockMode, onWait: () => v
       told = true;
       onWait();
     }
-    // Unequal pauses, so that processes started together do not keep meeting each other.
+    // Unequal pauses, so that processes that start together do not keep colliding.
     await sleep(pause * (0.5 + Math.random()));
   }
 }

@@ -10,16 +10,16 @@ import { canEnter, findServerUser, isRoot, type ServerUser, succeedsAs, userWith
 export interface Home {
   folder: string;
   cluster: string;
-  /** Whom the server runs as; undefined: as ourselves. */
+  /** The user that the server runs as; undefined: the user of the service. */
   user: ServerUser | undefined;
-  /** Set where the home is away from its data folder: the line that says so. */
+  /** The line that says where the home is, set where it is outside of its data folder. */
   notice: string | undefined;
 }
 
-/** Where the homes lie that cannot be in their data folder (contract 1: as root). */
+/** The parent folder of homes that cannot be in their data folder (contract 1: as root). */
 export const systemFolder = '/var/lib/annals';
 
-/** Finds the home of a data folder, deciding it and leaving a pointer at the first call. */
+/** Finds the home of a data folder. The first call chooses it and leaves a pointer. */
 export async function findHome(dataDir: string): Promise<Home> {
   await mkdir(dataDir, { recursive: true }).catch((cause) => refuse(`cannot make the data folder ${dataDir}`, cause));
   const dataFolder = await realpath(dataDir);
@@ -36,7 +36,7 @@ export async function findHome(dataDir: string): Promise<Home> {
   return awayFrom(dataFolder, await homeIn(await makeElsewhere(pointer, user), user));
 }
 
-/** Lets the server's account own a file or folder that we made as root; nothing where we are not root. */
+/** Gives a file or folder that root made to the server's account. It does nothing where the service is not root. */
 export async function giveTo(user: ServerUser | undefined, path: string): Promise<void> {
   if (user !== undefined) await chown(path, user.uid, user.gid);
 }
@@ -65,7 +65,7 @@ async function makeElsewhere(pointer: string, user: ServerUser): Promise<string>
   const folder = join(systemFolder, randomBytes(6).toString('hex'));
   try {
     await mkdir(systemFolder, { recursive: true });
-    // The server's account has to pass through, whatever our umask.
+    // The server's account has to enter the folder with any umask of ours.
     await chmod(systemFolder, 0o755);
     await mkdir(folder, { mode: 0o700 });
     await giveTo(user, folder);
@@ -84,7 +84,7 @@ function awayFrom(dataFolder: string, home: Home): Home {
   return { ...home, notice };
 }
 
-/** The account a folder belongs to, where it is one that PostgreSQL can run as. */
+/** The account that owns a folder, where PostgreSQL can run as it. */
 async function ownerOf(folder: string): Promise<ServerUser | undefined> {
   const found = await stat(folder).catch((error) => {
     if (hasCode(error, 'ENOENT')) return undefined;

@@ -8,19 +8,19 @@ import { EmbeddedDatabaseError } from './embedded-database-error.ts';
 import { giveTo, type Home } from './home.ts';
 import type { Durability } from './settings.ts';
 
-/** The file of settings written at every start, and the one that is the operator's own. */
+/** The settings that every start writes anew, and the operator's own. */
 export const settingsFileName = 'annals.conf';
 const ownSettingsFileName = 'own.conf';
 
 const draftPrefix = 'cluster.new-';
 
-/** Makes the cluster where there is none. To be called by one process at a time. */
+/** Creates the cluster where there is none. Only one process at a time may call it. */
 export async function ensureCluster(home: Home, binaries: Binaries, durability: Durability): Promise<void> {
   const version = await readIfThere(join(home.cluster, 'PG_VERSION'));
   if (version !== undefined) return checkVersion(version.trim(), binaries, home);
   await removeDrafts(home);
   await clusterPassword(home);
-  // Made beside and renamed once whole, so that a crash in the middle leaves no half cluster behind.
+  // It is made beside and renamed when it is complete, so a crash leaves no half cluster behind.
   const draft = join(home.folder, `${draftPrefix}${process.pid}`);
   await mkdir(draft, { mode: 0o700 });
   await giveTo(home.user, draft);
@@ -49,7 +49,7 @@ async function removeDrafts(home: Home): Promise<void> {
 }
 
 async function runInitdb(home: Home, binaries: Binaries, target: string, durability: Durability): Promise<void> {
-  // A copy that the server's account can read and that no other account ever could.
+  // A copy that only the server's account can ever read.
   const passwordCopy = join(target, '..', `${draftPrefix}password`);
   await copyFile(passwordFile(home), passwordCopy);
   await giveTo(home.user, passwordCopy);
@@ -77,7 +77,7 @@ function run(home: Home, program: string, args: string[]): Promise<{ code: numbe
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       cwd: home.folder,
-      // A session of its own: ^C in the terminal is for us, and a half-made cluster helps nobody.
+      // A session of its own: ^C in the terminal is for the service, and must not stop initdb half-way.
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: serverEnvironment(),
@@ -94,7 +94,7 @@ function run(home: Home, program: string, args: string[]): Promise<{ code: numbe
   });
 }
 
-/** The environment PostgreSQL's programs get: none of our secrets, and English messages that we can read. */
+/** The environment of PostgreSQL's programs: none of our secrets, and English messages that our code can read. */
 export function serverEnvironment(extra: Record<string, string> = {}): Record<string, string> {
   const inherited = ['PATH', 'SystemRoot', 'TEMP', 'TMP', 'TMPDIR'].flatMap((name) => {
     const value = process.env[name];
@@ -103,14 +103,14 @@ export function serverEnvironment(extra: Record<string, string> = {}): Record<st
   return { ...Object.fromEntries(inherited), LC_ALL: 'C', ...extra };
 }
 
-/** The account of spawned programs; Node drops the supplementary groups along with it. */
+/** The account of spawned programs. Node drops the supplementary groups with it. */
 export function accountOf(home: Home): { uid?: number; gid?: number } {
   return home.user === undefined ? {} : { uid: home.user.uid, gid: home.user.gid };
 }
 
-/** PostgreSQL's program is there but cannot be run. */
+/** The error for a program of PostgreSQL that is there but does not run. */
 export function cannotRun(program: string, cause: Error): EmbeddedDatabaseError {
-  // A program linked against another C library (on Alpine, say) is reported as not found.
+  // The system reports a program for another C library (on Alpine, for example) as not found.
   const reason = hasCode(cause, 'ENOENT', 'ENOEXEC') ? 'it is not made for this system' : cause.message;
   return new EmbeddedDatabaseError(
     `The embedded PostgreSQL cannot be run: ${reason} (${program}). Set DATABASE_URL to a PostgreSQL 15 or later`,

@@ -11,29 +11,29 @@ import { findServer, type RunningServer, startServer, stopServer } from './serve
 import { boundServerLog } from './server-log.ts';
 import type { Durability } from './settings.ts';
 
-// How often to look whether the server is still there, in milliseconds.
+// Milliseconds between two checks that the server still runs.
 const watchInterval = 2_000;
-// After how long a start is worth a word, in milliseconds.
+// Milliseconds after which a slow start is logged.
 const slowStart = 10_000;
 
 export interface EmbeddedDatabase {
   url: string;
-  /** Lets go of the database; the last process to do so stops the server. A second call does nothing. */
+  /** Releases the database. The last process to release it stops the server. A second call does nothing. */
   release(): Promise<void>;
 }
 
 export interface EmbeddedDatabaseOptions {
   dataDir: string;
-  /** Told, in single lines, what an operator should know. */
+  /** Called with single lines for the operator. */
   log: (line: string) => void;
-  /** `none` is for databases that may be lost with the machine: tests. The default is `full`. */
+  /** `none` is for databases that may be lost with the machine, such as those of tests. The default is `full`. */
   durability?: Durability;
 }
 
 /**
- * Opens the PostgreSQL of a data folder, making and starting it if need be. Any number of processes may: each
- * holds a shared lock on `members.lock` for as long as it lives, and a short mutex, `server.lock`, makes starting,
- * joining and leaving one at a time. Both are dropped by the kernel when their holder dies (contract 1).
+ * Opens the PostgreSQL of a data folder, and creates and starts it where needed. Any number of processes may do so. Each holds a
+ * shared lock on `members.lock` as long as it lives. A short mutex, `server.lock`, lets one process at a time start, join or leave. The
+ * kernel releases both when their holder dies (contract 1).
  */
 export async function openEmbeddedDatabase(options: EmbeddedDatabaseOptions): Promise<EmbeddedDatabase> {
   const home = await findHome(options.dataDir);
@@ -58,7 +58,7 @@ export async function openEmbeddedDatabase(options: EmbeddedDatabaseOptions): Pr
   });
 }
 
-/** Failed system calls (no room, no permission) get a sentence that says what they were for. */
+/** Turns failed system calls (no room, no permission) into an error that says what they were for. */
 function explained(error: unknown, home: Home): unknown {
   if (!(error instanceof Error) || !('syscall' in error)) return error;
   return new EmbeddedDatabaseError(`The embedded database in ${home.folder} cannot be used: ${error.message}`, {
@@ -95,7 +95,7 @@ async function start({ home, log, durability }: Opening, password: string): Prom
   return await startServer(home, binaries, password, durability);
 }
 
-/** Starts the server again should it ever be killed under us, and bounds its log meanwhile. */
+/** Starts the server again if it is killed, and keeps its log bounded. */
 function keepRunning(opening: Opening, first: RunningServer): { end(): void } {
   let server = first;
   let busy = false;

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { servesCluster } from './postmaster-file.ts';
 
 /**
- * Ends what a killed server has left behind: its workers go by themselves once they notice, but one in the middle
- * of a long query notices late, and no new server may start beside it. Elsewhere than on Linux we can only wait.
+ * Ends the workers that a killed server left behind. They end by themselves once they notice, but a worker in a long query notices
+ * late, and no new server may start beside it. On systems other than Linux Annals can only wait.
  */
 export async function endOrphans(cluster: string): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGTERM', 'SIGKILL'] as const) {
@@ -12,7 +12,7 @@ export async function endOrphans(cluster: string): Promise<void> {
       try {
         process.kill(pid, signal);
       } catch {
-        // Gone by itself.
+        // It has ended by itself.
       }
     }
     for (let waited = 0; waited < 2_000; waited += 50) {

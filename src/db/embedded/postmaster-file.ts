@@ -2,7 +2,7 @@ import { readlink, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readIfThere } from '../write-once.ts';
 
-/** What a PostgreSQL server writes of itself into its cluster, see PostgreSQL's miscadmin.h. */
+/** The content of postmaster.pid, which a PostgreSQL server writes into its cluster (see PostgreSQL's miscadmin.h). */
 export interface PostmasterFile {
   pid: number;
   port: number;
@@ -10,7 +10,7 @@ export interface PostmasterFile {
   status: string;
 }
 
-/** Reads postmaster.pid; undefined where the cluster has none or it is not yet whole. */
+/** Reads postmaster.pid; undefined where there is none or it is not complete yet. */
 export async function readPostmasterFile(cluster: string): Promise<PostmasterFile | undefined> {
   const text = await readIfThere(join(cluster, 'postmaster.pid'));
   if (text === undefined) return undefined;
@@ -20,7 +20,7 @@ export async function readPostmasterFile(cluster: string): Promise<PostmasterFil
   return { pid, port: Number(lines[3] ?? 0), status: lines[7] ?? '' };
 }
 
-/** Whether a process with this id exists, whoever owns it. */
+/** Whether a process with this id exists, of any user. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -31,8 +31,8 @@ export function isAlive(pid: number): boolean {
 }
 
 /**
- * Whether the process is a PostgreSQL that serves the cluster. Process ids are used again, soon so in containers;
- * but each process of a server works in the folder of its cluster. Undefined where the platform does not tell.
+ * Whether the process is a PostgreSQL that serves the cluster. Systems reuse process ids, containers soon. But each process of a
+ * server has the folder of its cluster as its working folder. Undefined where the platform does not tell.
  */
 export async function servesCluster(pid: number, cluster: string): Promise<boolean | undefined> {
   if (!isAlive(pid)) return false;
@@ -40,7 +40,7 @@ export async function servesCluster(pid: number, cluster: string): Promise<boole
   try {
     return (await readlink(`/proc/${pid}/cwd`)) === (await realpath(cluster));
   } catch {
-    // Gone in the meantime, a zombie, or another user's: none of them ours.
+    // The process has ended, is a zombie, or belongs to another user: it is not ours.
     return false;
   }
 }

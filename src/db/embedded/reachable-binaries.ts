@@ -5,8 +5,8 @@ import { giveTo, type Home } from './home.ts';
 import { type ServerUser, succeedsAs } from './server-user.ts';
 
 /**
- * The binaries themselves where the server's account can run them, else a copy in its home, one for each version
- * (contract 1: as root). To be called by one process at a time.
+ * The binaries where the server's account can run them, otherwise a copy in its home, one for each version (contract 1: as root).
+ * Only one process at a time may call it.
  */
 export async function reachableBinaries(home: Home, binaries: Binaries): Promise<Binaries> {
   const { user } = home;
@@ -14,7 +14,7 @@ export async function reachableBinaries(home: Home, binaries: Binaries): Promise
   const copies = join(home.folder, 'binaries');
   const copy: Binaries = { folder: join(copies, binaries.version), version: binaries.version };
   if (await runs(user, copy)) return copy;
-  // No server runs on this cluster now, so that older copies have no user any more.
+  // No server runs on this cluster now, so nobody uses older copies.
   await rm(copies, { recursive: true, force: true });
   const draft = join(copies, `${binaries.version}.new`);
   await cp(binaries.folder, draft, { recursive: true, verbatimSymlinks: true });

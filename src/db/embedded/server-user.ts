@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { EmbeddedDatabaseError } from './embedded-database-error.ts';
 
-/** The account that PostgreSQL runs as where the service itself is root, which PostgreSQL refuses to be. */
+/** The account that PostgreSQL runs as where the service is root. PostgreSQL refuses to run as root. */
 export interface ServerUser {
   name: string;
   uid: number;
@@ -11,12 +11,12 @@ export interface ServerUser {
 
 const preferred = ['annals', 'postgres', '_postgres', 'nobody'];
 
-/** True for root, whose server has to be another's. */
+/** True for root, where the server needs another account. */
 export function isRoot(): boolean {
   return process.getuid?.() === 0;
 }
 
-/** The unprivileged account to take out of the text of /etc/passwd: one for databases, else `nobody`, else none. */
+/** The unprivileged account in the text of /etc/passwd: one for databases, otherwise `nobody`, otherwise none. */
 export function chooseServerUser(passwd: string): ServerUser | undefined {
   const users = parsePasswd(passwd).filter((user) => user.uid > 0);
   for (const name of preferred) {
@@ -36,13 +36,13 @@ export async function findServerUser(): Promise<ServerUser> {
   );
 }
 
-/** The account with this user id; PostgreSQL needs it to be in /etc/passwd. */
+/** The account with this user id. PostgreSQL needs it in /etc/passwd. */
 export async function userWithId(uid: number): Promise<ServerUser | undefined> {
   const passwd = await readFile('/etc/passwd', 'utf8').catch(() => '');
   return parsePasswd(passwd).find((user) => user.uid === uid);
 }
 
-/** Runs a program as that user and tells whether it came to run and answered 0. */
+/** Runs a program as that user. Returns whether it ran and exited with 0. */
 export function succeedsAs(user: ServerUser, program: string, args: string[]): Promise<boolean> {
   return new Promise((resolve) => {
     const child = spawn(program, args, { uid: user.uid, gid: user.gid, cwd: '/', stdio: 'ignore', env: {} });
@@ -51,7 +51,7 @@ export function succeedsAs(user: ServerUser, program: string, args: string[]): P
   });
 }
 
-/** Whether that user can enter the folder. Asked of the kernel itself: modes alone do not tell (ACLs, mounts). */
+/** Whether that user can enter the folder. A program tries it, because modes alone do not tell (ACLs, mounts). */
 export function canEnter(user: ServerUser, folder: string): Promise<boolean> {
   return succeedsAs(user, '/bin/sh', ['-c', 'cd "$1"', 'sh', folder]);
 }

@@ -16,14 +16,14 @@ import { isAlive, readPostmasterFile, servesCluster } from './postmaster-file.ts
 import { openServerLog, serverLogFile } from './server-log.ts';
 import { type Durability, type Machine, serverSettings, settingsFile } from './settings.ts';
 
-/** Everything in this file is for the one process that holds the home's mutex. */
+/** Only the process that holds the home's mutex may call the functions of this file. */
 
 export interface RunningServer {
   port: number;
   pid: number;
 }
 
-/** The server that runs on this cluster already, waited for while it starts, recovers or stops; or undefined. */
+/** The server that already runs on this cluster, or undefined. Waits while it starts, recovers or stops. */
 export async function findServer(home: Home, password: string): Promise<RunningServer | undefined> {
   let strangers = 0;
   for (;;) {
@@ -45,7 +45,7 @@ export async function findServer(home: Home, password: string): Promise<RunningS
   }
 }
 
-/** Starts a server in a session of its own; the port is that of the last start unless it is taken. */
+/** Starts a server in a session of its own, on the port of the last start unless that is taken. */
 export async function startServer(
   home: Home,
   binaries: Binaries,
@@ -73,12 +73,12 @@ export async function startServer(
   }
 }
 
-/** Stops the server in an orderly way and returns when it has gone. */
+/** Shuts the server down and returns when it has ended. */
 export async function stopServer(home: Home): Promise<void> {
   const file = await readPostmasterFile(home.cluster);
   if (file === undefined || (await servesCluster(file.pid, home.cluster)) === false) return;
   if (process.platform === 'win32') return await stopByProgram(home);
-  // SIGINT is PostgreSQL's fast shutdown: clients are let go, a checkpoint is written. SIGQUIT does without.
+  // SIGINT is PostgreSQL's fast shutdown: it disconnects clients and writes a checkpoint. SIGQUIT writes none.
   for (const [signal, seconds] of [['SIGINT', 120] as const, ['SIGQUIT', 20] as const]) {
     try {
       process.kill(file.pid, signal);
@@ -93,7 +93,7 @@ export async function stopServer(home: Home): Promise<void> {
   }
 }
 
-/** On Windows, which has no signals, PostgreSQL's own program speaks to the server. */
+/** Windows has no signals, so there PostgreSQL's own program stops the server. */
 async function stopByProgram(home: Home): Promise<void> {
   const program = programPath(await findBinaries(), 'pg_ctl');
   const child = spawn(program, ['stop', '-D', home.cluster, '-m', 'fast', '-w'], { stdio: 'ignore' });
@@ -111,8 +111,8 @@ async function launch(home: Home, binaries: Binaries, port: number, password: st
       cwd: home.folder,
       detached: true,
       stdio: ['ignore', log.file.fd, log.file.fd],
-      // The process named in a lock file left behind is none of ours (findServer looked), but PostgreSQL takes
-      // any living one for a server, unless it is told that it is its own grandparent, as pg_ctl does.
+      // A lock file that was left behind names a process that is not our server (findServer looked). PostgreSQL believes any
+      // living process to be a server, unless it is told that the process is its own grandparent, as pg_ctl does.
       env: serverEnvironment(stale === undefined ? {} : { PG_GRANDPARENT_PID: String(stale.pid) }),
       ...accountOf(home),
     });
@@ -152,7 +152,7 @@ async function writeOwned(home: Home, path: string, content: string): Promise<vo
 async function thisMachine(): Promise<Machine> {
   const shared = process.platform === 'linux' ? await statfs('/dev/shm').catch(() => undefined) : undefined;
   return {
-    // In a container the limit of its memory counts; without one it is reported as 0 or as a huge number.
+    // In a container its memory limit counts. Without a limit this is 0 or a huge number.
     memory: Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY),
     processors: availableParallelism(),
     sharedMemory: shared === undefined ? undefined : shared.bavail * shared.bsize,

@@ -1,12 +1,12 @@
-/** What is known of the machine, in bytes and processors. */
+/** The size of the machine, in bytes and processors. */
 export interface Machine {
   memory: number;
   processors: number;
-  /** Free room for PostgreSQL's shared memory segments; undefined where the platform has no such limit. */
+  /** Free bytes for PostgreSQL's shared memory segments; undefined where the platform has no such limit. */
   sharedMemory: number | undefined;
 }
 
-/** `full`: nothing committed is ever lost. `none`: for databases that nobody misses, as those of tests. */
+/** `full`: nothing committed is ever lost. `none`: for databases that may be lost, such as those of tests. */
 export type Durability = 'full' | 'none';
 
 const megabyte = 1024 * 1024;
@@ -33,8 +33,8 @@ export function serverSettings(machine: Machine, port: number, durability: Durab
     timezone: 'UTC',
     log_timezone: 'UTC',
     lc_messages: 'C',
-    // Failed statements come back to the service, which logs them without their values; kept out of the
-    // server's own log they can neither fill the disk nor leave a secret there.
+    // The service logs failed statements without their values. The server's own log leaves them out, so they can neither
+    // fill the disk nor leave a secret there.
     log_min_messages: 'log',
     log_min_error_statement: 'panic',
     log_checkpoints: 'off',
