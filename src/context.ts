@@ -7,8 +7,7 @@ import { createAnswerQuery } from './changelog/answer.ts';
 import { createExportHistory } from './changelog/export/export-history.ts';
 import { createFindPage, type FindPage } from './changelog/find-page.ts';
 import { DictionaryCache } from './changelog/names/dictionary-cache.ts';
-import { inputBound } from './completions/quota.ts';
-import { type Completions, type CompletionTimes, createCompletions, usualTimes } from './completions/service.ts';
+import { type Completions, type CompletionTimes, createCompletions } from './completions/service.ts';
 import type { Config } from './config.ts';
 import { providerApiTokenKey } from './configuration/item.ts';
 import { readNotificationEmail } from './configuration/notification-email.ts';
@@ -139,15 +138,12 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       sealer,
       logger,
       now: () => clock.now(),
-      config,
-      languageModels,
       documents,
       askHistory: createAnswerQuery(findPage),
-      quota: { reserve: completions.quota.reserve, inputBound },
+      caller: completions.caller,
       queueMail: mail.queueMail,
       jobs,
       notificationEmail: (tenant) => readNotificationEmail(configuration, tenant),
-      providerTimeout: (overrides.completionTimes ?? usualTimes).providerTimeout,
     });
     const close = async () => {
       transports.vendors.close();

@@ -17,13 +17,13 @@ export interface AgentDocument {
   readonly disabledReason?: string;
 }
 
-const longestAgentId = 255;
+const maxAgentIdBytes = 255;
 
 /** What is wrong with an id, or undefined: an index entry and a cursor have to hold it. */
 export function faultOfAgentId(id: string): string | undefined {
   if (id === '') return 'must not be empty';
   if (/[\p{Cc}\p{Surrogate}]/u.test(id)) return 'must not have control characters';
-  if (Buffer.byteLength(id) > longestAgentId) return `must have at most ${longestAgentId} bytes of UTF-8`;
+  if (Buffer.byteLength(id) > maxAgentIdBytes) return `must have at most ${maxAgentIdBytes} bytes of UTF-8`;
   return undefined;
 }
 

@@ -3,7 +3,7 @@ import type { LlmConfig } from './schemas.ts';
 import type { EarlierTurn } from './turn-store.ts';
 
 /** What models take where an agent does not say, in tokens: no less than what each vendor's current models do. */
-const usualWindow: Readonly<Record<LlmConfig['provider'], number>> = {
+const defaultWindow: Readonly<Record<LlmConfig['provider'], number>> = {
   openai: 128_000,
   shared: 128_000,
   anthropic: 200_000,
@@ -18,7 +18,7 @@ const bytesAroundMessage = 16;
 
 /** The bytes that a request to the model may have, its answer being given room first. */
 export function bytesForInput({ provider, contextTokens }: LlmConfig, outputCap: number): number {
-  const window = contextTokens ?? usualWindow[provider];
+  const window = contextTokens ?? defaultWindow[provider];
   return (window - Math.min(outputCap, Math.floor(window / 2))) * bytesOfToken;
 }
 
@@ -29,9 +29,9 @@ export function bytesForInput({ provider, contextTokens }: LlmConfig, outputCap:
 export function fittingTurns(
   earlier: readonly EarlierTurn[],
   required: readonly Message[],
-  mostBytes: number,
+  maxBytes: number,
 ): readonly EarlierTurn[] {
-  let left = mostBytes - required.reduce((sum, message) => sum + bytesOfMessage(message), 0);
+  let left = maxBytes - required.reduce((sum, message) => sum + bytesOfMessage(message), 0);
   let from = earlier.length;
   for (let index = earlier.length - 1; index >= 0; index -= 1) {
     left -= (earlier[index]?.bytes ?? 0) + 2 * bytesAroundMessage;

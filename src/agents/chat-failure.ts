@@ -1,4 +1,5 @@
 import { AnnalsError } from '../errors.ts';
+import { errorOfCall } from '../providers/call-error.ts';
 import type { ProviderError } from '../providers/port.ts';
 import type { LlmConfig } from './schemas.ts';
 
@@ -23,7 +24,7 @@ export function failureOfChat(error: ProviderError, provider: LlmConfig['provide
     case 'model_unknown':
       return configuration(error, 'The provider does not know the model.', 'model', 'is not known to the provider');
     default:
-      return { error: failureOfProvider(error), isConfiguration: false };
+      return { error: errorOfCall(error), isConfiguration: false };
   }
 }
 
@@ -41,28 +42,9 @@ function failureOfShared(error: ProviderError): ChatFailure {
   const isOurs = error.fault === 'key_refused' || error.fault === 'model_unknown';
   const message = 'The provider does not take the shared token of the service.';
   return {
-    error: isOurs ? new AnnalsError('service_unavailable', message, { cause: error }) : failureOfProvider(error),
+    error: isOurs ? new AnnalsError('service_unavailable', message, { cause: error }) : errorOfCall(error),
     isConfiguration: false,
   };
-}
-
-function failureOfProvider(error: ProviderError): AnnalsError {
-  const answer = (type: AnnalsError['type'], message: string, headers: Record<string, string> = {}) =>
-    new AnnalsError(type, message, { cause: error, headers });
-  switch (error.fault) {
-    case 'rate_limited': {
-      const headers: Record<string, string> = error.retryAfter === undefined ? {} : { 'Retry-After': error.retryAfter };
-      return answer('rate_limit_exceeded', 'The provider has had too many requests.', headers);
-    }
-    case 'request_refused':
-      return answer('validation_violation', 'The provider refuses the request.');
-    case 'timeout':
-      return answer('provider_timeout', 'The provider did not answer in time.');
-    case 'unreachable':
-      return answer('provider_error', 'The provider cannot be reached.');
-    default:
-      return answer('provider_error', 'The provider gave no usable answer.');
-  }
 }
 
 function configuration(cause: ProviderError, message: string, field: 'apiKey' | 'model', fault: string): ChatFailure {

@@ -15,7 +15,7 @@ import { noteFailure, noteSuccess } from './auto-disable.ts';
 import { failureOfChat, keyUnreadable } from './chat-failure.ts';
 import { type ChatResult, type Outcome, reasonOf } from './chat-outcome.ts';
 import { type ConverseOptions, converse } from './conversation.ts';
-import { logLapsedChats } from './lapsed-chats.ts';
+import { logExpiredChats } from './expired-chats.ts';
 import { writeLogs } from './log-store.ts';
 import type { Target } from './model-caller.ts';
 import type { QueuedChat, QueueMail } from './ports.ts';
@@ -69,9 +69,9 @@ export interface ChatOptions extends ConverseOptions {
 // Milliseconds. A process that has not extended its lease is dead, and later requests of the session go on.
 const lease = 30_000;
 const heartbeat = 8_000;
-const longestWait = 300_000;
-const shortestPause = 15;
-const longestPause = 150;
+const maxWait = 300_000;
+const minPause = 15;
+const maxPause = 150;
 
 interface Running {
   readonly request: ChatRequest;
@@ -164,15 +164,15 @@ export function createChats(options: ChatOptions): Chats {
 
   /** Requests of one session are answered in the order they came (contract 8), in whatever process. */
   async function waitForTurn({ request: { tenant, signal }, turn }: Running): Promise<void> {
-    const end = performance.now() + longestWait;
-    for (let pause = shortestPause; await hasEarlierRunning(db, tenant, turn); ) {
+    const end = performance.now() + maxWait;
+    for (let pause = minPause; await hasEarlierRunning(db, tenant, turn); ) {
       if (performance.now() > end) {
         throw new AnnalsError('service_unavailable', 'Earlier requests of the session are still under way.', {
           headers: { 'Retry-After': '5' },
         });
       }
       await sleep(pause, undefined, { signal });
-      pause = Math.min(longestPause, pause * 1.5);
+      pause = Math.min(maxPause, pause * 1.5);
     }
     signal?.throwIfAborted();
   }
@@ -195,7 +195,7 @@ export function createChats(options: ChatOptions): Chats {
       onText,
       userPrompt: document.userPrompt,
       offersHistory: withHistory && document.nativeTools.includes(changeHistoryTool),
-      earlier: (mostBytes: number) => readEarlierTurns(db, tenant, turn, { mostBytes, withHistory }),
+      earlier: (maxBytes: number) => readEarlierTurns(db, tenant, turn, { maxBytes, withHistory }),
       async beforeCall(round: number) {
         if (round > 0) await extend(running);
         await request.beforeCall?.(round);
@@ -278,7 +278,7 @@ export function createChats(options: ChatOptions): Chats {
     },
 
     async upkeep() {
-      await logLapsedChats(db, now);
+      await logExpiredChats(db, now);
     },
 
     async close() {

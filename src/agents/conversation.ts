@@ -1,14 +1,14 @@
 import { AnnalsError } from '../errors.ts';
-import type { Answer, Message, Tool } from '../providers/port.ts';
+import type { Answer, Message, Tool, Usage } from '../providers/port.ts';
 import { bytesForInput, fittingTurns, messagesOfTurn } from './chat-context.ts';
 import { historyInstructions, historyTool, runHistoryTool } from './history-tool.ts';
-import type { ModelCaller, Reported, Target } from './model-caller.ts';
+import type { ModelCaller, Target } from './model-caller.ts';
 import type { AskHistory } from './ports.ts';
 import type { Severity } from './request-log.ts';
 import type { EarlierTurns } from './turn-store.ts';
 
 /** How often a model may have its tool calls run before it has to answer. */
-const mostToolRounds = 8;
+const maxToolRounds = 8;
 
 export interface Conversation {
   readonly target: Target;
@@ -18,10 +18,10 @@ export interface Conversation {
   readonly signal?: AbortSignal | undefined;
   readonly onText?: ((text: string) => Promise<void> | void) | undefined;
   /** The turns of the session that fit into so many bytes, and how many more there are. */
-  earlier(mostBytes: number): Promise<EarlierTurns>;
+  earlier(maxBytes: number): Promise<EarlierTurns>;
   /** Before each call of the provider. */
   beforeCall(round: number): Promise<void>;
-  report(usage: Reported): void;
+  report(usage: Usage): void;
   /** A line for the log; `guarded` where it tells of the change history. */
   note(severity: Severity, message: string, options?: { guarded: boolean }): void;
 }
@@ -48,8 +48,8 @@ export async function converse(options: ConverseOptions, conversation: Conversat
     .filter((content) => content !== '')
     .map((content) => ({ role: 'system', content }));
   const asked: Message[] = [{ role: 'user', content: message }];
-  const mostBytes = bytesForInput(llmConfig, models.outputCap(llmConfig)) - Buffer.byteLength(JSON.stringify(tools));
-  const { turns, total, withheld, ...earlier } = await conversation.earlier(mostBytes);
+  const maxBytes = bytesForInput(llmConfig, models.outputCap(llmConfig)) - Buffer.byteLength(JSON.stringify(tools));
+  const { turns, total, withheld, ...earlier } = await conversation.earlier(maxBytes);
   if (withheld > 0) {
     note('INFO', `${withheld} earlier exchanges tell of the change history, which this client may not read: left out.`);
   }
@@ -59,7 +59,7 @@ export async function converse(options: ConverseOptions, conversation: Conversat
   const texts: string[] = [];
 
   for (let round = 0; ; round += 1) {
-    const kept = fittingTurns(turns, [...system, ...asked], mostBytes);
+    const kept = fittingTurns(turns, [...system, ...asked], maxBytes);
     if (kept.length < known) {
       known = kept.length;
       note(
@@ -77,7 +77,7 @@ export async function converse(options: ConverseOptions, conversation: Conversat
     if (answer.toolCalls.length === 0) {
       return { text: texts.join(separator).toWellFormed(), fromHistory };
     }
-    if (round >= mostToolRounds) throw tooManyRounds();
+    if (round >= maxToolRounds) throw tooManyRounds();
     asked.push(...(await runTools(answer, round)));
   }
 
@@ -93,7 +93,7 @@ export async function converse(options: ConverseOptions, conversation: Conversat
     };
   }
 
-  function report(usage: Reported, round: number): void {
+  function report(usage: Usage, round: number): void {
     const { inputTokens = 'unknown', outputTokens = 'unknown' } = usage;
     note('INFO', `Call ${round + 1} of the model: ${inputTokens} prompt tokens, ${outputTokens} completion tokens.`);
     conversation.report(usage);
@@ -101,7 +101,7 @@ export async function converse(options: ConverseOptions, conversation: Conversat
 
   async function runTools({ text, toolCalls }: Answer, round: number): Promise<Message[]> {
     const results: { id: string; name: string; output: string }[] = [];
-    const isLast = round === mostToolRounds - 1;
+    const isLast = round === maxToolRounds - 1;
     for (const call of toolCalls) {
       signal?.throwIfAborted();
       const { output, said, ...outcome } = await runHistoryTool(askHistory, call, {
@@ -125,5 +125,5 @@ export async function converse(options: ConverseOptions, conversation: Conversat
 const separator = '\n\n';
 
 function tooManyRounds(): AnnalsError {
-  return new AnnalsError('provider_error', `The model asked for its tools more than ${mostToolRounds} times.`);
+  return new AnnalsError('provider_error', `The model asked for its tools more than ${maxToolRounds} times.`);
 }

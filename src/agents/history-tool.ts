@@ -13,9 +13,9 @@ export interface ToolOutcome {
 }
 
 /** More entries than these tell a model nothing that a narrower query would not. */
-const mostEntries = 50;
-const usualEntries = 10;
-const longestOutput = 48 * 1024;
+const maxEntries = 50;
+const defaultEntries = 10;
+const maxOutputBytes = 48 * 1024;
 
 export const historyTool: Tool = {
   name: changeHistoryTool,
@@ -36,8 +36,8 @@ export const historyTool: Tool = {
       size: {
         type: 'integer',
         minimum: 1,
-        maximum: mostEntries,
-        description: `Entries; ${usualEntries} unless given.`,
+        maximum: maxEntries,
+        description: `Entries; ${defaultEntries} unless given.`,
       },
     },
     required: ['q'],
@@ -85,8 +85,8 @@ function readInput(input: string): { q: string; page: number; size: number } | u
   try {
     const given: unknown = JSON.parse(input === '' ? '{}' : input);
     if (typeof given !== 'object' || given === null) return undefined;
-    const { q = '', page = 1, size = usualEntries } = given as { q?: unknown; page?: unknown; size?: unknown };
-    if (typeof q !== 'string' || !isWithin(page, 2_147_483_647) || !isWithin(size, mostEntries)) return undefined;
+    const { q = '', page = 1, size = defaultEntries } = given as { q?: unknown; page?: unknown; size?: unknown };
+    if (typeof q !== 'string' || !isWithin(page, 2_147_483_647) || !isWithin(size, maxEntries)) return undefined;
     return { q, page, size };
   } catch {
     return undefined;
@@ -102,12 +102,12 @@ function shortened(text: string): { output: string; shown: number; total: number
   const answer: { items: unknown[]; totalElements: number } = JSON.parse(text);
   const total = answer.totalElements;
   // Untouched, numbers keep every digit.
-  if (Buffer.byteLength(text) <= longestOutput) return { output: text, shown: answer.items.length, total };
+  if (Buffer.byteLength(text) <= maxOutputBytes) return { output: text, shown: answer.items.length, total };
   const kept: unknown[] = [];
   let length = 0;
   for (const item of answer.items) {
     length += Buffer.byteLength(JSON.stringify(item));
-    if (length > longestOutput) break;
+    if (length > maxOutputBytes) break;
     kept.push(item);
   }
   const note = `${answer.items.length - kept.length} entries of this page were left out: they are too long together.`;

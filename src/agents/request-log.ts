@@ -55,8 +55,8 @@ export interface LoggedRequest {
 }
 
 // A session has no end: of its log the latest messages stay, the others are in the logs of their requests.
-const mostMessages = 500;
-const longestMessage = 1_000;
+const maxMessages = 500;
+const maxMessageLength = 1_000;
 
 /** A line of a request's log; `at` is in milliseconds since 1970. */
 export function noteOf(noted: {
@@ -69,7 +69,7 @@ export function noteOf(noted: {
 }): LogMessage {
   const { severity, text, agentId, requestId, at, guarded = false } = noted;
   // Of what a model wrote into a query only so much is worth keeping, and only what is text.
-  const message = text.slice(0, longestMessage).toWellFormed();
+  const message = text.slice(0, maxMessageLength).toWellFormed();
   const line = { timestamp: new Date(at).toISOString(), severity, message, agentId, requestId };
   return guarded ? { ...line, guarded } : line;
 }
@@ -112,7 +112,7 @@ export function rolledUp(
     triggerAgentId: before?.triggerAgentId ?? triggerAgentId,
     severity: worst([before?.severity ?? 'INFO', severity]),
     agents: [...new Set([...(before?.agents ?? []), triggerAgentId])],
-    messages: [...(before?.messages ?? []), ...messages].slice(-mostMessages),
+    messages: [...(before?.messages ?? []), ...messages].slice(-maxMessages),
     duration: sums.duration / 1_000,
     promptTokens: sums.prompt,
     completionTokens: sums.completion,

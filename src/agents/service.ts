@@ -1,12 +1,11 @@
 import type { FastifyBaseLogger } from 'fastify';
-import type { Config } from '../config.ts';
 import type { Database } from '../db/database.ts';
-import type { LanguageModels } from '../providers/port.ts';
+import type { ProviderCaller } from '../providers/provider-caller.ts';
 import type { Sealer } from '../sealing.ts';
 import { findAgent } from './agent-store.ts';
 import { type AgentWrites, agentNotFound, createAgentWrites } from './agent-writes.ts';
 import { type Chats, createChats } from './chat.ts';
-import { createModelCaller, type SharedQuota } from './model-caller.ts';
+import { createModelCaller } from './model-caller.ts';
 import type { AskHistory, DocumentLists, JobQueue, QueueMail } from './ports.ts';
 
 /** Agents, chats with them, and their logs (contract 8). */
@@ -26,31 +25,17 @@ export interface AgentsOptions {
   logger: FastifyBaseLogger;
   /** Milliseconds since 1970. */
   now: () => number;
-  config: Pick<Config, 'sharedProviderToken' | 'completionModel' | 'completionMaxTokens'>;
-  languageModels: LanguageModels;
   documents: DocumentLists;
   askHistory: AskHistory;
-  quota: SharedQuota;
+  caller: ProviderCaller;
   queueMail: QueueMail;
   jobs: JobQueue;
   notificationEmail(tenant: string): Promise<string | undefined>;
-  /** Milliseconds for one answer of a provider. */
-  providerTimeout: number;
 }
 
 export function createAgents(options: AgentsOptions): Agents {
-  const { db, sealer, logger, now, config, languageModels, documents, jobs, quota, providerTimeout } = options;
-  const models = createModelCaller({
-    languageModels,
-    quota,
-    shared: {
-      token: config.sharedProviderToken,
-      model: config.completionModel,
-      maxTokens: config.completionMaxTokens,
-    },
-    timeout: providerTimeout,
-    logger,
-  });
+  const { db, sealer, logger, now, documents, jobs, caller } = options;
+  const models = createModelCaller(caller);
   const { askHistory, queueMail, notificationEmail } = options;
   return {
     db,

@@ -34,7 +34,7 @@ export interface EarlierTurns {
   readonly fromHistory: boolean;
 }
 
-export interface LapsedTurn {
+export interface ExpiredTurn {
   readonly requestId: string;
   readonly agentId: string;
   /** Milliseconds since it began, by the clock that it began by. */
@@ -106,7 +106,7 @@ export async function readEarlierTurns(
   db: Database,
   tenant: string,
   { sessionId, position }: TurnName,
-  { mostBytes, withHistory }: { mostBytes: number; withHistory: boolean },
+  { maxBytes, withHistory }: { maxBytes: number; withHistory: boolean },
 ): Promise<EarlierTurns> {
   const { rows } = await sql<{ exchange: string | null; bytes: number | null; total: number; fromHistory: number }>`
     with earlier as (
@@ -122,7 +122,7 @@ export async function readEarlierTurns(
       from told left join (
         readable join agent_turn turn
           on turn.tenant = ${tenant} and turn.session_id = ${sessionId} and turn.position = readable.position
-          and readable.bytes_so_far <= ${mostBytes}
+          and readable.bytes_so_far <= ${maxBytes}
       ) on true
       order by turn.position`.execute(db);
   const turns = rows.flatMap(({ exchange, bytes }): EarlierTurn[] => {
@@ -192,7 +192,7 @@ export async function dropTurn(
 }
 
 /** Turns of all tenants whose process died. */
-export async function findLapsedTurns(db: Database, limit: number): Promise<(TurnName & { tenant: string })[]> {
+export async function findExpiredTurns(db: Database, limit: number): Promise<(TurnName & { tenant: string })[]> {
   return await db
     .selectFrom('agent_turn')
     .select(['tenant', 'session_id as sessionId', 'position'])
@@ -203,11 +203,11 @@ export async function findLapsedTurns(db: Database, limit: number): Promise<(Tur
 }
 
 /** Drops a turn whose process died, and answers what it was; undefined where it lives on, or is gone. */
-export async function dropLapsedTurn(
+export async function dropExpiredTurn(
   transaction: DatabaseTransaction,
   tenant: string,
   { sessionId, position }: TurnName,
-): Promise<LapsedTurn | undefined> {
+): Promise<ExpiredTurn | undefined> {
   const row = await transaction
     .deleteFrom('agent_turn')
     .where('tenant', '=', tenant)

@@ -1,5 +1,5 @@
 import { sealedAgentKeys } from '../agents/secrets.ts';
-import { sealedOutcomes } from '../completions/repeatable.ts';
+import { sealedOutcomes } from '../completions/idempotency.ts';
 import { sealedConfiguration } from '../configuration/secrets.ts';
 import { type ResealCounts, resealColumn, type SealedColumn } from '../db/reseal.ts';
 import { sealedSigningKeys } from '../oauth/signing-key.ts';

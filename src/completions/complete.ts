@@ -1,31 +1,25 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { AnnalsError } from '../errors.ts';
-import {
-  type FailedUsage,
-  type LanguageModels,
-  type Message,
-  type ModelCall,
-  ProviderError,
-} from '../providers/port.ts';
+import { type Answer, type Message, ProviderError } from '../providers/port.ts';
+import { type ProviderCaller, withText } from '../providers/provider-caller.ts';
 import { failureOfCompletion, type TokenOwner } from './completion-failure.ts';
-import { inputBound, type Quota } from './quota.ts';
+
+export interface Completion {
+  readonly text: string;
+  readonly finishReason: 'stop' | 'length' | 'content_filter' | 'other';
+}
 
 /** Generates the text that goes on with a conversation; rejects with what the client is told. */
 export type Complete = (
   tenant: string,
   messages: readonly Message[],
   signal: AbortSignal | undefined,
-) => Promise<string>;
+) => Promise<Completion>;
 
 export interface CompleteOptions {
-  languageModels: LanguageModels;
-  quota: Quota;
+  caller: ProviderCaller;
   tokens: ProviderTokens;
   model: string;
-  /** The cap on the output. */
-  maxTokens: number;
-  /** Milliseconds for the provider's answer. */
-  timeout: number;
   logger: FastifyBaseLogger;
 }
 
@@ -35,47 +29,33 @@ export interface ProviderTokens {
   shared: string | undefined;
 }
 
-export function createComplete(options: CompleteOptions): Complete {
-  const { languageModels, quota, tokens, model, maxTokens, timeout, logger } = options;
-
-  async function call(
-    owner: TokenOwner,
-    request: Pick<ModelCall, 'apiKey' | 'messages' | 'maxTokens' | 'signal'>,
-    settle: (usage: FailedUsage) => Promise<void>,
-  ): Promise<string> {
-    // Whatever happens before the provider says otherwise, nobody knows what it has counted.
-    let usage: FailedUsage = 'unknown';
-    try {
-      const answer = await languageModels.generate({ provider: 'openai', model, timeout, ...request });
-      usage = answer.usage;
-      return answer.text;
-    } catch (error) {
-      if (!(error instanceof ProviderError)) throw error;
-      usage = error.usage;
-      if (error.fault === 'key_refused' && owner === 'shared') logger.error('the provider refuses the shared token');
-      throw failureOfCompletion(error, owner);
-    } finally {
-      await settle(usage);
-    }
-  }
+export function createComplete({ caller, tokens, model, logger }: CompleteOptions): Complete {
+  const maxTokens = caller.sharedMaxTokens;
 
   return async (tenant, messages, signal) => {
     const own = await tokens.own(tenant);
-    if (own !== undefined) {
-      return await call('own', { apiKey: own, messages, maxTokens, signal }, async () => {});
-    }
-    const { shared } = tokens;
-    if (shared === undefined) {
+    if (own === undefined && tokens.shared === undefined) {
       throw new AnnalsError('service_unavailable', 'There is no provider token: set providerApiToken.');
     }
-    const reservation = await quota.reserve({
-      tenant,
-      input: inputBound(messages),
-      output: maxTokens,
-      longest: timeout,
-      signal,
-    });
-    const { output, settle } = reservation;
-    return await call('shared', { apiKey: shared, messages, maxTokens: output, signal }, settle);
+    const owner: TokenOwner = own === undefined ? 'shared' : 'own';
+    try {
+      const answer = withText(
+        own === undefined
+          ? await caller.callShared({ tenant, messages, maxTokens, signal })
+          : await caller.callOwn({ provider: 'openai', model, apiKey: own, messages, maxTokens, signal }),
+      );
+      const finishReason = finishReasonOf(answer);
+      if (finishReason === 'length' || finishReason === 'content_filter') {
+        logger.warn({ tenant, finishReason }, 'a completion was cut off or filtered');
+      }
+      return { text: answer.text, finishReason };
+    } catch (error) {
+      throw error instanceof ProviderError ? failureOfCompletion(error, owner) : error;
+    }
   };
+}
+
+function finishReasonOf({ finishReason }: Answer): Completion['finishReason'] {
+  if (finishReason === 'content-filter') return 'content_filter';
+  return finishReason === 'tool-calls' ? 'other' : finishReason;
 }

@@ -21,40 +21,40 @@ export interface LedgerDatabase {
   makeDurable(): Promise<void>;
 }
 
-interface Entry<Item, Outcome> {
+interface Pending<Item, Result> {
   item: Item;
-  resolve(outcome: Outcome): void;
+  resolve(result: Result): void;
   reject(error: unknown): void;
 }
 
-interface Page {
-  settlements: Entry<Settlement, void>[];
-  wants: Entry<Want, Decision>[];
+interface PendingBatch {
+  settlements: Pending<Settlement, void>[];
+  wants: Pending<Want, Decision>[];
 }
 
-const mostAtOnce = 256;
+const maxAtOnce = 256;
 
 export function createLedger(database: LedgerDatabase): Ledger {
   const durable = createShared(database.makeDurable);
   /** What waits for its batch; there for as long as a batch of the tenant is under way. */
-  const pages = new Map<string, Page>();
+  const batches = new Map<string, PendingBatch>();
 
-  function enter(tenant: string, write: (page: Page) => void): void {
-    const page = pages.get(tenant);
-    if (page !== undefined) {
-      write(page);
+  function enter(tenant: string, write: (batch: PendingBatch) => void): void {
+    const batch = batches.get(tenant);
+    if (batch !== undefined) {
+      write(batch);
       return;
     }
-    const fresh: Page = { settlements: [], wants: [] };
-    pages.set(tenant, fresh);
+    const fresh: PendingBatch = { settlements: [], wants: [] };
+    batches.set(tenant, fresh);
     write(fresh);
     void send(tenant, fresh);
   }
 
-  async function send(tenant: string, page: Page): Promise<void> {
-    while (page.settlements.length > 0 || page.wants.length > 0) {
-      const settlements = page.settlements.splice(0, mostAtOnce);
-      const wants = page.wants.splice(0, mostAtOnce);
+  async function send(tenant: string, batch: PendingBatch): Promise<void> {
+    while (batch.settlements.length > 0 || batch.wants.length > 0) {
+      const settlements = batch.settlements.splice(0, maxAtOnce);
+      const wants = batch.wants.splice(0, maxAtOnce);
       try {
         const decisions = await database.apply(tenant, {
           settlements: settlements.map(({ item }) => item),
@@ -66,11 +66,11 @@ export function createLedger(database: LedgerDatabase): Ledger {
         for (const entry of [...settlements, ...wants]) entry.reject(error);
       }
     }
-    pages.delete(tenant);
+    batches.delete(tenant);
   }
 
   /** The next batch goes out meanwhile: it is the call that has to wait for the disk. */
-  function decide({ resolve, reject }: Entry<Want, Decision>, decision: Decision | undefined): void {
+  function decide({ resolve, reject }: Pending<Want, Decision>, decision: Decision | undefined): void {
     if (decision === undefined) reject(new Error('the quota gave no decision'));
     else if (decision.outcome !== 'reserved') resolve(decision);
     else durable().then(() => resolve(decision), reject);

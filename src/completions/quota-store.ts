@@ -38,7 +38,7 @@ export async function applyToQuota(
   pool: pg.Pool,
   tenant: string,
   { settlements, wants }: { settlements: readonly Settlement[]; wants: readonly Want[] },
-  { limits, leastOutput }: { limits: Tokens; leastOutput: number },
+  { limits, minOutput }: { limits: Tokens; minOutput: number },
 ): Promise<Decision[]> {
   const { rows } = await pool.query<{ outcome: string; granted: number }>({
     name: 'completion_quota_apply',
@@ -53,7 +53,7 @@ export async function applyToQuota(
       wants.map(({ inputBound }) => inputBound),
       wants.map(({ outputCap }) => outputCap),
       wants.map(({ lease }) => `${lease} milliseconds`),
-      leastOutput,
+      minOutput,
       limits.input,
       limits.output,
     ],

@@ -22,7 +22,7 @@ import { createSettlements } from './settlements.ts';
 export const quotaLimits: Tokens = { input: 3_000_000, output: 1_000_000 };
 
 /** An answer shorter than this is not worth a call (contract: completions). */
-export const leastOutput = 16;
+export const minOutput = 16;
 
 export interface QuotaRequest {
   tenant: string;
@@ -31,7 +31,7 @@ export interface QuotaRequest {
   /** The cap that the call would like. */
   output: number;
   /** How long the call may last, in milliseconds; the reservation outlives it. */
-  longest: number;
+  maxDuration: number;
   /** Gives up waiting. */
   signal?: AbortSignal | undefined;
 }
@@ -65,19 +65,19 @@ export interface QuotaOptions {
   db: Database;
   logger: FastifyBaseLogger;
   /** Milliseconds; tests wait less. */
-  longestWait?: number;
+  maxWait?: number;
 }
 
 // Milliseconds.
-const usualLongestWait = 60_000;
+const defaultMaxWait = 60_000;
 const leaseMargin = 30_000;
-const shortestPause = 20;
-const longestPause = 200;
+const minPause = 20;
+const maxPause = 200;
 const retryAfter = '5';
 
-export function createQuota({ pool, db, logger, longestWait = usualLongestWait }: QuotaOptions): Quota {
+export function createQuota({ pool, db, logger, maxWait = defaultMaxWait }: QuotaOptions): Quota {
   const ledger = createLedger({
-    apply: (tenant, batch) => applyToQuota(pool, tenant, batch, { limits: quotaLimits, leastOutput }),
+    apply: (tenant, batch) => applyToQuota(pool, tenant, batch, { limits: quotaLimits, minOutput }),
     makeDurable: () => makeDurable(pool),
   });
   const queue = createWaitQueue();
@@ -85,8 +85,8 @@ export function createQuota({ pool, db, logger, longestWait = usualLongestWait }
 
   async function attempt(request: QuotaRequest): Promise<Reservation | undefined> {
     const id = randomUUID();
-    const { tenant, input, output, longest } = request;
-    const want = { reservation: id, inputBound: input, outputCap: output, lease: longest + leaseMargin };
+    const { tenant, input, output, maxDuration } = request;
+    const want = { reservation: id, inputBound: input, outputCap: output, lease: maxDuration + leaseMargin };
     const decision = await ledger.reserve(tenant, want).catch((error) => {
       // The connection may have been lost on the way back, after the reservation was made.
       void settlements.settle(() => ledger.settle(tenant, { reservation: id, input: 0, output: 0 }));
@@ -113,12 +113,12 @@ export function createQuota({ pool, db, logger, longestWait = usualLongestWait }
   async function waitFor(request: QuotaRequest): Promise<Reservation> {
     const { tenant } = request;
     const deadline = new AbortController();
-    const timer = setTimeout(() => deadline.abort(busy()), longestWait);
+    const timer = setTimeout(() => deadline.abort(busy()), maxWait);
     const signal = request.signal === undefined ? deadline.signal : AbortSignal.any([request.signal, deadline.signal]);
     let first: FirstInQueue | undefined;
     try {
       first = await queue.enter(tenant, signal);
-      for (let pause = shortestPause; ; pause = Math.min(longestPause, pause * 1.5)) {
+      for (let pause = minPause; ; pause = Math.min(maxPause, pause * 1.5)) {
         const reserved = await attempt(request);
         if (reserved !== undefined) return reserved;
         // What other processes give back is not heard of here: hence no pause is long.

@@ -20,7 +20,7 @@ const clientClosedRequest = 499;
 
 /** Generating a completion (spec C), and what its quota has left. */
 export async function completionRoutes(app: HttpServer, completions: Completions): Promise<void> {
-  const { complete, repeatable, quota, tokens } = completions;
+  const { complete, idempotency, quota, tokens } = completions;
 
   app.post(
     '/ai-service/:tenant/completions',
@@ -42,15 +42,15 @@ export async function completionRoutes(app: HttpServer, completions: Completions
       const conversation = messages.map(({ role, content }) => ({ role: roleOf(role), content }));
       const gone = whenClientGone(reply);
       try {
-        const result =
+        const { text: result, finishReason } =
           key === undefined
             ? await complete(tenant, conversation, gone)
-            : await repeatable.once(
+            : await idempotency.once(
                 { tenant, clientId, key, body: request.body },
                 () => complete(tenant, conversation, undefined),
                 gone,
               );
-        return { ...(id === undefined ? {} : { id }), result };
+        return { ...(id === undefined ? {} : { id }), result, finishReason };
       } catch (error) {
         if (!gone.aborted) throw error;
         return await reply.code(clientClosedRequest as 200).send({});

@@ -32,6 +32,13 @@ export const CompletionRequest = Type.Object(
 export const CompletionResponse = Type.Object({
   id: Type.Optional(Type.String({ description: 'Set only where the request carried one.' })),
   result: Type.Optional(Type.String({ description: 'The generated text.' })),
+  finishReason: Type.Optional(
+    Type.Enum(['stop', 'length', 'content_filter', 'other'], {
+      description:
+        'Why the text ends: `stop` it is whole; `length` it was cut off at the maximum of tokens; `content_filter` the ' +
+        'provider held back the rest.',
+    }),
+  ),
 });
 
 export const CompletionHeaders = Type.Object({

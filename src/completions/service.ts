@@ -2,29 +2,32 @@ import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
 import type { Config } from '../config.ts';
 import type { Database } from '../db/database.ts';
+import { type CallTimes, defaultCallTimes } from '../providers/deadline.ts';
 import type { LanguageModels } from '../providers/port.ts';
+import { createProviderCaller, type ProviderCaller } from '../providers/provider-caller.ts';
 import type { Sealer } from '../sealing.ts';
 import { type Complete, createComplete, type ProviderTokens } from './complete.ts';
-import { createQuota, type Quota } from './quota.ts';
-import { createRepeatable, type Repeatable } from './repeatable.ts';
+import { createIdempotency, type Idempotency } from './idempotency.ts';
+import { createQuota, inputBound, type Quota } from './quota.ts';
 
 /** What completions are made of, built once for a process. */
 export interface Completions {
   complete: Complete;
-  repeatable: Repeatable;
+  idempotency: Idempotency;
   quota: Quota;
   tokens: ProviderTokens;
+  /** Calls providers, for the other modules too. */
+  caller: ProviderCaller;
 }
 
 /** Milliseconds (contract: completions). */
 export interface CompletionTimes {
-  /** For the provider's whole answer. */
-  providerTimeout: number;
-  /** For a turn on the quota. */
+  provider: CallTimes;
+  /** For a place in the quota. */
   quotaWait: number;
 }
 
-export const usualTimes: CompletionTimes = { providerTimeout: 60_000, quotaWait: 60_000 };
+export const defaultTimes: CompletionTimes = { provider: defaultCallTimes, quotaWait: 60_000 };
 
 export function createCompletions(options: {
   pool: pg.Pool;
@@ -36,17 +39,17 @@ export function createCompletions(options: {
   ownToken: ProviderTokens['own'];
   times?: CompletionTimes | undefined;
 }): Completions {
-  const { pool, db, sealer, logger, languageModels, config, ownToken, times = usualTimes } = options;
-  const quota = createQuota({ pool, db, logger, longestWait: times.quotaWait });
+  const { pool, db, sealer, logger, languageModels, config, ownToken, times = defaultTimes } = options;
+  const quota = createQuota({ pool, db, logger, maxWait: times.quotaWait });
   const tokens = { own: ownToken, shared: config.sharedProviderToken };
-  const complete = createComplete({
+  const model = config.completionModel;
+  const caller = createProviderCaller({
     languageModels,
-    quota,
-    tokens,
-    model: config.completionModel,
-    maxTokens: config.completionMaxTokens,
-    timeout: times.providerTimeout,
+    quota: { reserve: quota.reserve, inputBound },
+    shared: { token: tokens.shared, model, maxTokens: config.completionMaxTokens },
+    times: times.provider,
     logger,
   });
-  return { complete, repeatable: createRepeatable({ db, sealer, logger }), quota, tokens };
+  const complete = createComplete({ caller, tokens, model, logger });
+  return { complete, idempotency: createIdempotency({ db, sealer, logger }), quota, tokens, caller };
 }

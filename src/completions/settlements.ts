@@ -9,16 +9,16 @@ export interface Settlements {
 }
 
 // Milliseconds. What cannot be settled when the process ends is charged in full when its lease has.
-const firstRest = 250;
-const longestRest = 10_000;
-const patienceOnClose = 3_000;
+const minRest = 250;
+const maxRest = 10_000;
+const maxCloseWait = 3_000;
 
 export function createSettlements(logger: FastifyBaseLogger): Settlements {
   const underWay = new Set<Promise<void>>();
   const stop = new AbortController();
 
   async function again(attempt: () => Promise<void>): Promise<void> {
-    for (let rest = firstRest; ; rest = Math.min(longestRest, rest * 2)) {
+    for (let rest = minRest; ; rest = Math.min(maxRest, rest * 2)) {
       await sleep(rest, undefined, { signal: stop.signal, ref: false });
       try {
         await attempt();
@@ -48,7 +48,7 @@ export function createSettlements(logger: FastifyBaseLogger): Settlements {
 
     async close() {
       const settled = Promise.allSettled([...underWay]);
-      await Promise.race([settled, sleep(patienceOnClose, undefined, { ref: false })]);
+      await Promise.race([settled, sleep(maxCloseWait, undefined, { ref: false })]);
       stop.abort();
       await Promise.allSettled([...underWay]);
     },

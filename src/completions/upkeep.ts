@@ -6,12 +6,12 @@ import type { Completions } from './service.ts';
 // Milliseconds. A tenant that asks does its own; this is for those that do not.
 const every = 5_000;
 // Shorter than what `annals serve` gives to what is in flight; what is cut is charged when its lease has ended.
-const patienceOnClose = 25_000;
+const maxCloseWait = 25_000;
 
 /** What completions want done beside their requests, and what is under way when the server closes. */
 export async function completionUpkeep(
   app: HttpServer,
-  { quota, repeatable }: Pick<Completions, 'quota' | 'repeatable'>,
+  { quota, idempotency }: Pick<Completions, 'quota' | 'idempotency'>,
 ): Promise<void> {
   const stop = new AbortController();
   let work: Promise<void> = Promise.resolve();
@@ -22,7 +22,7 @@ export async function completionUpkeep(
       signal: stop.signal,
       async turn() {
         await quota.upkeep();
-        await repeatable.upkeep();
+        await idempotency.upkeep();
       },
       onError: (error) => app.log.warn({ err: error }, 'the upkeep of completions failed; it is tried again'),
     });
@@ -31,7 +31,7 @@ export async function completionUpkeep(
     stop.abort();
     await work;
     // Calls whose client has gone are not among the requests that a closing server waits for.
-    await Promise.race([repeatable.close(), sleep(patienceOnClose, undefined, { ref: false })]);
+    await Promise.race([idempotency.close(), sleep(maxCloseWait, undefined, { ref: false })]);
     await quota.close();
   });
 }

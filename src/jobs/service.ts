@@ -67,11 +67,11 @@ export interface JobsOptions {
   chatGrace?: number;
 }
 
-const usualChatGrace = 20_000;
-const mostAtOnce = 100;
+const defaultChatGrace = 20_000;
+const maxAtOnce = 100;
 
 export function createJobs(options: JobsOptions): Jobs {
-  const { db, logger, now, documents, exportHistory, chatGrace = usualChatGrace } = options;
+  const { db, logger, now, documents, exportHistory, chatGrace = defaultChatGrace } = options;
   const queue = createQueue(options);
   const worker = createWorker(options);
 
@@ -138,7 +138,7 @@ export function createJobs(options: JobsOptions): Jobs {
     work: () => queue.work(worker.handlers),
 
     async upkeep() {
-      const forgotten = await findForgottenJobs(db, mostAtOnce);
+      const forgotten = await findForgottenJobs(db, maxAtOnce);
       for (const { tenant, id, type } of forgotten) {
         logger.warn({ tenant, job: id }, 'the queue did not know a job that has not ended; it is queued again');
         await inTransaction(db, async (transaction) => {

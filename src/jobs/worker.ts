@@ -25,7 +25,7 @@ export interface Worker {
 }
 
 /** Taken up so often without getting on, a job takes its processes down with it, and is given up. */
-const mostStalls = 25;
+const maxStalls = 25;
 /** Milliseconds after which a worker notices that its job was deleted. */
 const look = 1_000;
 
@@ -35,8 +35,8 @@ export function createWorker(options: WorkerOptions): Worker {
   const stopChats = new AbortController();
 
   async function perform(job: TakenJob, stop: AbortController): Promise<void> {
-    if (job.stalled > mostStalls) {
-      throw new AnnalsError('internal_service_error', `Taken up ${mostStalls} times, the job did not get on.`);
+    if (job.stalled > maxStalls) {
+      throw new AnnalsError('internal_service_error', `Taken up ${maxStalls} times, the job did not get on.`);
     }
     if (job.type === 'EXPORT') await runExport(options, job, stop);
     else await runAgentChat(options, job, stop);
@@ -45,7 +45,7 @@ export function createWorker(options: WorkerOptions): Worker {
   /** Whether the job is to be tried again: a chat only where its process ends before it has asked anybody. */
   function isPassing(job: TakenJob, error: unknown, stopped: boolean, callBegan: boolean): boolean {
     if (job.type === 'AGENT_CHAT') return stopped && !callBegan;
-    return stopped || (job.stalled <= mostStalls && !(error instanceof AnnalsError));
+    return stopped || (job.stalled <= maxStalls && !(error instanceof AnnalsError));
   }
 
   async function end(job: TakenJob, error: unknown, callBegan: boolean): Promise<void> {

@@ -25,7 +25,7 @@ export interface MailQueueOptions {
 // Milliseconds. A server that is slower than this does not count as there.
 const patience = { connectionTimeout: 15_000, greetingTimeout: 15_000, socketTimeout: 30_000 };
 const firstPause = 2_000;
-const longestPause = 15 * 60_000;
+const maxPause = 15 * 60_000;
 
 export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions): MailQueue {
   const transporter = settings && createTransport({ url: settings.smtpUrl, ...patience });
@@ -44,7 +44,7 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
         // As an address it is one recipient, whatever is in it.
         await transporter.sendMail({ from: settings.from, to: { name: '', address: to }, subject, text, messageId });
       } catch (error) {
-        const pause = Math.min(longestPause, firstPause * 2 ** Math.min(attempts, 20));
+        const pause = Math.min(maxPause, firstPause * 2 ** Math.min(attempts, 20));
         // Not the error itself: it may tell the server's credentials or the address.
         logger.warn(
           { tenant, messageId, attempts: attempts + 1, code: codeOf(error) },

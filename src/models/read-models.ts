@@ -5,7 +5,7 @@ import { builtInModels } from './catalogue.ts';
 import { listedProviders, ModelList } from './schemas.ts';
 
 const check = Compile(ModelList);
-const mostFaults = 10;
+const maxFaults = 10;
 
 /**
  * The models to list: those of ANNALS_MODELS_FILE, or the built-in catalogue where there is none. Always the three
@@ -15,7 +15,7 @@ export async function readModels(file: string | undefined): Promise<ModelList> {
   if (file === undefined) return builtInModels;
   const given = parse(await read(file));
   if (!check.Check(given)) {
-    throw faulty(...check.Errors(given).slice(0, mostFaults).map(describe));
+    throw faulty(...check.Errors(given).slice(0, maxFaults).map(describe));
   }
   const repeated = repeatedNames(given);
   if (repeated.length > 0) throw faulty(...repeated.map((name) => `names ${name} twice`));

@@ -1,12 +1,19 @@
 import type { LanguageModelV4, LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { Message, ProviderFault, Usage } from './port.ts';
 
+export interface ModelSettings {
+  model: string;
+  apiKey: string;
+  baseUrl: string;
+  fetch: typeof fetch;
+}
+
 /** What is special about a vendor; the rest is `language-models.ts`. */
 export interface Adapter {
   /** Where its packages look for it, path included, unless told. */
   defaultBaseUrl: string;
   /** `baseUrl` without a slash at its end. */
-  languageModel(settings: { model: string; apiKey: string; baseUrl: string; fetch: typeof fetch }): LanguageModelV4;
+  languageModel(settings: ModelSettings): LanguageModelV4;
   /** The conversation with system messages where the vendor wants them. */
   promptOf(messages: readonly Message[]): LanguageModelV4Prompt;
   /** Tokens by the vendor's own usage object; a figure that is not there must not be taken for zero. */
@@ -71,14 +78,12 @@ function isEmpty(message: Exclude<Message, { role: 'tool' }>): boolean {
 }
 
 // More than any answer has; a figure beyond would only spoil the sums.
-const largestFigure = 1_000_000_000_000;
+const maxFigure = 1_000_000_000_000;
 
 /** A figure of a usage object: a whole number from 0, or nothing. */
 export function figure(raw: unknown, name: string): number | undefined {
   const value = memberOf(raw, name);
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= largestFigure
-    ? value
-    : undefined;
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= maxFigure ? value : undefined;
 }
 
 /** The member of what may be an object. */

@@ -20,5 +20,11 @@ export const anthropic: Adapter = {
     };
   },
 
+  // There is no code for it, only a sentence.
+  faultOfRefusal: (status, body) =>
+    status === 400 && /^prompt is too long\b/.test(String(memberOf(memberOf(body, 'error'), 'message')))
+      ? 'context_length_exceeded'
+      : undefined,
+
   usageIn: (event) => memberOf(event, 'usage') ?? memberOf(memberOf(event, 'message'), 'usage'),
 };

@@ -26,9 +26,13 @@ export const google: Adapter = {
 
   usageIn: (event) => memberOf(event, 'usageMetadata'),
 
-  // A key that is none is a 400 here.
-  faultOfRefusal: (status, body) =>
-    status === 400 && JSON.stringify(memberOf(memberOf(body, 'error'), 'details') ?? '').includes('"API_KEY_INVALID"')
-      ? 'key_refused'
-      : undefined,
+  // A key that is none is a 400 here, and so is a conversation that is too long.
+  faultOfRefusal(status, body) {
+    if (status !== 400) return undefined;
+    const error = memberOf(body, 'error');
+    if (JSON.stringify(memberOf(error, 'details') ?? '').includes('"API_KEY_INVALID"')) return 'key_refused';
+    return /\binput token count\b.*\bexceeds\b/.test(String(memberOf(error, 'message')))
+      ? 'context_length_exceeded'
+      : undefined;
+  },
 };

@@ -5,11 +5,14 @@ import type {
   LanguageModelV4FunctionTool,
   LanguageModelV4StreamPart,
   LanguageModelV4Usage,
+  SharedV4Warning,
 } from '@ai-sdk/provider';
 import type { Adapter } from './adapter.ts';
+import { answerLimits } from './answer-limits.ts';
 import { anthropic } from './anthropic.ts';
+import { type CallDeadline, startDeadline } from './deadline.ts';
 import { google } from './google.ts';
-import { openai } from './openai.ts';
+import { openai, selfHosted } from './openai.ts';
 import {
   type Answer,
   type LanguageModels,
@@ -21,7 +24,7 @@ import {
   type Usage,
 } from './port.ts';
 import { failureOf } from './provider-failure.ts';
-import { type Exchange, newExchange, type Transport } from './transport.ts';
+import { type HttpExchange, newExchange, type Transport } from './transport.ts';
 
 export interface LanguageModelsOptions {
   /** The vendors' addresses by the settings; undefined is the vendor's own. */
@@ -30,7 +33,7 @@ export interface LanguageModelsOptions {
   transports: { vendors: Transport; selfHosted?: Transport };
 }
 
-const adapters: Record<ProviderName, Adapter> = { openai, anthropic, google, self_hosted: openai };
+const adapters: Record<ProviderName, Adapter> = { openai, anthropic, google, self_hosted: selfHosted };
 
 /** The port to the providers over their packages. Nothing is tried again: the caller knows what a call costs. */
 export function createLanguageModels({ baseUrls, transports }: LanguageModelsOptions): LanguageModels {
@@ -39,20 +42,21 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
     const transport = call.provider === 'self_hosted' ? transports.selfHosted : transports.vendors;
     if (transport === undefined) throw new ProviderError('unreachable', 'none');
     const exchange = newExchange();
+    const deadline = startDeadline(call.times, call.signal);
     const model = adapter.languageModel({
       model: call.model,
       apiKey: call.apiKey,
       baseUrl: withVersion(call.baseUrl ?? baseUrls[call.provider] ?? adapter.defaultBaseUrl, adapter),
-      fetch: transport.fetchFor(exchange, { streaming }),
+      fetch: transport.fetchFor(exchange, { streaming, deadline }),
     });
-    return { adapter, exchange, model, deadline: deadlineOf(call) };
+    return { adapter, exchange, model, deadline };
   }
 
   async function generate(call: ModelCall): Promise<Answer> {
     const { adapter, exchange, model, deadline } = begin(call, false);
     try {
       const result = await model.doGenerate(optionsOf(call, adapter, deadline.signal));
-      return answerOf(result.content, result.finishReason, result.usage, adapter);
+      return answerOf(result, adapter);
     } catch (error) {
       throw failure(error, exchange, deadline, adapter);
     } finally {
@@ -62,18 +66,20 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
 
   async function* stream(call: ModelCall): AsyncGenerator<StreamEvent, void> {
     const { adapter, exchange, model, deadline } = begin(call, true);
-    const told: Told = { usage: {} };
+    const told: Told = { usage: {}, warnings: [] };
     try {
       // The vendor's own events tell of tokens long before a stream ends, and even where it does not.
       const options = { ...optionsOf(call, adapter, deadline.signal), includeRawChunks: true };
       const { stream: parts } = await model.doStream(options);
-      yield* eventsOf(parts, adapter, told);
+      for await (const event of eventsOf(parts, adapter, told)) {
+        if (event.type === 'answer' && exchange.cut) throw new Error('the stream was cut');
+        yield event;
+      }
     } catch (error) {
       throw failure(error, exchange, deadline, adapter, adapter.usageOf(told.usage));
     } finally {
+      // A reader that left early leaves an open connection: this closes it.
       deadline.end();
-      // A reader that left early leaves an open connection.
-      deadline.abort();
     }
   }
 
@@ -93,12 +99,14 @@ function optionsOf(call: ModelCall, adapter: Adapter, abortSignal: AbortSignal):
   };
 }
 
-function answerOf(
-  content: readonly LanguageModelV4Content[],
-  { unified }: LanguageModelV4FinishReason,
-  usage: LanguageModelV4Usage,
-  adapter: Adapter,
-): Answer {
+interface Generated {
+  readonly content: readonly LanguageModelV4Content[];
+  readonly finishReason: LanguageModelV4FinishReason;
+  readonly usage: LanguageModelV4Usage;
+  readonly warnings: readonly SharedV4Warning[];
+}
+
+function answerOf({ content, finishReason: { unified }, usage, warnings }: Generated, adapter: Adapter): Answer {
   const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
   const toolCalls = content.flatMap((part): ToolCall[] =>
     part.type === 'tool-call' && part.providerExecuted !== true
@@ -106,12 +114,20 @@ function answerOf(
       : [],
   );
   const finishReason = unified === 'error' || unified === 'interrupted' ? 'other' : unified;
-  return { text, toolCalls, finishReason, usage: adapter.usageOf(usage.raw) };
+  const droppedSettings = warnings.flatMap((warning) => (warning.type === 'unsupported' ? [warning.feature] : []));
+  return {
+    text,
+    toolCalls,
+    finishReason,
+    usage: adapter.usageOf(usage.raw),
+    ...(droppedSettings.length === 0 ? {} : { droppedSettings }),
+  };
 }
 
-/** What a stream has told of its usage so far; later events replace what earlier ones said. */
+/** What a stream has told so far; of its usage, later events replace what earlier ones said. */
 interface Told {
   usage: object;
+  warnings: readonly SharedV4Warning[];
 }
 
 function objectOf(value: unknown): object {
@@ -124,12 +140,21 @@ async function* eventsOf(
   told: Told,
 ): AsyncGenerator<StreamEvent, void> {
   const content: LanguageModelV4Content[] = [];
+  let textBytes = 0;
+  let toolCalls = 0;
   for await (const part of parts) {
-    if (part.type === 'text-delta') {
+    if (part.type === 'stream-start') {
+      told.warnings = part.warnings;
+    } else if (part.type === 'text-delta') {
+      textBytes += Buffer.byteLength(part.delta);
+      if (textBytes > answerLimits.streamedTextBytes) throw new Error('the text is too long');
       content.push({ type: 'text', text: part.delta });
       if (part.delta !== '') yield { type: 'text', text: part.delta };
     } else if (part.type === 'raw') {
       told.usage = { ...told.usage, ...objectOf(adapter.usageIn(part.rawValue)) };
+    } else if (part.type === 'tool-input-start') {
+      toolCalls += 1;
+      if (toolCalls > answerLimits.toolCalls) throw new Error('too many tool calls');
     } else if (part.type === 'tool-call') {
       content.push(part);
     } else if (part.type === 'error') {
@@ -139,48 +164,17 @@ async function* eventsOf(
       if (part.finishReason.unified === 'interrupted' || part.finishReason.unified === 'error') {
         throw new Error('the stream was cut');
       }
-      yield { type: 'answer', answer: answerOf(content, part.finishReason, part.usage, adapter) };
+      yield { type: 'answer', answer: answerOf({ ...part, content, warnings: told.warnings }, adapter) };
       return;
     }
   }
   throw new Error('the stream was cut');
 }
 
-interface Deadline {
-  signal: AbortSignal;
-  /** Why the signal is aborted; undefined where it is not. */
-  reason(): 'timeout' | 'aborted' | undefined;
-  end(): void;
-  abort(): void;
-}
-
-/** A timer of our own: those of AbortSignal.timeout live on for their whole time, long after the call. */
-function deadlineOf({ timeout, signal }: ModelCall): Deadline {
-  const controller = new AbortController();
-  let reason: 'timeout' | 'aborted' | undefined;
-  const abort = (because: 'timeout' | 'aborted') => {
-    reason ??= because;
-    controller.abort();
-  };
-  const onAbort = () => abort('aborted');
-  const timer = setTimeout(abort, timeout, 'timeout');
-  if (signal?.aborted) onAbort();
-  else signal?.addEventListener('abort', onAbort, { once: true });
-  return {
-    signal: controller.signal,
-    reason: () => reason,
-    end() {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', onAbort);
-    },
-    abort: () => controller.abort(),
-  };
-}
-
 function failure(
   error: unknown,
-  exchange: Exchange,
-  deadline: Deadline,
+  exchange: HttpExchange,
+  deadline: CallDeadline,
   adapter: Adapter,
   reported?: Usage,
 ): ProviderError {

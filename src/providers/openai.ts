@@ -1,5 +1,6 @@
 import { createOpenAI } from '@ai-sdk/openai';
-import { type Adapter, figure, memberOf, promptMessage } from './adapter.ts';
+import { type Adapter, figure, type ModelSettings, memberOf, promptMessage } from './adapter.ts';
+import type { ProviderFault } from './port.ts';
 
 /**
  * The chat completions format, which self-hosted servers and gateways speak as well, and which keeps no answers at
@@ -21,6 +22,48 @@ export const openai: Adapter = {
 
   usageIn: (event) => memberOf(event, 'usage'),
 
-  faultOfRefusal: (_status, body) =>
-    memberOf(memberOf(body, 'error'), 'code') === 'model_not_found' ? 'model_unknown' : undefined,
+  faultOfRefusal(_status, body) {
+    const error = memberOf(body, 'error');
+    return faultOfCode(memberOf(error, 'code')) ?? faultOfCode(memberOf(error, 'type'));
+  },
 };
+
+/** A server of any maker that speaks the same format. Nothing is guessed from the names of its models (contract 8). */
+export const selfHosted: Adapter = {
+  ...openai,
+
+  languageModel({ model, ...settings }) {
+    return openai.languageModel({ ...settings, model: unknownModel, fetch: fetchForServer(model, settings) });
+  },
+};
+
+/** A name that the provider package knows nothing of, so that it leaves every setting as it is. */
+const unknownModel = 'model-of-the-server';
+
+function fetchForServer(model: string, { apiKey, fetch }: Pick<ModelSettings, 'apiKey' | 'fetch'>): typeof fetch {
+  return async (input, init = {}) => {
+    const headers = new Headers(init.headers);
+    // A server without a key gets no header instead of one without a key in it.
+    if (apiKey === '') headers.delete('authorization');
+    // The model is the first member of the request, so this is it and no text of the conversation.
+    const body = String(init.body).replace(`"model":"${unknownModel}"`, () => `"model":${JSON.stringify(model)}`);
+    return await fetch(input, { ...init, headers, body });
+  };
+}
+
+function faultOfCode(code: unknown): ProviderFault | undefined {
+  switch (code) {
+    case 'model_not_found':
+      return 'model_unknown';
+    case 'insufficient_quota':
+      return 'quota_exhausted';
+    case 'context_length_exceeded':
+    case 'exceed_context_size_error':
+      return 'context_length_exceeded';
+    case 'content_filter':
+    case 'content_policy_violation':
+      return 'content_filtered';
+    default:
+      return undefined;
+  }
+}

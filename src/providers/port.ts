@@ -1,3 +1,5 @@
+import type { CallTimes } from './deadline.ts';
+
 /** Who can be asked for text: the three vendors, and any server that speaks the first one's chat format. */
 export type ProviderName = 'openai' | 'anthropic' | 'google' | 'self_hosted';
 
@@ -40,8 +42,7 @@ export interface ModelCall {
   /** The most output tokens; always sent, so that what a call may cost is known before. */
   maxTokens: number;
   temperature?: number | undefined;
-  /** Milliseconds for the whole answer. */
-  timeout: number;
+  times: CallTimes;
   /** Aborts the request; the provider sees its connection closed. */
   signal?: AbortSignal | undefined;
 }
@@ -57,6 +58,8 @@ export interface Answer {
   toolCalls: readonly ToolCall[];
   finishReason: 'stop' | 'length' | 'tool-calls' | 'content-filter' | 'other';
   usage: Usage;
+  /** Settings of the call that were not sent, because the model does not take them; left out where all were. */
+  droppedSettings?: readonly string[];
 }
 
 /** What comes while an answer is streamed; the last event is the whole answer. */
@@ -76,11 +79,17 @@ export type ProviderFault =
   | 'model_unknown'
   /** 429. */
   | 'rate_limited'
+  /** 429, because the account at the provider has no credit. */
+  | 'quota_exhausted'
+  /** The conversation is longer than the model takes. */
+  | 'context_length_exceeded'
+  /** The provider's filter refused the request or its answer. */
+  | 'content_filtered'
   /** Any other 4xx. */
   | 'request_refused'
   /** 5xx, or a redirect, which is never followed. */
   | 'unavailable'
-  /** The answer was cut, or is none that the vendor's format knows. */
+  /** The answer was cut, has no text and calls no tool, or is none that the vendor's format knows. */
   | 'broken'
   /** No connection could be made: nothing was sent. */
   | 'unreachable'

@@ -1,13 +1,13 @@
 import { type Adapter, memberOf } from './adapter.ts';
 import { type FailedUsage, ProviderError, type ProviderFault, type Usage } from './port.ts';
-import type { Exchange } from './transport.ts';
+import type { HttpExchange } from './transport.ts';
 
 /**
  * What a call without an answer has come to, told from the exchange alone: what the packages throw may hold the
  * provider's own text.
  */
 export function failureOf(
-  exchange: Exchange,
+  exchange: HttpExchange,
   stopped: 'timeout' | 'aborted' | undefined,
   adapter: Pick<Adapter, 'usageOf' | 'faultOfRefusal'>,
   reported?: Usage,
@@ -24,14 +24,19 @@ export function failureOf(
   // The package would not even ask: it knows that the vendor takes no such request.
   if (exchange.requests === 0 && stopped === undefined) return new ProviderError('request_refused', 'none');
   if (!exchange.left) return new ProviderError(stopped ?? 'unreachable', 'none');
-  const status = exchange.answered && stopped === undefined ? exchange.status : undefined;
-  return new ProviderError(stopped ?? 'broken', 'unknown', { status, reported });
+  if (!exchange.answered || stopped !== undefined)
+    return new ProviderError(stopped ?? 'broken', 'unknown', { reported });
+  // A whole answer without anything usable may have its figures all the same, and they count (contract 7).
+  const counted = adapter.usageOf(usageIn(exchange.body ?? ''));
+  const usage = isComplete(counted) ? counted : 'unknown';
+  return new ProviderError('broken', usage, { status: exchange.status, reported });
 }
 
 function faultOfStatus(status: number): ProviderFault {
   if (status === 401 || status === 403) return 'key_refused';
   if (status === 404) return 'model_unknown';
   if (status === 429) return 'rate_limited';
+  if (status === 413) return 'context_length_exceeded';
   return status >= 400 && status <= 499 ? 'request_refused' : 'unavailable';
 }
 
@@ -40,12 +45,16 @@ function faultOfStatus(status: number): ProviderFault {
  * provider lost an answer that may have been made.
  */
 function usageOfRefusal(
-  { status, body }: NonNullable<Exchange['refusal']>,
+  { status, body }: NonNullable<HttpExchange['refusal']>,
   adapter: Pick<Adapter, 'usageOf'>,
 ): FailedUsage {
   const usage = adapter.usageOf(usageIn(body));
-  if (usage.inputTokens !== undefined && usage.outputTokens !== undefined) return usage;
+  if (isComplete(usage)) return usage;
   return status === 502 || status === 504 || (status >= 520 && status <= 527) ? 'unknown' : 'none';
+}
+
+function isComplete({ inputTokens, outputTokens }: Usage): boolean {
+  return inputTokens !== undefined && outputTokens !== undefined;
 }
 
 function usageIn(body: string): unknown {

@@ -1,9 +1,11 @@
 import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
+import { answerLimits, EventMeter, hasMoreValues } from './answer-limits.ts';
+import type { CallDeadline } from './deadline.ts';
 
-/** What became of one call's request, for whoever has to tell what it may have cost. */
-export interface Exchange {
+/** What became of one call's request. What the call may have cost is decided from this. */
+export interface HttpExchange {
   /** Whether a connection stood, so that some of the request may have reached the provider. */
   left: boolean;
   /** How often something was asked for: an answer costs what was reserved for it only as long as that is once. */
@@ -12,25 +14,40 @@ export interface Exchange {
   status: number | undefined;
   /** Whether a success came in to its end, whatever is in it. */
   answered: boolean;
+  /** Whether a stream ended before its end: what had come by then was passed on. */
+  cut: boolean;
+  /** The text of a success that came in one piece. */
+  body: string | undefined;
   /** Of an answer that is no success. */
   refusal: { status: number; retryAfter: string | undefined; body: string } | undefined;
 }
 
+export interface FetchOptions {
+  readonly streaming: boolean;
+  readonly deadline: Pick<CallDeadline, 'heard' | 'paused'>;
+}
+
 export interface Transport {
   /** A `fetch` for the provider packages that tells the exchange what it does and sends one request at most. */
-  fetchFor(exchange: Exchange, options: { streaming: boolean }): typeof fetch;
+  fetchFor(exchange: HttpExchange, options: FetchOptions): typeof fetch;
   /** Closes the connections that are kept alive. */
   close(): void;
 }
 
 // A free connection that is older may be closed by the other side while a request is on its way (milliseconds).
-const longestIdle = 30_000;
-const mostIdle = 256;
-const largestAnswer = 16 * 1024 * 1024;
-const largestRefusal = 64 * 1024;
+const maxIdleTime = 30_000;
+const maxIdleConnections = 256;
 
-export function newExchange(): Exchange {
-  return { left: false, requests: 0, status: undefined, answered: false, refusal: undefined };
+export function newExchange(): HttpExchange {
+  return {
+    left: false,
+    requests: 0,
+    status: undefined,
+    answered: false,
+    cut: false,
+    body: undefined,
+    refusal: undefined,
+  };
 }
 
 export interface TransportOptions {
@@ -48,7 +65,7 @@ export interface TransportOptions {
  * for longer, and follows no redirect.
  */
 export function createTransport({ guard, connectTimeout }: TransportOptions = {}): Transport {
-  const agentOptions = { keepAlive: true, maxFreeSockets: mostIdle, timeout: longestIdle };
+  const agentOptions = { keepAlive: true, maxFreeSockets: maxIdleConnections, timeout: maxIdleTime };
   const plain = new HttpAgent(agentOptions);
   const secure = new HttpsAgent(agentOptions);
 
@@ -61,7 +78,7 @@ export function createTransport({ guard, connectTimeout }: TransportOptions = {}
   }
 
   return {
-    fetchFor: (exchange, { streaming }) => {
+    fetchFor: (exchange, { streaming, deadline }) => {
       return async (input, init = {}) => {
         exchange.requests += 1;
         if (exchange.requests > 1) throw new Error('a second request of one call');
@@ -73,13 +90,21 @@ export function createTransport({ guard, connectTimeout }: TransportOptions = {}
         const release = abortWith(request, init.signal ?? undefined);
         try {
           const response = await answerTo(request, body);
+          deadline.heard();
           exchange.status = response.statusCode;
           response.once('end', () => (exchange.answered = true));
-          if (isSuccess(response)) {
-            return streaming ? streamed(response, release) : new Response(await collect(response, largestAnswer));
+          if (!isSuccess(response)) {
+            exchange.refusal = await refusalOf(response);
+          } else if (streaming) {
+            return streamed(response, { exchange, deadline, release });
+          } else {
+            response.on('data', deadline.heard);
+            const answer = await collect(response, answerLimits.wholeBytes);
+            if (hasMoreValues(answer, answerLimits.wholeValues)) throw new Error('the answer has too many values');
+            exchange.body = answer.toString('utf8');
+            return new Response(exchange.body);
           }
-          exchange.refusal = await refusalOf(response);
-          throw new Error(`status ${exchange.refusal.status}`);
+          throw new Error(`status ${exchange.status}`);
         } finally {
           if (!streaming) release();
         }
@@ -95,7 +120,7 @@ export function createTransport({ guard, connectTimeout }: TransportOptions = {}
 
 function noteDeparture(
   request: ClientRequest,
-  exchange: Exchange,
+  exchange: HttpExchange,
   connected: 'connect' | 'secureConnect',
   patience: number | undefined,
 ): void {
@@ -150,29 +175,61 @@ function collect(response: IncomingMessage, limit: number): Promise<Buffer<Array
   });
 }
 
-function streamed(response: IncomingMessage, release: () => void): Response {
-  response.once('close', release);
+/**
+ * The body of a stream. One that is cut ends like one that is not, and the exchange says so: a stream that fails would
+ * take with it what had come and was not read yet.
+ */
+function streamed(
+  response: IncomingMessage,
+  { exchange, deadline, release }: { exchange: HttpExchange; deadline: FetchOptions['deadline']; release: () => void },
+): Response {
+  let isOpen = true;
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
+      const event = new EventMeter();
       let length = 0;
+      const end = (isCut: boolean) => {
+        if (!isOpen) return;
+        isOpen = false;
+        exchange.cut = isCut;
+        release();
+        controller.close();
+      };
       response.on('data', (chunk: Buffer) => {
+        if (!isOpen) return;
+        deadline.heard();
         length += chunk.length;
-        if (length > largestAnswer) response.destroy(new Error('the answer is too large'));
+        if (length > answerLimits.streamBytes || event.isBeyond(chunk, answerLimits.eventBytes)) {
+          end(true);
+          response.destroy();
+          return;
+        }
         controller.enqueue(chunk);
-        if ((controller.desiredSize ?? 0) <= 0) response.pause();
+        if ((controller.desiredSize ?? 0) > 0) return;
+        response.pause();
+        deadline.paused();
       });
-      response.once('end', () => controller.close());
-      response.on('error', (error) => controller.error(error));
+      response.once('end', () => end(false));
+      // An error is followed by this too.
+      response.once('close', () => end(true));
+      response.on('error', () => {});
     },
-    pull: () => void response.resume(),
-    cancel: () => void response.destroy(),
+    pull() {
+      deadline.heard();
+      response.resume();
+    },
+    cancel() {
+      isOpen = false;
+      release();
+      response.destroy();
+    },
   });
   return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
 }
 
-async function refusalOf(response: IncomingMessage): Promise<NonNullable<Exchange['refusal']>> {
+async function refusalOf(response: IncomingMessage): Promise<NonNullable<HttpExchange['refusal']>> {
   const retryAfter = response.headers['retry-after'];
   // Read to its end, so that the connection can be used again; whatever is wrong with it changes nothing.
-  const body = await collect(response, largestRefusal).catch(() => Buffer.alloc(0));
+  const body = await collect(response, answerLimits.errorBytes).catch(() => Buffer.alloc(0));
   return { status: response.statusCode ?? 0, retryAfter, body: body.toString('utf8') };
 }

@@ -148,7 +148,7 @@ test('429, a vendor 500, a cut or garbled answer and a time-out neither count no
   // On a server of its own: any other call may take as long as a slow machine needs.
   const impatient = await startTestServer({
     environment: { OPENAI_BASE_URL: vendor.baseUrl },
-    completionTimes: { providerTimeout: 300, quotaWait: 300 },
+    completionTimes: { provider: { silence: 300, total: 600_000 }, quotaWait: 300 },
     database: server.database,
     secretKeys: [secretKey],
   });

@@ -42,7 +42,7 @@ beforeAll(async () => {
   server = await startTestServer({ environment });
   const { database } = server;
   second = await startTestServer({ environment, database });
-  const completionTimes = { providerTimeout: 1_000, quotaWait: 1_000 };
+  const completionTimes = { provider: { silence: 1_000, total: 600_000 }, quotaWait: 1_000 };
   hasty = await startTestServer({ environment, database, completionTimes });
   token = await server.token(tenant);
   await putAgent(server, { tenant, token, id: 'desk' }, { userPrompt: 'Be brief.' });

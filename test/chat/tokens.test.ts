@@ -39,7 +39,7 @@ beforeAll(async () => {
     GOOGLE_BASE_URL: vendor.baseUrl,
     ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
   };
-  const completionTimes = { providerTimeout: 60_000, quotaWait: 60_000 };
+  const completionTimes = { provider: { silence: 60_000, total: 600_000 }, quotaWait: 60_000 };
   const first = await startTestServer({ environment, completionTimes });
   servers = [first, await startTestServer({ environment, completionTimes, database: first.database })];
   token = await first.token(tenant);

@@ -21,7 +21,7 @@ beforeAll(async () => {
   hasty = await startTestServer({
     environment: withToken,
     database: server.database,
-    completionTimes: { providerTimeout: 500, quotaWait: 500 },
+    completionTimes: { provider: { silence: 500, total: 600_000 }, quotaWait: 500 },
   });
   tokenless = await startTestServer({ environment, database: server.database });
 });
@@ -49,7 +49,7 @@ test('the text goes on from the messages, whatever the case of their roles, and 
   ];
   expect(await complete(tenant, { id: 'r-1', messages })).toEqual({
     status: 200,
-    body: { id: 'r-1', result: 'Bonjour' },
+    body: { id: 'r-1', result: 'Bonjour', finishReason: 'stop' },
   });
   expect(vendor.requests).toMatchObject([{ model: 'gpt-5.4-mini', cap: 100 }]);
   expect(vendor.requests[0]?.body.messages).toEqual([
@@ -69,7 +69,10 @@ test('the text goes on from the messages, whatever the case of their roles, and 
 });
 
 test('without an id the answer has none', async () => {
-  expect(await complete(await newTenant())).toEqual({ status: 200, body: { result: 'Hello there' } });
+  expect(await complete(await newTenant())).toEqual({
+    status: 200,
+    body: { result: 'Hello there', finishReason: 'stop' },
+  });
 });
 
 test.each([
@@ -176,6 +179,43 @@ test.each([
   expect(await usage(tenant)).toMatchObject({ used, reserved: nothing });
 });
 
+const figures = { prompt_tokens: 40, completion_tokens: 7 };
+const counted = { inputTokens: 40, outputTokens: 7 };
+const noText = { index: 0, message: { role: 'assistant', content: '' }, finish_reason: 'stop' };
+
+test.each([
+  ['no choices', { id: 'x', object: 'chat.completion', choices: [], usage: figures }],
+  ['no member for choices', { id: 'x', usage: figures }],
+  ['an empty text', { id: 'x', object: 'chat.completion', choices: [noText], usage: figures }],
+  ['blanks for a text', { choices: [{ ...noText, message: { role: 'assistant', content: ' \n' } }], usage: figures }],
+])('a 200 with %s is 502, and settles to the usage that it has', async (_what, body) => {
+  const tenant = await newTenant();
+  vendor.behave({ kind: 'status', status: 200, body });
+  expect(await complete(tenant)).toMatchObject({ status: 502, body: { type: 'provider_error' } });
+  expect(await usage(tenant)).toMatchObject({ used: counted, reserved: nothing });
+});
+
+test.each([
+  ['length', 'length'],
+  ['content_filter', 'content_filter'],
+] as const)('an answer that ends by %s says so, and is logged as a warning', async (finish, finishReason) => {
+  const tenant = await newTenant();
+  vendor.behave({ kind: 'answer', text: 'Half a sen', finish });
+  expect(await complete(tenant)).toEqual({ status: 200, body: { result: 'Half a sen', finishReason } });
+  const lines = server.logLines.map((line) => JSON.parse(line)).filter((line) => line.tenant === tenant);
+  expect(lines.filter(({ level }) => level === 'warn')).toMatchObject([
+    { finishReason, msg: 'a completion was cut off or filtered' },
+  ]);
+});
+
+test('an answer of which the filter left nothing is 502', async () => {
+  vendor.behave({ kind: 'answer', text: '', finish: 'content_filter' });
+  expect(await complete(await newTenant())).toMatchObject({
+    status: 502,
+    body: { type: 'provider_error', message: 'The provider gave no usable answer: its filter held it back.' },
+  });
+});
+
 test('429 hands on Retry-After', async () => {
   const tenant = await newTenant();
   vendor.behave({ kind: 'status', status: 429, headers: { 'retry-after': '23' } });
@@ -268,7 +308,7 @@ test('a call that would fit once another has settled waits its turn', async () =
 test('a wait beyond the limit is 503 with Retry-After', async () => {
   const tenant = await newTenant();
   await use(tenant, { input: 0, output: quotaLimits.output - 50 });
-  const held = await server.context.completions.quota.reserve({ tenant, input: 1, output: 50, longest: 60_000 });
+  const held = await server.context.completions.quota.reserve({ tenant, input: 1, output: 50, maxDuration: 60_000 });
   const token = await server.token(tenant);
   const response = await post(hasty, tenant, token, hello);
   expect(response.status).toBe(503);
@@ -279,7 +319,7 @@ test('a wait beyond the limit is 503 with Retry-After', async () => {
 
 test('what the database does not take at once is settled later, and the answer does not wait for it', async () => {
   const tenant = await newTenant();
-  const held = await server.context.completions.quota.reserve({ tenant, input: 10, output: 10, longest: 60_000 });
+  const held = await server.context.completions.quota.reserve({ tenant, input: 10, output: 10, maxDuration: 60_000 });
   const { pool } = server.database;
   await pool.query('alter function completion_quota_apply rename to completion_quota_apply_away');
   await held.settle({ inputTokens: 3, outputTokens: 4 });

@@ -33,7 +33,7 @@ afterAll(async () => {
 test('a repeat gives the same result from any process, without a second call and without its tokens', async () => {
   const before = await used();
   const first = await send('repeat');
-  expect(first).toEqual({ status: 200, body: { id: 'x', result: 'answer 1' } });
+  expect(first).toEqual({ status: 200, body: { id: 'x', result: 'answer 1', finishReason: 'stop' } });
   expect(await send('repeat')).toEqual(first);
   expect(await send('repeat', { on: other })).toEqual(first);
   expect(vendor.requests).toHaveLength(1);
@@ -61,7 +61,7 @@ test('repeats that come while the first is under way wait for it, in every proce
   const answers = await Promise.all(
     Array.from({ length: 12 }, (_, index) => send('together', { on: index % 2 === 0 ? server : other })),
   );
-  expect(answers).toEqual(Array(12).fill({ status: 200, body: { id: 'x', result: 'the one' } }));
+  expect(answers).toEqual(Array(12).fill({ status: 200, body: { id: 'x', result: 'the one', finishReason: 'stop' } }));
   expect(vendor.requests).toHaveLength(1);
 });
 

@@ -16,7 +16,7 @@ type End = 'none' | 'unknown' | 'dead' | { input: number; output: number };
 beforeAll(async () => {
   database = await createTestDatabase();
   const { pool, db } = database;
-  quota = createQuota({ pool, db, logger: createLogger('silent'), longestWait: 100 });
+  quota = createQuota({ pool, db, logger: createLogger('silent'), maxWait: 100 });
 });
 
 afterAll(async () => {
@@ -163,7 +163,7 @@ async function reserve(
   { input, output }: { input: number; output: number },
 ): Promise<Reservation | string> {
   try {
-    return await quota.reserve({ tenant, input, output, longest: 60_000 });
+    return await quota.reserve({ tenant, input, output, maxDuration: 60_000 });
   } catch (error) {
     if (error instanceof AnnalsError) return error.type;
     throw error;

@@ -14,7 +14,7 @@ beforeAll(async () => {
   vendor = await startVendor();
   server = await startTestServer({
     environment: { OPENAI_BASE_URL: vendor.baseUrl, ANNALS_SHARED_PROVIDER_TOKEN: shared },
-    completionTimes: { providerTimeout: 200, quotaWait: 200 },
+    completionTimes: { provider: { silence: 200, total: 600_000 }, quotaWait: 200 },
   });
 });
 

@@ -192,7 +192,9 @@ for (const of of vendors) {
   test(`${of.provider}: slower than the limit is a timeout, of unknown cost, and closes the connection`, async () => {
     vendor.behave({ kind: 'hang' });
     const before = vendor.abandoned.length;
-    const error = await models.generate(callOf(of, { timeout: 100 })).catch((thrown) => thrown);
+    const error = await models
+      .generate(callOf(of, { times: { silence: 100, total: 600_000 } }))
+      .catch((thrown) => thrown);
     expect(error).toMatchObject({ fault: 'timeout', usage: 'unknown' });
     await eventually(() => vendor.abandoned.length).toBe(before + 1);
   });
@@ -284,6 +286,55 @@ test('a self-hosted server is asked in the chat format at the address of the cal
   });
   expect(answer.text).toBe('Hello there');
   expect(vendor.requests).toMatchObject([{ format: 'openai', model: 'llama3' }]);
+  expect(vendor.requests[0]?.headers).not.toHaveProperty('authorization');
+});
+
+test.each(['gpt-5', 'o3-mini', '"quoted" model'])(
+  'nothing is guessed from the name of a self-hosted %s',
+  async (model) => {
+    const baseUrl = `${vendor.baseUrl}/v1`;
+    const messages: ModelCall['messages'] = [
+      { role: 'system', content: 'rule' },
+      { role: 'user', content: '"model":"model-of-the-server"' },
+    ];
+    const call = {
+      ...callOf(vendors[0], { messages }),
+      provider: 'self_hosted' as const,
+      model,
+      baseUrl,
+      temperature: 0.5,
+    };
+    expect(await models.generate(call)).not.toHaveProperty('droppedSettings');
+    expect(vendor.requests[0]?.body).toMatchObject({ model, temperature: 0.5, max_tokens: 100, messages });
+    expect(vendor.requests[0]?.headers.authorization).toBe('Bearer sk-key');
+  },
+);
+
+test('a setting that the model does not take is dropped, and the answer says so', async () => {
+  const call = callOf(vendors[0], { temperature: 0.5 });
+  expect(await models.generate(call)).toMatchObject({ droppedSettings: ['temperature'] });
+  expect(vendor.requests[0]?.body).not.toHaveProperty('temperature');
+  expect((await all(models.stream(call))).at(-1)).toMatchObject({ answer: { droppedSettings: ['temperature'] } });
+  expect(await models.generate({ ...call, model: 'gpt-4o' })).not.toHaveProperty('droppedSettings');
+  expect(vendor.requests[2]?.body).toMatchObject({ temperature: 0.5 });
+});
+
+const refusals = [
+  ['openai', 400, { error: { code: 'context_length_exceeded' } }, 'context_length_exceeded'],
+  ['openai', 400, { error: { code: 'content_filter' } }, 'content_filtered'],
+  ['openai', 429, { error: { code: 'insufficient_quota', type: 'insufficient_quota' } }, 'quota_exhausted'],
+  ['openai', 429, { error: { code: 'rate_limit_exceeded' } }, 'rate_limited'],
+  ['anthropic', 400, { error: { message: 'prompt is too long: 9 tokens > 8 maximum' } }, 'context_length_exceeded'],
+  ['anthropic', 413, { error: { message: 'Request exceeds the maximum size' } }, 'context_length_exceeded'],
+  ['anthropic', 400, { error: { message: 'max_tokens: must be less' } }, 'request_refused'],
+  ['google', 400, { error: { message: 'The input token count (9) exceeds the maximum' } }, 'context_length_exceeded'],
+  ['google', 400, { error: { message: 'Invalid JSON payload' } }, 'request_refused'],
+] as const;
+
+test.each(refusals)('%s: a %i of %j is told as %4$s', async (provider, status, body, fault) => {
+  const of = vendors.find((one) => one.provider === provider) ?? vendors[0];
+  vendor.behave({ kind: 'status', status, body });
+  expect(await models.generate(callOf(of)).catch((error) => error)).toMatchObject({ fault, usage: 'none' });
 });
 
 function callOf(of: (typeof vendors)[number], more: Partial<ModelCall> = {}): ModelCall {
@@ -293,7 +344,7 @@ function callOf(of: (typeof vendors)[number], more: Partial<ModelCall> = {}): Mo
     apiKey: 'sk-key',
     messages: [{ role: 'user', content: 'question' }],
     maxTokens: 100,
-    timeout: 10_000,
+    times: { silence: 10_000, total: 600_000 },
     ...more,
   };
 }

@@ -26,7 +26,13 @@ async function call(baseUrl: string, allow = ''): Promise<string> {
   const models = createLanguageModels({ baseUrls: {}, transports });
   const messages = [{ role: 'user' as const, content: 'x' }];
   try {
-    const options = { provider: 'self_hosted' as const, model: 'm', apiKey: '', maxTokens: 5, timeout: 5_000 };
+    const options = {
+      provider: 'self_hosted' as const,
+      model: 'm',
+      apiKey: '',
+      maxTokens: 5,
+      times: { silence: 5_000, total: 600_000 },
+    };
     await models.generate({ ...options, baseUrl, messages });
     return 'ok';
   } catch (error) {

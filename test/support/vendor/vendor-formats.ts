@@ -21,6 +21,8 @@ export interface ReadRequest {
 export interface VendorAnswer {
   text: string;
   toolCall?: { id: string; name: string; input: Record<string, unknown> };
+  /** In the words of the `openai` format; left out: it ends by itself. */
+  finish?: 'stop' | 'length' | 'content_filter';
   /** undefined: the answer has no usage. */
   usage: { input: number; output: number } | undefined;
 }
@@ -50,7 +52,7 @@ const chat: VendorFormat = {
       streaming: body.stream === true,
     };
   },
-  answer: ({ text, toolCall, usage }) => ({
+  answer: ({ text, toolCall, usage, finish = 'stop' }) => ({
     id: 'chatcmpl-1',
     object: 'chat.completion',
     created: 1_790_000_000,
@@ -63,24 +65,24 @@ const chat: VendorFormat = {
           content: toolCall === undefined ? text : null,
           ...(toolCall === undefined ? {} : { tool_calls: [chatToolCall(toolCall)] }),
         },
-        finish_reason: toolCall === undefined ? 'stop' : 'tool_calls',
+        finish_reason: toolCall === undefined ? finish : 'tool_calls',
       },
     ],
     ...(usage === undefined ? {} : { usage: chatUsage(usage) }),
   }),
-  events({ text, toolCall, usage }) {
-    const chunk = (delta: unknown, finish: string | null) => ({
+  events({ text, toolCall, usage, finish = 'stop' }) {
+    const chunk = (delta: unknown, reason: string | null) => ({
       id: 'chatcmpl-1',
       object: 'chat.completion.chunk',
       created: 1_790_000_000,
       model: 'm',
-      choices: [{ index: 0, delta, finish_reason: finish }],
+      choices: [{ index: 0, delta, finish_reason: reason }],
     });
     const deltas = toolCall === undefined ? words(text).map((content) => chunk({ content }, null)) : [];
     const calls =
       toolCall === undefined ? [] : [chunk({ tool_calls: [{ index: 0, ...chatToolCall(toolCall) }] }, null)];
     return [
-      ...[...deltas, ...calls, chunk({}, toolCall === undefined ? 'stop' : 'tool_calls')].map(dataEvent),
+      ...[...deltas, ...calls, chunk({}, toolCall === undefined ? finish : 'tool_calls')].map(dataEvent),
       ...(usage === undefined ? [] : [dataEvent({ id: 'chatcmpl-1', choices: [], usage: chatUsage(usage) })]),
       'data: [DONE]\n\n',
     ];

@@ -26,6 +26,8 @@ export type Behaviour = {
   /** A complete answer of 200 that is no JSON. */
   | { kind: 'garbage' }
   | { kind: 'hang' }
+  /** Server-sent events as they stand here, so many milliseconds between them; then the end, a cut, or nothing more. */
+  | { kind: 'events'; events: readonly string[]; every?: number; last?: 'end' | 'cut' | 'stall' }
   | { kind: 'status'; status: number; headers?: Record<string, string>; body?: unknown }
 );
 
@@ -109,6 +111,18 @@ export async function startVendor(): Promise<Vendor> {
     if (doing.kind === 'status') {
       const { status, headers = {}, body = format.error(status, vendorSecret) } = doing;
       send(response, status, body, headers);
+      return;
+    }
+    if (doing.kind === 'events') {
+      const { events, every = 0, last = 'end' } = doing;
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      for (const event of events) {
+        if (response.destroyed) return;
+        response.write(event);
+        if (every > 0) await sleep(every);
+      }
+      if (last === 'cut') setTimeout(() => response.destroy(), 20);
+      else if (last === 'end') response.end();
       return;
     }
     if (doing.kind === 'garbage') {

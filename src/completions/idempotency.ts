@@ -5,6 +5,7 @@ import type { Database } from '../db/database.ts';
 import type { SealedColumn } from '../db/reseal.ts';
 import { AnnalsError, type ErrorDetail, type ErrorType } from '../errors.ts';
 import type { Sealer } from '../sealing.ts';
+import type { Completion } from './complete.ts';
 import {
   claimRequest,
   dropExpiredRequests,
@@ -13,28 +14,29 @@ import {
   type RequestName,
   readRequest,
   type StoredRequest,
-} from './request-store.ts';
+} from './idempotent-request-store.ts';
 
-/** Calls that are safe to repeat (contract: completions, Idempotency-Key). */
-export interface Repeatable {
+/** Completions that are safe to repeat (contract: completions, Idempotency-Key). */
+export interface Idempotency {
   /**
    * Does the work once for each key of a client: a repeat of the same body waits for the first one, or is answered
    * with what came of it. The signal gives up waiting, never the work.
    */
-  once(request: RepeatableRequest, work: () => Promise<string>, signal: AbortSignal): Promise<string>;
+  once(request: IdempotentRequest, work: () => Promise<Completion>, signal: AbortSignal): Promise<Completion>;
   upkeep(): Promise<void>;
   /** Waits for what is under way. */
   close(): Promise<void>;
 }
 
-export interface RepeatableRequest {
+export interface IdempotentRequest {
   tenant: string;
   clientId: string;
   key: string;
   body: unknown;
 }
 
-type Outcome = { result: string } | { error: StoredError };
+/** What is kept of a call. Results of before finish reasons were kept have none. */
+type StoredOutcome = { result: string; finishReason?: Completion['finishReason'] } | { error: StoredError };
 
 interface StoredError {
   type: ErrorType;
@@ -49,19 +51,20 @@ const heartbeat = 8_000;
 const successMemory = 24 * 60 * 60 * 1_000;
 // Long enough for everybody who waited to hear of it.
 const failureMemory = 60_000;
-const shortestPause = 50;
-const longestPause = 250;
+const minPause = 50;
+const maxPause = 250;
 
-export function createRepeatable(options: { db: Database; sealer: Sealer; logger: FastifyBaseLogger }): Repeatable {
+export function createIdempotency(options: { db: Database; sealer: Sealer; logger: FastifyBaseLogger }): Idempotency {
   const { db, sealer, logger } = options;
   const underWay = new Set<Promise<unknown>>();
 
-  async function run(name: RequestName, attempt: string, work: () => Promise<string>): Promise<string> {
+  async function run(name: RequestName, attempt: string, work: () => Promise<Completion>): Promise<Completion> {
     const beat = setInterval(() => extendRequest(db, name, attempt, lease).catch(warn), heartbeat);
     try {
-      const result = await work();
-      await finish(name, attempt, { result }).catch(warn);
-      return result;
+      const completion = await work();
+      const { text: result, finishReason } = completion;
+      await finish(name, attempt, { result, finishReason }).catch(warn);
+      return completion;
     } catch (error) {
       if (error instanceof AnnalsError) await finish(name, attempt, { error: storable(error) }).catch(warn);
       else await finish(name, attempt, { error: internal }).catch(warn);
@@ -71,7 +74,7 @@ export function createRepeatable(options: { db: Database; sealer: Sealer; logger
     }
   }
 
-  async function finish(name: RequestName, attempt: string, outcome: Outcome): Promise<void> {
+  async function finish(name: RequestName, attempt: string, outcome: StoredOutcome): Promise<void> {
     const plaintext = Buffer.from(JSON.stringify(outcome), 'utf8');
     const state = 'result' in outcome ? 'succeeded' : 'failed';
     const memory = state === 'succeeded' ? successMemory : failureMemory;
@@ -82,13 +85,13 @@ export function createRepeatable(options: { db: Database; sealer: Sealer; logger
     });
   }
 
-  function outcomeOf(name: RequestName, { attempt, outcome }: StoredRequest): Outcome | undefined {
+  function outcomeOf(name: RequestName, { attempt, outcome }: StoredRequest): StoredOutcome | undefined {
     const plaintext = outcome === null ? undefined : sealer.open(outcome, purposeOf(name, attempt));
     return plaintext && JSON.parse(Buffer.from(plaintext).toString('utf8'));
   }
 
   function warn(error: unknown): void {
-    logger.warn({ err: error }, 'what became of a repeatable request could not be stored');
+    logger.warn({ err: error }, 'what became of an idempotent request could not be stored');
   }
 
   return {
@@ -97,7 +100,7 @@ export function createRepeatable(options: { db: Database; sealer: Sealer; logger
       const fingerprint = sha256(canonicalText(body));
       // Whoever met an attempt while it ran shares its failure; whoever comes later begins anew.
       let met: string | undefined;
-      for (let pause = shortestPause; ; pause = Math.min(longestPause, pause * 1.5)) {
+      for (let pause = minPause; ; pause = Math.min(maxPause, pause * 1.5)) {
         const stored = met === undefined ? undefined : await readRequest(db, name);
         if (stored === undefined || stored.expired) {
           const attempt = await claimRequest(db, name, fingerprint, lease);
@@ -143,8 +146,8 @@ export const sealedOutcomes: SealedColumn = {
   },
 };
 
-function resultOf(outcome: Outcome): string {
-  if ('result' in outcome) return outcome.result;
+function resultOf(outcome: StoredOutcome): Completion {
+  if ('result' in outcome) return { text: outcome.result, finishReason: outcome.finishReason ?? 'stop' };
   const { type, message, details, headers } = outcome.error;
   throw new AnnalsError(type, message, { details, headers });
 }
@@ -167,7 +170,7 @@ function otherBody(): AnnalsError {
 }
 
 function unreadable(): Error {
-  return new Error('no key of ANNALS_SECRET_KEY opens the stored outcome of a repeatable request');
+  return new Error('no key of ANNALS_SECRET_KEY opens the stored outcome of an idempotent request');
 }
 
 function sha256(text: string): Buffer {

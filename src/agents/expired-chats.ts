@@ -3,17 +3,17 @@ import type { Database } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { writeLogs } from './log-store.ts';
 import { noteOf } from './request-log.ts';
-import { dropLapsedTurn, findLapsedTurns } from './turn-store.ts';
+import { dropExpiredTurn, findExpiredTurns } from './turn-store.ts';
 
-const mostAtOnce = 100;
+const maxAtOnce = 100;
 
 /** Logs the requests that dead processes left, of all tenants, with the tokens that are known of them. */
-export async function logLapsedChats(db: Database, now: () => number): Promise<void> {
-  for (const { tenant, ...turn } of await findLapsedTurns(db, mostAtOnce)) {
+export async function logExpiredChats(db: Database, now: () => number): Promise<void> {
+  for (const { tenant, ...turn } of await findExpiredTurns(db, maxAtOnce)) {
     await inTransaction(db, async (transaction) => {
-      const lapsed = await dropLapsedTurn(transaction, tenant, turn);
-      if (lapsed === undefined) return;
-      const { agentId, requestId, duration, tokens } = lapsed;
+      const expired = await dropExpiredTurn(transaction, tenant, turn);
+      if (expired === undefined) return;
+      const { agentId, requestId, duration, tokens } = expired;
       const at = now();
       const text = 'Its process ended before there was an answer.';
       await writeLogs(transaction, tenant, {

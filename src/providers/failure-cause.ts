@@ -1,0 +1,50 @@
+import { AnnalsError, type ErrorType } from '../errors.ts';
+import { ProviderError, type ProviderFault } from './port.ts';
+
+/** Why a request to a model failed: the closed list of contract 8. */
+export type FailureCause =
+  | 'quota_exhausted'
+  | 'rate_limited'
+  | 'context_length_exceeded'
+  | 'content_filtered'
+  | 'authentication'
+  | 'model_not_found'
+  | 'unreachable'
+  | 'timeout'
+  | 'bad_answer'
+  | 'cancelled';
+
+const causeOfFault: Readonly<Record<ProviderFault, FailureCause>> = {
+  key_refused: 'authentication',
+  model_unknown: 'model_not_found',
+  rate_limited: 'rate_limited',
+  quota_exhausted: 'quota_exhausted',
+  context_length_exceeded: 'context_length_exceeded',
+  content_filtered: 'content_filtered',
+  request_refused: 'bad_answer',
+  unavailable: 'bad_answer',
+  broken: 'bad_answer',
+  unreachable: 'unreachable',
+  timeout: 'timeout',
+  aborted: 'cancelled',
+};
+
+// Of errors of our own, before or between calls.
+const causeOfType: Readonly<Partial<Record<ErrorType, FailureCause>>> = {
+  quota_exceeded: 'quota_exhausted',
+  rate_limit_exceeded: 'rate_limited',
+  insufficient_permissions: 'authentication',
+  validation_violation: 'authentication',
+  provider_error: 'bad_answer',
+  provider_timeout: 'timeout',
+  service_unavailable: 'timeout',
+  resource_not_found: 'cancelled',
+  conflict_resource: 'cancelled',
+};
+
+/** The cause of what was thrown; undefined where the fault is the service's own. */
+export function causeOf(error: unknown): FailureCause | undefined {
+  if (error instanceof ProviderError) return causeOfFault[error.fault];
+  if (!(error instanceof AnnalsError)) return undefined;
+  return causeOf(error.cause) ?? causeOfType[error.type];
+}

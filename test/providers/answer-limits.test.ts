@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { answerLimits, EventMeter, hasMoreValues } from '../../src/providers/answer-limits.ts';
+import { createLanguageModels } from '../../src/providers/language-models.ts';
+import type { LanguageModels, ModelCall, StreamEvent } from '../../src/providers/port.ts';
+import { createTransport, type Transport } from '../../src/providers/transport.ts';
+import { eventually } from '../support/server/patience.ts';
+import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
+
+let vendor: Vendor;
+let transport: Transport;
+let models: LanguageModels;
+
+beforeAll(async () => {
+  vendor = await startVendor();
+  transport = createTransport();
+  models = createLanguageModels({ baseUrls: {}, transports: { vendors: transport, selfHosted: transport } });
+});
+
+afterAll(async () => {
+  transport.close();
+  await vendor.close();
+});
+
+describe('an answer in one piece', () => {
+  test(`may have ${answerLimits.wholeBytes} bytes, and no more`, async () => {
+    const around = JSON.stringify(answerOf('')).length;
+    const fitting = 'a'.repeat(answerLimits.wholeBytes - around);
+    vendor.behave({ kind: 'status', status: 200, body: answerOf(fitting) });
+    expect((await models.generate(callOf())).text).toHaveLength(fitting.length);
+    vendor.behave({ kind: 'status', status: 200, body: answerOf(`${fitting}a`) });
+    expect(await faultOf(models.generate(callOf()))).toMatchObject({ fault: 'broken', usage: 'unknown' });
+  });
+
+  test(`may have ${answerLimits.wholeValues} JSON values, and no more`, async () => {
+    const toolCalls = (count: number) => ({
+      choices: [
+        {
+          index: 0,
+          message: { role: 'assistant', content: 'x', tool_calls: [], extra: Array(count).fill(0) },
+          finish_reason: 'stop',
+        },
+      ],
+    });
+    vendor.behave({ kind: 'status', status: 200, body: toolCalls(answerLimits.wholeValues - 20) });
+    expect((await models.generate(callOf())).text).toBe('x');
+    vendor.behave({ kind: 'status', status: 200, body: toolCalls(answerLimits.wholeValues) });
+    expect(await faultOf(models.generate(callOf()))).toMatchObject({ fault: 'broken' });
+  });
+});
+
+describe('a stream', () => {
+  test(`may give ${answerLimits.streamedTextBytes} bytes of text, and no more`, async () => {
+    const piece = 'a'.repeat(64 * 1024);
+    const pieces = Array<string>(answerLimits.streamedTextBytes / piece.length).fill(piece);
+    vendor.behave({ kind: 'events', events: [...pieces.map(textEvent), ...ending] });
+    expect(textOf(await all(models.stream(callOf())))).toHaveLength(answerLimits.streamedTextBytes);
+    vendor.behave({ kind: 'events', events: [...pieces.map(textEvent), textEvent('b'), ...ending] });
+    expect(await faultOf(all(models.stream(callOf())))).toMatchObject({ fault: 'broken' });
+  });
+
+  test(`has events of less than ${answerLimits.eventBytes} bytes`, async () => {
+    const around = textEvent('').length;
+    const fitting = textEvent('a'.repeat(answerLimits.eventBytes - around - 2));
+    vendor.behave({ kind: 'events', events: [fitting, ...ending] });
+    expect((await all(models.stream(callOf()))).length).toBeGreaterThan(1);
+    const beyond = textEvent('a'.repeat(answerLimits.eventBytes));
+    vendor.behave({ kind: 'events', events: [beyond, ...ending] });
+    expect(await faultOf(all(models.stream(callOf())))).toMatchObject({ fault: 'broken' });
+  });
+
+  test('that is cut gives what had come before, and is told as cut with what it had counted', async () => {
+    const usage = `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 9, completion_tokens: 3 } })}\n\n`;
+    const words = Array.from({ length: 200 }, (_, index) => `${index} `);
+    vendor.behave({ kind: 'events', events: [...words.map(textEvent), usage], last: 'cut' });
+    const events: StreamEvent[] = [];
+    const reading = (async () => {
+      for await (const event of models.stream(callOf())) {
+        events.push(event);
+        // The cut comes while pieces are still to be read.
+        if (events.length === 1) await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    })();
+    expect(await faultOf(reading)).toMatchObject({
+      fault: 'broken',
+      usage: 'unknown',
+      reported: { inputTokens: 9, outputTokens: 3 },
+    });
+    expect(textOf(events)).toBe(words.join(''));
+  });
+
+  test('that flows goes on beyond the time for silence, and one that falls silent is a timeout', async () => {
+    const times = { silence: 1_000, total: 600_000 };
+    const words = Array.from({ length: 12 }, (_, index) => textEvent(`${index} `));
+    vendor.behave({ kind: 'events', events: [...words, ...ending], every: 150 });
+    expect(textOf(await all(models.stream(callOf({ times }))))).toBe('0 1 2 3 4 5 6 7 8 9 10 11 ');
+    vendor.behave({ kind: 'events', events: words.slice(0, 3), last: 'stall' });
+    const before = vendor.abandoned.length;
+    expect(await faultOf(all(models.stream(callOf({ times }))))).toMatchObject({ fault: 'timeout' });
+    await eventually(() => vendor.abandoned.length).toBe(before + 1);
+  });
+
+  test('that flows without an end is a timeout once its whole time is over', async () => {
+    const times = { silence: 10_000, total: 700 };
+    vendor.behave({ kind: 'events', events: Array(200).fill(textEvent('on ')), every: 50 });
+    const begun = performance.now();
+    expect(await faultOf(all(models.stream(callOf({ times }))))).toMatchObject({ fault: 'timeout' });
+    expect(performance.now() - begun).toBeGreaterThan(650);
+  });
+
+  test('whose reader rests is not silent', async () => {
+    const times = { silence: 400, total: 600_000 };
+    const events = Array.from({ length: 400 }, () => textEvent('a'.repeat(4_096)));
+    vendor.behave({ kind: 'events', events: [...events, ...ending] });
+    let length = 0;
+    for await (const event of models.stream(callOf({ times }))) {
+      if (length === 0) await new Promise((resolve) => setTimeout(resolve, 1_000));
+      if (event.type === 'text') length += event.text.length;
+    }
+    expect(length).toBe(400 * 4_096);
+  });
+});
+
+test('3,000 tool calls of one answer are read in processor time that nobody else notices', async () => {
+  const calls = Array.from({ length: 3_000 }, (_, index) => ({
+    id: `c${index}`,
+    type: 'function',
+    function: { name: 'change-history', arguments: '{"q":""}' },
+  }));
+  const message = { role: 'assistant', content: null, tool_calls: calls };
+  vendor.behave({
+    kind: 'status',
+    status: 200,
+    body: { choices: [{ index: 0, message, finish_reason: 'tool_calls' }] },
+  });
+  await models.generate(callOf());
+  const before = process.cpuUsage();
+  expect((await models.generate(callOf())).toolCalls).toHaveLength(3_000);
+  // The server that answers is in this process too.
+  expect(process.cpuUsage(before).user).toBeLessThan(400_000);
+});
+
+test('values are counted outside of strings alone', () => {
+  const text = Buffer.from('{"a,[{\\"":[1,2,{"b":"[,,"}]}');
+  expect(hasMoreValues(text, 6)).toBe(false);
+  expect(hasMoreValues(text, 5)).toBe(true);
+});
+
+test.each(['\n\n', '\r\n\r\n'])('an event is measured across pieces, up to the empty line after it: %j', (end) => {
+  const meter = new EventMeter();
+  const max = 20;
+  for (const byte of Buffer.from(`data: 12345678${end}data: 12345678${end}`)) {
+    expect(meter.isBeyond(Buffer.from([byte]), max)).toBe(false);
+  }
+  expect(meter.isBeyond(Buffer.from(`data: 1234${end}data: 1`), max)).toBe(false);
+  expect(meter.isBeyond(Buffer.from('23456789012345'), max)).toBe(true);
+});
+
+const ending = [
+  'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n',
+  'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}\n\n',
+  'data: [DONE]\n\n',
+];
+
+function textEvent(content: string): string {
+  return `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`;
+}
+
+function answerOf(content: string) {
+  return { choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }] };
+}
+
+function callOf(more: Partial<ModelCall> = {}): ModelCall {
+  return {
+    provider: 'self_hosted',
+    model: 'm',
+    apiKey: '',
+    baseUrl: `${vendor.baseUrl}/v1`,
+    messages: [{ role: 'user', content: 'question' }],
+    maxTokens: 100,
+    times: { silence: 30_000, total: 600_000 },
+    ...more,
+  };
+}
+
+async function all(events: AsyncIterable<StreamEvent>): Promise<StreamEvent[]> {
+  const collected: StreamEvent[] = [];
+  for await (const event of events) collected.push(event);
+  return collected;
+}
+
+function textOf(events: readonly StreamEvent[]): string {
+  return events.map((event) => (event.type === 'text' ? event.text : '')).join('');
+}
+
+async function faultOf(call: Promise<unknown>): Promise<unknown> {
+  return await call.then(
+    () => 'none',
+    (error: unknown) => error,
+  );
+}
