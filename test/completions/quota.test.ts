@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import type { QueryConfig } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createQuota, inputBound, type Quota, quotaLimits, type Reservation } from '../../src/completions/quota.ts';
 import { createTenant } from '../../src/db/tenants.ts';
@@ -128,6 +129,18 @@ test('settling twice counts once', async () => {
   expect((await quota.state(tenant)).used).toEqual({ input: 3, output: 4 });
 });
 
+test('a reservation whose answer was lost on the way back is given back', async () => {
+  const tenant = await newTenant();
+  const losing = createQuota({ pool: losingFirstAnswer(), db: database.db, logger: createLogger('silent') });
+  await expect(losing.reserve({ tenant, input: 10, output: 20, longest: 60_000 })).rejects.toThrow('connection lost');
+  await losing.close();
+  const { rows } = await database.pool.query('select reservation from completion_reservation where tenant = $1', [
+    tenant,
+  ]);
+  expect(rows).toEqual([]);
+  expect(await quota.state(tenant)).toEqual({ used: { input: 0, output: 0 }, reserved: { input: 0, output: 0 } });
+});
+
 test('of figures of which one is missing, that one is charged as reserved', async () => {
   const tenant = await newTenant();
   const reservation = await reserve(tenant, { input: 10, output: 20 });
@@ -150,6 +163,21 @@ test('the input bound is bytes, 16 a message and 64, and counts tools, calls and
   const tool = { name: 'n', description: 'd', inputSchema: {} };
   expect(inputBound([], [tool])).toBe(JSON.stringify(tool).length + 16 + 64);
 });
+
+/** The test's pool, on which the first statement runs and its answer does not arrive. */
+function losingFirstAnswer(): TestDatabase['pool'] {
+  let lost = false;
+  return new Proxy(database.pool, {
+    get(pool, name) {
+      if (name !== 'query' || lost) return Reflect.get(pool, name, pool);
+      lost = true;
+      return async (statement: QueryConfig) => {
+        await pool.query(statement);
+        throw new Error('connection lost');
+      };
+    },
+  });
+}
 
 async function newTenant(): Promise<string> {
   tenants += 1;

@@ -155,6 +155,23 @@ test('what is older than the horizon is expired, among what is not', async () =>
   expect((await find('')).total).toBe(2);
 });
 
+test('a change that retention drops while it is recorded again is expired, and no conflict', async () => {
+  const given = change();
+  expect(await record([given])).toEqual(['recorded']);
+  const outcomes = await inTransaction(database.db, async (transaction) => {
+    // Retention comes between the statement that finds the entry there and the one that compares it.
+    const raced = transaction.withPlugin({
+      transformQuery: ({ node }) => node,
+      transformResult: async ({ result }) => {
+        await database.pool.query('delete from change_entry where tenant = $1', [tenant]);
+        return result;
+      },
+    });
+    return await recordChanges(raced, tenant, [given, { ...given, actor: 'Another' }], now);
+  });
+  expect(outcomes).toEqual(['expired', 'expired']);
+});
+
 describe('transactions', () => {
   test('a change recorded in a transaction that is rolled back never was', async () => {
     const given = change({ entity: 'new', actor: 'New', related: [{ entity: 'g', entityId: '1' }] });

@@ -1,0 +1,115 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { zstdDecompress } from 'node:zlib';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createTenant } from '../../src/db/tenants.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { readChunk } from '../../src/jobs/content-store.ts';
+import { exportDocument, type JobDocument } from '../../src/jobs/job.ts';
+import { JobLost } from '../../src/jobs/job-lost.ts';
+import { findJob, insertJob, type TakenJob, takeUpJob, updateJob } from '../../src/jobs/job-store.ts';
+import type { ExportHistory, ExportPiece } from '../../src/jobs/ports.ts';
+import { runExport } from '../../src/jobs/run-export.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+
+const unpack = promisify(zstdDecompress);
+const tenant = 'acme';
+const now = Date.UTC(2026, 8, 15);
+
+let database: TestDatabase;
+let jobs = 0;
+let id: string;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await createTenant(database.db, tenant);
+});
+
+afterAll(() => database.drop());
+
+beforeEach(async () => {
+  jobs += 1;
+  id = `00000000-0000-4000-8000-${String(jobs).padStart(12, '0')}`;
+  const asked = { q: '', format: 'NDJSON' as const, requestId: id };
+  const input = { ...asked, askedAt: now };
+  await inTransaction(database.db, (transaction) =>
+    insertJob(transaction, tenant, { document: exportDocument(id, now, asked), input }),
+  );
+});
+
+describe('the file of an export that is taken up again', () => {
+  test('has nothing of the attempt before where the export begins anew', async () => {
+    await attempt(await taken(), [piece('old 1\n', true), piece('old 2\n')], 'cut');
+    expect(await fileOf(id)).toBe('old 1\nold 2\n');
+    await attempt(await taken(), [piece('new 1\n', true), piece('new 2\n')]);
+    expect(await fileOf(id)).toBe('new 1\nnew 2\n');
+    expect((await documentOf(id)).metadata).toMatchObject({ entries: 2, bytes: 12 });
+  });
+
+  test('goes on after the pieces of the attempt before where the export goes on', async () => {
+    await attempt(await taken(), [piece('1\n', true), piece('2\n')], 'cut');
+    await attempt(await taken(), [piece('3\n')]);
+    expect(await fileOf(id)).toBe('1\n2\n3\n');
+    expect((await documentOf(id)).metadata).toMatchObject({ entries: 3, bytes: 6 });
+  });
+});
+
+describe('a worker whose job another worker has taken up', () => {
+  test('adds no piece to the file, and stops', async () => {
+    const [before, after] = [await taken(), await taken()];
+    await attempt(after, [piece('1\n', true)], 'cut');
+    await attempt(before, [piece('late\n', true)], JobLost);
+    expect(await fileOf(id)).toBe('1\n');
+  });
+
+  test('does not end the job, with a success or with a failure', async () => {
+    const [before, after] = [await taken(), await taken()];
+    for (const status of ['success', 'failure'] as const) {
+      expect(await updateJob(database.db, before, { ...before.document, status })).toBe(false);
+      expect((await documentOf(id)).status).toBe('in_progress');
+    }
+    await attempt(before, [], JobLost);
+    expect((await documentOf(id)).status).toBe('in_progress');
+    expect(await updateJob(database.db, after, { ...after.document, status: 'success' })).toBe(true);
+    expect((await documentOf(id)).status).toBe('success');
+  });
+});
+
+async function taken(): Promise<TakenJob> {
+  const job = await takeUpJob(database.db, tenant, id);
+  if (job === undefined) throw new Error('the job cannot be taken up');
+  return job;
+}
+
+/** Runs the export with these pieces; it is to end, or to fail as told once they are in the file. */
+async function attempt(job: TakenJob, pieces: readonly ExportPiece[], failure?: 'cut' | typeof JobLost): Promise<void> {
+  const exportHistory: ExportHistory = {
+    check: () => {},
+    async run(_request, take) {
+      for (const one of pieces) await take(one);
+      if (failure === 'cut') throw new Error('cut');
+      await nextTurn();
+    },
+  };
+  const run = runExport({ db: database.db, exportHistory, now: () => now }, job, new AbortController());
+  if (failure === undefined) await run;
+  else await expect(run).rejects.toThrow(failure);
+}
+
+function piece(text: string, isFirst = false): ExportPiece {
+  return { text, entries: 1, last: { at: now, sequence: 1 }, of: { snapshot: '10:10:', since: 0 }, isFirst };
+}
+
+async function fileOf(job: string): Promise<string> {
+  let text = '';
+  for (let chunk = 1; ; chunk += 1) {
+    const packed = await readChunk(database.db, tenant, job, chunk);
+    if (packed === undefined) return text;
+    text += String(await unpack(packed));
+  }
+}
+
+async function documentOf(job: string): Promise<JobDocument> {
+  const found = await findJob(database.db, { tenant, readsHistory: true }, job);
+  return JSON.parse(found?.document ?? '{}');
+}
