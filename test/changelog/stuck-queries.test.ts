@@ -10,7 +10,7 @@ import { parseQuery } from '../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
-import { eventually } from '../support/server/patience.ts';
+import { eventually, letOthersWork } from '../support/server/patience.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
@@ -27,6 +27,7 @@ beforeAll(async () => {
   regexes = new RegexMatcherPool();
   pool = createPool(database.url, { applicationName });
   await createTenant(database.db, tenant);
+  await createTenant(database.db, 'other');
   const change = { type: 'update', entity: 'order', entityId: '1', actor: 'Jane', related: [], paths: '{}' } as const;
   await createRecorder(database.db, tenant, () => now)([{ ...change, identity: randomBytes(16), at: now - 1 }]);
 });
@@ -42,8 +43,8 @@ function finder(timeLimit?: number): FindPage {
   return createFindPage({ pool, db, regexes, now: () => now, ...(timeLimit === undefined ? {} : { timeLimit }) });
 }
 
-async function ask(find: FindPage, q: string, signal?: AbortSignal): Promise<number> {
-  return (await find(tenant, parseQuery(q, changelogDialect), { skip: 0, size: 20, signal })).total;
+async function ask(find: FindPage, q: string, signal?: AbortSignal, of = tenant): Promise<number> {
+  return (await find(of, parseQuery(q, changelogDialect), { skip: 0, size: 20, signal })).total;
 }
 
 /** Statements of the service that run, or transactions that it has open. */
@@ -107,6 +108,21 @@ describe('while statements get no further', () => {
     expect((await pool.query('select 1 as answer')).rows).toEqual([{ answer: 1 }]);
     gone.abort();
     await outcomes;
+  });
+
+  test('queries of one tenant that take long leave places to those of another tenant', async () => {
+    const gone = new AbortController();
+    const find = finder();
+    const asked = Array.from({ length: 30 }, () => ask(find, 'entity:order entityId:1*', gone.signal));
+    const outcomes = Promise.allSettled(asked);
+    await eventually(busy).toBeGreaterThan(0);
+    await letOthersWork(300);
+    const ofOne = await busy();
+    const ofAnother = ask(find, 'entity:order entityId:1*', gone.signal, 'other');
+    const other = Promise.allSettled([ofAnother]);
+    await eventually(busy).toBe(ofOne + 1);
+    gone.abort();
+    await Promise.all([outcomes, other]);
   });
 });
 
