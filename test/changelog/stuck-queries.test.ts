@@ -56,6 +56,15 @@ async function busy(): Promise<number> {
   return rows[0]?.busy ?? 0;
 }
 
+/** Statements of the service that wait for a lock. */
+async function stuck(): Promise<number> {
+  const { rows } = await database.pool.query<{ stuck: number }>(
+    "select count(*) as stuck from pg_stat_activity where application_name = $1 and wait_event_type = 'Lock'",
+    [applicationName],
+  );
+  return rows[0]?.stuck ?? 0;
+}
+
 describe('while statements get no further', () => {
   let blocker: pg.PoolClient;
 
@@ -115,12 +124,12 @@ describe('while statements get no further', () => {
     const find = finder();
     const asked = Array.from({ length: 30 }, () => ask(find, 'entity:order entityId:1*', gone.signal));
     const outcomes = Promise.allSettled(asked);
-    await eventually(busy).toBeGreaterThan(0);
+    await eventually(stuck).toBeGreaterThan(0);
     await letOthersWork(300);
-    const ofOne = await busy();
+    const ofOne = await stuck();
     const ofAnother = ask(find, 'entity:order entityId:1*', gone.signal, 'other');
     const other = Promise.allSettled([ofAnother]);
-    await eventually(busy).toBe(ofOne + 1);
+    await eventually(stuck).toBe(ofOne + 1);
     gone.abort();
     await Promise.all([outcomes, other]);
   });
