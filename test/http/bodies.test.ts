@@ -106,6 +106,11 @@ describe('bodies', () => {
     expect(await post(Uint8Array.of(0x22, 0xff, 0x22))).toEqual(violation('The request body is not UTF-8.'));
   });
 
+  test('brackets in a string are no levels, also after an escaped quote', async () => {
+    const text = `"[${'{'.repeat(200)}\\`;
+    expect(await post(JSON.stringify([text]))).toEqual({ status: 200, body: { body: [text] } });
+  });
+
   test('100 levels fit, 101 are 400', async () => {
     for (const [open, close] of [
       ['[', ']'],
