@@ -132,7 +132,9 @@ test('settling twice counts once', async () => {
 test('a reservation whose answer was lost on the way back is given back', async () => {
   const tenant = await newTenant();
   const losing = createQuota({ pool: losingFirstAnswer(), db: database.db, logger: createLogger('silent') });
-  await expect(losing.reserve({ tenant, input: 10, output: 20, longest: 60_000 })).rejects.toThrow('connection lost');
+  await expect(losing.reserve({ tenant, input: 10, output: 20, maxDuration: 60_000 })).rejects.toThrow(
+    'connection lost',
+  );
   await losing.close();
   const { rows } = await database.pool.query('select reservation from completion_reservation where tenant = $1', [
     tenant,
