@@ -1,13 +1,15 @@
--- The history that the benchmark asks: $entries entries over the 60 days before $now (milliseconds since 1970), 60 % of
--- them of the tenant `big`; 8,000 actors besides the system, which makes a tenth of the changes, 10 entity types, 500,000
--- documents, one entry in five with related items; a few actors, types and documents have most of the changes, as
--- everywhere. Two copies: `plain`, as one would write it without Annals, with the indexes that one would give it, and the
--- tables of Annals.
+-- The history that the benchmarks ask, as one would write it without Annals: $entries entries over the 60 days before $now
+-- (milliseconds since 1970), 80 % of them of the tenant `big`. It comes as histories come:
+--   * two bursts, each of 50,000 entries in one minute (a twelfth of all entries at most);
+--   * one human actor makes 40 % of the changes and the system a tenth; 8,000 others share the rest unevenly;
+--   * 10 entity types with most changes, and the type `warehouse` with three of the tenant's entries;
+--   * 2 % of the entries arrive up to a week late;
+--   * 500,000 ids, each of which several entity types use; the id `shared` has some 1,700 entries of the tenant in the last
+--     30 days, of all ten types, and the related group `hot` has some 20,000, however many entries there are.
 set work_mem = '256MB';
 set maintenance_work_mem = '1GB';
-set max_parallel_workers_per_gather = 0;
 
-create unlogged table plain (
+create table plain (
   tenant text collate "C" not null,
   at timestamptz not null,
   id bigint not null,
@@ -18,24 +20,30 @@ create unlogged table plain (
   actor text collate "C" not null,
   related jsonb,
   paths text not null
-);
+) with (autovacuum_enabled = false);
 
 select setseed(0.42);
+-- One process draws the numbers, so that they are the same at every run.
+set max_parallel_workers_per_gather = 0;
 insert into plain
-  select case when tenant < 0.6 then 'big' when tenant < 0.85 then 'middle' else 'little' end,
-         to_timestamp(floor($now - 60 * 86400000.0 + i * (60 * 86400000.0 / $entries)) / 1000.0),
+  select case when i in ($entries / 2 + 1, $entries * 7 / 8, $entries - 1) or tenant < 0.8 then 'big'
+              when tenant < 0.95 then 'middle'
+              else 'little' end,
+         to_timestamp(floor(moment - case when late < 0.02 then late * 50 * 7 * 86400000 else 0 end) / 1000.0),
          i,
          (array['update', 'update', 'update', 'update', 'create', 'delete'])[1 + floor(random() * 6)::int],
-         (array['order', 'customer', 'company', 'product', 'segment', 'group', 'group-assignment', 'coupon', 'quote',
-                'site'])[1 + floor(power(random(), 1.5) * 10)::int],
-         'd' || floor(power(random(), 1.2) * 500000)::int,
+         case when i in ($entries / 2 + 1, $entries * 7 / 8, $entries - 1) then 'warehouse' else
+           (array['order', 'customer', 'company', 'product', 'segment', 'group', 'group-assignment', 'coupon', 'quote',
+                  'site'])[1 + floor(power(random(), 1.5) * 10)::int] end,
+         case when hot < 1714 / ($entries * 0.4) then 'shared' else 'd' || floor(power(random(), 1.2) * 500000)::int end,
          'Document ' || (i % 1000),
-         case when random() < 0.1 then 'system' else
+         case when person < 0.4 then 'Mia Lang' when person < 0.5 then 'system' else
            (array['Jane', 'John', 'Ana', 'Zoë', 'Li', 'Omar', 'Nina', 'Paul', 'Ida', 'Max'])[1 + actor % 10] || ' '
            || (array['Doe', 'Smith', 'Weber', 'Rossi', 'Kim', 'Novak', 'Silva', 'Berg'])[1 + (actor / 10) % 8] || ' '
            || lpad((actor / 80)::text, 2, '0')
          end,
-         case when random() < 0.2 then
+         case when hot > 1 - 20000 / ($entries * 0.4) then '[{"entity":"group","entityId":"hot"}]'
+           when random() < 0.2 then
            jsonb_build_array(jsonb_build_object('entity', 'group', 'entityId', 'g' || floor(random() * 2000)::int))
            || case when random() < 0.5
                 then jsonb_build_array(jsonb_build_object('entity', 'customer', 'entityId', 'c' || floor(random() * 50000)::int))
@@ -44,61 +52,14 @@ insert into plain
          '{"price.amount":{"before":' || (i % 997) || '.5,"after":' || (i % 991) || '.25},"metadata.version":{"before":'
            || (i % 50) || ',"after":' || (1 + i % 50) || '}}'
     from (
-      select i, random() as tenant, floor(power(random(), 1.5) * 8000)::int as actor from generate_series(1, $entries) as i
+      select i, random() as tenant, floor(power(random(), 1.5) * 8000)::int as actor, random() as person, random() as late,
+             random() as hot,
+             $now - 60 * 86400000.0 + case
+               when i > 0.70 * $entries and i <= 0.70 * $entries + $burst
+                 then 42 * 86400000.0 + (i - 0.70 * $entries) * (60000.0 / $burst)
+               when i > 0.93 * $entries and i <= 0.93 * $entries + $burst
+                 then 55.8 * 86400000.0 + (i - 0.93 * $entries) * (60000.0 / $burst)
+               else i * (60 * 86400000.0 / $entries)
+             end as moment
+        from generate_series(1, $entries) as i
     ) as drawn;
-
-insert into change_kind (tenant, lookup, entity, type, related_entities)
-  select distinct tenant, gen_random_uuid(), entity, type, related_entities
-    from (
-      select distinct tenant, entity, type,
-             array(select distinct item ->> 'entity' from jsonb_array_elements(related) as item) as related_entities
-        from plain
-    ) as kind;
-insert into change_actor (tenant, lookup, name)
-  select tenant, gen_random_uuid(), actor from (select distinct tenant, actor from plain) as named;
-
-create table dropped_index as
-  select indexdef from pg_indexes
-    where tablename in ('change_entry', 'change_related') and indexname not like '%_pkey';
-do $$
-declare
-  name text;
-begin
-  for name in select indexname from pg_indexes where tablename in ('change_entry', 'change_related') and indexname not like '%_pkey' loop
-    execute format('drop index %I', name);
-  end loop;
-end
-$$;
-insert into change_entry (tenant, at, kind, actor, document, identity, entity_id, name, related, paths)
-  select p.tenant, round(extract(epoch from p.at) * 1000)::bigint, k.kind, a.actor, change_document(p.entity_id),
-         md5(p.id::text)::uuid, p.entity_id, p.name, p.related::text, p.paths
-    from plain p
-    join change_actor a on a.tenant = p.tenant and a.name = p.actor
-    join change_kind k on k.tenant = p.tenant and k.entity = p.entity and k.type = p.type
-     and k.related_entities = array(select distinct item ->> 'entity' from jsonb_array_elements(p.related) as item)
-    order by p.id;
-insert into change_related (tenant, at, sequence, item, document, entity, entity_id)
-  select e.tenant, e.at, e.sequence, item.place, change_document(item.item ->> 'entityId'), item.item ->> 'entity',
-         item.item ->> 'entityId'
-    from change_entry e
-    cross join lateral json_array_elements(e.related::json) with ordinality as item (item, place)
-    where e.related is not null;
-do $$
-declare
-  definition text;
-begin
-  for definition in select indexdef from dropped_index loop
-    execute definition;
-  end loop;
-end
-$$;
-drop table dropped_index;
-
-create index plain_at on plain (tenant, at);
-create index plain_entity on plain (tenant, entity, at);
-create index plain_document on plain (tenant, entity, entity_id, at);
-create index plain_actor on plain (tenant, actor, at);
-create index plain_related on plain using gin (related jsonb_path_ops);
-
-insert into change_delta (tenant, ats, kinds, actors)
-  select tenant, array_agg(at), array_agg(kind), array_agg(actor) from change_entry group by tenant, at / 86400000;

@@ -1,62 +1,171 @@
+import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { foldHistory } from '../../src/changelog/fold/fold.ts';
-import { createDatabase } from '../../src/db/database.ts';
+import { foldAlong } from '../../src/changelog/fold/fold-along.ts';
+import { createDatabase, type Database } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { createPool } from '../../src/db/pool.ts';
+import type { Change, ChangeType, RelatedItem } from '../../src/recording/change.ts';
+import { createRecorder } from '../../src/recording/record-change.ts';
 
 export const benchTenants = ['big', 'middle', 'little'];
 /** The moment that the benchmark takes for now; all entries are in the 60 days before. */
 export const benchNow = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 
+/** The tables of the history, whose statistics decide the plans. */
+const tables = ['change_entry', 'change_related', 'change_tally', 'change_kind', 'change_actor', 'change_delta'];
+const entriesAtOnce = 5_000;
+
 /**
  * A database with so many entries, made where it is not there yet. `url` names the database of the server to connect
- * to; the answer's is another one on it.
+ * to; the answer's is another one on it. `imported` is as the import leaves it; otherwise everything is analysed.
  */
-export async function openBenchDatabase(url: string, entries: number): Promise<pg.Pool> {
-  const name = `annals_bench_${entries}`;
-  const server = createPool(url);
-  const target = new URL(url);
-  target.pathname = name;
+export async function openBenchDatabase(
+  url: string,
+  entries: number,
+  state: 'analysed' | 'imported' = 'analysed',
+): Promise<pg.Pool> {
+  const imported = `annals_bench_imported_${entries}`;
+  await ensureDatabase(url, imported, undefined, (draft) => fill(draft, entries));
+  if (state === 'imported') return await current(urlOf(url, imported));
+  const analysed = `annals_bench_analysed_${entries}`;
+  await ensureDatabase(url, analysed, imported, analyse);
+  return await current(urlOf(url, analysed));
+}
+
+async function current(url: string): Promise<pg.Pool> {
+  const pool = createPool(url, { maximum: 20 });
+  await migrate(pool);
+  return pool;
+}
+
+/** Makes a database, of a template if one is named, unless it is there. What is cut off is made anew. */
+async function ensureDatabase(
+  url: string,
+  name: string,
+  template: string | undefined,
+  make: (url: string) => Promise<void>,
+): Promise<void> {
+  const server = createPool(url, { maximum: 1 });
   try {
     const { rows } = await server.query('select from pg_database where datname = $1', [name]);
-    if (rows.length === 0) {
-      await server.query(`drop database if exists ${name}_draft`);
-      await server.query(`create database ${name}_draft`);
-      target.pathname = `${name}_draft`;
-      await fill(target.href, entries);
-      await server.query(`alter database ${name}_draft rename to ${name}`);
-      target.pathname = name;
-    }
+    if (rows.length > 0) return;
+    const draft = `${name}_draft`;
+    await server.query(`drop database if exists ${draft} with (force)`);
+    await server.query(
+      `create database ${draft}${template === undefined ? '' : ` template ${template} strategy file_copy`}`,
+    );
+    await make(urlOf(url, draft));
+    await server.query(`alter database ${draft} rename to ${name}`);
   } finally {
     await server.end();
   }
-  return createPool(target.href, { maximum: 20 });
+}
+
+function urlOf(server: string, database: string): string {
+  const url = new URL(server);
+  url.pathname = database;
+  return url.href;
 }
 
 async function fill(url: string, entries: number): Promise<void> {
-  const pool = createPool(url, { maximum: 2 });
+  const pool = createPool(url, { maximum: 5 });
   const db = createDatabase(pool);
-  const tell = (what: string, begun: number) =>
-    process.stderr.write(`${entries} entries: ${what} in ${((performance.now() - begun) / 1000).toFixed(1)} s\n`);
+  const timed = async (what: string, work: () => Promise<unknown>) => {
+    const begun = performance.now();
+    await work();
+    const seconds = ((performance.now() - begun) / 1000).toFixed(1);
+    process.stderr.write(`${entries} entries: ${what} in ${seconds} s\n`);
+  };
   try {
     await migrate(pool);
     for (const tenant of benchTenants) await pool.query('insert into tenant (tenant) values ($1)', [tenant]);
-    let begun = performance.now();
-    const text = await readFile(join(import.meta.dirname, 'data.sql'), 'utf8');
-    await pool.query(text.replaceAll('$entries', String(entries)).replaceAll('$now', String(benchNow)));
-    tell('written', begun);
-    begun = performance.now();
-    for (const tenant of benchTenants) await foldHistory(db, tenant);
-    tell('folded', begun);
-    begun = performance.now();
-    for (const table of ['plain', 'change_entry', 'change_related', 'change_tally', 'change_kind', 'change_actor']) {
-      await pool.query(`vacuum (analyze) ${table}`);
-    }
+    // What an import leaves is to be seen, and not what autovacuum makes of it some time later.
+    for (const table of tables) await pool.query(`alter table ${table} set (autovacuum_enabled = false)`);
+    await timed('drawn', async () => await pool.query(await readData(entries)));
+    await timed('recorded', () => record(pool, db));
+    const indexes = await readFile(join(import.meta.dirname, 'plain-indexes.sql'), 'utf8');
+    await timed('plain table indexed', () => pool.query(indexes));
+    await timed('plain table vacuumed', () => pool.query('vacuum (analyze) plain'));
     await pool.query('checkpoint');
-    tell('vacuumed', begun);
   } finally {
     await db.destroy();
   }
+}
+
+async function analyse(url: string): Promise<void> {
+  const pool = createPool(url, { maximum: 1 });
+  try {
+    for (const table of ['plain', ...tables]) {
+      await pool.query(`alter table ${table} reset (autovacuum_enabled)`);
+      await pool.query(`vacuum (analyze) ${table}`);
+    }
+    await pool.query('checkpoint');
+  } finally {
+    await pool.end();
+  }
+}
+
+async function readData(entries: number): Promise<string> {
+  const text = await readFile(join(import.meta.dirname, 'data.sql'), 'utf8');
+  const burst = Math.min(50_000, Math.floor(entries / 12));
+  return text
+    .replaceAll('$entries', String(entries))
+    .replaceAll('$now', String(benchNow))
+    .replaceAll('$burst', String(burst));
+}
+
+interface PlainRow {
+  tenant: string;
+  at: number;
+  id: number;
+  type: ChangeType;
+  entity: string;
+  entity_id: string;
+  name: string;
+  actor: string;
+  related: RelatedItem[] | null;
+  paths: string;
+}
+
+/** Records what the plain table has, of all tenants in turn, and folds as it goes, as the import does. */
+async function record(pool: pg.Pool, db: Database): Promise<void> {
+  const recorders = new Map(
+    benchTenants.map((tenant) => [
+      tenant,
+      foldAlong(
+        createRecorder(db, tenant, () => benchNow),
+        () => foldHistory(db, tenant),
+      ),
+    ]),
+  );
+  const cursor = await pool.connect();
+  try {
+    await cursor.query('begin');
+    await cursor.query('set local synchronize_seqscans = off');
+    await cursor.query(
+      `declare entries no scroll cursor for
+         select tenant, round(extract(epoch from at) * 1000)::float8 as at, id, type, entity, entity_id, name, actor, related, paths
+           from plain`,
+    );
+    const read = async () => (await cursor.query<PlainRow>(`fetch ${entriesAtOnce} from entries`)).rows;
+    for (let rows = await read(); rows.length > 0; ) {
+      const next = read();
+      for (const [tenant, batch] of Map.groupBy(rows, (row) => row.tenant)) {
+        await recorders.get(tenant)?.record(batch.map(changeOf));
+      }
+      rows = await next;
+    }
+    await cursor.query('commit');
+  } finally {
+    cursor.release();
+  }
+  for (const { finish } of recorders.values()) await finish();
+}
+
+function changeOf({ at, id, type, entity, entity_id: entityId, name, actor, related, paths }: PlainRow): Change {
+  const identity = hash('md5', String(id), 'buffer');
+  return { identity, at, type, entity, entityId, name, actor, related: related ?? [], paths };
 }

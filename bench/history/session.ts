@@ -25,7 +25,7 @@ import { rememberings } from './session/remembering.ts';
 // somewhere, and the first again every second. Each column asks each page, one after the other.
 const { values: settings } = parseArgs({
   options: {
-    entries: { type: 'string', default: '600000' },
+    entries: { type: 'string', default: '750000' },
     sessions: { type: 'string', default: '10' },
     /** Changes that are recorded in a second. */
     changes: { type: 'string', default: '200' },
@@ -73,7 +73,7 @@ try {
     lines.push(...(await measure(url, shift, question)));
   }
   const report =
-    `${entries.toLocaleString('en')} entries, 60 % of them of the tenant; ${recorder.perSecond()} changes a second ` +
+    `${entries.toLocaleString('en')} entries, 80 % of them of the tenant; ${recorder.perSecond()} changes a second ` +
     `recorded beside it.\n\n${heading()}${lines.join('\n')}\n`;
   process.stdout.write(report);
   if (settings.out !== undefined) await writeFile(settings.out, report);
