@@ -43,6 +43,7 @@ export async function buildApp(context: Context): Promise<HttpServer> {
     logger,
     verifyAccessToken: oauth.verifyAccessToken,
     corsOrigins: config.corsOrigins,
+    trustedProxies: config.trustedProxies,
   });
   await describeInterface(app, { version: productVersion() });
 

@@ -14,6 +14,8 @@ export interface Config {
   baseUrl: string | undefined;
   /** Origins whose pages may call the service; `*` is any, none at all keeps browsers out. */
   corsOrigins: string[];
+  /** Addresses and ranges of proxies; only their `X-Forwarded-*` headers are believed. */
+  trustedProxies: string[];
   logLevel: LogLevel;
   sharedProviderToken: string | undefined;
   completionModel: string;
@@ -88,6 +90,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     secretKeys,
     baseUrl: parsed('ANNALS_BASE_URL', parseBaseUrl, undefined),
     corsOrigins: parsed('ANNALS_CORS_ORIGINS', parseOrigins, ['*']),
+    trustedProxies: parsed('ANNALS_TRUSTED_PROXIES', parseProxies, ['loopback']),
     logLevel: parsed('LOG_LEVEL', parseLogLevel, 'info'),
     sharedProviderToken: parsed('ANNALS_SHARED_PROVIDER_TOKEN', parseToken, undefined),
     completionModel: text('ANNALS_COMPLETION_MODEL') ?? 'gpt-5.4-mini',
@@ -146,6 +149,17 @@ function parseOrigins(value: string): string[] | Fault {
     : new Fault('must be a comma-separated list of origins such as https://shop.example, * or none');
 }
 
+function parseProxies(value: string): string[] | Fault {
+  if (value === 'none') return [];
+  const proxies = value.split(',').map((proxy) => proxy.trim());
+  const wrong = proxies.findIndex((proxy) => proxy !== 'loopback' && !((parseRange(proxy)?.prefix ?? 0) > 0));
+  if (wrong === -1) return proxies;
+  return new Fault(
+    'must be a comma-separated list of addresses (10.1.2.3), ranges (10.0.0.0/8) and the word loopback, or none; ' +
+      `number ${wrong + 1} is none of them`,
+  );
+}
+
 function parseLogLevel(value: string): LogLevel | Fault {
   return logLevels.find((level) => level === value) ?? new Fault(`must be one of ${logLevels.join(', ')}`);
 }
@@ -189,7 +203,7 @@ function parseAllowedAddresses(value: string): AllowedAddress[] | Fault {
   return allowed;
 }
 
-function parseRange(part: string): AllowedAddress | undefined {
+function parseRange(part: string): (AllowedAddress & { kind: 'range' }) | undefined {
   const [, address = '', digits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(part) ?? [];
   const family = isIP(address);
   if (family === 0) return undefined;

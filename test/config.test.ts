@@ -114,6 +114,21 @@ function faultsOf(environment: Record<string, string>): ConfigError {
   throw new Error('no fault was found');
 }
 
+test('ANNALS_TRUSTED_PROXIES is a list of addresses and ranges; the default is loopback alone', () => {
+  const proxiesOf = (value: string) => readConfig({ ANNALS_TRUSTED_PROXIES: value }).trustedProxies;
+  expect(readConfig({}).trustedProxies).toEqual(['loopback']);
+  expect(proxiesOf('none')).toEqual([]);
+  expect(proxiesOf('loopback, 10.1.2.3,10.0.0.0/8 , fd00::/8')).toEqual([
+    'loopback',
+    '10.1.2.3',
+    '10.0.0.0/8',
+    'fd00::/8',
+  ]);
+  for (const wrong of ['10.0.0', '0.0.0.0/0', '10.0.0.0/33', 'proxy.example', 'loopback,', '*', 'uniquelocal']) {
+    expect(() => proxiesOf(wrong)).toThrow(/ANNALS_TRUSTED_PROXIES must be/);
+  }
+});
+
 test('ANNALS_CORS_ORIGINS is a list of origins, * or none', () => {
   const originsOf = (value: string) => readConfig({ ANNALS_CORS_ORIGINS: value }).corsOrigins;
   expect(readConfig({}).corsOrigins).toEqual(['*']);

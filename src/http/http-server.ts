@@ -1,7 +1,6 @@
 import helmet from '@fastify/helmet';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import { type FastifyBaseLogger, fastify, LogController, type RawRequestDefaultExpression } from 'fastify';
-import { AnnalsError } from '../errors.ts';
+import { type FastifyBaseLogger, fastify, LogController } from 'fastify';
 import { logRequests } from './access-log.ts';
 import { closeGracefully } from './closing.ts';
 import { allowOrigins } from './cors.ts';
@@ -13,12 +12,12 @@ import { acceptJsonBodies } from './json-body.ts';
 import { answerMalformedRequest } from './malformed-request.ts';
 import { checkInOrder } from './order-of-checks.ts';
 import { parseQueryString } from './query-string.ts';
+import { faultOfHead, maxParsedHead, maxRequestLine } from './request-head.ts';
 import { requestIdOf } from './request-id.ts';
-import { longestRequestLine, requestLineLength, requestLineTooLong, routableTarget } from './request-target.ts';
+import { routableTarget } from './request-target.ts';
 import { compileValidator } from './validation.ts';
 
-const longestHeaders = 32 * 1024;
-const largestBody = 1024 * 1024;
+const maxBody = 1024 * 1024;
 
 /** A server with everything that holds for every room, and no route yet. */
 export async function createHttpServer(options: {
@@ -26,25 +25,27 @@ export async function createHttpServer(options: {
   verifyAccessToken: VerifyAccessToken;
   /** Origins whose pages may call the service; left out: none. */
   corsOrigins?: readonly string[];
+  /** Addresses and ranges of proxies, or `loopback`; left out: none. */
+  trustedProxies?: readonly string[];
 }): Promise<HttpServer> {
-  const { logger, verifyAccessToken, corsOrigins = [] } = options;
+  const { logger, verifyAccessToken, corsOrigins = [], trustedProxies = [] } = options;
   const app: HttpServer = fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: requestIdOf,
-    // The parser counts the request line and the header fields together; the line alone is measured below.
-    // A missing Host is answered below as well, because Node would do it without a body.
-    http: { maxHeaderSize: longestRequestLine + longestHeaders, requireHostHeader: false },
-    bodyLimit: largestBody,
+    // `faultOfHead` measures the request line and the header fields, which the parser counts together. It also answers
+    // a missing Host, because Node would do it without a body.
+    http: { maxHeaderSize: maxParsedHead, requireHostHeader: false },
+    bodyLimit: maxBody,
     // Long enough for the largest body on a slow line, short enough that idle senders do not pile up (milliseconds).
     requestTimeout: 120_000,
     keepAliveTimeout: 65_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    // The address behind a proxy of one's own network, and never one that a stranger wrote into a header.
-    trustProxy: ['loopback', 'linklocal', 'uniquelocal'],
+    // Anybody can write an address into a header, so only that of a known proxy is believed.
+    trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     rewriteUrl: routableTarget,
-    routerOptions: { maxParamLength: longestRequestLine, querystringParser: parseQueryString },
+    routerOptions: { maxParamLength: maxRequestLine, querystringParser: parseQueryString },
     clientErrorHandler: (error, socket) => answerMalformedRequest(error, socket, logger),
   }).withTypeProvider<TypeBoxTypeProvider>();
 
@@ -58,7 +59,7 @@ export async function createHttpServer(options: {
 
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
-    done(unacceptableEnvelope(request.raw));
+    done(faultOfHead(request.raw));
   });
   // Answers are data: no page may run or frame them. The page at /docs brings its own, wider policy.
   await app.register(helmet, {
@@ -78,12 +79,4 @@ export async function createHttpServer(options: {
   // An expectation that nobody knows is let be; Node would refuse it without a body.
   app.server.on('checkExpectation', (message, response) => app.server.emit('request', message, response));
   return app;
-}
-
-function unacceptableEnvelope(message: RawRequestDefaultExpression): AnnalsError | undefined {
-  if (requestLineLength(message) > longestRequestLine) return requestLineTooLong();
-  if (message.headers.host === undefined && message.httpVersion === '1.1') {
-    return new AnnalsError('validation_violation', 'The request has no Host header.');
-  }
-  return undefined;
 }

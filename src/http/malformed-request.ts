@@ -4,22 +4,20 @@ import type { Socket } from 'node:net';
 import type { FastifyBaseLogger } from 'fastify';
 import { AnnalsError } from '../errors.ts';
 import { errorMessageBody } from './error-bodies.ts';
-import { requestLineTooLong } from './request-target.ts';
+import { headerFieldsTooLarge, requestLineTooLong } from './request-head.ts';
 
 /** How long a client may go on sending what is thrown away, so that it lives to read the answer (milliseconds). */
 const lingerTime = 2_000;
 
+type ParseError = Error & { code?: string; bytesParsed?: number; rawPacket?: unknown };
+
 /** Answers what Node's parser refuses, before there is a request that Fastify could answer. */
-export function answerMalformedRequest(
-  error: Error & { code?: string },
-  socket: Socket,
-  logger: FastifyBaseLogger,
-): void {
+export function answerMalformedRequest(error: ParseError, socket: Socket, logger: FastifyBaseLogger): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  const answer = describe(error.code);
+  const answer = describe(error);
   const requestId = randomUUID();
   const body = JSON.stringify(errorMessageBody(answer));
   logger.info({ requestId, status: answer.status, code: error.code }, 'malformed request');
@@ -41,8 +39,12 @@ export function answerMalformedRequest(
   setTimeout(() => socket.destroy(), lingerTime).unref();
 }
 
-function describe(code: string | undefined): AnnalsError {
-  if (code === 'HPE_HEADER_OVERFLOW') return requestLineTooLong();
+function describe({ code, bytesParsed, rawPacket }: ParseError): AnnalsError {
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    // Only the last packet is known. Where a line ends in what was parsed of it, that is the request line or a later one.
+    const parsed = Buffer.isBuffer(rawPacket) ? rawPacket.subarray(0, bytesParsed) : Buffer.alloc(0);
+    return parsed.includes('\r\n') ? headerFieldsTooLarge() : requestLineTooLong();
+  }
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return new AnnalsError('validation_violation', 'The request did not arrive in time.');
   }

@@ -1,12 +1,14 @@
 import { isIPv6 } from 'node:net';
+import { AnnalsError } from '../errors.ts';
 import { createBoundedCache } from './bounded-cache.ts';
 import { hashClientSecret, secretMatches, tenantOfClientId } from './client-identity.ts';
+import { TokenError } from './token-error.ts';
 
 /** `burst` failures at once, then one in `interval` milliseconds. */
 const perClientAndAddress = { burst: 10, interval: 5_000 };
 const perAddress = { burst: 100, interval: 500 };
 
-const mostRemembered = 10_000;
+const maxRemembered = 10_000;
 
 export interface Attempt {
   clientId: string;
@@ -15,19 +17,22 @@ export interface Attempt {
 }
 
 export interface GuessLimiter {
-  /** Whole seconds until this attempt may be made; 0 where it may be made now. */
-  secondsToWait(attempt: Attempt): number;
-  failed(attempt: Attempt): void;
-  succeeded(attempt: Attempt): void;
+  /**
+   * Checks a client's secret unless too many checks have failed, and gives what `check` gives. `check` rejects with the
+   * TokenError `invalid_client` where the secret is wrong; any other error counts as no guess. Throws
+   * rate_limit_exceeded (429) with Retry-After.
+   */
+  limit<Result>(attempt: Attempt, check: () => Promise<Result>): Promise<Result>;
 }
 
 /**
  * Slows down the guessing of client secrets (contract: authentication). Secrets have 256 random bits, so guessing
- * leads nowhere at any speed; what has to be prevented is that it keeps the database busy, and that the cure locks
- * out clients. Hence:
+ * leads nowhere at any speed. The limiter keeps guessing from loading the database, and never locks out a client:
  *
  * - Only failures count, by client id together with address, and by address alone. Nobody can lock out a client from
  *   elsewhere, and behind a shared address failures for one client do not count for another until there are many.
+ * - An attempt counts as a failure from its beginning, so that attempts in parallel are counted too. Where such attempts
+ *   use up the limit, further ones wait for their results.
  * - A client that got a token here before is known by the hash of its secret, and never waits, not even where
  *   somebody at its own address is guessing. A guesser gains nothing by that: 2^256 is out of reach in memory too.
  * - All of it is in this process and bounded: at most 10,000 counters of a kind, and a flood of addresses pushes out
@@ -36,28 +41,87 @@ export interface GuessLimiter {
 export function createGuessLimiter(elapsed: () => number): GuessLimiter {
   const clientsAtAddress = createFailureCounter(perClientAndAddress, elapsed);
   const addresses = createFailureCounter(perAddress, elapsed);
-  const knownSecrets = createBoundedCache<Uint8Array>(mostRemembered);
+  const knownSecrets = createBoundedCache<Uint8Array>(maxRemembered);
+  const underWay = new AttemptsUnderWay();
+
+  function isKnown({ clientId, clientSecret }: Attempt): boolean {
+    const known = knownSecrets.get(clientId);
+    return known !== undefined && secretMatches(clientSecret, known);
+  }
+
+  /** Counts a failure in advance, or returns the milliseconds to wait. */
+  function begin(client: string | undefined, address: string): number {
+    const wait = Math.max(
+      client === undefined ? 0 : clientsAtAddress.timeToWait(client),
+      addresses.timeToWait(address),
+    );
+    if (wait > 0) return wait;
+    if (client !== undefined) clientsAtAddress.add(client, 1);
+    addresses.add(address, 1);
+    return 0;
+  }
+
+  function takeBack(client: string | undefined, address: string): void {
+    if (client !== undefined) clientsAtAddress.add(client, -1);
+    addresses.add(address, -1);
+  }
 
   return {
-    secondsToWait(attempt) {
-      const known = knownSecrets.get(attempt.clientId);
-      if (known !== undefined && secretMatches(attempt.clientSecret, known)) return 0;
-      const key = clientAndAddress(attempt);
-      const wait = Math.max(
-        key === undefined ? 0 : clientsAtAddress.timeToWait(key),
-        addresses.timeToWait(network(attempt.address)),
-      );
-      return Math.ceil(wait / 1000);
-    },
-    failed(attempt) {
-      const key = clientAndAddress(attempt);
-      if (key !== undefined) clientsAtAddress.count(key);
-      addresses.count(network(attempt.address));
-    },
-    succeeded({ clientId, clientSecret }) {
-      knownSecrets.set(clientId, hashClientSecret(clientSecret));
+    async limit(attempt, check) {
+      if (isKnown(attempt)) return await check();
+      const address = network(attempt.address);
+      const client = clientAndAddress(attempt);
+      for (let wait = begin(client, address); wait > 0; wait = begin(client, address)) {
+        const next = underWay.nextEnd(address);
+        if (next === undefined) throw tooManyGuesses(wait);
+        await next;
+        if (isKnown(attempt)) return await check();
+      }
+      underWay.begin(address);
+      try {
+        const result = await check();
+        knownSecrets.set(attempt.clientId, hashClientSecret(attempt.clientSecret));
+        takeBack(client, address);
+        return result;
+      } catch (error) {
+        if (!(error instanceof TokenError && error.code === 'invalid_client')) takeBack(client, address);
+        throw error;
+      } finally {
+        underWay.end(address);
+      }
     },
   };
+}
+
+function tooManyGuesses(wait: number): AnnalsError {
+  return new AnnalsError('rate_limit_exceeded', 'Too many failed attempts to authenticate.', {
+    headers: { 'Retry-After': String(Math.ceil(wait / 1000)) },
+  });
+}
+
+/** The attempts of each address whose results are not known yet. */
+class AttemptsUnderWay {
+  readonly #ofAddress = new Map<string, { count: number; nextEnd: PromiseWithResolvers<void> }>();
+
+  begin(address: string): void {
+    const attempts = this.#ofAddress.get(address);
+    if (attempts === undefined) this.#ofAddress.set(address, { count: 1, nextEnd: Promise.withResolvers() });
+    else attempts.count += 1;
+  }
+
+  end(address: string): void {
+    const attempts = this.#ofAddress.get(address);
+    if (attempts === undefined) return;
+    attempts.nextEnd.resolve();
+    attempts.nextEnd = Promise.withResolvers();
+    attempts.count -= 1;
+    if (attempts.count === 0) this.#ofAddress.delete(address);
+  }
+
+  /** Resolves once one of them has ended; undefined where there is none. */
+  nextEnd(address: string): Promise<void> | undefined {
+    return this.#ofAddress.get(address)?.nextEnd.promise;
+  }
 }
 
 /** What cannot be the id of a client is no guess at one, and may be as long as a body: it is not kept. */
@@ -76,15 +140,15 @@ function network(address: string): string {
 }
 
 function createFailureCounter({ burst, interval }: { burst: number; interval: number }, elapsed: () => number) {
-  // For every key the moment at which all its failures will have been worked off.
-  const clearedAt = createBoundedCache<number>(mostRemembered);
+  // For each key the moment from which its failures do not count any more.
+  const clearedAt = createBoundedCache<number>(maxRemembered);
   const tolerance = (burst - 1) * interval;
   return {
     timeToWait(key: string): number {
       return Math.max(0, (clearedAt.get(key) ?? 0) - tolerance - elapsed());
     },
-    count(key: string): void {
-      clearedAt.set(key, Math.max(clearedAt.get(key) ?? 0, elapsed()) + interval);
+    add(key: string, failures: 1 | -1): void {
+      clearedAt.set(key, Math.max(clearedAt.get(key) ?? 0, elapsed()) + failures * interval);
     },
   };
 }

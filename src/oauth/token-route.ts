@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { AnnalsError } from '../errors.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { parseQueryString, type QueryParameters } from '../http/query-string.ts';
 import type { GrantToken } from './grant.ts';
@@ -75,21 +74,7 @@ export async function tokenRoute(
     const form = request.body as unknown as QueryParameters | null;
     if (form === null) throw notAForm();
     const tokenRequest = readTokenRequest(request.headers.authorization, form);
-    const attempt = { ...tokenRequest, address: request.ip };
-    const wait = limiter.secondsToWait(attempt);
-    if (wait > 0) {
-      throw new AnnalsError('rate_limit_exceeded', 'Too many failed attempts to authenticate.', {
-        headers: { 'Retry-After': String(wait) },
-      });
-    }
-    try {
-      const token = await grantToken(tokenRequest);
-      limiter.succeeded(attempt);
-      return token;
-    } catch (error) {
-      if (error instanceof TokenError && error.code === 'invalid_client') limiter.failed(attempt);
-      throw error;
-    }
+    return await limiter.limit({ ...tokenRequest, address: request.ip }, () => grantToken(tokenRequest));
   });
 }
 

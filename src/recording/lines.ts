@@ -10,6 +10,8 @@ export interface Line {
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
+const blank = 0x20;
+const tab = 0x09;
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**
@@ -29,11 +31,11 @@ export class LineSplitter {
 
   /** The lines that end in this chunk. */
   *split(chunk: Buffer): Generator<Line> {
-    let start = 0;
-    for (let end = chunk.indexOf(lineFeed); end !== -1; end = chunk.indexOf(lineFeed, start)) {
+    let start = this.#skipBlankLines(chunk, 0);
+    for (let end = chunk.indexOf(lineFeed, start); end !== -1; end = chunk.indexOf(lineFeed, start)) {
       const line = this.#finish(chunk.subarray(start, end));
       if (line !== undefined) yield line;
-      start = end + 1;
+      start = this.#skipBlankLines(chunk, end + 1);
     }
     this.#keep(chunk.subarray(start));
   }
@@ -43,6 +45,26 @@ export class LineSplitter {
     if (this.#length === 0) return;
     const line = this.#finish(Buffer.alloc(0));
     if (line !== undefined) yield line;
+  }
+
+  /** Where the next line begins that is not blank or does not end in this chunk. A file may be blank lines alone. */
+  #skipBlankLines(chunk: Buffer, begin: number): number {
+    if (this.#length > 0) return begin;
+    const { length } = chunk;
+    let lines = 0;
+    let start = begin;
+    let end = begin;
+    while (end < length) {
+      const byte = chunk[end];
+      end += 1;
+      if (byte === lineFeed) {
+        if (end - 1 - start > this.#maximum) break;
+        lines += 1;
+        start = end;
+      } else if (byte === carriageReturn ? chunk[end] !== lineFeed : byte !== blank && byte !== tab) break;
+    }
+    this.#number += lines;
+    return start;
   }
 
   #keep(part: Buffer): void {
@@ -68,6 +90,6 @@ export class LineSplitter {
     const hasReturn = raw.at(-1) === carriageReturn;
     const bytes = raw.subarray(hasMark ? byteOrderMark.length : 0, raw.length - (hasReturn ? 1 : 0));
     if (bytes.length > this.#maximum) return { number: this.#number, bytes: undefined };
-    return bytes.every((byte) => byte === 0x20 || byte === 0x09) ? undefined : { number: this.#number, bytes };
+    return bytes.every((byte) => byte === blank || byte === tab) ? undefined : { number: this.#number, bytes };
   }
 }

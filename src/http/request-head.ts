@@ -1,0 +1,55 @@
+import type { IncomingMessage } from 'node:http';
+import { AnnalsError } from '../errors.ts';
+
+/** In bytes, without the line's end: a long `q` of emoji fits (contract: errors). */
+export const maxRequestLine = 64 * 1024;
+
+/** In bytes, each field with its colon, its blank and its line's end. */
+export const maxHeaderFields = 32 * 1024;
+
+/** What the parser reads at most of both together, more than both may have, so that most answers name the right one. */
+export const maxParsedHead = 256 * 1024;
+
+/** What is wrong with the request line or the header fields, whatever the path and the token. */
+export function faultOfHead(message: IncomingMessage & { originalUrl?: string }): AnnalsError | undefined {
+  if (requestLineLength(message) > maxRequestLine) return requestLineTooLong();
+  let length = 0;
+  let hosts = 0;
+  let authorizations = 0;
+  const { rawHeaders } = message;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? '';
+    length += name.length + (rawHeaders[index + 1]?.length ?? 0) + ': \r\n'.length;
+    if (name.length === 'host'.length && name.toLowerCase() === 'host') hosts += 1;
+    else if (name.length === 'authorization'.length && name.toLowerCase() === 'authorization') authorizations += 1;
+  }
+  if (length > maxHeaderFields) return headerFieldsTooLarge();
+  if (hosts === 0 && message.httpVersion === '1.1') return malformed('The request has no Host header.');
+  // Node takes the first one, a proxy may take another one.
+  if (hosts > 1) return malformed('The request has more than one Host header.');
+  if (authorizations > 1) return malformed('The request has more than one Authorization header.');
+  return undefined;
+}
+
+export function requestLineTooLong(): AnnalsError {
+  return new AnnalsError(
+    'request_header_fields_too_large',
+    `The request line must have at most ${maxRequestLine} bytes.`,
+  );
+}
+
+export function headerFieldsTooLarge(): AnnalsError {
+  return new AnnalsError(
+    'request_header_fields_too_large',
+    `The header fields must have at most ${maxHeaderFields} bytes together.`,
+  );
+}
+
+function malformed(message: string): AnnalsError {
+  return new AnnalsError('validation_violation', message);
+}
+
+/** Bytes of the request line as sent: the parser refuses a target that is not ASCII. */
+function requestLineLength({ method = '', originalUrl, url = '' }: IncomingMessage & { originalUrl?: string }): number {
+  return method.length + 1 + (originalUrl ?? url).length + 1 + 'HTTP/1.1'.length;
+}
