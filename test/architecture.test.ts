@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 const source = join(import.meta.dirname, '..', 'src');
 
 /**
- * The one arrow: main, cli → app → context → rooms → query | pagination | recording | providers | http → db → concurrency → errors.
+ * The one arrow: main, cli → app → context → rooms → query | pagination | recording | providers | http → json | db → concurrency → errors.
  * A part may import from the layers below its own and from itself; parts of one layer do not know each other.
  */
 const layers: readonly (readonly string[])[] = [
@@ -14,7 +14,7 @@ const layers: readonly (readonly string[])[] = [
   ['context'],
   ['changelog', 'models', 'completions', 'configuration', 'agents', 'jobs', 'mail', 'custom-entities', 'oauth', 'demo'],
   ['query', 'pagination', 'recording', 'providers', 'http'],
-  ['db'],
+  ['json', 'db'],
   ['concurrency'],
   ['errors', 'sealing', 'repeat', 'stop-signal', 'config', 'package-folder'],
 ];
@@ -22,7 +22,7 @@ const layers: readonly (readonly string[])[] = [
 // The two doors of the command line, one after the other.
 const allowed = new Set(['main → cli']);
 // What knows no table, no tenant and no clock has no business in the database either.
-const forbidden = new Set(['query → db', 'pagination → db']);
+const forbidden = new Set(['query → db', 'pagination → db', 'json → db']);
 
 interface Import {
   from: string;

@@ -3,6 +3,8 @@ import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError } from '../errors.ts';
 import { compileValidator } from '../http/validation.ts';
+import { parseJson } from '../json/parse.ts';
+import { refuseLargeDocument, sizeOfJson } from '../json/size.ts';
 import { type Author, mask } from '../recording/record-document-change.ts';
 import type { Sealer } from '../sealing.ts';
 import {
@@ -15,7 +17,7 @@ import {
   parseAgent,
   projectionOf,
 } from './agent-document.ts';
-import { patched } from './agent-patch.ts';
+import { patchedText } from './agent-patch.ts';
 import { type AgentRow, deleteAgent, findAgent, insertAgent, updateAgent } from './agent-store.ts';
 import { recordAgentChange } from './recorded-change.ts';
 import { AgentBody, type AgentPatch } from './schemas.ts';
@@ -44,6 +46,7 @@ export function createAgentWrites(options: { db: Database; sealer: Sealer; now: 
       const metadata = { version: 1, createdAt: time, modifiedAt: time };
       const after = { id, ...contentOf(body, undefined), metadata } as AgentDocument;
       const document = agentText(after);
+      refuseLargeDocument('An agent', sizeOfJson(parseJson(document)));
       const sealedKey = apiKey === undefined ? null : sealKey(sealer, tenant, id, apiKey);
       const row = { id, version: 1, document, fields: projectionOf(document), sealedKey, term: 1 };
       if (!(await insertAgent(transaction, tenant, { ...row, enabled: after.enabled }))) return false;
@@ -72,6 +75,7 @@ export function createAgentWrites(options: { db: Database; sealer: Sealer; now: 
     const metadata = { version, createdAt, modifiedAt };
     const after = { id, ...content, metadata, disabledReason: reason } as AgentDocument;
     const document = agentText(after);
+    refuseLargeDocument('An agent', sizeOfJson(parseJson(document)));
     const { sealedKey, isNew } = keyOf(tenant, before, current, body);
     const term = after.enabled && !before.enabled ? current.term + 1 : current.term;
     const row = { id, version, document, fields: projectionOf(document), sealedKey, term };
@@ -119,7 +123,7 @@ export function createAgentWrites(options: { db: Database; sealer: Sealer; now: 
         const current = await findAgent(transaction, author.tenant, id, { lock: true });
         if (current === undefined) throw agentNotFound();
         const before = parseAgent(current.document);
-        const wanted = patched(before, patch);
+        const wanted: unknown = JSON.parse(patchedText(current.document, patch));
         if (!isBody.Check(wanted)) throw validationError(wanted);
         if (wanted.disabledReason !== before.disabledReason) {
           throw invalid([{ field: 'disabledReason', message: 'is read-only' }]);

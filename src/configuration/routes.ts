@@ -2,7 +2,6 @@ import { AnnalsError } from '../errors.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import type { Scope } from '../http/scopes.ts';
 import { type ConfigurationItem, viewOf } from './item.ts';
-import { valueTexts } from './json-source.ts';
 import {
   ChangedConfiguration,
   ConfigurationItemSchema,
@@ -13,6 +12,7 @@ import {
   NewConfigurations,
 } from './schemas.ts';
 import type { Configuration } from './service.ts';
+import { valueTexts } from './value-texts.ts';
 
 const reading: readonly Scope[] = ['configuration.configuration_view', 'configuration.configuration_manage'];
 const writing: readonly Scope[] = ['configuration.configuration_manage'];

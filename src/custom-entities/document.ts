@@ -1,9 +1,10 @@
 import { AnnalsError, type ErrorDetail } from '../errors.ts';
+import { kindOf, membersOf, objectText, stringOf } from '../json/members.ts';
+import { parseJson } from '../json/parse.ts';
+import { sizeOfJson } from '../json/size.ts';
+import { type JsonNode, JsonSyntaxError } from '../json/tape.ts';
+import { compactText } from '../json/text.ts';
 import { ProjectionFault, projectedJson } from '../query/json-projection.ts';
-import { parseJson } from '../recording/json.ts';
-import { type JsonNode, JsonSyntaxError } from '../recording/json-tape.ts';
-import { compactText } from '../recording/json-text.ts';
-import { kindOf, membersOf, objectText, stringOf } from './json-members.ts';
 
 /** A type or an instance as it is written: what the service keeps about it, and the rest as it came. */
 export interface DocumentInput {
@@ -77,6 +78,15 @@ export function documentText(input: DocumentInput, state: DocumentState): string
     ...input.rest,
   ]);
 }
+
+/** How many JSON values `documentText` writes. */
+export function valuesOfDocument({ name, metadata, rest }: DocumentInput): number {
+  const given = [...(name === undefined ? [] : [name]), ...metadata.map(([, value]) => value), ...rest.values()];
+  return given.reduce((sum, value) => sum + sizeOfJson(value).values, valuesOfService);
+}
+
+/** The document itself, its id, `metadata`, and the three members of it that the service keeps. */
+const valuesOfService = 6;
 
 /** What jsonb is made of. Throws validation_violation for what the database has no place for. */
 export function projectionOf(text: string): string {

@@ -1,9 +1,9 @@
 import { AnnalsError } from '../errors.ts';
+import { elementsOf, kindOf, membersOf, objectText } from '../json/members.ts';
+import { parseJson } from '../json/parse.ts';
+import type { JsonNode } from '../json/tape.ts';
+import { compactText } from '../json/text.ts';
 import { parsePath, splitUnescaped } from '../pagination/sort.ts';
-import { parseJson } from '../recording/json.ts';
-import type { JsonNode } from '../recording/json-tape.ts';
-import { compactText } from '../recording/json-text.ts';
-import { elementsOf, kindOf, membersOf, objectText } from './json-members.ts';
 
 /** The fields that are wanted of a document: by key, everything there or what is wanted of it. */
 export type Selection = Map<string, Selection | 'everything'>;

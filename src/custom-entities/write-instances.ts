@@ -1,19 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
-import { AnnalsError } from '../errors.ts';
+import { kindOf, membersOf, objectText } from '../json/members.ts';
+import { parseJson } from '../json/parse.ts';
+import { refuseLargeDocument } from '../json/size.ts';
 import { type ChangeType, changeOfDocuments } from '../recording/change.ts';
-import { parseJson } from '../recording/json.ts';
 import type { Author } from '../recording/record-document-change.ts';
 import {
   createdAtOf,
   type DocumentInput,
+  type DocumentState,
   displayName,
   documentText,
   isMapByLanguage,
   projectionOf,
   readDocument,
   refuse,
+  valuesOfDocument,
 } from './document.ts';
 import {
   deleteInstance,
@@ -23,8 +26,7 @@ import {
   type StoredDocument,
   updateInstance,
 } from './instance-store.ts';
-import { kindOf, membersOf, objectText } from './json-members.ts';
-import { patchDocument } from './json-patch.ts';
+import { patchDocument } from './patch-document.ts';
 import {
   alreadyThere,
   faultOfInstanceId,
@@ -45,9 +47,6 @@ export interface InstanceWrites {
   patch(author: Author, type: string, id: string, patch: string): Promise<void>;
   remove(author: Author, type: string, id: string): Promise<void>;
 }
-
-/** The largest instance, in bytes of its JSON text: the largest body, and what the service adds to it. */
-const largestDocument = 1_048_576 + 65_536;
 
 /**
  * Writing instances (contract 9). Each write and its change entry are one transaction, so that both happen or neither;
@@ -87,7 +86,7 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
     try {
       return await inTransaction(db, async (transaction) => {
         const at = now();
-        const document = documentText(input, { id, version: 1, createdAt: at, modifiedAt: at });
+        const document = instanceText(input, { id, version: 1, createdAt: at, modifiedAt: at });
         const fields = projectionOf(document);
         if (!(await insertInstance(transaction, author.tenant, { type: type.id, id, version: 1, document, fields }))) {
           return false;
@@ -111,7 +110,7 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
     const at = now();
     const version = current.version + 1;
     const createdAt = createdAtOf(current.document);
-    const document = documentText(input, { id, version, createdAt, modifiedAt: Math.max(at, createdAt) });
+    const document = instanceText(input, { id, version, createdAt, modifiedAt: Math.max(at, createdAt) });
     const fields = projectionOf(document);
     await updateInstance(transaction, author.tenant, { type: type.id, id, version, document, fields });
     await record(transaction, author, type, { type: 'update', id, at, before: current.document, after: document });
@@ -181,14 +180,18 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
 }
 
 function readInstance(text: string): DocumentInput {
-  if (Buffer.byteLength(text) > largestDocument) {
-    throw new AnnalsError('payload_too_large', `An instance has at most ${largestDocument} bytes.`);
-  }
   const input = readDocument(text);
   const { name } = input;
   const named = name === undefined || kindOf(name) === 'string' || isMapByLanguage(name);
   refuse(named ? [] : [{ field: 'name', message: 'must be a string, or a map by language' }]);
   return input;
+}
+
+/** Throws payload_too_large (contract 11). */
+function instanceText(input: DocumentInput, state: DocumentState): string {
+  const text = documentText(input, state);
+  refuseLargeDocument('An instance', { bytes: Buffer.byteLength(text), values: valuesOfDocument(input) });
+  return text;
 }
 
 function refuseId(id: string): void {

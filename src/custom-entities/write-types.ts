@@ -1,9 +1,10 @@
 import type { DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError, type ErrorDetail } from '../errors.ts';
+import { elementsOf, kindOf, membersOf } from '../json/members.ts';
+import { parseJson } from '../json/parse.ts';
+import { compactText, sourceText } from '../json/text.ts';
 import { type ChangeType, changeOfDocuments } from '../recording/change.ts';
-import { parseJson } from '../recording/json.ts';
-import { compactText, sourceText } from '../recording/json-text.ts';
 import type { Author } from '../recording/record-document-change.ts';
 import {
   createdAtOf,
@@ -15,7 +16,6 @@ import {
   readDocument,
   refuse,
 } from './document.ts';
-import { elementsOf, kindOf, membersOf } from './json-members.ts';
 import { alreadyThere, idDiffers, isForeignKeyViolation, oldVersion, typeIdPattern, typeNotFound } from './refusals.ts';
 import { deleteType, insertType, lockType, updateType } from './type-store.ts';
 import type { Put, WriteContext } from './write-context.ts';

@@ -1,6 +1,6 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import { isJsonNumber } from '../json/number.ts';
 import type { Bound, Comparison, DocumentCondition, DocumentQuery, Glob, Match, Text } from './ast.ts';
-import { isJsonNumber } from './json-number.ts';
 import { projectedText } from './json-projection.ts';
 import { likePattern } from './like-pattern.ts';
 

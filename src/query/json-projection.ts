@@ -1,4 +1,4 @@
-import { isJsonNumber, keepsNumberLimits, numberLimits } from './json-number.ts';
+import { isJsonNumber, keepsNumberLimits, numberLimits } from '../json/number.ts';
 
 /** A JSON text holds what the projection, and so filters and sorting, have no place for; `message` tells what. */
 export class ProjectionFault extends Error {

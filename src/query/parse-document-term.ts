@@ -1,6 +1,6 @@
+import { isJsonNumber, keepsNumberLimits, numberLimits } from '../json/number.ts';
 import { type Bound, type Comparison, comparison, type Match, type Matcher, match } from './ast.ts';
 import type { Cursor } from './cursor.ts';
-import { isJsonNumber, keepsNumberLimits, numberLimits } from './json-number.ts';
 import type { RegexAllowance } from './parse-regex.ts';
 import { parseQuoted, type ValueContext } from './parse-text.ts';
 import { parseValue } from './parse-value.ts';

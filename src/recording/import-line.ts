@@ -1,21 +1,21 @@
 import { isUtf8 } from 'node:buffer';
-import { type Change, type ChangeType, pathsOfChange, type RelatedItem } from './change.ts';
-import { identityOfId, identityOfLine, identityOfRepeatedLine } from './identity.ts';
-import { importTime } from './import-time.ts';
-import { maximumImportDepth, parseOnTape } from './json.ts';
+import { memberNodes } from '../json/members.ts';
+import { maximumImportDepth, parseOnTape } from '../json/parse.ts';
 import {
   braceByte,
   bracketByte,
-  cellsOfNode,
-  detailCell,
+  firstByte,
+  firstChild,
   type JsonNode,
   JsonSyntaxError,
   type JsonTape,
-  nextCell,
+  nextChild,
   quoteByte,
-  startCell,
-} from './json-tape.ts';
-import { decodedString } from './json-text.ts';
+} from '../json/tape.ts';
+import { decodedString } from '../json/text.ts';
+import { type Change, type ChangeType, pathsOfChange, type RelatedItem } from './change.ts';
+import { identityOfId, identityOfLine, identityOfRepeatedLine } from './identity.ts';
+import { importTime } from './import-time.ts';
 import type { Occurrences } from './occurrences.ts';
 import { PathsTooLargeError } from './path-list.ts';
 
@@ -60,7 +60,7 @@ function changeOfLine(line: Buffer, tape: JsonTape, occurrences: Occurrences): I
   if (!isUtf8(line)) throw new Rejection('is no UTF-8');
   parseOnTape(tape, line, 0, line.length, maximumImportDepth + 1);
   if (firstByte(tape, 0) !== braceByte) throw new Rejection('is no JSON object');
-  const members = membersOf(tape, 0);
+  const members = memberNodes(tape, 0);
 
   const type = typeOfOp.get(requiredText(tape, members, 'op'));
   if (type === undefined) throw new Rejection('"op" is not insert, update, replace or delete');
@@ -88,23 +88,14 @@ function identityAmongEqualLines(line: Buffer, occurrences: Occurrences): Buffer
   return identityOfRepeatedLine(first, occurrences.next(first));
 }
 
-/** The members of an object: their names and the nodes of their values. */
-function membersOf(tape: JsonTape, object: number): Map<string, number> {
-  const members = new Map<string, number>();
-  for (let key = cell(tape, object, detailCell); key !== -1; key = cell(tape, key, nextCell)) {
-    members.set(decodedString(tape, key), key + cellsOfNode);
-  }
-  return members;
-}
-
 function relatedItems(tape: JsonTape, list: number | undefined): RelatedItem[] {
   if (list === undefined || isNull(tape, list)) return [];
   if (firstByte(tape, list) !== bracketByte) throw new Rejection('"related" is no array');
   const items: RelatedItem[] = [];
-  for (let item = cell(tape, list, detailCell); item !== -1; item = cell(tape, item, nextCell)) {
+  for (let item = firstChild(tape, list); item !== -1; item = nextChild(tape, item)) {
     const field = `related.${items.length}`;
     if (firstByte(tape, item) !== braceByte) throw new Rejection(`"${field}" is no object`);
-    const members = membersOf(tape, item);
+    const members = memberNodes(tape, item);
     items.push({
       entity: requiredName(tape, members, 'entity', `${field}.`),
       entityId: requiredName(tape, members, 'entityId', `${field}.`),
@@ -152,12 +143,4 @@ function isLongerThan(text: string, maximum: number): boolean {
 
 function isNull(tape: JsonTape, node: number): boolean {
   return firstByte(tape, node) === 0x6e;
-}
-
-function firstByte(tape: JsonTape, node: number): number | undefined {
-  return tape.bytes[cell(tape, node, startCell)];
-}
-
-function cell(tape: JsonTape, node: number, which: number): number {
-  return tape.cells[node + which] as number;
 }

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
+import { JsonTape } from '../json/tape.ts';
 import type { Change, Outcome, RecordBatch } from './change.ts';
 import { decompressedChunks } from './decompress.ts';
 import { readImportLine } from './import-line.ts';
-import { JsonTape } from './json-tape.ts';
 import { type Line, LineSplitter, maximumLineBytes } from './lines.ts';
 import { Occurrences } from './occurrences.ts';
 

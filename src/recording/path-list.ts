@@ -1,5 +1,5 @@
-import { detailCell, endCell, hasDot, isEscaped, type JsonTape, sizeCell, startCell } from './json-tape.ts';
-import { copyBytes, decodedString, writeCompact } from './json-text.ts';
+import { cellAt, detailCell, endCell, hasDot, isEscaped, type JsonTape, sizeCell, startCell } from '../json/tape.ts';
+import { copyBytes, decodedString, writeCompact } from '../json/text.ts';
 
 /** What the JSON text of one change's `paths` may have, in bytes: a deep document with long keys could fill a disk. */
 export const maximumPathsBytes = 128 * 1024 * 1024;
@@ -50,7 +50,7 @@ export class PathList {
   addSegment(parent: number, key: number, side: number): number {
     const segment = this.#segments.length;
     const own = side === arrayIndex ? String(key).length : this.#keyLength(segment, key, side);
-    const length = parent === rootSegment ? own : (this.#segments[parent + 3] as number) + 1 + own;
+    const length = parent === rootSegment ? own : (this.#segments[parent + 3] ?? -1) + 1 + own;
     this.#segments.push(parent, key, side, length);
     return segment;
   }
@@ -67,9 +67,9 @@ export class PathList {
    * with `before`, `after` or both, their values in compact form. The comma to the next member is not counted.
    */
   memberBytes(segment: number, before: number, after: number): number {
-    let bytes = 2 + (this.#segments[segment + 3] as number) + 1 + 2;
-    if (before !== -1) bytes += beforeText.length + (this.#before.cells[before + sizeCell] as number);
-    if (after !== -1) bytes += afterText.length + (this.#after.cells[after + sizeCell] as number);
+    let bytes = 2 + (this.#segments[segment + 3] ?? -1) + 1 + 2;
+    if (before !== -1) bytes += beforeText.length + cellAt(this.#before.cells, before + sizeCell);
+    if (after !== -1) bytes += afterText.length + cellAt(this.#after.cells, after + sizeCell);
     return before !== -1 && after !== -1 ? bytes + 1 : bytes;
   }
 
@@ -91,10 +91,10 @@ export class PathList {
     for (let member = 0; member < this.#members.length; member += 3) {
       target[position] = member === 0 ? 0x7b : 0x2c;
       target[position + 1] = 0x22;
-      position = this.#writePath(this.#members[member] as number, target, position + 2);
+      position = this.#writePath(this.#members[member] ?? -1, target, position + 2);
       position = copyBytes(openMember, 0, openMember.length, target, position);
-      const before = this.#members[member + 1] as number;
-      const after = this.#members[member + 2] as number;
+      const before = this.#members[member + 1] ?? -1;
+      const after = this.#members[member + 2] ?? -1;
       if (before !== -1) {
         position = copyBytes(beforeText, 0, beforeText.length, target, position);
         position = writeCompact(this.#before, before, target, position);
@@ -116,14 +116,14 @@ export class PathList {
 
   /** Writes a path as it stands between quotes, from its last segment to its first. */
   #writePath(last: number, target: Buffer, at: number): number {
-    const end = at + (this.#segments[last + 3] as number);
+    const end = at + (this.#segments[last + 3] ?? -1);
     let segment = last;
     let segmentEnd = end;
     while (segment !== rootSegment) {
-      const parent = this.#segments[segment] as number;
-      const start = parent === rootSegment ? at : at + (this.#segments[parent + 3] as number) + 1;
-      const key = this.#segments[segment + 1] as number;
-      const side = this.#segments[segment + 2] as number;
+      const parent = this.#segments[segment] ?? -1;
+      const start = parent === rootSegment ? at : at + (this.#segments[parent + 3] ?? -1) + 1;
+      const key = this.#segments[segment + 1] ?? -1;
+      const side = this.#segments[segment + 2] ?? -1;
       if (side === arrayIndex) target.write(String(key), start, 'latin1');
       else this.#writeKey(segment, key, side, target, start, segmentEnd);
       if (parent !== rootSegment) target[start - 1] = 0x2e;
@@ -138,7 +138,7 @@ export class PathList {
     if (encoded !== undefined) encoded.copy(target, start);
     else {
       const tape = side === keyOfBefore ? this.#before : this.#after;
-      const source = (tape.cells[key + startCell] as number) + 1;
+      const source = cellAt(tape.cells, key + startCell) + 1;
       copyBytes(tape.bytes, source, source + end - start, target, start);
     }
   }
@@ -146,9 +146,9 @@ export class PathList {
   /** The length of a key as a part of a path. One that cannot be copied from its source is kept as it will be written. */
   #keyLength(segment: number, key: number, side: number): number {
     const tape = side === keyOfBefore ? this.#before : this.#after;
-    if (((tape.cells[key + detailCell] as number) & (isEscaped | hasDot)) === 0) {
+    if ((cellAt(tape.cells, key + detailCell) & (isEscaped | hasDot)) === 0) {
       if (this.#encodedKeys.size > 0) this.#encodedKeys.delete(segment);
-      return (tape.cells[key + endCell] as number) - (tape.cells[key + startCell] as number) - 2;
+      return cellAt(tape.cells, key + endCell) - cellAt(tape.cells, key + startCell) - 2;
     }
     const inPath = decodedString(tape, key).replace(/[.\\]/g, '\\$&');
     const encoded = Buffer.from(JSON.stringify(inPath).slice(1, -1));

@@ -2,13 +2,13 @@ import {
   braceByte,
   bracketByte,
   cellsOfNode,
-  detailCell,
+  firstByte,
+  firstChild,
   type JsonNode,
   JsonTape,
-  nextCell,
-  startCell,
-} from './json-tape.ts';
-import { decodedString, isSameKey, isSameScalar } from './json-text.ts';
+  nextChild,
+} from '../json/tape.ts';
+import { decodedString, isSameKey, isSameScalar } from '../json/text.ts';
 import { arrayIndex, keyOfAfter, keyOfBefore, PathList, rootSegment } from './path-list.ts';
 
 /**
@@ -139,8 +139,8 @@ class Walk {
     const before = frame.nextBefore;
     const after = frame.nextAfter;
     if ((before === -1 && after === -1) || this.#isShorterWhole(frame)) return false;
-    if (before !== -1) frame.nextBefore = next(this.#before, before);
-    if (after !== -1) frame.nextAfter = next(this.#after, after);
+    if (before !== -1) frame.nextBefore = nextChild(this.#before, before);
+    if (after !== -1) frame.nextAfter = nextChild(this.#after, after);
     frame.index += 1;
     this.#visit(before, after, frame.index - 1, arrayIndex);
     return true;
@@ -156,8 +156,8 @@ class Walk {
       frame.rest = this.#matchKeys(before, after);
       return true;
     }
-    if (before !== -1) frame.nextBefore = next(this.#before, before);
-    if (after !== -1) frame.nextAfter = next(this.#after, after);
+    if (before !== -1) frame.nextBefore = nextChild(this.#before, before);
+    if (after !== -1) frame.nextAfter = nextChild(this.#after, after);
     this.#visitMembers(before, after);
     return true;
   }
@@ -182,9 +182,10 @@ class Walk {
   /** Pairs the keys after `before` and after `after` by name. */
   #matchKeys(before: number, after: number): number[] {
     const ofAfter = new Map<string, number>();
-    for (let key = after; key !== -1; key = next(this.#after, key)) ofAfter.set(decodedString(this.#after, key), key);
+    for (let key = after; key !== -1; key = nextChild(this.#after, key))
+      ofAfter.set(decodedString(this.#after, key), key);
     const pairs: number[] = [];
-    for (let key = before; key !== -1; key = next(this.#before, key)) {
+    for (let key = before; key !== -1; key = nextChild(this.#before, key)) {
       const name = decodedString(this.#before, key);
       pairs.push(key, ofAfter.get(name) ?? -1);
       ofAfter.delete(name);
@@ -206,16 +207,4 @@ class Walk {
     if (this.list.count === frame.count) return false;
     return this.list.memberBytes(frame.segment, frame.before, frame.after) <= this.list.bytes - frame.bytes;
   }
-}
-
-function firstByte(tape: JsonTape, node: number): number {
-  return tape.bytes[tape.cells[node + startCell] as number] as number;
-}
-
-function firstChild(tape: JsonTape, container: number): number {
-  return tape.cells[container + detailCell] as number;
-}
-
-function next(tape: JsonTape, child: number): number {
-  return tape.cells[child + nextCell] as number;
 }

@@ -146,7 +146,7 @@ describe('instances satisfy the schema of their type', () => {
       }),
     ).toMatchObject({ status: 400 });
     expect((await client.post(path, { list: [1, '1', true, 'true', null, {}, []] })).status).toBe(201);
-    const many = Array.from({ length: 100_000 }, (_, index) => index);
+    const many = Array.from({ length: 99_000 }, (_, index) => index);
     expect((await client.post(path, { list: many })).status).toBe(201);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { JsonTape } from '../../src/json/tape.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { readImportLine } from '../../src/recording/import-line.ts';
-import { JsonTape } from '../../src/recording/json-tape.ts';
 import { Occurrences } from '../../src/recording/occurrences.ts';
 
 const tape = new JsonTape();

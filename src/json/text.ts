@@ -1,6 +1,8 @@
 import { isSameDecimal } from './decimal.ts';
 import {
   braceByte,
+  byteAt,
+  cellAt,
   cellsOfNode,
   detailCell,
   endCell,
@@ -11,7 +13,7 @@ import {
   quoteByte,
   sizeCell,
   startCell,
-} from './json-tape.ts';
+} from './tape.ts';
 
 /** The text of a value as it was written. */
 export function sourceText({ tape, node }: JsonNode): string {
@@ -20,16 +22,16 @@ export function sourceText({ tape, node }: JsonNode): string {
 
 /** The text of a value without insignificant whitespace, each number and string in it as it was written. */
 export function compactText({ tape, node }: JsonNode): string {
-  const target = Buffer.allocUnsafe(tape.cells[node + sizeCell] as number);
+  const target = Buffer.allocUnsafe(cellAt(tape.cells, node + sizeCell));
   writeCompact(tape, node, target, 0);
   return target.toString('utf8');
 }
 
 /** The string that a string or a key stands for; it may hold lone surrogates, which JSON can write. */
 export function decodedString(tape: JsonTape, node: number): string {
-  const start = tape.cells[node + startCell] as number;
-  const end = tape.cells[node + endCell] as number;
-  return ((tape.cells[node + detailCell] as number) & isEscaped) === 0
+  const start = cellAt(tape.cells, node + startCell);
+  const end = cellAt(tape.cells, node + endCell);
+  return (cellAt(tape.cells, node + detailCell) & isEscaped) === 0
     ? tape.bytes.toString('utf8', start + 1, end - 1)
     : JSON.parse(tape.bytes.toString('utf8', start, end));
 }
@@ -37,14 +39,14 @@ export function decodedString(tape: JsonTape, node: number): string {
 /** Whether two strings or keys stand for the same string, however each is written. */
 export function isSameString(first: JsonTape, one: number, second: JsonTape, other: number): boolean {
   if (isSameSource(first, one, second, other)) return true;
-  const flags = (first.cells[one + detailCell] as number) | (second.cells[other + detailCell] as number);
+  const flags = cellAt(first.cells, one + detailCell) | cellAt(second.cells, other + detailCell);
   return (flags & isEscaped) !== 0 && decodedString(first, one) === decodedString(second, other);
 }
 
 /** Whether two keys are the same. */
 export function isSameKey(first: JsonTape, one: number, second: JsonTape, other: number): boolean {
-  const hash = (first.cells[one + detailCell] as number) >> 2;
-  return hash === (second.cells[other + detailCell] as number) >> 2 && isSameString(first, one, second, other);
+  const hash = cellAt(first.cells, one + detailCell) >> 2;
+  return hash === cellAt(second.cells, other + detailCell) >> 2 && isSameString(first, one, second, other);
 }
 
 /**
@@ -52,8 +54,8 @@ export function isSameKey(first: JsonTape, one: number, second: JsonTape, other:
  * value never equals one of another kind.
  */
 export function isSameScalar(first: JsonTape, one: number, second: JsonTape, other: number): boolean {
-  const byte = first.bytes[first.cells[one + startCell] as number] as number;
-  const otherByte = second.bytes[second.cells[other + startCell] as number] as number;
+  const byte = byteAt(first.bytes, cellAt(first.cells, one + startCell));
+  const otherByte = byteAt(second.bytes, cellAt(second.cells, other + startCell));
   if (byte === quoteByte) return otherByte === quoteByte && isSameString(first, one, second, other);
   if (isSameSource(first, one, second, other)) return true;
   if (!isNumber(byte) || !isNumber(otherByte)) return false;
@@ -67,10 +69,10 @@ function isNumber(byte: number): boolean {
 
 /** Whether two nodes are written with the same bytes. */
 export function isSameSource(first: JsonTape, one: number, second: JsonTape, other: number): boolean {
-  const start = first.cells[one + startCell] as number;
-  const length = (first.cells[one + endCell] as number) - start;
-  const otherStart = second.cells[other + startCell] as number;
-  if ((second.cells[other + endCell] as number) - otherStart !== length) return false;
+  const start = cellAt(first.cells, one + startCell);
+  const length = cellAt(first.cells, one + endCell) - start;
+  const otherStart = cellAt(second.cells, other + startCell);
+  if (cellAt(second.cells, other + endCell) - otherStart !== length) return false;
   const bytes = first.bytes;
   const otherBytes = second.bytes;
   if (length > longCopy) {
@@ -89,7 +91,7 @@ const longCopy = 64;
 export function copyBytes(source: Buffer, start: number, end: number, target: Buffer, at: number): number {
   if (end - start > longCopy) return at + source.copy(target, at, start, end);
   let position = at;
-  for (let index = start; index < end; index += 1, position += 1) target[position] = source[index] as number;
+  for (let index = start; index < end; index += 1, position += 1) target[position] = byteAt(source, index);
   return position;
 }
 
@@ -100,43 +102,43 @@ export function writeCompact(tape: JsonTape, root: number, target: Buffer, at: n
   let position = at;
   let node = root;
 
-  const isObject = (container: number) => bytes[cells[container + startCell] as number] === braceByte;
+  const isObject = (container: number) => bytes[cellAt(cells, container + startCell)] === braceByte;
   const enter = (container: number, child: number) => {
     if (!isObject(container)) return child;
-    position = copyBytes(bytes, cells[child + startCell] as number, cells[child + endCell] as number, target, position);
+    position = copyBytes(bytes, cellAt(cells, child + startCell), cellAt(cells, child + endCell), target, position);
     target[position] = 0x3a;
     position += 1;
     return child + cellsOfNode;
   };
 
   for (;;) {
-    const start = cells[node + startCell] as number;
-    const end = cells[node + endCell] as number;
+    const start = cellAt(cells, node + startCell);
+    const end = cellAt(cells, node + endCell);
     if (cells[node + sizeCell] === end - start) {
       position = copyBytes(bytes, start, end, target, position);
     } else {
-      target[position] = bytes[start] as number;
+      target[position] = byteAt(bytes, start);
       position += 1;
-      const child = cells[node + detailCell] as number;
+      const child = cellAt(cells, node + detailCell);
       if (child !== -1) {
         open.push(node);
         node = enter(node, child);
         continue;
       }
-      target[position] = bytes[end - 1] as number;
+      target[position] = byteAt(bytes, end - 1);
       position += 1;
     }
     for (;;) {
       const container = open.at(-1);
       if (container === undefined) return position;
-      const next = cells[(isObject(container) ? node - cellsOfNode : node) + nextCell] as number;
+      const next = cellAt(cells, (isObject(container) ? node - cellsOfNode : node) + nextCell);
       if (next !== -1) {
         target[position] = 0x2c;
         position += 1;
         node = enter(container, next);
         break;
       }
-      target[position] = bytes[(cells[container + endCell] as number) - 1] as number;
+      target[position] = byteAt(bytes, cellAt(cells, container + endCell) - 1);
       position += 1;
       node = container;
       open.pop();

@@ -16,6 +16,16 @@ export class JsonTape {
   }
 }
 
+/** The byte at a position inside of `bytes`; -1 outside of it. */
+export function byteAt(bytes: Buffer, position: number): number {
+  return bytes[position] ?? -1;
+}
+
+/** The number in a cell of a tape; -1 where there is no such cell. */
+export function cellAt(cells: Int32Array, index: number): number {
+  return cells[index] ?? -1;
+}
+
 export const cellsOfNode = 5;
 /** First byte of the node's text. A key is a node too: a string, and its value is the node right after it. */
 export const startCell = 0;
@@ -54,4 +64,19 @@ export class JsonSyntaxError extends Error {
     this.name = 'JsonSyntaxError';
     this.position = position;
   }
+}
+
+/** The first byte of a node's text. */
+export function firstByte({ bytes, cells }: JsonTape, node: number): number {
+  return byteAt(bytes, cellAt(cells, node + startCell));
+}
+
+/** The first key of an object or the first element of an array; -1 where it is empty. */
+export function firstChild({ cells }: JsonTape, container: number): number {
+  return cellAt(cells, container + detailCell);
+}
+
+/** The key or element after this one; -1 after the last. The value of a key is the node right after the key. */
+export function nextChild({ cells }: JsonTape, child: number): number {
+  return cellAt(cells, child + nextCell);
 }

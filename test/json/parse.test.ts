@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseJson } from '../../src/recording/json.ts';
-import { JsonSyntaxError } from '../../src/recording/json-tape.ts';
-import { compactText, sourceText } from '../../src/recording/json-text.ts';
+import { parseJson } from '../../src/json/parse.ts';
+import { JsonSyntaxError } from '../../src/json/tape.ts';
+import { compactText, sourceText } from '../../src/json/text.ts';
 import { anyTree, written } from '../support/oracle/random-documents.ts';
 import { compact } from '../support/oracle/reference-paths.ts';
 

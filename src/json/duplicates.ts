@@ -1,5 +1,5 @@
-import { cellsOfNode, detailCell, type JsonTape, nextCell, sizeCell } from './json-tape.ts';
-import { decodedString } from './json-text.ts';
+import { cellAt, cellsOfNode, detailCell, type JsonTape, nextCell, sizeCell } from './tape.ts';
+import { decodedString } from './text.ts';
 
 /** Objects of up to this many members are compared pair by pair, which is cheaper than a table. */
 const fewMembers = 8;
@@ -19,14 +19,14 @@ export function duplicateBytes(tape: JsonTape, object: number): number {
 /** Whether two keys of the object have the same hash. */
 function mayRepeatKeys(tape: JsonTape, object: number): boolean {
   const cells = tape.cells;
-  const first = cells[object + detailCell] as number;
+  const first = cellAt(cells, object + detailCell);
   let count = 0;
-  for (let key = first; key !== -1; key = cells[key + nextCell] as number) {
+  for (let key = first; key !== -1; key = cellAt(cells, key + nextCell)) {
     count += 1;
     if (count > fewMembers) return mayRepeatManyKeys(cells, first);
-    const hash = (cells[key + detailCell] as number) >> 2;
-    for (let other = first; other !== key; other = cells[other + nextCell] as number) {
-      if ((cells[other + detailCell] as number) >> 2 === hash) return true;
+    const hash = cellAt(cells, key + detailCell) >> 2;
+    for (let other = first; other !== key; other = cellAt(cells, other + nextCell)) {
+      if (cellAt(cells, other + detailCell) >> 2 === hash) return true;
     }
   }
   return false;
@@ -34,12 +34,12 @@ function mayRepeatKeys(tape: JsonTape, object: number): boolean {
 
 function mayRepeatManyKeys(cells: Int32Array, first: number): boolean {
   let count = 0;
-  for (let key = first; key !== -1; key = cells[key + nextCell] as number) count += 1;
+  for (let key = first; key !== -1; key = cellAt(cells, key + nextCell)) count += 1;
   const size = 1 << (33 - Math.clz32(count));
   if (table.length < size) table = new Int32Array(size);
   else table.fill(0, 0, size);
-  for (let key = first; key !== -1; key = cells[key + nextCell] as number) {
-    const hash = (cells[key + detailCell] as number) | 3;
+  for (let key = first; key !== -1; key = cellAt(cells, key + nextCell)) {
+    const hash = cellAt(cells, key + detailCell) | 3;
     let slot = (hash >>> 2) & (size - 1);
     let steps = 0;
     while (table[slot] !== 0) {
@@ -57,12 +57,12 @@ function dropRepeated(tape: JsonTape, object: number): number {
   const cells = tape.cells;
   const last = new Map<string, number>();
   let dropped = 0;
-  for (let key = cells[object + detailCell] as number; key !== -1; key = cells[key + nextCell] as number) {
+  for (let key = cellAt(cells, object + detailCell); key !== -1; key = cellAt(cells, key + nextCell)) {
     const name = decodedString(tape, key);
     const former = last.get(name);
     if (former !== undefined) {
       // Its key, the colon, its value and the comma after it.
-      dropped += (cells[former + sizeCell] as number) + (cells[former + cellsOfNode + sizeCell] as number) + 2;
+      dropped += cellAt(cells, former + sizeCell) + cellAt(cells, former + cellsOfNode + sizeCell) + 2;
     }
     last.set(name, key);
   }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isSameDecimal } from '../../src/recording/decimal.ts';
+import { isSameDecimal } from '../../src/json/decimal.ts';
 import { canonical } from '../support/oracle/reference-paths.ts';
 
 test.each([

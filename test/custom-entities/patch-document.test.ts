@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { patchDocument } from '../../src/custom-entities/json-patch.ts';
+import { patchDocument } from '../../src/custom-entities/patch-document.ts';
 import { AnnalsError } from '../../src/errors.ts';
 
 function patch(document: unknown, operations: unknown): unknown {
@@ -154,7 +154,7 @@ test('values that are not touched keep their text', () => {
 
 test('a patch that copies a document into itself again and again is stopped', () => {
   const doubling = Array.from({ length: 60 }, (_, index) => ({ op: 'copy', from: '', path: `/c${index}` }));
-  expect(refusalOf({ a: 'x'.repeat(1000) }, doubling).status).toBe(400);
+  expect(refusalOf({ a: 'x'.repeat(1000) }, doubling).status).toBe(413);
   const deeper = Array.from({ length: 120 }, () => ({ op: 'copy', from: '', path: '/c' }));
   expect(refusalOf({ a: 1 }, deeper).status).toBe(400);
 });

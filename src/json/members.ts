@@ -1,0 +1,89 @@
+import type { JsonTape } from './tape.ts';
+import {
+  braceByte,
+  bracketByte,
+  cellsOfNode,
+  firstByte,
+  firstChild,
+  type JsonNode,
+  nextChild,
+  quoteByte,
+} from './tape.ts';
+import { compactText, decodedString } from './text.ts';
+
+export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'true' | 'false' | 'null';
+
+export function kindOf({ tape, node }: JsonNode): JsonKind {
+  switch (firstByte(tape, node)) {
+    case braceByte:
+      return 'object';
+    case bracketByte:
+      return 'array';
+    case quoteByte:
+      return 'string';
+    case 0x74:
+      return 'true';
+    case 0x66:
+      return 'false';
+    case 0x6e:
+      return 'null';
+    default:
+      return 'number';
+  }
+}
+
+/** The nodes of an object's values by key, in the order in which the keys were written; of a key given twice the last. */
+export function memberNodes(tape: JsonTape, object: number): Map<string, number> {
+  const nodes = new Map<string, number>();
+  for (let key = firstChild(tape, object); key !== -1; key = nextChild(tape, key)) {
+    nodes.set(decodedString(tape, key), key + cellsOfNode);
+  }
+  return nodes;
+}
+
+/**
+ * The members of an object by key, in the order in which they were written; of a key given twice the last.
+ *
+ * @example
+ * membersOf(parseJson('{"id":"a","price":1.10}')).get('price'); // the node of 1.10
+ */
+export function membersOf({ tape, node }: JsonNode): Map<string, JsonNode> {
+  const members = new Map<string, JsonNode>();
+  for (const [key, value] of memberNodes(tape, node)) members.set(key, { tape, node: value });
+  return members;
+}
+
+/** The elements of an array. */
+export function elementsOf({ tape, node }: JsonNode): JsonNode[] {
+  const elements: JsonNode[] = [];
+  for (let element = firstChild(tape, node); element !== -1; element = nextChild(tape, element)) {
+    elements.push({ tape, node: element });
+  }
+  return elements;
+}
+
+/** The values inside of an object or an array, in their order; none of any other value. */
+export function childrenOf(value: JsonNode): JsonNode[] {
+  const kind = kindOf(value);
+  if (kind === 'array') return elementsOf(value);
+  return kind === 'object' ? [...membersOf(value).values()] : [];
+}
+
+/** The string that a node stands for, or undefined where it is no string. */
+export function stringOf(value: JsonNode | undefined): string | undefined {
+  return value !== undefined && kindOf(value) === 'string' ? decodedString(value.tape, value.node) : undefined;
+}
+
+/**
+ * The text of an object with these members, each as it was written.
+ *
+ * @example
+ * objectText([['id', '"a"'], ['price', parseJson('1.10')]]); // '{"id":"a","price":1.10}'
+ */
+export function objectText(members: Iterable<readonly [string, JsonNode | string]>): string {
+  const written: string[] = [];
+  for (const [key, value] of members) {
+    written.push(`${JSON.stringify(key)}:${typeof value === 'string' ? value : compactText(value)}`);
+  }
+  return `{${written.join(',')}}`;
+}

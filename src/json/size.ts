@@ -1,0 +1,66 @@
+import { AnnalsError } from '../errors.ts';
+import {
+  braceByte,
+  bracketByte,
+  cellAt,
+  cellsOfNode,
+  firstByte,
+  firstChild,
+  type JsonNode,
+  type JsonTape,
+  nextChild,
+  sizeCell,
+} from './tape.ts';
+
+/** How large a JSON value is. */
+export interface JsonSize {
+  /** Of its text without insignificant whitespace, in bytes of UTF-8. */
+  readonly bytes: number;
+  /** The value itself and all values inside of it; keys are no values. */
+  readonly values: number;
+  /** Arrays and objects in one another; 0 of a string, a number, true, false and null. */
+  readonly levels: number;
+}
+
+/** A stored instance, agent or configuration value has at most this size (contract 11). */
+export const maxDocument = { bytes: 1_048_576, values: 100_000 } as const;
+
+/**
+ * How large a value is.
+ *
+ * @example
+ * sizeOfJson(parseJson('{ "a": [1, 2] }')); // { bytes: 11, values: 4, levels: 2 }
+ */
+export function sizeOfJson({ tape, node }: JsonNode): JsonSize {
+  const { values, levels } = countValues(tape, node);
+  return { bytes: cellAt(tape.cells, node + sizeCell), values, levels };
+}
+
+function countValues(tape: JsonTape, node: number): { values: number; levels: number } {
+  const byte = firstByte(tape, node);
+  if (byte !== braceByte && byte !== bracketByte) return { values: 1, levels: 0 };
+  let values = 1;
+  let inner = 0;
+  for (let child = firstChild(tape, node); child !== -1; child = nextChild(tape, child)) {
+    const size = countValues(tape, byte === braceByte ? child + cellsOfNode : child);
+    values += size.values;
+    inner = Math.max(inner, size.levels);
+  }
+  return { values, levels: inner + 1 };
+}
+
+/**
+ * Throws payload_too_large for a stored document that is larger than `maxDocument`; `what` begins the message.
+ *
+ * @example
+ * refuseLargeDocument('An agent', { bytes: 12, values: 1 });
+ */
+export function refuseLargeDocument(what: string, { bytes, values }: Omit<JsonSize, 'levels'>): void {
+  const limit =
+    bytes > maxDocument.bytes
+      ? `${maxDocument.bytes} bytes`
+      : values > maxDocument.values
+        ? `${maxDocument.values} JSON values`
+        : undefined;
+  if (limit !== undefined) throw new AnnalsError('payload_too_large', `${what} has at most ${limit}.`);
+}
