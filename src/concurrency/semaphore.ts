@@ -16,6 +16,7 @@ export interface SemaphoreLimits {
 export type Release = () => void;
 
 interface Waiting {
+  readonly places: number;
   begin(): void;
 }
 
@@ -57,19 +58,19 @@ export class Semaphore {
     return this.#waiting.values().reduce((sum, { size }) => sum + size, 0);
   }
 
-  /** A place, or undefined where the caller would have to wait for one. */
-  tryAcquire(tenant: string): Release | undefined {
-    if (this.#waiting.has(tenant) || !this.#hasPlace(tenant)) return undefined;
-    return this.#take(tenant);
+  /** A place, or as many as are asked for; undefined where the caller would have to wait. */
+  tryAcquire(tenant: string, places = 1): Release | undefined {
+    if (this.#waiting.has(tenant) || !this.#hasPlaces(tenant, places)) return undefined;
+    return this.#take(tenant, places);
   }
 
   /**
-   * Waits for a place. Rejects with the signal's reason once that is aborted, and with rate_limit_exceeded (429) where
-   * too many callers of the tenant wait already.
+   * Waits for a place, or for as many at once as are asked for. Rejects with the signal's reason once that is aborted,
+   * and with rate_limit_exceeded (429) where too many callers of the tenant wait already.
    */
-  async acquire(tenant: string, signal?: StopSignal): Promise<Release> {
+  async acquire(tenant: string, signal?: StopSignal, places = 1): Promise<Release> {
     signal?.throwIfAborted();
-    return this.tryAcquire(tenant) ?? (await this.#wait(tenant, signal));
+    return this.tryAcquire(tenant, places) ?? (await this.#wait(tenant, signal, places));
   }
 
   /** Does the work as soon as there is a place for it; rejects as `acquire` does, or with what the work throws. */
@@ -82,11 +83,11 @@ export class Semaphore {
     }
   }
 
-  async #wait(tenant: string, signal: StopSignal | undefined): Promise<Release> {
+  async #wait(tenant: string, signal: StopSignal | undefined, places: number): Promise<Release> {
     const queue = this.#waiting.get(tenant) ?? new Set();
     if (queue.size >= this.#maxWaitingOfTenant) throw this.#refusal();
     const { promise, resolve, reject } = Promise.withResolvers<Release>();
-    const waiting: Waiting = { begin: () => resolve(this.#take(tenant)) };
+    const waiting: Waiting = { places, begin: () => resolve(this.#take(tenant, places)) };
     const onAbort = () => {
       if (!queue.delete(waiting)) return;
       if (queue.size === 0) this.#waiting.delete(tenant);
@@ -102,41 +103,48 @@ export class Semaphore {
     }
   }
 
-  #hasPlace(tenant: string): boolean {
+  #hasPlaces(tenant: string, places: number): boolean {
     const taken = this.taken(tenant);
-    return taken < this.#maxOfTenant && this.#free > 0 && (taken === 0 || taken + 1 < this.#free);
+    if (taken + places > this.#maxOfTenant || places > this.#free) return false;
+    return taken === 0 || taken + places <= this.#free - places;
   }
 
-  #take(tenant: string): Release {
-    this.#taken.set(tenant, this.taken(tenant) + 1);
-    this.#free -= 1;
+  #take(tenant: string, places: number): Release {
+    this.#taken.set(tenant, this.taken(tenant) + places);
+    this.#free -= places;
     let given = true;
     return () => {
       if (!given) return;
       given = false;
-      this.#giveBack(tenant);
+      this.#giveBack(tenant, places);
     };
   }
 
-  #giveBack(tenant: string): void {
-    const taken = this.taken(tenant) - 1;
+  #giveBack(tenant: string, places: number): void {
+    const taken = this.taken(tenant) - places;
     if (taken === 0) this.#taken.delete(tenant);
     else this.#taken.set(tenant, taken);
-    this.#free += 1;
-    // One place more can make room for one caller of several tenants: of each the next one, in turn.
-    for (const [waitingTenant, queue] of [...this.#waiting]) this.#serve(waitingTenant, queue);
+    this.#free += places;
+    // What came back can make room for callers of several tenants: of each the next one, in turn.
+    let served = true;
+    while (served) {
+      served = false;
+      for (const [waitingTenant, queue] of [...this.#waiting]) served = this.#serve(waitingTenant, queue) || served;
+    }
   }
 
-  #serve(tenant: string, queue: Set<Waiting>): void {
-    if (!this.#hasPlace(tenant)) return;
+  /** Whether the next caller of the tenant got what it waits for. */
+  #serve(tenant: string, queue: Set<Waiting>): boolean {
     for (const waiting of queue) {
+      if (!this.#hasPlaces(tenant, waiting.places)) return false;
       queue.delete(waiting);
       // The tenant had its turn: all others that wait come before it.
       this.#waiting.delete(tenant);
       if (queue.size > 0) this.#waiting.set(tenant, queue);
       waiting.begin();
-      return;
+      return true;
     }
+    return false;
   }
 
   #refusal(): AnnalsError {

@@ -22,7 +22,8 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
   if (error instanceof AccessTokenFault) {
     return reply.code(401).header('www-authenticate', 'Bearer').send(error.body);
   }
-  const answer = error instanceof AnnalsError ? error : (frameworkError(error) ?? internalError(error, request));
+  const answer =
+    error instanceof AnnalsError ? error : (frameworkError(error, request) ?? internalError(error, request));
   if (answer.status >= 500) {
     if (error instanceof ClientGone) request.log.info(error.message);
     else request.log.error({ err: error }, 'request failed');
@@ -37,16 +38,19 @@ function internalError(cause: unknown, request: FastifyRequest): AnnalsError {
 }
 
 const messageOfStatus: Readonly<Record<number, [ErrorType, string]>> = {
-  413: ['payload_too_large', 'The request body is larger than this operation accepts.'],
   415: ['unsupported_media_type', 'The content type is not one that this operation accepts.'],
   404: ['resource_not_found', 'There is nothing at this path.'],
 };
 
 /** Fastify's own refusals, in words of ours: its messages may quote what was sent. */
-function frameworkError(error: unknown): AnnalsError | undefined {
+function frameworkError(error: unknown, request: FastifyRequest): AnnalsError | undefined {
   if (!isFrameworkError(error)) return undefined;
   const { statusCode = 500 } = error;
   if (statusCode < 400 || statusCode > 499) return undefined;
+  if (statusCode === 413) {
+    const message = `The request body must have at most ${request.routeOptions.bodyLimit} bytes.`;
+    return new AnnalsError('payload_too_large', message, { cause: error });
+  }
   const [type, message] = messageOfStatus[statusCode] ?? ['validation_violation', 'The request could not be read.'];
   return new AnnalsError(type, message, { cause: error });
 }

@@ -2,6 +2,7 @@ import helmet from '@fastify/helmet';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify';
 import { logRequests } from './access-log.ts';
+import { limitBodies } from './body-shares.ts';
 import { closeGracefully } from './closing.ts';
 import { allowOrigins } from './cors.ts';
 import type { VerifyAccessToken } from './credentials.ts';
@@ -53,6 +54,7 @@ export async function createHttpServer(options: {
   app.addSchema(ErrorMessage);
   app.addSchema(UnauthorizedFault);
   answerErrors(app);
+  limitBodies(app);
   acceptJsonBodies(app);
   logRequests(app);
   closeGracefully(app);

@@ -1,9 +1,18 @@
 import type { FastifyRequest } from 'fastify';
+import { TimeSlice } from '../concurrency/time-slice.ts';
 import { AnnalsError } from '../errors.ts';
 import type { HttpServer } from './http-server-type.ts';
+import { measureJson } from './json-measure.ts';
+import { parseJsonInSlices } from './parse-json-in-slices.ts';
 
 /** Levels of arrays and objects in a body (contract: how changes are recorded, limits). */
-const deepestBody = 100;
+const maxDepth = 100;
+
+/** JSON values in a body (contract: one tenant cannot stop another). */
+const maxValues = 100_000;
+
+/** A body of more values is large: it is read and checked in slices, and few of them at once. */
+const maxValuesOfSmallBody = 10_000;
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -13,6 +22,7 @@ declare module 'fastify' {
 }
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
+const largeBodies = new WeakSet<object>();
 
 /**
  * JSON is the only body there is, unless a room adds its own. Keys such as `__proto__` are data: JSON.parse makes them
@@ -21,6 +31,7 @@ const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
 export function acceptJsonBodies(app: HttpServer): void {
   app.decorateRequest('bodyText', '');
   app.removeAllContentTypeParsers();
+  app.addHook('preParsing', (request, _reply, _payload, done) => done(unreadableBody(request)));
   acceptJsonOf(app, 'application/json');
 }
 
@@ -28,65 +39,73 @@ export function acceptJsonBodies(app: HttpServer): void {
 export function acceptJsonOf(app: HttpServer, contentType: string): void {
   app.addContentTypeParser<Buffer>(contentType, { parseAs: 'buffer' }, (request, body, done) => {
     try {
-      refuseEncodedBody(request);
       request.bodyText = textOf(body);
-      done(null, body.length === 0 ? undefined : parseJson(request.bodyText));
+      const { values, isTooDeep } = measureJson(request.bodyText, maxDepth);
+      if (isTooDeep) throw notValid(`The request body is nested deeper than ${maxDepth} levels.`);
+      if (values > maxValues) throw tooManyValues();
+      if (values > maxValuesOfSmallBody) parseLargeBody(request).then((value) => done(null, value), done);
+      else done(null, body.length === 0 ? undefined : parseJson(request.bodyText));
     } catch (error) {
       done(error instanceof Error ? error : new Error('The body could not be read.', { cause: error }));
     }
   });
 }
 
-function refuseEncodedBody(request: FastifyRequest): void {
-  const encoding = request.headers['content-encoding'] ?? 'identity';
-  if (encoding.toLowerCase() === 'identity') return;
-  throw new AnnalsError('unsupported_media_type', 'The request body must not be compressed.');
+/** Whether it is a body of so many values that checking all of them takes long. */
+export function isLargeBody(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && largeBodies.has(value);
 }
+
+/** What is wrong with a body before it is read, if anything is. */
+function unreadableBody({ headers }: FastifyRequest): AnnalsError | null {
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (encoding.toLowerCase() !== 'identity') return unsupported('The request body must not be compressed.');
+  const charset = charsetParameter.exec(headers['content-type'] ?? '')?.[1];
+  if (charset === undefined || utf8Names.has(charset.toLowerCase())) return null;
+  return unsupported('The charset of the request body must be UTF-8.');
+}
+
+const charsetParameter = /;\s*charset\s*=\s*"?([^\s";]*)/i;
+const utf8Names: ReadonlySet<string> = new Set(['utf-8', 'utf8']);
 
 function textOf(body: Buffer): string {
   try {
     return strictUtf8.decode(body);
   } catch {
-    throw new AnnalsError('validation_violation', 'The request body is not UTF-8.');
+    throw notValid('The request body is not UTF-8.');
   }
 }
 
 function parseJson(text: string): unknown {
-  if (isDeeperThan(text, deepestBody)) {
-    throw new AnnalsError('validation_violation', `The request body is nested deeper than ${deepestBody} levels.`);
-  }
   try {
     return JSON.parse(text);
   } catch {
     // The parser's own message quotes the body, which may hold a secret.
-    throw new AnnalsError('validation_violation', 'The request body is not valid JSON.');
+    throw notJson();
   }
 }
 
-/** Counts brackets outside of strings, so that a deep body is refused before anything recursive meets it. */
-function isDeeperThan(text: string, limit: number): boolean {
-  let depth = 0;
-  let inString = false;
-  for (let index = 0; index < text.length; index += 1) {
-    const code = text.charCodeAt(index);
-    if (inString) {
-      if (code === backslash) index += 1;
-      else if (code === quote) inString = false;
-    } else if (code === quote) {
-      inString = true;
-    } else if (code === openBracket || code === openBrace) {
-      depth += 1;
-      if (depth > limit) return true;
-    } else if (code === closeBracket || code === closeBrace) {
-      depth -= 1;
-    }
-  }
-  return false;
+async function parseLargeBody(request: FastifyRequest): Promise<unknown> {
+  await request.admitLargeBody();
+  const value = await parseJsonInSlices(request.bodyText, new TimeSlice()).catch((error: unknown) => {
+    throw error instanceof SyntaxError ? notJson() : error;
+  });
+  if (typeof value === 'object' && value !== null) largeBodies.add(value);
+  return value;
 }
 
-const quote = '"'.charCodeAt(0);
-const backslash = '\\'.charCodeAt(0);
-const openBracket = '['.charCodeAt(0);
-const closeBracket = ']'.charCodeAt(0);
-const openBrace = '{'.charCodeAt(0);
-const closeBrace = '}'.charCodeAt(0);
+function notJson(): AnnalsError {
+  return notValid('The request body is not valid JSON.');
+}
+
+function notValid(message: string): AnnalsError {
+  return new AnnalsError('validation_violation', message);
+}
+
+function tooManyValues(): AnnalsError {
+  return new AnnalsError('payload_too_large', `The request body must have at most ${maxValues} JSON values.`);
+}
+
+function unsupported(message: string): AnnalsError {
+  return new AnnalsError('unsupported_media_type', message);
+}

@@ -1,7 +1,9 @@
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { TimeSlice } from '../concurrency/time-slice.ts';
 import { AnnalsError, type ErrorDetail } from '../errors.ts';
+import { isLargeBody } from './json-body.ts';
 import { compileQueryReader } from './query-parameters.ts';
 import { compileFaultFinder, type Faults } from './schema-faults.ts';
 
@@ -15,13 +17,28 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
   const faultsOf = compileFaultFinder(schema);
   const part = httpPart === 'body' ? 'request body' : httpPart === 'params' ? 'path' : 'request header';
   return (value: unknown) => {
+    // Fastify's types want its mark on a promise.
+    if (isLargeBody(value)) return Object.assign(validateInSlices(part, faultsOf(value)), safePromise);
     if (validator.Check(value)) return { value };
     return { error: refusal(part, firstOf(faultsOf(value))) };
   };
 };
 
+const safePromise = { __linterBrands: 'SafePromiseLike' } as const;
+
 function refusal(part: string, details: readonly ErrorDetail[]): AnnalsError {
   return new AnnalsError('validation_violation', `The ${part} is not valid.`, { details });
+}
+
+async function validateInSlices(part: string, faults: Faults): Promise<void> {
+  const slice = new TimeSlice();
+  const details: ErrorDetail[] = [];
+  for (const fault of faults) {
+    if (fault !== undefined) details.push(fault);
+    if (details.length === maxDetails) break;
+    if (slice.isDue) await slice.rest();
+  }
+  if (details.length > 0) throw refusal(part, details);
 }
 
 /** The first faults. The search for more ends there. */

@@ -43,6 +43,9 @@ const schema = {
   response: { 200: Token, 400: TokenErrorBody, 401: TokenErrorBody, 429: Type.Ref('ErrorMessage#') },
 };
 
+/** In bytes. Nobody is known yet who sends it, so it gets little. */
+const maxForm = 16 * 1024;
+
 /** `POST /oauth/token`, in a scope of its own: it reads forms, and its errors have the shape of RFC 6749. */
 export async function tokenRoute(
   app: HttpServer,
@@ -70,7 +73,7 @@ export async function tokenRoute(
 
   // The form's faults have names in RFC 6749, which readTokenRequest knows and no schema does.
   const validatorCompiler = () => (value: unknown) => ({ value });
-  app.post('/oauth/token', { schema, validatorCompiler }, async (request) => {
+  app.post('/oauth/token', { schema, validatorCompiler, bodyLimit: maxForm }, async (request) => {
     const form = request.body as unknown as QueryParameters | null;
     if (form === null) throw notAForm();
     const tokenRequest = readTokenRequest(request.headers.authorization, form);

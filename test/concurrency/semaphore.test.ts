@@ -139,3 +139,27 @@ test('work that throws gives its place back', async () => {
   await expect(semaphore.use('acme', undefined, work)).rejects.toThrow('it failed');
   expect(semaphore.taken()).toBe(0);
 });
+
+test('several places at once count as that many, and the rule for tenants holds for them too', () => {
+  const semaphore = new Semaphore({ places: 100 });
+  expect(semaphore.tryAcquire('acme', 51)).toBeUndefined();
+  const release = semaphore.tryAcquire('acme', 50);
+  expect(release).toBeDefined();
+  expect(semaphore.tryAcquire('acme', 1)).toBeUndefined();
+  expect(semaphore.tryAcquire('rival', 20)).toBeDefined();
+  // 30 are free: with 5 more the rival would have 25, and 25 would stay free.
+  expect(semaphore.tryAcquire('rival', 6)).toBeUndefined();
+  expect(semaphore.tryAcquire('rival', 5)).toBeDefined();
+  release?.();
+  expect(semaphore.taken('acme')).toBe(0);
+});
+
+test('places that come back serve all who wait and fit, in their order', async () => {
+  const semaphore = new Semaphore({ places: 100 });
+  const release = semaphore.tryAcquire('acme', 50);
+  const served: number[] = [];
+  for (const places of [10, 20, 5]) void semaphore.acquire('acme', undefined, places).then(() => served.push(places));
+  release?.();
+  await settled();
+  expect(served).toEqual([10, 20, 5]);
+});

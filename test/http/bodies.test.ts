@@ -43,7 +43,7 @@ describe('bodies', () => {
       body: {
         status: 413,
         type: 'payload_too_large',
-        message: 'The request body is larger than this operation accepts.',
+        message: 'The request body must have at most 1048576 bytes.',
       },
     });
   });
@@ -82,6 +82,51 @@ describe('bodies', () => {
       type: 'unsupported_media_type',
       message: 'The content type is not one that this operation accepts.',
     });
+  });
+
+  test('100,000 values fit, one more is 413', async () => {
+    const fits = JSON.stringify(Array(99_999).fill(1));
+    expect((await post(fits)).body).toEqual({ body: JSON.parse(fits) });
+    expect(await post(JSON.stringify(Array(100_000).fill(1)))).toEqual({
+      status: 413,
+      body: {
+        status: 413,
+        type: 'payload_too_large',
+        message: 'The request body must have at most 100000 JSON values.',
+      },
+    });
+  });
+
+  test('what is wrong with a body of many values is told as of any other', async () => {
+    const rows = Array<unknown>(50_000 / 2).fill({ n: 1 });
+    const body = JSON.stringify(rows);
+    const right = await server.call('/strict', {
+      method: 'POST',
+      body,
+      headers: { 'content-type': 'application/json' },
+    });
+    expect(await right.text()).toBe('fine');
+    const wrong = await post(JSON.stringify([...rows.slice(20), ...Array(20).fill({ n: '1' })]), {}, '/strict');
+    expect(wrong).toMatchObject(violation('The request body is not valid.'));
+    expect(wrong.body).toHaveProperty(
+      'details',
+      Array.from({ length: 10 }, (_, index) => ({ field: `${24_980 + index}.n`, message: 'must be integer' })),
+    );
+    expect(await post(JSON.stringify(rows).slice(0, -1))).toEqual(violation('The request body is not valid JSON.'));
+  });
+
+  test.each([
+    ['application/json; charset=iso-8859-1', 415],
+    ['application/json;charset="UTF-16"', 415],
+    ['application/json; charset="utf-8"', 200],
+    ['application/json; charset=utf8', 200],
+  ])('the charset of %s is %i', async (type, status) => {
+    const answer = await post('[1]', { 'content-type': type });
+    expect(answer.status).toBe(status);
+    if (status === 415) {
+      const message = 'The charset of the request body must be UTF-8.';
+      expect(answer.body).toEqual({ status, type: 'unsupported_media_type', message });
+    }
   });
 
   test('JSON with a charset is JSON', async () => {

@@ -1,0 +1,112 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type Release, Semaphore } from '../concurrency/semaphore.ts';
+import { AnnalsError } from '../errors.ts';
+import { Stop } from '../stop-signal.ts';
+import { onClientGone } from './client-gone.ts';
+import type { HttpServer } from './http-server-type.ts';
+
+export interface BodyLimits {
+  /** Bytes of all bodies that are being read or worked on; one tenant has at most half. */
+  maxBytes: number;
+  /** Bodies of many values that are worked on at once; one tenant has at most half. */
+  maxLargeBodies: number;
+  /** How long a body waits, in milliseconds. */
+  maxWait: number;
+}
+
+/** Of one process (contract: one tenant cannot stop another). */
+export const defaultBodyLimits: BodyLimits = { maxBytes: 64 * 1024 * 1024, maxLargeBodies: 8, maxWait: 30_000 };
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Waits until a body of many values may be worked on. It counts until the request is answered. */
+    admitLargeBody: () => Promise<void>;
+  }
+}
+
+/**
+ * Lets a body wait unread until there is memory for it. A request whose client is not admitted never gets here. To be
+ * called before routes are added.
+ */
+export function limitBodies(app: HttpServer, limits: BodyLimits = defaultBodyLimits): void {
+  const shares = new BodyShares(limits);
+  app.decorateRequest('admitLargeBody');
+  app.addHook('preParsing', (request, reply, _payload, done) => {
+    request.admitLargeBody = () => shares.admitLargeBody(request, reply);
+    const bytes = bytesToReserve(request);
+    // A body that is too large is refused without being read.
+    if (bytes === 0 || bytes > request.routeOptions.bodyLimit) done();
+    else shares.admitBody(request, reply, bytes, done);
+  });
+}
+
+/** What bodies may take of the process, and of that each tenant. */
+class BodyShares {
+  readonly #limits: BodyLimits;
+  readonly #bytes: Semaphore;
+  readonly #largeBodies: Semaphore;
+
+  constructor(limits: BodyLimits) {
+    this.#limits = limits;
+    this.#bytes = new Semaphore({ places: limits.maxBytes, name: 'bytes of bodies' });
+    this.#largeBodies = new Semaphore({ places: limits.maxLargeBodies, name: 'bodies of many values' });
+  }
+
+  /** Calls back at once where there is memory for the body, so that most requests lose no time. */
+  admitBody(request: FastifyRequest, reply: FastifyReply, bytes: number, done: (error?: Error) => void): void {
+    const release = this.#bytes.tryAcquire(tenantOf(request), bytes);
+    if (release !== undefined) {
+      holdUntilAnswered(reply, release);
+      done();
+      return;
+    }
+    this.#acquire(this.#bytes, request, reply, bytes).then(
+      () => done(),
+      (error: Error) => {
+        // The body is still to come, and nobody will read it.
+        reply.header('connection', 'close');
+        done(error);
+      },
+    );
+  }
+
+  async admitLargeBody(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    await this.#acquire(this.#largeBodies, request, reply, 1);
+  }
+
+  async #acquire(share: Semaphore, request: FastifyRequest, reply: FastifyReply, places: number): Promise<void> {
+    const stop = new Stop();
+    onClientGone(reply, (reason) => stop.abort(reason));
+    const timer = setTimeout(() => stop.abort(this.#waitedTooLong()), this.#limits.maxWait);
+    try {
+      holdUntilAnswered(reply, await share.acquire(tenantOf(request), stop, places));
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #waitedTooLong(): AnnalsError {
+    const { maxWait, maxBytes, maxLargeBodies } = this.#limits;
+    return new AnnalsError(
+      'service_unavailable',
+      `The request body waited ${maxWait / 1000} s for its turn: the bodies under way have at most ${maxBytes} bytes, and at ` +
+        `most ${maxLargeBodies} of them have many values. One tenant has at most half of both.`,
+      { headers: { 'Retry-After': '1' } },
+    );
+  }
+}
+
+function holdUntilAnswered(reply: FastifyReply, release: Release): void {
+  if (reply.raw.closed) release();
+  else reply.raw.once('close', release);
+}
+
+/** Requests for a token belong to no tenant yet, and share what one tenant has. */
+function tenantOf(request: FastifyRequest): string {
+  return request.verifiedCredentials?.tenant ?? '';
+}
+
+/** A body in chunks does not tell its length, so it gets as much as its operation takes. */
+function bytesToReserve({ headers, routeOptions }: FastifyRequest): number {
+  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : routeOptions.bodyLimit;
+}
