@@ -1,0 +1,161 @@
+import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
+import { createPool } from '../../src/db/pool.ts';
+import { benchNow, openBenchDatabase } from '../history/data.ts';
+import { Backends, type Cost, costOf, quantile } from '../history/processor-time.ts';
+import { type QuestionClass, questionClasses } from './questions.ts';
+import { type Service, startService } from './service.ts';
+
+// Questions of kinds that are hard, each asked once: the processor time of Annals over HTTP beside that of plain SQL.
+const { values: settings } = parseArgs({
+  options: {
+    entries: { type: 'string', multiple: true, default: ['750000', '3750000'] },
+    state: { type: 'string', multiple: true, default: ['imported', 'analysed'] },
+    /** How many questions of a class count, for each page. */
+    variants: { type: 'string', default: '5' },
+    row: { type: 'string', multiple: true },
+    data: { type: 'string', default: join(import.meta.dirname, '../../data/bench') },
+    out: { type: 'string' },
+  },
+});
+
+const size = 20;
+const tenant = 'big';
+const rowColumns = 'at, type, entity, entity_id, name, actor, related, paths';
+
+interface Line {
+  row: string;
+  page: string;
+  matches: number;
+  annals: Cost[];
+  plain: Cost[];
+}
+
+const embedded = process.env.DATABASE_URL
+  ? { url: process.env.DATABASE_URL, release: async () => {} }
+  : await openEmbeddedDatabase({ dataDir: settings.data, log: (line: string) => process.stderr.write(`${line}\n`) });
+try {
+  const parts: string[] = [];
+  for (const entries of settings.entries.map(Number)) {
+    for (const state of settings.state) {
+      if (state !== 'imported' && state !== 'analysed') throw new Error(`there is no state ${state}`);
+      parts.push(await measureHistory(entries, state));
+      if (settings.out !== undefined) await writeFile(settings.out, parts.join('\n'));
+    }
+  }
+  process.stdout.write(parts.join('\n'));
+} finally {
+  await embedded.release();
+}
+
+async function measureHistory(entries: number, state: 'imported' | 'analysed'): Promise<string> {
+  const source = await openBenchDatabase(embedded.url, entries, state);
+  const { rows } = await source.query('select current_database() as name');
+  await source.end();
+  // The service analyses what needs it: the next run shall find the tables as the import has left them.
+  const copy = state === 'imported' ? await copyOf(rows[0].name) : undefined;
+  const url = new URL(embedded.url);
+  url.pathname = copy ?? rows[0].name;
+  const pool = createPool(url.href, { maximum: 2 });
+  const service = await startService(url.href, { pool, tenant, size });
+  const client = new pg.Client({ connectionString: url.href, application_name: 'bench' });
+  await client.connect();
+  try {
+    await client.query('set jit = off; set max_parallel_workers_per_gather = 0');
+    const lines: Line[] = [];
+    for (const each of questionClasses(benchNow)) {
+      if (settings.row !== undefined && !settings.row.some((row) => each.row.includes(row))) continue;
+      lines.push(...(await measure(each, service, client)));
+    }
+    return table(entries, state, lines);
+  } finally {
+    await client.end();
+    await service.stop();
+    await pool.end();
+    if (copy !== undefined) await onServer(`drop database if exists ${copy} with (force)`);
+  }
+}
+
+async function copyOf(database: string): Promise<string> {
+  const copy = `annals_bench_cliffs_${randomBytes(4).toString('hex')}`;
+  await onServer(`create database ${copy} template ${database} strategy file_copy`);
+  return copy;
+}
+
+async function onServer(statement: string): Promise<void> {
+  const server = createPool(embedded.url, { maximum: 1 });
+  await server.query(statement);
+  await server.end();
+}
+
+async function measure(each: QuestionClass, service: Service, client: pg.Client): Promise<Line[]> {
+  const backends = new Backends();
+  await backends.addClient(client);
+  const first: Line = { row: each.row, page: 'first', matches: 0, annals: [], plain: [] };
+  const deep: Line = { ...first, page: 'deep', annals: [], plain: [] };
+  const variants = Number(settings.variants);
+  // The first two make the code and the tables warm, and do not count.
+  for (let number = -2; number < 2 * variants; number++) {
+    const { q, where } = each.variant(number + 2);
+    const total = await countOf(client, where);
+    const line = number < variants ? first : deep;
+    const page = line === first ? 1 : Math.max(1, Math.ceil(total / size / 2));
+    const { answer, cost } = await service.ask(q, page);
+    if (answer.total !== total) throw new Error(`${q}: ${answer.total}, and ${total} by counting`);
+    if (answer.items.length !== Math.min(size, total - (page - 1) * size)) throw new Error(`${q}: half a page`);
+    const plain = await costOf(backends, () => askPlain(client, where, (page - 1) * size));
+    if (number < 0) continue;
+    line.matches = total;
+    line.annals.push(cost);
+    line.plain.push(plain);
+  }
+  for (const { row, page, annals, plain } of [first, deep]) {
+    process.stderr.write(`${row}, ${page}: ${median(annals).toFixed(1)} ms, plain ${median(plain).toFixed(1)} ms\n`);
+  }
+  return first.matches > size ? [first, deep] : [first];
+}
+
+async function countOf(client: pg.Client, where: string): Promise<number> {
+  const { rows } = await client.query(`select count(*)::float8 as total from plain where tenant = $1 and ${where}`, [
+    tenant,
+  ]);
+  return rows[0].total;
+}
+
+async function askPlain(client: pg.Client, where: string, skip: number): Promise<void> {
+  await countOf(client, where);
+  await client.query(
+    `select ${rowColumns} from plain where tenant = $1 and ${where} order by at desc, id desc limit $2 offset $3`,
+    [tenant, size, skip],
+  );
+}
+
+function median(costs: readonly Cost[]): number {
+  return quantile(
+    costs.map(({ service, database }) => service + database),
+    0.5,
+  );
+}
+
+function table(entries: number, state: string, lines: readonly Line[]): string {
+  const bare = Math.min(...lines.filter(({ row }) => row === 'bare request').map(({ annals }) => median(annals)));
+  const rows = lines.map(({ row, page, matches, annals, plain }) => {
+    const part = (of: (cost: Cost) => number) => quantile(annals.map(of), 0.5).toFixed(1);
+    const allowed = 1.2 * median(plain) + (Number.isFinite(bare) ? bare : 0);
+    const worst = Math.max(...annals.map(({ service, database }) => service + database)).toFixed(1);
+    return (
+      `| ${row} | ${matches.toLocaleString('en')} | ${page} | ${median(annals).toFixed(1)} (${worst}) | ` +
+      `${part(({ service }) => service)} | ${part(({ database }) => database)} | ${median(plain).toFixed(1)} | ` +
+      `${(median(annals) / allowed).toFixed(2)} | ${part(({ clock }) => clock)} |`
+    );
+  });
+  return (
+    `${entries.toLocaleString('en')} entries, 80 % of them of the tenant, ${state}\n\n` +
+    '| question | matches | page | Annals, ms of processor time (worst) | of it service | of it database | plain SQL, ms of processor time | Annals / (1.2 plain + bare) | Annals, ms by the clock |\n' +
+    `|---|---:|---|---:|---:|---:|---:|---:|---:|\n${rows.join('\n')}\n`
+  );
+}

@@ -1,0 +1,113 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import pg from 'pg';
+import { createDatabase } from '../../src/db/database.ts';
+import { createClient } from '../../src/oauth/clients.ts';
+import type { Cost } from '../history/processor-time.ts';
+
+export interface Answer {
+  total: number;
+  items: unknown[];
+}
+
+/** The service in a process of its own, asked over HTTP. */
+export interface Service {
+  ask: (q: string, page: number) => Promise<{ answer: Answer; cost: Cost }>;
+  stop: () => Promise<void>;
+}
+
+/** Starts the service on the benchmark's clock. `tenant` is the one that is asked, with pages of `size` entries. */
+export async function startService(
+  url: string,
+  { pool, tenant, size }: { pool: pg.Pool; tenant: string; size: number },
+): Promise<Service> {
+  // The keys that another run has left are sealed with another secret.
+  await pool.query('truncate oauth_signing_key');
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../history/http/annals.ts')], {
+    env: {
+      ...process.env,
+      DATABASE_URL: url,
+      ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
+      PORT: '0',
+      LOG_LEVEL: 'error',
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [baseUrl] = (await Promise.race([
+    once(createInterface(child.stdout), 'line'),
+    once(child, 'exit').then(() => Promise.reject(new Error('the service has ended'))),
+  ])) as string[];
+  const token = await tokenOf(String(baseUrl), pool, tenant);
+  const watch = new pg.Client({ connectionString: url, application_name: 'bench' });
+  await watch.connect();
+  const headers = { authorization: `Bearer ${token}` };
+  const urlOf = (q: string, page: number) => {
+    const parameters = new URLSearchParams({ page: String(page), size: String(size) });
+    if (q !== '') parameters.set('q', q);
+    return `${baseUrl}/changelog/${tenant}/changelogs?${parameters}`;
+  };
+
+  return {
+    async ask(q, page) {
+      const before = await spent(child, watch);
+      const begun = performance.now();
+      const response = await fetch(urlOf(q, page), { headers });
+      const body = (await response.json()) as { totalElements?: number; items?: unknown[] };
+      const clock = performance.now() - begun;
+      const { totalElements: total, items } = body;
+      if (total === undefined || items === undefined)
+        throw new Error(`${q}: ${response.status} ${JSON.stringify(body)}`);
+      // A thread that has answered may still be putting things away.
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      const after = await spent(child, watch);
+      const database = [...after.backends].reduce((sum, [id, time]) => sum + time - (before.backends.get(id) ?? 0), 0);
+      return { answer: { total, items }, cost: { service: after.service - before.service, database, clock } };
+    },
+    async stop() {
+      await watch.end();
+      child.kill();
+      if (child.exitCode === null) await once(child, 'exit');
+    },
+  };
+}
+
+async function tokenOf(baseUrl: string, pool: pg.Pool, tenant: string): Promise<string> {
+  const { clientId, clientSecret } = await createClient(createDatabase(pool), {
+    tenant,
+    scope: 'changelog.changelog_read',
+  });
+  const response = await fetch(`${baseUrl}/oauth/token`, {
+    method: 'POST',
+    headers: { authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}` },
+    body: new URLSearchParams({ grant_type: 'client_credentials' }),
+  });
+  const { access_token: token } = (await response.json()) as { access_token?: string };
+  if (token === undefined) throw new Error(`no token: ${response.status}`);
+  return token;
+}
+
+/** Milliseconds of processor time so far: of all threads of the service, and of each of its backends. */
+async function spent(
+  child: ChildProcess,
+  watch: pg.Client,
+): Promise<{ service: number; backends: Map<number, number> }> {
+  const { rows } = await watch.query<{ pid: number }>(
+    "select pid from pg_stat_activity where datname = current_database() and application_name <> 'bench'",
+  );
+  const backends = new Map(rows.map(({ pid }) => [pid, timeOf(`/proc/${pid}/schedstat`)]));
+  const threads = `/proc/${child.pid}/task`;
+  const service = readdirSync(threads).reduce((sum, thread) => sum + timeOf(`${threads}/${thread}/schedstat`), 0);
+  return { service, backends };
+}
+
+function timeOf(path: string): number {
+  try {
+    return Number(readFileSync(path, 'utf8').split(' ', 1)[0]) / 1e6;
+  } catch {
+    return 0;
+  }
+}
