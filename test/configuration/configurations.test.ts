@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 let server: TestServer;
@@ -27,6 +28,25 @@ test('POST makes all items of the array with version 1 and answers them with 201
   });
   expect(await send('GET', `${base}?keys=a2,a1,none`)).toEqual({ status: 200, body: made.body });
   expect(await send('GET', `${base}/a1`)).toEqual({ status: 200, body: made.body[0] });
+});
+
+test('of two that create the same items in opposite order one creates them, and neither is a deadlock', async () => {
+  const { pool } = server.context;
+  const blocker = await pool.connect();
+  await blocker.query('begin');
+  await blocker.query(`insert into configuration (tenant, key, value, version) values ('acme', 'd2', '1', 1)`);
+  const items = ['d1', 'd2', 'd3'].map((key) => ({ key, value: 1 }));
+  const sent = [items, items.toReversed()].map((body) => send('POST', base, JSON.stringify(body)));
+  // Both hold all that comes before the item in the middle, and wait.
+  await eventually(async () => {
+    const { rows } = await blocker.query(
+      "select count(*) as waiting from pg_stat_activity where wait_event_type = 'Lock'",
+    );
+    return rows[0].waiting;
+  }).toBeGreaterThanOrEqual(2);
+  await blocker.query('rollback');
+  blocker.release();
+  expect((await Promise.all(sent)).map(({ status }) => status).toSorted()).toEqual([201, 409]);
 });
 
 test('where one key exists already none is stored, and 409 names it', async () => {

@@ -54,6 +54,14 @@ test('every line of a request bears its id, and one tells who asked for what', a
   expect(new Date(request.time).toISOString()).toBe(request.time);
 });
 
+test('of a long path a line has the first 1,000 characters', async () => {
+  for (const length of [1_000, 1_001]) {
+    const path = `/${'p'.repeat(length - 1)}`;
+    await server.call(path, { headers: { 'x-request-id': `long-${length}` } });
+    expect(linesOf(`long-${length}`)).toMatchObject([{ path: path.slice(0, 1_000) }]);
+  }
+});
+
 test('no line holds a secret: token, client secret, query, body', async () => {
   const client = await server.createClient('acme');
   const token = await server.tokenOf(client);

@@ -4,12 +4,14 @@ import { zstdDecompress } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createTenant } from '../../src/db/tenants.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
+import { createLogger } from '../../src/http/logger.ts';
 import { readChunk } from '../../src/jobs/content-store.ts';
 import { exportDocument, type JobDocument } from '../../src/jobs/job.ts';
 import { JobLost } from '../../src/jobs/job-lost.ts';
 import { findJob, insertJob, type TakenJob, takeUpJob, updateJob } from '../../src/jobs/job-store.ts';
 import type { ExportHistory, ExportPiece } from '../../src/jobs/ports.ts';
 import { runExport } from '../../src/jobs/run-export.ts';
+import { createWorker } from '../../src/jobs/worker.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
 const unpack = promisify(zstdDecompress);
@@ -72,6 +74,21 @@ describe('a worker whose job another worker has taken up', () => {
     expect((await documentOf(id)).status).toBe('in_progress');
     expect(await updateJob(database.db, after, { ...after.document, status: 'success' })).toBe(true);
     expect((await documentOf(id)).status).toBe('success');
+  });
+});
+
+describe('a job that takes its processes down with it', () => {
+  test.each([
+    [25, 'success'],
+    [26, 'failure'],
+  ])('taken up %d times without getting on, it ends with a %s', async (times, status) => {
+    await database.pool.query('update job set stalled = $1 where id = $2', [times - 1, id]);
+    const exportHistory: ExportHistory = { check: () => {}, run: async () => {} };
+    const runChat = () => Promise.reject(new Error('nobody chats here'));
+    const logger = createLogger('silent');
+    const worker = createWorker({ db: database.db, logger, now: () => now, exportHistory, runChat });
+    await worker.handlers.EXPORT({ tenant, id }, new AbortController().signal);
+    expect((await documentOf(id)).status).toBe(status);
   });
 });
 

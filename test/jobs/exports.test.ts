@@ -183,6 +183,41 @@ describe('an export is one snapshot', () => {
   });
 });
 
+test('an export begins anew an hour before retention passes its beginning, since clocks of processes differ', async () => {
+  const { pool, db } = server.context;
+  await server.createTenant('midnight');
+  await record(
+    'midnight',
+    Array.from({ length: 60 }, (_, index) => change({ at: now - index * day })),
+  );
+  await setRetention(db, 'midnight', 40, now);
+  let clock = 0;
+  const timed = createExportHistory({
+    pool,
+    db,
+    regexes,
+    now: () => clock,
+    dictionaries: new DictionaryCache(pool),
+    pieceBytes: 500,
+  });
+  const midnight = Math.ceil(now / day) * day;
+  const asked = { tenant: 'midnight', q: always, format: 'NDJSON', askedAt: now } as const;
+  const { signal } = new AbortController();
+  const begins = async (from?: Parameters<ExportHistory['run']>[0]['resume']) => {
+    const pieces: ExportPiece[] = [];
+    await timed.run({ ...asked, resume: from, signal }, async (piece) => void pieces.push(piece));
+    return pieces;
+  };
+  clock = midnight - 2 * 3_600_000;
+  const [first] = await begins();
+  if (first === undefined) throw new Error('nothing was exported');
+  const resume = { ...first.of, after: first.last };
+  clock = midnight - 3_600_001;
+  expect((await begins(resume))[0]?.isFirst).toBe(false);
+  clock = midnight - 3_600_000;
+  expect((await begins(resume))[0]?.isFirst).toBe(true);
+});
+
 async function callerOf(tenant: string): Promise<Call> {
   const token = await server.token(tenant);
   return (path, init) => server.call(path, { ...init, token });

@@ -75,6 +75,48 @@ test('while the mail server is down, or refuses, a mail waits; it arrives later,
   expect(rows).toEqual([{ attempts: 2 }]);
 });
 
+test('a mail that is refused waits twice as long each time, and 15 minutes at most', async () => {
+  const { database, queue } = await open();
+  for (const [attempts, seconds] of [
+    [0, 2],
+    [3, 16],
+    [8, 512],
+    [9, 900],
+    [30, 900],
+  ] as const) {
+    const id = `<pause-${attempts}@annals>`;
+    server.refuse(id, 1);
+    await queueAll(database, queue, [mailOf(id)]);
+    await database.pool.query('update mail set attempts = $1 where message_id = $2', [attempts, id]);
+    const { rows: before } = await database.pool.query<{ at: Date }>('select clock_timestamp() as at');
+    await queue.deliver(never);
+    const { rows } = await database.pool.query<{ pause: number; sending: number }>(
+      `select extract(epoch from due_at - $1::timestamptz)::float8 as pause,
+              extract(epoch from clock_timestamp() - $1::timestamptz)::float8 as sending
+         from mail where message_id = $2`,
+      [before[0]?.at, id],
+    );
+    expect(rows[0]?.pause).toBeGreaterThanOrEqual(seconds);
+    expect(rows[0]?.pause).toBeLessThanOrEqual(seconds + (rows[0]?.sending ?? 0));
+  }
+});
+
+test('a mail that was sent is remembered for 30 days, so that it is not sent again', async () => {
+  const { database, queue } = await open();
+  const mail = mailOf('<remembered@annals>');
+  await queueAll(database, queue, [mail]);
+  await queue.deliver(never);
+  const sentBefore = async (age: string) => {
+    await database.pool.query('update mail set sent_at = now() - $1::interval', [age]);
+    await queue.upkeep();
+    await queueAll(database, queue, [mail]);
+    await queue.deliver(never);
+    return server.received('<remembered@annals>').length;
+  };
+  expect(await sentBefore('29 days 23 hours')).toBe(1);
+  expect(await sentBefore('30 days 1 minute')).toBe(2);
+});
+
 test('a mail whose process died between the yes of the server and the note of it comes again with the same Message-ID', async () => {
   const { database, queue } = await open();
   await queueAll(database, queue, [mailOf('<killed@annals>')]);
