@@ -1,0 +1,53 @@
+import { setPriority } from 'node:os';
+import { startVendor } from '../../test/support/vendor/vendor-server.ts';
+import type { Attack, Attacker } from './attacks/attack.ts';
+
+// The attackers, in a process of their own that gives way to others: what it costs to attack is no concern of ours.
+const [baseUrl = '', name = '', ...tenants] = process.argv.slice(2);
+setPriority(10);
+const { attack }: { attack: Attack } = await import(`./attacks/${name}.ts`);
+const over = new AbortController();
+const counts: Record<string, number> = {};
+
+const attackers = await Promise.all(
+  tenants.map(async (pair): Promise<Attacker> => {
+    const [tenant = '', token = ''] = pair.split('=');
+    const open = (path: string, options: RequestInit) =>
+      fetch(`${baseUrl}${path}`, { ...options, signal: over.signal });
+    return {
+      tenant,
+      vendor: await startVendor(),
+      callOpen: open,
+      call: (path, { method = 'GET', body, contentType = 'application/json' } = {}) => {
+        const headers = {
+          authorization: `Bearer ${token}`,
+          ...(body === undefined ? {} : { 'content-type': contentType }),
+        };
+        return open(path, { method, headers, ...(body === undefined ? {} : { body }) });
+      },
+      count(outcome) {
+        counts[outcome] = (counts[outcome] ?? 0) + 1;
+      },
+    };
+  }),
+);
+
+for (const attacker of attackers) await attack.prepare?.(attacker);
+process.on('message', async (message) => {
+  if (message === 'end') {
+    over.abort();
+    process.send?.(counts);
+    return;
+  }
+  for (const attacker of attackers) void again(attacker);
+});
+process.send?.('ready');
+
+/** A connection that is cut, or a refusal that comes as a cut, does not end an attack. */
+async function again(attacker: Attacker): Promise<void> {
+  while (!over.signal.aborted) {
+    await attack.run(attacker, over.signal).catch((error: unknown) => {
+      if (!over.signal.aborted) attacker.count(error instanceof Error ? error.message : String(error));
+    });
+  }
+}

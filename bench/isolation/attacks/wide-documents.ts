@@ -1,0 +1,28 @@
+import type { Attack } from './attack.ts';
+import { repeatedly } from './attack.ts';
+
+/** Documents with 80,000 keys, made and replaced 16 at once. */
+export const attack: Attack = {
+  row: 5,
+  title: 'documents with 80,000 keys, 16 at once',
+
+  async prepare({ tenant, call }) {
+    const made = await call(`/schema/${tenant}/custom-entities`, {
+      method: 'POST',
+      body: '{"id":"WIDE","name":{"en":"Wide"}}',
+    });
+    await made.arrayBuffer();
+  },
+
+  async run({ tenant, call, count }, signal) {
+    await repeatedly(16, signal, async (place, turn) => {
+      const members = Array.from({ length: 80_000 }, (_, index) => `"k${index}":${(index + turn) % 10}`);
+      const response = await call(`/schema/${tenant}/custom-entities/WIDE/instances/w${place}`, {
+        method: 'PUT',
+        body: `{${members.join(',')}}`,
+      });
+      await response.arrayBuffer();
+      count(response.status);
+    });
+  },
+};

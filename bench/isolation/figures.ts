@@ -1,0 +1,9 @@
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((one, other) => one - other);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+/** NaN where there are none. */
+export function maxOf(values: readonly number[]): number {
+  return quantile(values, 1);
+}
