@@ -19,7 +19,6 @@ import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import { benchNow, openBenchDatabase } from './data.ts';
 import { Backends, type Cost, costOf, quantile } from './processor-time.ts';
 import { type SessionQuestion, sessionQuestions } from './session/questions.ts';
-import { rememberings } from './session/remembering.ts';
 
 // A session as people have it, while changes are recorded and folded: the first page, 20 pages forward, the last one, one
 // somewhere, and the first again every second. Each column asks each page, one after the other.
@@ -122,7 +121,7 @@ async function startRecorder(url: string, shift: number) {
 }
 
 async function measure(url: string, shift: number, question: SessionQuestion): Promise<string[]> {
-  const columns = [...rememberings.map(({ name }) => annals(url, shift, name)), await floor(url)];
+  const columns = [annals(url, shift), await floor(url)];
   try {
     const total = await totalOf(columns[0], question);
     const last = Math.max(1, Math.ceil(total / size));
@@ -173,7 +172,7 @@ async function turn(
   }
 }
 
-function annals(url: string, shift: number, name: string): Column {
+function annals(url: string, shift: number): Column {
   const pool = createPool(url);
   const backends = new Backends();
   backends.addPool(pool);
@@ -181,12 +180,11 @@ function annals(url: string, shift: number, name: string): Column {
   const regexes = new RegexMatcherPool();
   const dictionaries = new DictionaryCache(pool);
   const findPage = createFindPage({ pool, db, regexes, now: () => Date.now() + shift, dictionaries });
-  const remembering = rememberings.find((one) => one.name === name);
   return {
-    name,
+    name: 'Annals',
     backends,
     costs: { first: [], forward: [], last: [], random: [], refresh: [] },
-    prepare: async () => await remembering?.forget(dictionaries, tenant),
+    prepare: async () => {},
     async ask({ q }, page) {
       return await findPage(tenant, parseQuery(q, changelogDialect), { skip: (page - 1) * size, size });
     },
@@ -243,10 +241,8 @@ async function totalOf(column: Column | undefined, question: SessionQuestion): P
 }
 
 function heading(): string {
-  const names = rememberings.map(({ name }) => name);
-  const columns = [...names, 'floor'].flatMap((name) => [`${name}, processor`, `${name}, clock`]);
-  const ratios = names.map((name) => `${name} / floor`);
-  const all = ['row', 'matches', 'page', ...columns, ...ratios];
+  const columns = ['Annals', 'floor'].flatMap((name) => [`${name}, processor`, `${name}, clock`]);
+  const all = ['row', 'matches', 'page', ...columns, 'Annals / floor'];
   return (
     'Milliseconds, median (99th percentile); the processor time is that of the service and of its backends together; ' +
     `ratios are of its medians.\n\n| ${all.join(' | ')} |\n|${all.map((_, index) => (index === 0 || index === 2 ? '---' : '---:')).join('|')}|\n`

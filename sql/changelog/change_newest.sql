@@ -1,56 +1,57 @@
--- The entries of the selections in [since, before), newest first and of one millisecond the latest recorded first, without
--- the first `skip`, `size` at most: the newest of each key are merged. They are looked for in the last `span`
--- milliseconds before `before`, or before `now` where that is earlier, and further back where those have too few.
-create function change_newest(of_tenant text, now bigint, actor_sets text[], kind_sets text[], since bigint,
-                              before bigint, skip bigint, size bigint, span bigint)
-returns table (at bigint, sequence bigint) language plpgsql stable as $$
+-- The entries of some selections (see change_rank) in [since, before), newest first and of one millisecond the latest recorded
+-- first, without the first `skip`, `size` at most. Those of several keys are merged: they are looked for in the last `span`
+-- milliseconds before `before`, or before `now` where that is earlier, and further back where these have too few.
+create function change_newest(of_tenant text, now bigint, actor_sets text[], kind_sets text[], since bigint, before bigint,
+                              skip bigint, size bigint, span bigint)
+returns setof change_entry language plpgsql stable rows 50 as $$
 declare
-  first_moment bigint;
+  most constant bigint := skip + size;
+  one_key constant boolean := cardinality(actor_sets) = 1 and strpos(actor_sets[1] || kind_sets[1], ',') = 0;
+  first_moment bigint := since;
+  actors bigint[] := actor_sets[1]::bigint[];
+  kinds bigint[] := kind_sets[1]::bigint[];
   ats bigint[];
   sequences bigint[];
+  newest record;
 begin
-  if actor_sets = '{"{0}"}' and kind_sets = '{"{0}"}' then
-    return query
-      select e.at, e.sequence from change_entry e
-        where e.tenant = of_tenant and e.at >= since and e.at < before
-        order by e.at desc, e.sequence desc offset skip limit size;
+  if one_key and actors = '{0}' then
+    if kinds = '{0}' then
+      return query
+        select e.* from change_entry e
+          where e.tenant = of_tenant and e.at >= since and e.at < before order by e.at desc, e.sequence desc offset skip limit size;
+    else
+      return query
+        select e.* from change_entry e
+          where e.tenant = of_tenant and e.kind = kinds[1] and e.at >= since and e.at < before
+          order by e.at desc, e.sequence desc offset skip limit size;
+    end if;
     return;
   end if;
   loop
-    first_moment := greatest(since, least(before, now) - span);
-    select array_agg(newest.at), array_agg(newest.sequence) into ats, sequences
-      from (
-        select e.at, e.sequence
-          from (select unnest(s.kinds) as kind from change_selections(actor_sets, kind_sets) s where s.actors = '{0}') as key
-          cross join lateral (
-            select one.at, one.sequence from change_entry one
-              where one.tenant = of_tenant and one.kind = key.kind and one.at >= first_moment and one.at < before
-              order by one.at desc, one.sequence desc limit skip + size
-          ) as e
-        union all
-        select e.at, e.sequence
-          from (select unnest(s.actors) as actor from change_selections(actor_sets, kind_sets) s
-                  where s.actors <> '{0}' and s.kinds = '{}') as key
-          cross join lateral (
-            select one.at, one.sequence from change_entry one
-              where one.tenant = of_tenant and one.actor = key.actor and one.at >= first_moment and one.at < before
-              order by one.at desc, one.sequence desc limit skip + size
-          ) as e
-        union all
-        select e.at, e.sequence
-          from (select unnest(s.actors) as actor, s.kinds from change_selections(actor_sets, kind_sets) s
-                  where s.actors <> '{0}' and s.kinds <> '{}') as key
-          cross join lateral (
-            select one.at, one.sequence from change_entry one
-              where one.tenant = of_tenant and one.actor = key.actor and one.kind = any (key.kinds)
-                and one.at >= first_moment and one.at < before
-              order by one.at desc, one.sequence desc limit skip + size
-          ) as e
-        order by 1 desc, 2 desc offset skip limit size
-      ) as newest;
-    exit when first_moment = since or cardinality(ats) = size;
+    if not one_key then
+      first_moment := greatest(since, least(before, now) - span);
+    end if;
+    ats := '{}';
+    sequences := '{}';
+    for place in 1..cardinality(actor_sets) loop
+      select n.ats, n.sequences into newest
+        from change_places(of_tenant, actor_sets[place]::bigint[], kind_sets[place]::bigint[], first_moment, before, most) n;
+      ats := ats || newest.ats;
+      sequences := sequences || newest.sequences;
+    end loop;
+    exit when first_moment = since or cardinality(ats) >= most;
     span := span * 16;
   end loop;
-  return query select * from unnest(ats, sequences);
+  return query
+    select e.* from (
+      select p.at, p.sequence from unnest(ats, sequences) as p (at, sequence) order by p.at desc, p.sequence desc offset skip limit size
+    ) as page
+    -- a place as a range that is read in order: a plan from when the tables were small would go through all entries
+    cross join lateral (
+      select one.* from change_entry one
+        where one.tenant = of_tenant and (one.at, one.sequence) >= (page.at, page.sequence)
+          and (one.at, one.sequence) <= (page.at, page.sequence)
+        order by one.at, one.sequence limit 1
+    ) as e;
 end
 $$;

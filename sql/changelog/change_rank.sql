@@ -1,76 +1,87 @@
--- How many entries at or after `since` the selections have: of each cell that holds `since`, what is after it. A key that is
--- too sparse to have a cell further down is counted from its entries, up to where its finest cell knows more.
-create function change_rank(of_tenant text, actor_sets text[], kind_sets text[], since bigint)
-returns bigint language plpgsql stable as $$
+-- How many entries of some selections, of which no two share an entry, are at or after each of some moments. Selection i has
+-- actor_sets[i] and kind_sets[i], arrays written as texts (an array of arrays could not have them of unlike lengths):
+--   {0} and {0}      all entries
+--   {0} and {k,l}    entries of the kinds k and l, by any actor
+--   {a,b} and {}     entries of the actors a and b, of any kind
+--   {a,b} and {k,l}  entries of the actors a and b of the kinds k and l
+-- A key is a range of an index of the entries, and what a tally is for: (0, kind) in a selection by kinds, (actor, 0) in one by
+-- actors. In each cell that holds the moment a key's tally tells how many entries come after the child that holds it. A key
+-- that is too sparse to have a tally of that child is counted from its entries.
+create function change_rank(of_tenant text, actor_sets text[], kind_sets text[], moments bigint[])
+returns bigint[] language plpgsql stable as $$
 declare
-  total bigint;
-  pending bigint;
-  direct_places integer[];
-  direct_actors bigint[];
-  direct_kinds bigint[];
-  direct_before bigint[];
+  any_pending constant boolean := exists (select from change_delta d where d.tenant = of_tenant);
+  ranks bigint[] := array_fill(0::bigint, array[cardinality(moments)]);
+  actors bigint[];
+  kinds bigint[];
+  by_actors boolean;
+  -- the kinds whose tallies are added up, and those that tell how dense a key is
+  counted bigint[];
+  tallied bigint[];
+  since bigint;
+  rank bigint;
+  later bigint;
+  pending_ats bigint[];
+  pending_keys bigint[];
+  -- the keys that are counted from their entries, and where that ends
+  sparse bigint[];
+  ends bigint[];
 begin
-  with node as materialized (
-    select asked.place, asked.kinds, t.actor, t.kind, cell.depth, cell.before, cell.whole,
-           t.upto[cardinality(t.upto)] - coalesce(t.upto[child.i], 0) as after,
-           case when t.children[child.i] = cell.child then t.upto[child.i] - coalesce(t.upto[child.i - 1], 0) else 0 end as inside
-      from change_selections(actor_sets, kind_sets) asked
-      cross join change_cells(since) cell
-      cross join lateral (
-        select one.actor, one.kind, one.children, one.upto from change_tally one
-          where one.tenant = of_tenant and one.level = cell.depth and one.bucket = cell.bucket
-            and one.actor = any (asked.actors) and one.kind = any (asked.tallied)
-          offset 0
-      ) as t
-      cross join lateral (select width_bucket(cell.child, t.children) as i) as child
-  ), direct as materialized (
-    -- seconds have no tallies of their own, and a child that is counted whole needs none
-    select node.place, node.kinds, node.actor, node.kind, node.before from node
-      where (node.actor = 0 or node.kind = 0) and not node.whole and node.inside > 0
-        and (node.inside < change_dense() or node.depth = 4)
-  )
-  select coalesce((select sum(case when node.whole then node.after + node.inside else node.after end) from node
-                     where node.actor = 0 or node.kind > 0 or node.kinds = '{}'), 0)
-         + coalesce((select sum(t.upto[cardinality(t.upto)])
-                       from change_selections(actor_sets, kind_sets) asked
-                       join change_tally t on t.tenant = of_tenant and t.level = 0 and t.bucket > since / change_cell(0)
-                        and t.actor = any (asked.actors) and t.kind = any (asked.tallied)
-                       where t.actor = 0 or t.kind > 0 or asked.kinds = '{}'), 0)
-         + (select count(*) from direct
-              cross join lateral (
-                select from change_entry one
-                  where one.tenant = of_tenant and one.kind = direct.kind and one.at >= since and one.at < direct.before
-                  order by one.at, one.sequence offset 0
-              ) as e
-              where direct.kind > 0)
-         + (select count(*) from direct
-              cross join lateral (
-                select from change_entry one
-                  where one.tenant = of_tenant and one.actor = direct.actor and one.at >= since and one.at < direct.before
-                    and (direct.kinds = '{}' or one.kind = any (direct.kinds))
-                  order by one.at, one.sequence offset 0
-              ) as e
-              where direct.actor > 0)
-         + (select count(*) from direct
-              cross join lateral (
-                select from change_entry one
-                  where one.tenant = of_tenant and one.at >= since and one.at < direct.before
-                  order by one.at, one.sequence offset 0
-              ) as e
-              where direct.actor = 0 and direct.kind = 0),
-         keys.places, keys.actors, keys.kinds, keys.before
-    into total, direct_places, direct_actors, direct_kinds, direct_before
-    from (select array_agg(place) as places, array_agg(actor) as actors, array_agg(kind) as kinds, array_agg(before) as before
-            from direct) as keys;
-
-  if exists (select from change_delta d where d.tenant = of_tenant) then
-    select count(*) into pending
-      from change_pending(of_tenant, actor_sets, kind_sets) as one
-      left join unnest(direct_places, direct_actors, direct_kinds, direct_before) as direct (place, actor, kind, before)
-        using (place, actor, kind)
-      where one.at >= since and (direct.before is null or one.at >= direct.before);
-    total := total + pending;
-  end if;
-  return total;
+  for place in 1..cardinality(actor_sets) loop
+    actors := actor_sets[place]::bigint[];
+    kinds := kind_sets[place]::bigint[];
+    by_actors := actors <> '{0}';
+    counted := case when kinds = '{}' then '{0}' else kinds end;
+    tallied := case when by_actors and kinds <> '{}' then 0::bigint || kinds else counted end;
+    if any_pending then
+      select array_agg(p.at order by p.at), array_agg(p.key order by p.at) into pending_ats, pending_keys
+        from change_pending(of_tenant, actors, kinds) p;
+    end if;
+    for i in 1..cardinality(moments) loop
+      since := moments[i];
+      select coalesce(sum(node.later) filter (where node.kind = any (counted)), 0),
+             array_agg(node.key) filter (where node.sparse), array_agg(node.before) filter (where node.sparse)
+        into rank, sparse, ends
+        from (
+          select t.kind, case when by_actors then t.actor else t.kind end as key, cell.before,
+                 t.upto[cardinality(t.upto)] - coalesce(t.upto[t.place], 0) as later,
+                 not cell.whole and t.children[t.place] = cell.child and (t.kind = 0 or not by_actors)
+                   and (cell.depth = 4 or t.upto[t.place] - coalesce(t.upto[t.place - 1], 0) < 64) as sparse
+            from change_cells(since) cell
+            cross join lateral (
+              -- fenced: the keys are ranges of the index, and the place is found once
+              select one.actor, one.kind, one.children, one.upto,
+                     width_bucket((cell.child - cell.whole::integer)::smallint, one.children) as place
+                from change_tally one
+                where one.tenant = of_tenant and one.level = cell.depth and one.bucket = cell.bucket
+                  and one.actor = any (actors) and one.kind = any (tallied)
+                offset 0
+            ) as t
+        ) as node;
+      if exists (select from change_tally t where t.tenant = of_tenant and t.level = 0 and t.bucket > since / 88473600000) then
+        select coalesce(sum(t.upto[cardinality(t.upto)]), 0) into later
+          from change_tally t
+          where t.tenant = of_tenant and t.level = 0 and t.bucket > since / 88473600000
+            and t.actor = any (actors) and t.kind = any (counted);
+        rank := rank + later;
+      end if;
+      if sparse is not null then
+        rank := rank + change_direct(of_tenant, actors, kinds, sparse, ends, since);
+      end if;
+      if pending_ats is not null then
+        rank := rank + cardinality(pending_ats) - width_bucket(since - 1, pending_ats);
+        if sparse is not null then
+          -- those were counted with the entries
+          rank := rank - (
+            select count(*)
+              from unnest(pending_ats, pending_keys) as p (at, key)
+              cross join (select distinct unnest(ends) as before) as counted
+              where p.at >= since and p.at < counted.before and (p.key, counted.before) in (select * from unnest(sparse, ends)));
+        end if;
+      end if;
+      ranks[i] := ranks[i] + rank;
+    end loop;
+  end loop;
+  return ranks;
 end
 $$;

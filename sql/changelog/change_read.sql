@@ -1,43 +1,79 @@
--- A page with its entries, kinds and actors as numbers that the service has names for. The total stands in every row;
--- where the page is empty, in one that has nothing else. `current`: whether the snapshot knows no names besides those
--- that somebody read before, as many as `recent` registered by transactions from `names_since` on. Null: nobody did.
--- `start`, `start_rank` and `folds` are what is known of a single interval, as for change_read_by_landmarks, or null. The
--- first row has more of that: what the tallies hold at or after `moments`, as of so many `now_folds`; null where not all is
--- folded.
+-- A page over intervals of time, newest first, each with selections of its own (see change_rank): those from
+-- selection_ends[i - 1] + 1 to selection_ends[i]. An interval is [sinces[i], befores[i]); an infinite one ends at null.
+--
+-- The first row has the total alone, the others the entries of the page, with kinds and actors as numbers that the service
+-- has names for; `current` is that of change_snapshot. All is read in the snapshot of the calling statement.
 create function change_read(of_tenant text, now bigint, sinces bigint[], befores bigint[], selection_ends integer[],
                             actor_sets text[], kind_sets text[], skip bigint, size bigint, names_since xid8, recent bigint,
-                            lineage text, start bigint, start_rank bigint, folds bigint)
-returns table (total bigint, current boolean, moments bigint[], ranks bigint[], now_folds bigint, at bigint,
-               sequence bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text)
-language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+                            lineage text)
+returns table (total bigint, current boolean, at bigint, sequence bigint, kind bigint, actor bigint, entity_id text,
+               name text, schema_version text, related text, paths text)
+language plpgsql stable
+-- planned once: its statements and those of what it calls are ranges of indexes whatever they are given, and to plan
+-- them anew takes several times as long as to run them; a plan from when the tables were small must not go through
+-- all of what an import has brought since
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
-  horizon bigint := coalesce((select max(greatest(r.horizon, (now / 86400000 - r.keep_days) * 86400000))
-                                from change_retention r where r.tenant = of_tenant), 0);
-  names_current boolean := lineage = change_lineage() and (names_since is null or recent =
-    (select count(*) from change_kind n where n.tenant = of_tenant and n.registered >= names_since)
-    + (select count(*) from change_actor n where n.tenant = of_tenant and n.registered >= names_since));
-  settled constant boolean := not exists (select from change_delta d where d.tenant = of_tenant);
-  known bigint;
+  horizon bigint;
+  ranks bigint[];
+  -- of each interval how many entries it has, and how many its selections have after it
+  counts bigint[] := '{}';
+  after bigint[] := '{}';
+  first_selection integer := 1;
+  some_actors text[] := actor_sets;
+  some_kinds text[] := kind_sets;
+  left_out bigint := skip;
+  wanted bigint := size;
+  checkpoint bigint;
+  newer bigint;
+  added bigint;
 begin
-  now_folds := coalesce((select f.folds from change_folded f where f.tenant = of_tenant), 0);
-  if names_current and change_read.folds = now_folds and greatest(sinces[1], horizon) between start - 59999 and start then
-    known := start_rank + change_few(of_tenant, actor_sets, kind_sets, greatest(sinces[1], horizon), start);
-    if not settled then
-      known := known + count(*) from change_pending(of_tenant, actor_sets, kind_sets) as pending where pending.at >= start;
+  select s.horizon, s.current into horizon, current from change_snapshot(of_tenant, now, names_since, recent, lineage) s;
+  total := 0;
+  for i in 1..cardinality(sinces) loop
+    if cardinality(sinces) > 1 then
+      some_actors := actor_sets[first_selection:selection_ends[i]];
+      some_kinds := kind_sets[first_selection:selection_ends[i]];
+      first_selection := selection_ends[i] + 1;
     end if;
-  end if;
-  return query
-    select page.total, names_current, case when settled then page.moments end, case when settled then page.ranks end, now_folds,
-           e.at, e.sequence, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
-      from change_page(of_tenant, now, horizon, sinces, befores, selection_ends, actor_sets, kind_sets, skip, size,
-                       known) as page
-      -- a place as a range that is read in order: a plan from when the tables were small would go through all entries
-      left join lateral (
-        select one.* from change_entry one
-          where one.tenant = of_tenant and (one.at, one.sequence) >= (page.at, page.sequence)
-            and (one.at, one.sequence) <= (page.at, page.sequence)
-          order by one.at, one.sequence limit 1
-      ) as e on true
-      order by page.at desc nulls first, page.sequence desc;
+    sinces[i] := greatest(sinces[i], horizon);
+    counts[i] := 0;
+    after[i] := 0;
+    continue when befores[i] <= sinces[i];
+    ranks := change_rank(of_tenant, some_actors, some_kinds,
+                         case when befores[i] is null then array[sinces[i]] else array[sinces[i], befores[i]] end);
+    after[i] := coalesce(ranks[2], 0);
+    counts[i] := ranks[1] - after[i];
+    total := total + counts[i];
+  end loop;
+  return next;
+
+  for i in 1..cardinality(sinces) loop
+    exit when wanted = 0;
+    if counts[i] <= left_out then
+      left_out := left_out - counts[i];
+      continue;
+    end if;
+    if cardinality(sinces) > 1 then
+      some_actors := actor_sets[coalesce(selection_ends[i - 1], 0) + 1:selection_ends[i]];
+      some_kinds := kind_sets[coalesce(selection_ends[i - 1], 0) + 1:selection_ends[i]];
+    end if;
+    checkpoint := coalesce(befores[i], 9223372036854775807);
+    newer := after[i];
+    if left_out > 400 then
+      select s.moment, s.newer into checkpoint, newer
+        from change_seek(of_tenant, some_actors, some_kinds, after[i] + left_out, sinces[i], after[i] + counts[i], checkpoint, newer) s;
+      left_out := after[i] + left_out - newer;
+    end if;
+    return query
+      select change_read.total, change_read.current, e.at, e.sequence, e.kind, e.actor, e.entity_id, e.name, e.schema_version,
+             e.related, e.paths
+        from change_newest(of_tenant, now, some_actors, some_kinds, sinces[i], checkpoint, left_out, wanted,
+                           -- twice as long as it takes where entries are spread evenly
+                           1000 + 2 * (left_out + wanted) * greatest(least(befores[i], now) - sinces[i], 1) / counts[i]) as e;
+    get diagnostics added = row_count;
+    wanted := wanted - added;
+    left_out := 0;
+  end loop;
 end
 $$;

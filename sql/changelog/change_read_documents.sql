@@ -9,12 +9,11 @@ language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqs
 #variable_conflict use_column
 declare
   last_moment bigint := coalesce(before, 9223372036854775807);
-  first_moment bigint := greatest(since, (select max(greatest(r.horizon, (now / 86400000 - r.keep_days) * 86400000))
-                                            from change_retention r where r.tenant = of_tenant));
-  names_current boolean := lineage = change_lineage() and recent =
-    (select count(*) from change_kind n where n.tenant = of_tenant and n.registered >= names_since)
-    + (select count(*) from change_actor n where n.tenant = of_tenant and n.registered >= names_since);
+  first_moment bigint;
+  names_current boolean;
 begin
+  select greatest(since, s.horizon), s.current into first_moment, names_current
+    from change_snapshot(of_tenant, now, names_since, recent, lineage) s;
   if related_documents is null and cardinality(documents) = 1 then
     -- the usual question, which an index answers alone
     return query

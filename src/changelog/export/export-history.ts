@@ -142,14 +142,14 @@ async function open(
   const going = resume !== undefined && margin <= resume.since ? resume : undefined;
   const query = parseQuery(q, changelogDialect);
   const since = going?.since ?? Math.max(windowFrom(query, askedAt), horizon);
-  const pace = new TimeSlice(signal);
-  const expression = await resolveInTransaction(transaction, query, { tenant, since, dictionary, regexes, pace });
+  const slice = new TimeSlice(signal);
+  const expression = await resolveInTransaction(transaction, query, { tenant, since, dictionary, regexes, slice });
   // Where only terms on documents can hold, their indexes lead there; anything else is one walk along the time.
-  const plan = asksForDocuments(query) ? await planTallies(expression, dictionary, since, pace) : undefined;
-  const conditions = await entryConditions(expression, dictionary, pace);
+  const plan = asksForDocuments(query) ? await planTallies(expression, dictionary, since, slice) : undefined;
+  const conditions = await entryConditions(expression, dictionary, slice);
   const search: Search =
     plan?.intervals.length === 0
-      ? await searchOf(expression, conditions, { tenant, since, dictionary, pace })
+      ? await searchOf(expression, conditions, { tenant, since, dictionary, slice })
       : { tenant, since, condition: conditions.satisfies(expression) };
   await openLines(transaction, search, { format, resume: going });
   return { of: { snapshot: going?.snapshot ?? snapshot, since }, backend, resumed: going !== undefined };

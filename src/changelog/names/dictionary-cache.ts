@@ -99,9 +99,5 @@ export class DictionaryCache {
 
 function bytesOf(dictionary: Dictionary | undefined): number {
   if (dictionary === undefined) return 0;
-  // Landmarks stand under what was selected, which may be a long list.
-  const landmarks = dictionary.landmarks
-    .entries()
-    .reduce((sum, [selections, known]) => sum + selections.length + 50 * known.size, 0);
-  return dictionary.bytes + 100 * dictionary.kinds.length + landmarks;
+  return dictionary.bytes + 100 * dictionary.kinds.length;
 }

@@ -1,4 +1,3 @@
-import type { Landmarks } from '../read/landmarks.ts';
 import { Matches } from './matches.ts';
 
 export interface Kind {
@@ -31,8 +30,6 @@ export interface Dictionary {
   /** What the names take in memory, more or less. */
   readonly bytes: number;
   readonly matched: Matches;
-  /** Where entries stand that were asked for before, by what was selected. */
-  readonly landmarks: Map<string, Landmarks>;
 }
 
 /** Finds a name by its number; without a table of its own, which would take as much memory as the names. */
@@ -57,7 +54,6 @@ export function extendDictionary(before: Dictionary | undefined, news: NamesRead
     lineage: news.lineage,
     bytes: (known?.bytes ?? 0) + news.bytes,
     matched: new Matches(),
-    landmarks: new Map(),
   };
 }
 

@@ -63,9 +63,9 @@ export async function readNames(
   }
   const kinds: Kind[] = [];
   const actors: Actor[] = [];
-  const pace = new TimeSlice();
+  const slice = new TimeSlice();
   for (const row of rows) {
-    if (pace.isDue) await pace.rest();
+    if (slice.isDue) await slice.rest();
     for (const [id, entity, type, relatedEntities] of parsed<[number, string, string, string[]]>(row.kinds)) {
       kinds.push({ id, entity, type, relatedEntities });
     }

@@ -19,7 +19,7 @@ export async function asConjunction(
   expression: Expression,
   dictionary: Dictionary,
   from: number,
-  pace = new TimeSlice(),
+  slice = new TimeSlice(),
 ): Promise<Conjunction | undefined> {
   const terms = flat(expression);
   if (terms === undefined) return undefined;
@@ -31,11 +31,11 @@ export async function asConjunction(
   return {
     since: Math.max(from, ...times.map((term) => term.from ?? 0)),
     before: before === Number.POSITIVE_INFINITY ? null : before,
-    kinds: await possibleKinds(expression, dictionary, pace),
+    kinds: await possibleKinds(expression, dictionary, slice),
     actors:
       actors.length === 0
         ? null
-        : await actorsOf({ kind: 'and', operands: actors }, { dictionary, pace, classes: [], steps: 0 }),
+        : await actorsOf({ kind: 'and', operands: actors }, { dictionary, slice, classes: [], steps: 0 }),
     onDocuments,
   };
 }

@@ -11,12 +11,12 @@ export interface KindClass {
 export async function classesOfKinds(
   expression: Expression,
   { kinds }: Dictionary,
-  pace: TimeSlice,
+  slice: TimeSlice,
 ): Promise<KindClass[]> {
   const terms = termsOf(expression).filter((term) => term.kind === 'kinds');
   const classes = new Map<number | string, KindClass>();
   for (const [index, kind] of kinds.entries()) {
-    if (index % 256 === 0 && pace.isDue) await pace.rest();
+    if (index % 256 === 0 && slice.isDue) await slice.rest();
     const signature = signatureOf(terms, index);
     const known = classes.get(signature);
     if (known === undefined) classes.set(signature, { first: index, ids: [kind.id] });
@@ -37,11 +37,11 @@ function signatureOf(terms: readonly Members<'kinds'>[], index: number): number 
 export async function possibleKinds(
   expression: Expression,
   dictionary: Dictionary,
-  pace = new TimeSlice(),
+  slice = new TimeSlice(),
 ): Promise<number[] | null> {
   const possible: number[] = [];
-  for (const { first, ids } of await classesOfKinds(expression, dictionary, pace)) {
-    if (pace.isDue) await pace.rest();
+  for (const { first, ids } of await classesOfKinds(expression, dictionary, slice)) {
+    if (slice.isDue) await slice.rest();
     const open = decide(expression, (term) => (term.kind === 'kinds' ? term.members[first] === 1 : true));
     if (isAlways(open)) possible.push(...ids);
   }

@@ -52,11 +52,11 @@ async function asOne<Of extends 'kinds' | 'actors'>(
   [first, ...others]: readonly Members<Of>[],
 ): Promise<Members<Of>[]> {
   if (first === undefined || others.length === 0) return first === undefined ? [] : [first];
-  const pace = new TimeSlice();
+  const slice = new TimeSlice();
   // A copy: what a pattern matches is remembered for others.
   const members = first.members.slice();
   for (const other of others) {
-    if (pace.isDue) await pace.rest();
+    if (slice.isDue) await slice.rest();
     for (let index = 0; index < members.length; index++) {
       const member = other.members[index] ?? 0;
       if (kind === 'and' ? member === 0 : member === 1) members[index] = member;
@@ -181,10 +181,10 @@ async function matchEach(
 
 async function matchEachPaced(names: readonly string[], matches: (name: string) => boolean): Promise<Uint8Array> {
   // Others may wait for the same, so it goes on whoever leaves.
-  const pace = new TimeSlice();
+  const slice = new TimeSlice();
   const members = new Uint8Array(names.length);
   for (const [index, name] of names.entries()) {
-    if (index % 256 === 0 && pace.isDue) await pace.rest();
+    if (index % 256 === 0 && slice.isDue) await slice.rest();
     members[index] = matches(name) ? 1 : 0;
   }
   return members;

@@ -10,7 +10,7 @@ export interface Selection {
 }
 
 /**
- * A stretch of time [since, before) in which some selections are asked for, of which no two share an entry; `before`
+ * A range of time [since, before) in which some selections are asked for, of which no two share an entry; `before`
  * null: without an end.
  */
 export interface Interval {
@@ -26,9 +26,14 @@ export interface Plan {
   readonly keys: number;
 }
 
+/** Whether reading the entries may be cheaper than a plan. */
+export function isLarge({ keys, intervals }: Plan): boolean {
+  return keys > 20_000 || intervals.length > 8;
+}
+
 /** Plans with more keys, or that take more steps to make, are none: to read the entries themselves is cheaper. */
-const mostKeys = 400_000;
-const mostSteps = 300_000_000;
+const maxKeys = 400_000;
+const maxSteps = 300_000_000;
 
 /**
  * What of a query the tallies can answer, newest first: the entries that satisfy it whatever its terms on document
@@ -40,22 +45,22 @@ export async function planTallies(
   expression: Expression,
   dictionary: Dictionary,
   from: number,
-  pace = new TimeSlice(),
+  slice = new TimeSlice(),
 ): Promise<Plan | undefined> {
   if (isAlways(expression)) return { intervals: [{ since: from, before: null, selections: everything }], keys: 1 };
   const intervals: Interval[] = [];
   const planning: Planning = {
     dictionary,
-    pace,
-    classes: await classesOfKinds(expression, dictionary, pace),
+    slice,
+    classes: await classesOfKinds(expression, dictionary, slice),
     steps: 0,
   };
   const known = new Map<string, readonly Selection[]>();
   const nameOf = termNames();
   const terms = termsOf(expression).length;
   let keys = 0;
-  for (const { since, before } of stretches(expression, from)) {
-    if (pace.isDue) await pace.rest();
+  for (const { since, before } of rangesOf(expression, from)) {
+    if (slice.isDue) await slice.rest();
     planning.steps += terms;
     const open = decide(expression, (term) => {
       if (term.kind === 'time') {
@@ -76,7 +81,7 @@ export async function planTallies(
       intervals.push({ since, before, selections });
       keys += selections.reduce((sum, selection) => sum + keysOf(selection), 0);
     }
-    if (keys > mostKeys || planning.steps > mostSteps) return undefined;
+    if (keys > maxKeys || planning.steps > maxSteps) return undefined;
   }
   return { intervals, keys };
 }
@@ -86,7 +91,7 @@ function keysOf({ actors, kinds }: Selection): number {
 }
 
 /** The time from `from` on, cut wherever a range of the query begins or ends, newest first. */
-function stretches(expression: Expression, from: number): { since: number; before: number | null }[] {
+function rangesOf(expression: Expression, from: number): { since: number; before: number | null }[] {
   const cuts = new Set<number>([from]);
   for (const term of termsOf(expression)) {
     if (term.kind !== 'time') continue;
@@ -100,7 +105,7 @@ const everything: readonly Selection[] = [{ actors: null, kinds: null }];
 
 interface Planning {
   readonly dictionary: Dictionary;
-  readonly pace: TimeSlice;
+  readonly slice: TimeSlice;
   readonly classes: readonly KindClass[];
   steps: number;
 }
@@ -124,8 +129,8 @@ async function selectionsOf(expression: Expression, planning: Planning): Promise
       keys += keysOf(selection);
     }
     // Whoever asked gives up as well.
-    if (keys > mostKeys) planning.steps = Number.POSITIVE_INFINITY;
-    if (planning.steps > mostSteps) return [];
+    if (keys > maxKeys) planning.steps = Number.POSITIVE_INFINITY;
+    if (planning.steps > maxSteps) return [];
   }
   if (byWhomever.length === dictionary.kinds.length) return everything;
   return byWhomever.length === 0 ? selections : [{ actors: null, kinds: byWhomever }, ...selections];
@@ -137,7 +142,7 @@ async function groupKinds(expression: Expression, planning: Planning): Promise<{
   const nameOf = termNames();
   const terms = termsOf(expression).length;
   for (const { first, ids } of planning.classes) {
-    if (planning.pace.isDue) await planning.pace.rest();
+    if (planning.slice.isDue) await planning.slice.rest();
     planning.steps += terms;
     const open = decide(expression, (term) => (term.kind === 'kinds' ? term.members[first] === 1 : undefined));
     const name = nameOf(open);
@@ -160,7 +165,7 @@ async function combine(expression: Expression, planning: Planning): Promise<Uint
   const all = expression.kind === 'and';
   const combined = new Uint8Array(length).fill(all ? 1 : 0);
   for (const operand of expression.operands) {
-    if (planning.pace.isDue) await planning.pace.rest();
+    if (planning.slice.isDue) await planning.slice.rest();
     planning.steps += length;
     const members = await combine(operand, planning);
     for (let index = 0; index < length; index++) {

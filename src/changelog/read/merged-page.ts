@@ -1,13 +1,12 @@
 import type { DatabaseTransaction } from '../../db/database.ts';
-import type { Dictionary } from '../names/dictionary.ts';
 import type { Interval } from '../plan/tally-plan.ts';
 import { findPlaces, type Search } from './search-store.ts';
 import type { Place } from './store.ts';
-import { readTalliedPlaces } from './tallied-page-store.ts';
+import { readTalliedPlaces } from './tallied-page.ts';
 
 interface MergedPage {
   /** One part of the entries, which the tallies can count and walk. */
-  tallied: { now: number; horizon: number; intervals: readonly Interval[]; dictionary: Dictionary };
+  tallied: { now: number; intervals: readonly Interval[] };
   /** The other part, which has none of the first; `rest` of them. */
   search: Search;
   rest: number;

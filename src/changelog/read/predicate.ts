@@ -29,22 +29,22 @@ export interface EntryConditions {
 export async function entryConditions(
   expression: Expression,
   dictionary: Dictionary,
-  pace: TimeSlice,
+  slice: TimeSlice,
   mostListed = 200_000,
 ): Promise<EntryConditions> {
   const terms = new Set(termsOf(expression).filter((term) => term.kind === 'actors'));
   let listed = 0;
   for (const { members } of terms) {
-    if (pace.isDue) await pace.rest();
+    if (slice.isDue) await slice.rest();
     for (const member of members) listed += member;
   }
   const ofActors = new Map<Expression, Condition>();
   if (listed <= mostListed) {
     for (const term of terms) {
-      if (pace.isDue) await pace.rest();
+      if (slice.isDue) await slice.rest();
       const ids = idsOf(dictionary.actors, term.members);
       // As text: the driver would write a long array out in one go.
-      const list = ids.length <= fewMembers ? undefined : await idsText(ids, pace);
+      const list = ids.length <= fewMembers ? undefined : await idsText(ids, slice);
       ofActors.set(
         term,
         list === undefined ? isAmong(sql`e.actor`, ids) : sql`e.actor in (select unnest(${list}::bigint[]))`,
@@ -53,10 +53,10 @@ export async function entryConditions(
   } else {
     const ids = await idsText(
       dictionary.actors.map((actor) => actor.id),
-      pace,
+      slice,
     );
     for (const term of terms) {
-      const bits = await bitsOf(term.members, pace);
+      const bits = await bitsOf(term.members, slice);
       // Every actor of the tenant is among them, so the number of those up to it is its place.
       ofActors.set(term, sql`get_bit(${bits}::bit varying, width_bucket(e.actor, ${ids}::bigint[]) - 1) = 1`);
     }
@@ -93,20 +93,20 @@ export async function entryConditions(
 }
 
 /** An array's text. */
-async function idsText(ids: readonly number[], pace: TimeSlice): Promise<string> {
+async function idsText(ids: readonly number[], slice: TimeSlice): Promise<string> {
   const parts: string[] = [];
   for (let start = 0; start < ids.length; start += 4_096) {
-    if (pace.isDue) await pace.rest();
+    if (slice.isDue) await slice.rest();
     parts.push(ids.slice(start, start + 4_096).join(','));
   }
   return `{${parts.join(',')}}`;
 }
 
 /** One bit for each, as PostgreSQL reads it: hexadecimal, the first in the highest bit. */
-async function bitsOf(members: Uint8Array, pace: TimeSlice): Promise<string> {
+async function bitsOf(members: Uint8Array, slice: TimeSlice): Promise<string> {
   const bytes = Buffer.alloc(Math.ceil(members.length / 8));
   for (const [index, member] of members.entries()) {
-    if (index % 65_536 === 0 && pace.isDue) await pace.rest();
+    if (index % 65_536 === 0 && slice.isDue) await slice.rest();
     if (member === 1) bytes[index >> 3] = (bytes[index >> 3] ?? 0) | (0x80 >> (index & 7));
   }
   return `x${bytes.toString('hex')}`;

@@ -18,10 +18,10 @@ import type { Search } from './search-store.ts';
 export async function searchOf(
   expression: Expression,
   conditions: EntryConditions,
-  { tenant, since, dictionary, pace }: { tenant: string; since: number; dictionary: Dictionary; pace: TimeSlice },
+  { tenant, since, dictionary, slice }: { tenant: string; since: number; dictionary: Dictionary; slice: TimeSlice },
 ): Promise<Search> {
   const tallied = decide(expression, (term) => (isOnDocuments(term) ? false : undefined));
-  const kinds = await possibleKinds(expression, dictionary, pace);
+  const kinds = await possibleKinds(expression, dictionary, slice);
   const ofKinds = kinds === null ? sql`true` : sql`e.kind = any (${kinds}::bigint[])`;
   const satisfied = conditions.satisfies(expression);
   const condition = isNever(tallied)

@@ -33,14 +33,14 @@ export async function resolveInTransaction(
     tenant,
     since,
     ...means
-  }: { tenant: string; since: number; dictionary: Dictionary; regexes: RegexMatcherPool; pace: TimeSlice },
+  }: { tenant: string; since: number; dictionary: Dictionary; regexes: RegexMatcherPool; slice: TimeSlice },
 ): Promise<Expression> {
   const budget = new RegexBudget();
   const patterns = patternsOnIds(query);
   if (patterns.length === 0) return await resolve(query, { ...means, budget });
   // Only entries of these kinds can satisfy the query, whatever is found.
   const open = await resolve(query, { ...means, budget, ids: everyId(patterns) });
-  const kinds = await possibleKinds(open, means.dictionary, means.pace);
+  const kinds = await possibleKinds(open, means.dictionary, means.slice);
   const read = (of: IdsOf) => readDocumentIds(transaction, tenant, of, { since, kinds });
   const ids = await tryOnIds(patterns, read, { ...means, budget });
   return await resolve(query, { ...means, budget, ids });

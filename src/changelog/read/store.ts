@@ -2,8 +2,6 @@ import { CompiledQuery } from 'kysely';
 import type { DatabaseTransaction } from '../../db/database.ts';
 import type { Statements } from '../../db/statements.ts';
 import type { Dictionary } from '../names/dictionary.ts';
-import type { Interval } from '../plan/tally-plan.ts';
-import { intervalColumns } from './selection-columns.ts';
 
 /** An entry as the database has it; `related` and `paths` are JSON texts. */
 export interface EntryRow {
@@ -44,13 +42,13 @@ export async function readSnapshot(
   dictionary: Dictionary,
 ): Promise<{ horizon: number; current: boolean }> {
   const { rows } = await transaction.executeQuery<{ horizon: number; current: boolean }>(
-    CompiledQuery.raw(
-      `select change_horizon($1, $2) as horizon,
-              change_lineage() = $5 and $4 =
-                (select count(*) from change_kind n where n.tenant = $1 and n.registered >= $3::text::xid8)
-                + (select count(*) from change_actor n where n.tenant = $1 and n.registered >= $3::text::xid8) as current`,
-      [tenant, now, dictionary.since, dictionary.recent, dictionary.lineage],
-    ),
+    CompiledQuery.raw('select horizon, current from change_snapshot($1, $2, $3::text::xid8, $4, $5)', [
+      tenant,
+      now,
+      dictionary.since,
+      dictionary.recent,
+      dictionary.lineage,
+    ]),
   );
   return rows[0] ?? { horizon: 0, current: false };
 }
@@ -63,31 +61,12 @@ export async function readExtent(
 ): Promise<{ entries: number; pending: number }> {
   const { rows } = await transaction.executeQuery<{ entries: number; pending: number }>(
     CompiledQuery.raw(
-      `select change_rank($1, '{"{0}"}', '{"{0}"}', $2) as entries,
+      `select (change_rank($1, array['{0}'], array['{0}'], array[$2::bigint]))[1] as entries,
               (select coalesce(sum(cardinality(d.ats)), 0) from change_delta d where d.tenant = $1)::bigint as pending`,
       [tenant, since],
     ),
   );
   return rows[0] ?? { entries: 0, pending: 0 };
-}
-
-/** The total of the intervals, and the places of some of their entries, newest first. */
-export async function walkToPlaces(
-  transaction: DatabaseTransaction,
-  tenant: string,
-  page: { now: number; horizon: number; intervals: readonly Interval[]; skip: number; size: number },
-): Promise<{ total: number; places: Place[] }> {
-  const { rows } = await transaction.executeQuery<{ total: number } & Place>(
-    CompiledQuery.raw('select total, at, sequence from change_page($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)', [
-      tenant,
-      page.now,
-      page.horizon,
-      ...intervalColumns(page.intervals),
-      page.skip,
-      page.size,
-    ]),
-  );
-  return { total: rows[0]?.total ?? 0, places: rows.slice(1) };
 }
 
 const bytesOfEntry = 'octet_length(e.paths) + coalesce(octet_length(e.related), 0)';

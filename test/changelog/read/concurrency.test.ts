@@ -237,20 +237,20 @@ async function compareInOneSnapshot(
        select array(select actor from change_actor where tenant = $1 and name = $4) as actors,
               array(select kind from change_kind where tenant = $1 and entity = 'type1' order by kind) as kinds
      )
-     select 'all' as what, change_rank($1, '{"{0}"}', '{"{0}"}', first.since) as total,
+     select 'all' as what, (change_rank($1, '{"{0}"}', '{"{0}"}', array[first.since]))[1] as total,
             (select count(*) from change_entry e where e.tenant = $1 and e.at >= first.since) as counted
        from first
      union all
-     select 'kinds', change_rank($1, '{"{0}"}', array[kinds::text], first.since),
+     select 'kinds', (change_rank($1, '{"{0}"}', array[kinds::text], array[first.since]))[1],
             (select count(*) from change_entry e where e.tenant = $1 and e.at >= first.since and e.kind = any (kinds))
        from first, ids where cardinality(kinds) > 0
      union all
-     select 'actor', change_rank($1, array[actors::text], '{"{}"}', first.since),
+     select 'actor', (change_rank($1, array[actors::text], '{"{}"}', array[first.since]))[1],
             (select count(*) from change_entry e where e.tenant = $1 and e.at >= first.since and e.actor = any (actors))
        from first, ids where cardinality(actors) > 0
      union all
      select 'actor and kinds',
-            change_rank($1, array[actors::text], array[kinds::text], first.since),
+            (change_rank($1, array[actors::text], array[kinds::text], array[first.since]))[1],
             (select count(*) from change_entry e
               where e.tenant = $1 and e.at >= first.since and e.actor = any (actors) and e.kind = any (kinds))
        from first, ids where cardinality(actors) > 0 and cardinality(kinds) > 0`,

@@ -120,13 +120,13 @@ test.each([
         undefined,
         await readNames(database.pool, tenant, { since: '0', lineage: '' }),
       );
-      const pace = new TimeSlice();
+      const slice = new TimeSlice();
       const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget() });
-      const conditions = await entryConditions(expression, dictionary, pace);
-      const search = await searchOf(expression, conditions, { tenant, since, dictionary, pace });
-      const { intervals = [] } = (await planTallies(expression, dictionary, since, pace)) ?? {};
+      const conditions = await entryConditions(expression, dictionary, slice);
+      const search = await searchOf(expression, conditions, { tenant, since, dictionary, slice });
+      const { intervals = [] } = (await planTallies(expression, dictionary, since, slice)) ?? {};
       const parts = {
-        tallied: { now, horizon: since, intervals, dictionary },
+        tallied: { now, intervals },
         search,
         rest: await countEntries(transaction, search),
         everything: { tenant, since, condition: conditions.satisfies(expression) },

@@ -199,30 +199,34 @@ async function foldPartly(random: Random): Promise<void> {
 }
 
 async function checkRank(random: Random, selections: Sets[], matching: Entry[], entries: Entry[]): Promise<void> {
-  for (const since of [0, randomBound(random, entries), randomBound(random, entries)]) {
-    const { rank } = await value<{ rank: number }>('change_rank($1, $2, $3, $4) as rank', [
-      tenant,
-      ...columnsOf(selections),
-      since,
-    ]);
-    expect({ selections, since, rank }).toEqual({
-      selections,
-      since,
-      rank: matching.filter((entry) => entry.at >= since).length,
-    });
-  }
+  const moments = [0, randomBound(random, entries), randomBound(random, entries)];
+  const { ranks } = await value<{ ranks: string[] }>('change_rank($1, $2, $3, $4) as ranks', [
+    tenant,
+    ...columnsOf(selections),
+    moments,
+  ]);
+  expect({ selections, moments, ranks: ranks.map(Number) }).toEqual({
+    selections,
+    moments,
+    ranks: moments.map((since) => matching.filter((entry) => entry.at >= since).length),
+  });
 }
 
+/** A checkpoint has no more newer entries than are wanted, and as many as it tells. */
 async function checkSeek(random: Random, selections: Sets[], matching: Entry[]): Promise<void> {
   if (matching.length === 0) return;
-  for (const skip of [0, random.below(matching.length), matching.length - 1]) {
-    const place = await value<{ cell_end: number; cell_skip: number }>('change_seek($1, $2, $3, $4)', [
-      tenant,
-      ...columnsOf(selections),
-      skip,
-    ]);
-    const found = matching.filter((entry) => entry.at < place.cell_end)[place.cell_skip];
-    expect({ selections, skip, found }).toEqual({ selections, skip, found: matching[skip] });
+  const end = 2 ** 52;
+  for (const wanted of [0, random.below(matching.length), matching.length - 1]) {
+    const call = 'change_seek($1, $2, $3, $4, 0, $5, $6, 0)';
+    const asked = [tenant, ...columnsOf(selections), wanted, matching.length, end];
+    const { moment, newer } = await value<{ moment: number; newer: number }>(call, asked);
+    const found = matching.filter((entry) => entry.at >= moment).length;
+    expect({ selections, wanted, newer, isNewer: newer <= wanted }).toEqual({
+      selections,
+      wanted,
+      newer: found,
+      isNewer: true,
+    });
   }
 }
 
@@ -242,16 +246,17 @@ async function checkPage(random: Random, entries: Entry[], kinds: number[], acto
         entry.at >= Math.max(since, horizon) && (before === null || entry.at < before) && isSelected(selections)(entry),
     ),
   );
+  if (horizon > 0)
+    await database.pool.query('insert into change_retention (tenant, horizon) values ($1, $2)', [tenant, horizon]);
   let ended = 0;
   const selectionEnds = intervals.map(({ selections }) => (ended += selections.length));
   const size = random.pick([0, 1, 7, 100]);
   const skip = random.pick([0, random.below(wanted.length + 1), Math.max(0, wanted.length - 2), wanted.length + 5]);
   const { rows } = await database.pool.query<{ total: number; at: number; sequence: number }>(
-    'select total, at, sequence from change_page($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+    'select total, at, sequence from change_read($1, $2, $3, $4, $5, $6, $7, $8, $9, null, null, null)',
     [
       tenant,
       now,
-      horizon,
       intervals.map(({ since }) => since),
       intervals.map(({ before }) => before),
       selectionEnds,
@@ -260,6 +265,7 @@ async function checkPage(random: Random, entries: Entry[], kinds: number[], acto
       size,
     ],
   );
+  await database.pool.query('delete from change_retention');
   const [head, ...page] = rows;
   const asked = { intervals, horizon, skip, size };
   expect({ asked, total: head?.total, page: page.map(({ at, sequence }) => ({ at, sequence })) }).toEqual({

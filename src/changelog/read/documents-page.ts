@@ -1,6 +1,6 @@
 import type { Statements } from '../../db/statements.ts';
 import type { Dictionary } from '../names/dictionary.ts';
-import { type EntryNumbers, entriesOfPage, type Head, type PageRead, pageOf } from './page-rows.ts';
+import { type PageRead, type PageRow, pageColumns, pageOf } from './page-rows.ts';
 
 /** What is asked of documents that are named one by one; null stands for any. */
 export interface DocumentsPage {
@@ -24,9 +24,9 @@ export async function readDocumentsPage(
   tenant: string,
   page: DocumentsPage,
 ): Promise<PageRead> {
-  const { rows } = await statements.query<EntryNumbers & Head>({
+  const { rows } = await statements.query<PageRow>({
     name: 'documents page',
-    text: `select total, current, ${entriesOfPage.columns}
+    text: `select ${pageColumns}
              from change_read_documents($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::text::xid8, $13, $14)`,
     values: [
       tenant,
@@ -45,5 +45,5 @@ export async function readDocumentsPage(
       page.dictionary.lineage,
     ],
   });
-  return pageOf(rows, page.dictionary, entriesOfPage);
+  return pageOf(rows, page.dictionary);
 }

@@ -62,7 +62,7 @@ function timeOf(below: (limit: number) => number, now: number): number {
   }
 }
 
-test('what was counted before is never told of a history that has changed since', async () => {
+test('every page is that of the history as it is at that moment', async () => {
   const random = new Random();
   const below = (limit: number) => random.below(limit);
   let now = begun;
@@ -129,7 +129,7 @@ test('what was counted before is never told of a history that has changed since'
           entries: expected,
         });
       };
-      // Twice: the second time from what is remembered; and some pages on and back from anywhere.
+      // And some pages on and back from anywhere.
       await check(0, 20);
       await check(0, 20);
       if (below(4) > 0) continue;

@@ -1,0 +1,37 @@
+-- A moment that has at most `skip` entries of one key at or after it, and how many it has (`newer`): the end of the coarsest
+-- cell with at most `few` of the key's entries in which the entry stands that has `skip` newer ones, or of a finest one. In
+-- the tallies alone, of an actor, a kind or (0, 0) the tenant, which must have more than `skip` entries.
+create function change_descend(of_tenant text, of_actor bigint, of_kind bigint, skip bigint, few bigint,
+                               out moment bigint, out newer bigint)
+language plpgsql stable as $$
+declare
+  cell bigint;
+  entries bigint;
+  parts bigint;
+  children smallint[];
+  upto bigint[];
+  place integer;
+begin
+  newer := 0;
+  for cell, entries in
+    select t.bucket, t.upto[cardinality(t.upto)] from change_tally t
+      where t.tenant = of_tenant and t.level = 0 and t.actor = of_actor and t.kind = of_kind order by t.bucket desc
+  loop
+    exit when skip < newer + entries;
+    newer := newer + entries;
+  end loop;
+  for depth in 0..4 loop
+    select t.children, t.upto into children, upto from change_tally t
+      where t.tenant = of_tenant and t.level = depth and t.bucket = cell and t.actor = of_actor and t.kind = of_kind;
+    -- sparser than what has a tally
+    exit when not found;
+    place := width_bucket(newer + entries - skip - 1, upto) + 1;
+    newer := newer + entries - upto[place];
+    entries := upto[place] - coalesce(upto[place - 1], 0);
+    parts := change_cell(depth) / change_cell(depth + 1);
+    cell := cell * parts + children[place];
+    moment := (cell + 1) * change_cell(depth + 1);
+    exit when entries <= few;
+  end loop;
+end
+$$;

@@ -1,0 +1,42 @@
+import { TimeSlice } from '../../concurrency/time-slice.ts';
+import { RegexBudget } from '../../query/regex-pool.ts';
+import type { Dictionary } from '../names/dictionary.ts';
+import { asConjunction } from '../plan/conjunction.ts';
+import type { Expression } from '../plan/expression.ts';
+import { patternsOnIds } from '../plan/id-patterns.ts';
+import { asksForDocuments, resolve } from '../plan/resolve.ts';
+import { isLarge, planTallies } from '../plan/tally-plan.ts';
+import { readDocumentsPage } from './documents-page.ts';
+import type { PageQuery, Reading } from './page-query.ts';
+import { type PageRead, severalStatements } from './page-rows.ts';
+import { namedDocuments } from './predicate.ts';
+import { readTalliedPage } from './tallied-page.ts';
+
+/** Answers a page from one statement, where one can: from tallies, or of documents that the query names one by one. */
+export async function readInSingleStatement(
+  reading: Reading,
+  page: PageQuery,
+  dictionary: Dictionary,
+): Promise<PageRead> {
+  if (patternsOnIds(page.query).length > 0) return severalStatements;
+  const { regexes } = reading;
+  const expression = await resolve(page.query, { dictionary, regexes, budget: new RegexBudget() });
+  const read = asksForDocuments(page.query) ? readDocuments : readTallies;
+  return await read(reading, page, dictionary, expression);
+}
+
+type Read = (reading: Reading, page: PageQuery, dictionary: Dictionary, expression: Expression) => Promise<PageRead>;
+
+const readTallies: Read = async ({ statements, signal }, { tenant, query, from, ...page }, dictionary, expression) => {
+  const plan = await planTallies(expression, dictionary, from, new TimeSlice(signal));
+  if (plan === undefined || isLarge(plan)) return severalStatements;
+  const byNames = query.operands.length > 0;
+  return await readTalliedPage(statements, tenant, { ...page, intervals: plan.intervals }, { dictionary, byNames });
+};
+
+const readDocuments: Read = async ({ statements, signal }, { tenant, from, ...page }, dictionary, expression) => {
+  const conjunction = await asConjunction(expression, dictionary, from, new TimeSlice(signal));
+  const documents = conjunction === undefined ? undefined : namedDocuments(conjunction.onDocuments);
+  if (conjunction === undefined || documents === undefined) return severalStatements;
+  return await readDocumentsPage(statements, tenant, { ...page, ...conjunction, ...documents, dictionary });
+};

@@ -1,0 +1,56 @@
+import type { DatabaseTransaction } from '../../db/database.ts';
+import { type Statements, statementsOf } from '../../db/statements.ts';
+import type { Dictionary } from '../names/dictionary.ts';
+import type { Interval } from '../plan/tally-plan.ts';
+import { type PageRead, type PageRow, pageColumns, pageOf } from './page-rows.ts';
+import { intervalColumns } from './selection-columns.ts';
+import type { Place } from './store.ts';
+
+/** A page of what tallies can count. */
+export interface TalliedPage {
+  /** Milliseconds since 1970. */
+  now: number;
+  /** Newest first. */
+  intervals: readonly Interval[];
+  skip: number;
+  size: number;
+}
+
+const call = 'change_read($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::xid8, $11, $12)';
+
+/**
+ * A page and its exact total, from one statement and so from one snapshot. `byNames`: whether the intervals were planned by
+ * names, so that a name which the dictionary lacks might belong to them.
+ */
+export async function readTalliedPage(
+  statements: Statements,
+  tenant: string,
+  page: TalliedPage,
+  { dictionary, byNames }: { dictionary: Dictionary; byNames: boolean },
+): Promise<PageRead> {
+  const { since, recent, lineage } = dictionary;
+  const names = byNames ? [since, recent, lineage] : [null, null, lineage];
+  const { rows } = await statements.query<PageRow>({
+    name: 'tallied page',
+    text: `select ${pageColumns} from ${call}`,
+    values: [...columnsOf(tenant, page), ...names],
+  });
+  return pageOf(rows, dictionary);
+}
+
+/** The total, and where the entries of a page stand, in a transaction whose snapshot has no names that the plan lacks. */
+export async function readTalliedPlaces(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  page: TalliedPage,
+): Promise<{ total: number; places: Place[] }> {
+  const { rows } = await statementsOf(transaction).query<{ total: number } & Place>({
+    text: `select total, at, sequence from ${call}`,
+    values: [...columnsOf(tenant, page), null, null, null],
+  });
+  return { total: rows[0]?.total ?? 0, places: rows.slice(1).map(({ at, sequence }) => ({ at, sequence })) };
+}
+
+function columnsOf(tenant: string, { now, intervals, skip, size }: TalliedPage): unknown[] {
+  return [tenant, now, ...intervalColumns(intervals), skip, size];
+}
