@@ -125,7 +125,6 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       return client === undefined || client.revoked ? undefined : client.scopes;
     };
     const jobs: Jobs = createJobs({
-      pool,
       db,
       logger,
       now: () => clock.now(),

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
-import type { DocumentRows } from './ports.ts';
+import type { DocumentRows } from '../ports/document-lists.ts';
 import './tables.ts';
 
 export interface AgentRow {

@@ -2,10 +2,12 @@ import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import { createKeyedMutex } from '../concurrency/keyed-mutex.ts';
+import { defaultLease, keepLease } from '../concurrency/lease.ts';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError } from '../errors.ts';
 import { mayReadHistory } from '../http/scopes.ts';
+import type { QueuedChat } from '../ports/queued-chat.ts';
 import { ProviderError } from '../providers/port.ts';
 import type { Sealer } from '../sealing.ts';
 import { type AgentDocument, parseAgent } from './agent-document.ts';
@@ -18,7 +20,7 @@ import { type ConverseOptions, converse } from './conversation.ts';
 import { logExpiredChats } from './expired-chats.ts';
 import { writeLogs } from './log-store.ts';
 import type { Target } from './model-caller.ts';
-import type { QueuedChat, QueueMail } from './ports.ts';
+import type { QueueMail } from './ports.ts';
 import { type LogMessage, noteOf, type Severity } from './request-log.ts';
 import { changeHistoryTool } from './schemas.ts';
 import { openKey } from './secrets.ts';
@@ -67,8 +69,7 @@ export interface ChatOptions extends ConverseOptions {
 }
 
 // Milliseconds. A process that has not extended its lease is dead, and later requests of the session go on.
-const lease = 30_000;
-const heartbeat = 8_000;
+const lease = defaultLease.length;
 const maxWait = 300_000;
 const minPause = 15;
 const maxPause = 150;
@@ -123,9 +124,9 @@ export function createChats(options: ChatOptions): Chats {
       known: { ...tokens },
       messages: [],
     };
-    const beat = setInterval(() => {
-      extend(running).catch((error) => logger.warn({ err: error }, 'a chat could not extend its lease'));
-    }, heartbeat);
+    const endLease = keepLease(() => extend(running), {
+      onError: (error) => logger.warn({ err: error }, 'a chat could not extend its lease'),
+    });
     try {
       const outcome = await outcomeOf(running);
       await finish(running, outcome);
@@ -135,7 +136,7 @@ export function createChats(options: ChatOptions): Chats {
       }
       throw outcome.failure?.error ?? outcome.error;
     } finally {
-      clearInterval(beat);
+      endLease();
     }
   }
 

@@ -3,7 +3,7 @@ import type { Credentials } from '../http/credentials.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import type { Scope } from '../http/scopes.ts';
 import { PagingHeaders, type PagingRequest } from '../pagination/parameters.ts';
-import type { DocumentRows } from './ports.ts';
+import type { DocumentRows } from '../ports/document-lists.ts';
 import type { AgentRoutesOptions } from './route-options.ts';
 import { AgentsPath, ListQuery, SearchBody, SearchQuery } from './schemas.ts';
 

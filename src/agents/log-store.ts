@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
+import type { DocumentRows } from '../ports/document-lists.ts';
 import { projectionOf } from './agent-document.ts';
-import type { DocumentRows, LogReader } from './ports.ts';
+import type { LogReader } from './ports.ts';
 import {
   type LoggedRequest,
   type RequestLogDocument,

@@ -1,14 +1,8 @@
 import { AnnalsError } from '../errors.ts';
 import { mayReadHistory, type Scope } from '../http/scopes.ts';
+import type { AnsweredChat, QueuedChat } from '../ports/queued-chat.ts';
 import type { Chats } from './chat.ts';
-import type { ChatAnswer } from './chat-outcome.ts';
-import type { QueuedChat, ScopesNow } from './ports.ts';
-
-/** What a chat that ran by itself was answered. */
-export interface QueuedOutcome {
-  readonly response: ChatAnswer[];
-  readonly fromHistory: boolean;
-}
+import type { ScopesNow } from './ports.ts';
 
 /**
  * Runs a queued chat; `callBegins` is awaited before its first call leaves. Much may have happened since it was queued,
@@ -19,7 +13,7 @@ export async function runQueuedChat(
   { chats, scopesNow }: { chats: Chats; scopesNow: ScopesNow },
   chat: QueuedChat,
   { signal, callBegins }: { signal: AbortSignal; callBegins(): Promise<void> },
-): Promise<QueuedOutcome> {
+): Promise<AnsweredChat> {
   const { tenant, agentId } = chat;
   const scopes = await scopesLeft(scopesNow, chat);
   await chats.refuseUnavailable(tenant, agentId);

@@ -1,12 +1,13 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Database } from '../db/database.ts';
+import type { DocumentLists } from '../ports/document-lists.ts';
 import type { ProviderCaller } from '../providers/provider-caller.ts';
 import type { Sealer } from '../sealing.ts';
 import { findAgent } from './agent-store.ts';
 import { type AgentWrites, agentNotFound, createAgentWrites } from './agent-writes.ts';
 import { type Chats, createChats } from './chat.ts';
 import { createModelCaller } from './model-caller.ts';
-import type { AskHistory, DocumentLists, JobQueue, QueueMail } from './ports.ts';
+import type { AskHistory, JobQueue, QueueMail } from './ports.ts';
 
 /** Agents, chats with them, and their logs (contract 8). */
 export interface Agents {

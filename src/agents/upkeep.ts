@@ -1,5 +1,5 @@
 import type { HttpServer } from '../http/http-server-type.ts';
-import { repeat } from '../repeat.ts';
+import { whileListening } from '../http/while-listening.ts';
 import type { Agents } from './service.ts';
 
 // Milliseconds.
@@ -7,21 +7,9 @@ const every = 5_000;
 
 /** What agents want done beside their requests, and what is under way when the server closes. */
 export async function agentUpkeep(app: HttpServer, { agents: { chats } }: { agents: Agents }): Promise<void> {
-  const stop = new AbortController();
-  let work: Promise<void> = Promise.resolve();
-
-  app.addHook('onListen', async () => {
-    work = repeat({
-      every,
-      signal: stop.signal,
-      turn: () => chats.upkeep(),
-      onError: (error) => app.log.warn({ err: error }, 'the upkeep of agents failed; it is tried again'),
-    });
-  });
-  app.addHook('onClose', async () => {
-    stop.abort();
-    await work;
+  whileListening(app, {
+    upkeep: [{ what: 'the upkeep of agents', every, work: () => chats.upkeep() }],
     // Chats whose client has gone are not among the requests that a closing server waits for.
-    await chats.close();
+    end: () => chats.close(),
   });
 }

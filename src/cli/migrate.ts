@@ -1,6 +1,4 @@
 import { readConfig } from '../config.ts';
-import { createPool } from '../db/pool.ts';
-import { prepareQueue } from '../jobs/queue.ts';
 import { openDatabase } from './open-database.ts';
 import { UsageError, type Verb } from './verb.ts';
 import { migrateDatabase } from './with-context.ts';
@@ -20,7 +18,6 @@ Example:
     const database = await openDatabase(readConfig(surroundings.environment), surroundings.tell);
     try {
       const migrations = await migrateDatabase(database.url);
-      await prepareJobs(database.url);
       surroundings.answer(JSON.stringify({ migrations }));
     } finally {
       await database.release();
@@ -28,13 +25,3 @@ Example:
     return 0;
   },
 };
-
-/** The job queue brings its own schema to its own version; who may not make schemas may serve after this. */
-async function prepareJobs(url: string): Promise<void> {
-  const pool = createPool(url, { applicationName: 'annals migrate', maximum: 2 });
-  try {
-    await prepareQueue(pool);
-  } finally {
-    await pool.end();
-  }
-}

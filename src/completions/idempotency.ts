@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
+import { defaultLease, keepLease } from '../concurrency/lease.ts';
 import type { Database } from '../db/database.ts';
 import type { SealedColumn } from '../db/reseal.ts';
 import { AnnalsError, type ErrorDetail, type ErrorType } from '../errors.ts';
@@ -46,8 +47,7 @@ interface StoredError {
 }
 
 // Milliseconds. A process that has not extended its lease is dead, and a repeat begins anew.
-const lease = 30_000;
-const heartbeat = 8_000;
+const lease = defaultLease.length;
 const successMemory = 24 * 60 * 60 * 1_000;
 // Long enough for everybody who waited to hear of it.
 const failureMemory = 60_000;
@@ -59,7 +59,7 @@ export function createIdempotency(options: { db: Database; sealer: Sealer; logge
   const underWay = new Set<Promise<unknown>>();
 
   async function run(name: RequestName, attempt: string, work: () => Promise<Completion>): Promise<Completion> {
-    const beat = setInterval(() => extendRequest(db, name, attempt, lease).catch(warn), heartbeat);
+    const endLease = keepLease(() => extendRequest(db, name, attempt, lease), { onError: warn });
     try {
       const completion = await work();
       const { text: result, finishReason } = completion;
@@ -70,7 +70,7 @@ export function createIdempotency(options: { db: Database; sealer: Sealer; logge
       else await finish(name, attempt, { error: internal }).catch(warn);
       throw error;
     } finally {
-      clearInterval(beat);
+      endLease();
     }
   }
 

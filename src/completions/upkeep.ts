@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { HttpServer } from '../http/http-server-type.ts';
-import { repeat } from '../repeat.ts';
+import { whileListening } from '../http/while-listening.ts';
 import type { Completions } from './service.ts';
 
 // Milliseconds. A tenant that asks does its own; this is for those that do not.
@@ -13,25 +13,21 @@ export async function completionUpkeep(
   app: HttpServer,
   { quota, idempotency }: Pick<Completions, 'quota' | 'idempotency'>,
 ): Promise<void> {
-  const stop = new AbortController();
-  let work: Promise<void> = Promise.resolve();
-
-  app.addHook('onListen', async () => {
-    work = repeat({
-      every,
-      signal: stop.signal,
-      async turn() {
-        await quota.upkeep();
-        await idempotency.upkeep();
+  whileListening(app, {
+    upkeep: [
+      {
+        what: 'the upkeep of completions',
+        every,
+        async work() {
+          await quota.upkeep();
+          await idempotency.upkeep();
+        },
       },
-      onError: (error) => app.log.warn({ err: error }, 'the upkeep of completions failed; it is tried again'),
-    });
-  });
-  app.addHook('onClose', async () => {
-    stop.abort();
-    await work;
-    // Calls whose client has gone are not among the requests that a closing server waits for.
-    await Promise.race([idempotency.close(), sleep(maxCloseWait, undefined, { ref: false })]);
-    await quota.close();
+    ],
+    async end() {
+      // Calls whose client has gone are not among the requests that a closing server waits for.
+      await Promise.race([idempotency.close(), sleep(maxCloseWait, undefined, { ref: false })]);
+      await quota.close();
+    },
   });
 }

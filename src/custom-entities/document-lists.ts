@@ -1,19 +1,9 @@
-import type { RawBuilder, SqlBool } from 'kysely';
-import type { Page, PageWanted } from '../pagination/paginator.ts';
+import type { DocumentLists } from '../ports/document-lists.ts';
 import { parseDocumentQuery } from '../query/parse.ts';
 import { findDocuments, type ReadContext } from './read-documents.ts';
 import { parseFields, selectFields } from './select-fields.ts';
 
-/** Lists of documents for other rooms: `q`, `sort` and `fields` are the same wherever something is listed. */
-export interface DocumentLists {
-  /** A page of rows with `id`, `document` and `fields`, each as JSON text. */
-  page(
-    rows: { readonly from: RawBuilder<unknown>; readonly where: RawBuilder<SqlBool> },
-    asked: { readonly q?: string | undefined; readonly fields?: string | undefined },
-    wanted: PageWanted,
-  ): Promise<Page<string>>;
-}
-
+/** Lists of documents for the other modules too. */
 export function createDocumentLists(context: ReadContext): DocumentLists {
   return {
     async page(rows, { q = '', fields }, wanted) {

@@ -1,11 +1,11 @@
-import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
+import type { DocumentRows } from '../ports/document-lists.ts';
+import type { ExportPiece, ExportProgress } from '../ports/export-history.ts';
 import { projectedJson } from '../query/json-projection.ts';
 import { type JobDocument, type JobType, withoutHistory } from './job.ts';
-import type { ExportPiece, ExportProgress, JobReader } from './ports.ts';
+import type { JobReader } from './job-reader.ts';
 import './tables.ts';
-
-type Connection = Database | DatabaseTransaction;
 
 /** A job that a worker has taken up. What it writes counts only while nobody has taken it up after it. */
 export interface TakenJob {
@@ -34,10 +34,7 @@ export async function insertJob(
 }
 
 /** The jobs as the reader may see them: what is not shown can neither be filtered nor sorted by. */
-export function jobRows({ tenant, readsHistory }: JobReader): {
-  from: RawBuilder<unknown>;
-  where: RawBuilder<SqlBool>;
-} {
+export function jobRows({ tenant, readsHistory }: JobReader): DocumentRows {
   const full = sql`(select tenant, id, coalesce(full_document, document) as document,
     coalesce(full_fields, fields) as fields from job) full_job`;
   return { from: readsHistory ? full : sql`job`, where: sql`tenant = ${tenant}` };
@@ -45,7 +42,7 @@ export function jobRows({ tenant, readsHistory }: JobReader): {
 
 /** The job's document as JSON text. */
 export async function findJob(
-  db: Connection,
+  db: Database,
   { tenant, readsHistory }: JobReader,
   id: string,
 ): Promise<{ document: string; type: JobType; status: JobDocument['status'] } | undefined> {
@@ -60,37 +57,14 @@ export async function findJob(
   return { document: (readsHistory ? fullDocument : null) ?? document, type, status };
 }
 
-/** Deletes a job with its file; answers its type, or undefined where there is none. */
-export async function deleteJob(
-  transaction: DatabaseTransaction,
-  tenant: string,
-  id: string,
-): Promise<JobType | undefined> {
-  const row = await transaction
+/** Deletes a job with its file; false where there is none. */
+export async function deleteJob(transaction: DatabaseTransaction, tenant: string, id: string): Promise<boolean> {
+  const { numDeletedRows } = await transaction
     .deleteFrom('job')
     .where('tenant', '=', tenant)
     .where('id', '=', id)
-    .returning('type')
-    .executeTakeFirst();
-  return row?.type;
-}
-
-/** Takes a job up: undefined where it is gone or has ended. */
-export async function takeUpJob(db: Database, tenant: string, id: string): Promise<TakenJob | undefined> {
-  const row = await db
-    .updateTable('job')
-    .set({ attempt: sql<number>`attempt + 1`, stalled: sql<number>`stalled + 1` })
-    .where('tenant', '=', tenant)
-    .where('id', '=', id)
-    .where('status', '=', 'in_progress')
-    .returningAll()
-    .executeTakeFirst();
-  if (row === undefined) return undefined;
-  const { type, attempt, stalled, call_began: callBegan, input, snapshot, since, last_at: at, last_sequence } = row;
-  const hasProgress = snapshot !== null && since !== null && at !== null && last_sequence !== null;
-  const progress = hasProgress ? { snapshot, since, after: { at, sequence: last_sequence } } : undefined;
-  const document: JobDocument = JSON.parse(row.full_document ?? row.document);
-  return { tenant, id, type, attempt, stalled, callBegan, input, progress, document };
+    .executeTakeFirstOrThrow();
+  return numDeletedRows === 1n;
 }
 
 /** How the job stands, if it is still the worker's. */
@@ -122,7 +96,7 @@ export async function noteCall(db: Database, { tenant, id, attempt }: TakenJob):
 }
 
 /** Ends a job, or notes how it goes on; false where it is not the worker's any more. */
-export async function updateJob(db: Connection, job: TakenJob, document: JobDocument): Promise<boolean> {
+export async function updateJob(db: Database, job: TakenJob, document: JobDocument): Promise<boolean> {
   const { tenant, id, attempt } = job;
   const { numAffectedRows } = await sql`
     update job set status = ${document.status}, stalled = 0,
@@ -143,19 +117,6 @@ export async function updateProgress(
     .where('tenant', '=', tenant)
     .where('id', '=', id)
     .execute();
-}
-
-/** Jobs that have not ended, and that the queue does not know (any more). */
-export async function findForgottenJobs(
-  db: Database,
-  most: number,
-): Promise<{ tenant: string; id: string; type: JobType }[]> {
-  const { rows } = await sql<{ tenant: string; id: string; type: JobType }>`
-    select j.tenant, j.id, j.type from job j
-      where j.status = 'in_progress'
-        and not exists (select from pgboss.job q where q.id = j.id::uuid and q.state < 'completed')
-      limit ${most}`.execute(db);
-  return rows;
 }
 
 /** Both texts of a document as everybody sees it, and both of the whole of it where that is something else. */

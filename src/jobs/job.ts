@@ -1,5 +1,6 @@
 import { AnnalsError, type ErrorType } from '../errors.ts';
-import type { AnsweredChat, ExportFormat, QueuedChat } from './ports.ts';
+import type { ExportFormat } from '../ports/export-history.ts';
+import type { AnsweredChat, QueuedChat } from '../ports/queued-chat.ts';
 
 export type JobType = 'AGENT_CHAT' | 'EXPORT';
 /** Skipped is a chat whose agent has been deleted or disabled before anybody was asked. */

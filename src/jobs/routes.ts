@@ -5,7 +5,7 @@ import type { HttpServer } from '../http/http-server-type.ts';
 import { insufficientScopes, mayReadHistory, type Scope } from '../http/scopes.ts';
 import type { Paginator } from '../pagination/paginator.ts';
 import { PagingHeaders } from '../pagination/parameters.ts';
-import type { JobReader } from './ports.ts';
+import type { JobReader } from './job-reader.ts';
 import { JobMade, JobPath, JobsPath, ListQuery, NewExport, SearchBody, SearchQuery } from './schemas.ts';
 import type { Jobs } from './service.ts';
 

@@ -1,16 +1,16 @@
 import type { Database } from '../db/database.ts';
 import { AnnalsError } from '../errors.ts';
+import type { QueuedChat, RunQueuedChat } from '../ports/queued-chat.ts';
 import { answeredDocument } from './job.ts';
 import { JobLost, loseJob } from './job-lost.ts';
 import { noteCall, type TakenJob, updateJob } from './job-store.ts';
-import type { QueuedChat, RunChat } from './ports.ts';
 
 /**
  * Runs a chat at most once: one whose process died after its call to the vendor may have left is not sent again
  * (contract 8), since nobody knows whether it was answered and paid for.
  */
 export async function runAgentChat(
-  { db, runChat, now }: { db: Database; runChat: RunChat; now: () => number },
+  { db, runChat, now }: { db: Database; runChat: RunQueuedChat; now: () => number },
   job: TakenJob,
   stop: AbortController,
 ): Promise<void> {

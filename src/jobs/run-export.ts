@@ -3,11 +3,11 @@ import { constants, zstdCompress } from 'node:zlib';
 import { sql } from 'kysely';
 import type { Database } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
+import type { ExportHistory, ExportPiece } from '../ports/export-history.ts';
 import { appendChunk, dropChunks } from './content-store.ts';
 import type { ExportInput, JobDocument } from './job.ts';
 import { JobLost, loseJob } from './job-lost.ts';
 import { type TakenJob, updateJob, updateProgress } from './job-store.ts';
-import type { ExportHistory, ExportPiece } from './ports.ts';
 
 const pack = promisify(zstdCompress);
 const packing = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };

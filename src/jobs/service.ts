@@ -2,16 +2,19 @@ import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { zstdDecompress } from 'node:zlib';
 import type { FastifyBaseLogger } from 'fastify';
-import type pg from 'pg';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError } from '../errors.ts';
 import type { Page, PageWanted } from '../pagination/paginator.ts';
+import type { DocumentLists } from '../ports/document-lists.ts';
+import type { ExportFormat, ExportHistory } from '../ports/export-history.ts';
+import type { QueuedChat, RunQueuedChat } from '../ports/queued-chat.ts';
 import { readChunk } from './content-store.ts';
+import { createDispatcher } from './dispatcher.ts';
 import { chatDocument, type ExportInput, exportDocument, type JobDocument } from './job.ts';
-import { deleteJob, findForgottenJobs, findJob, insertJob, jobRows } from './job-store.ts';
-import type { DocumentLists, ExportFormat, ExportHistory, JobReader, QueuedChat, RunChat } from './ports.ts';
-import { createQueue } from './queue.ts';
+import type { JobReader } from './job-reader.ts';
+import { deleteJob, findJob, insertJob, jobRows } from './job-store.ts';
+import { countWaiting } from './queue-store.ts';
 import { createWorker } from './worker.ts';
 
 const unpack = promisify(zstdDecompress);
@@ -25,11 +28,14 @@ export interface JobContent {
 
 /** Jobs (contract 8): work that outlives the request that asked for it, and the process too. */
 export interface Jobs {
-  /** Makes an export of the change history; answers the job's id. Throws AnnalsError where `q` is no query. */
+  /**
+   * Makes an export of the change history; answers the job's id. Throws AnnalsError where `q` is no query, and
+   * rate_limit_exceeded where too many jobs of the tenant wait.
+   */
   startExport(tenant: string, asked: { q: string; format: ExportFormat; requestId: string }): Promise<string>;
   /**
    * Makes a job that runs the chat once the transaction is committed; answers its id. `guardsMessage`: its message may
-   * quote the change history.
+   * quote the change history. Throws rate_limit_exceeded where too many jobs of the tenant wait.
    */
   enqueueAgentChat(
     transaction: DatabaseTransaction,
@@ -45,41 +51,37 @@ export interface Jobs {
   remove(tenant: string, id: string): Promise<void>;
   /** The file of an export that has succeeded. Throws resource_not_found, or conflict_resource where it goes on. */
   content(tenant: string, id: string): Promise<JobContent>;
-  /** Makes what the queue needs in the database; before anything is queued. */
-  prepare(): Promise<void>;
   /** Takes jobs up from now on. */
-  work(): Promise<void>;
-  /** Puts jobs into the queue that it does not know (any more). */
-  upkeep(): Promise<void>;
+  work(): void;
   /** Hands back or ends what is being worked on. */
   close(): Promise<void>;
 }
 
 export interface JobsOptions {
-  pool: pg.Pool;
   db: Database;
   logger: FastifyBaseLogger;
   now: () => number;
   documents: DocumentLists;
   exportHistory: ExportHistory;
-  runChat: RunChat;
+  runChat: RunQueuedChat;
   /** Milliseconds that a chat may go on when the process is asked to end; tests wait less. */
   chatGrace?: number;
 }
 
 const defaultChatGrace = 20_000;
-const maxAtOnce = 100;
+/** Jobs of one tenant that wait (contract 11). */
+export const maxWaiting = 1_000;
+const retryAfter = '10';
 
 export function createJobs(options: JobsOptions): Jobs {
-  const { db, logger, now, documents, exportHistory, chatGrace = defaultChatGrace } = options;
-  const queue = createQueue(options);
+  const { db, now, documents, exportHistory, chatGrace = defaultChatGrace } = options;
   const worker = createWorker(options);
+  const dispatcher = createDispatcher({ ...options, work: worker.work });
 
   async function make(transaction: DatabaseTransaction, tenant: string, document: JobDocument, input: object) {
-    const { id, type } = document;
+    if ((await countWaiting(transaction, tenant, maxWaiting)) >= maxWaiting) throw tooManyWaiting();
     await insertJob(transaction, tenant, { document, input });
-    await queue.send(transaction, type, { tenant, id });
-    return id;
+    return document.id;
   }
 
   return {
@@ -89,7 +91,7 @@ export function createJobs(options: JobsOptions): Jobs {
       const document = exportDocument(randomUUID(), askedAt, { q, format, requestId });
       const input: ExportInput = { q, format, askedAt };
       const id = await inTransaction(db, (transaction) => make(transaction, tenant, document, input));
-      queue.wake('EXPORT');
+      dispatcher.wake();
       return id;
     },
 
@@ -98,7 +100,7 @@ export function createJobs(options: JobsOptions): Jobs {
     },
 
     wakeAgentChats() {
-      queue.wake('AGENT_CHAT');
+      dispatcher.wake();
     },
 
     async list(reader, asked, wanted) {
@@ -113,9 +115,7 @@ export function createJobs(options: JobsOptions): Jobs {
 
     async remove(tenant, id) {
       await inTransaction(db, async (transaction) => {
-        const type = await deleteJob(transaction, tenant, id);
-        if (type === undefined) throw jobNotFound();
-        await queue.forget(transaction, type, id);
+        if (!(await deleteJob(transaction, tenant, id))) throw jobNotFound();
       });
     },
 
@@ -134,23 +134,11 @@ export function createJobs(options: JobsOptions): Jobs {
       };
     },
 
-    prepare: () => queue.prepare(),
-    work: () => queue.work(worker.handlers),
-
-    async upkeep() {
-      const forgotten = await findForgottenJobs(db, maxAtOnce);
-      for (const { tenant, id, type } of forgotten) {
-        logger.warn({ tenant, job: id }, 'the queue did not know a job that has not ended; it is queued again');
-        await inTransaction(db, async (transaction) => {
-          await queue.forget(transaction, type, id);
-          await queue.send(transaction, type, { tenant, id });
-        });
-      }
-    },
+    work: () => dispatcher.start(),
 
     async close() {
       worker.stop(chatGrace);
-      await queue.close();
+      await dispatcher.close();
     },
   };
 }
@@ -161,6 +149,12 @@ async function* readPieces(db: Database, tenant: string, id: string): AsyncGener
     if (content === undefined) return;
     yield await unpack(content);
   }
+}
+
+function tooManyWaiting(): AnnalsError {
+  return new AnnalsError('rate_limit_exceeded', `At most ${maxWaiting} jobs of a tenant wait. Try again later.`, {
+    headers: { 'Retry-After': retryAfter },
+  });
 }
 
 function jobNotFound(): AnnalsError {

@@ -1,3 +1,5 @@
+import type { Generated } from 'kysely';
+
 interface JobTable {
   tenant: string;
   id: string;
@@ -12,6 +14,10 @@ interface JobTable {
   full_fields: string | null;
   /** What its worker needs, as JSON text. */
   input: string;
+  /** The order of a tenant's jobs. */
+  queued_at: Generated<Date>;
+  /** How long its worker counts as alive; null while it waits for one. */
+  held_until: Date | null;
   attempt: number;
   stalled: number;
   call_began: boolean;

@@ -1,12 +1,14 @@
 import type { FastifyBaseLogger } from 'fastify';
+import { keepLease } from '../concurrency/lease.ts';
 import type { Database } from '../db/database.ts';
 import { AnnalsError } from '../errors.ts';
+import type { ExportHistory } from '../ports/export-history.ts';
+import type { RunQueuedChat } from '../ports/queued-chat.ts';
 import { rest } from '../repeat.ts';
-import { describeFailure, type JobType } from './job.ts';
+import { describeFailure } from './job.ts';
 import { JobLost } from './job-lost.ts';
-import { findHeldJob, type TakenJob, takeUpJob, updateJob } from './job-store.ts';
-import type { ExportHistory, RunChat } from './ports.ts';
-import type { Handle } from './queue.ts';
+import { findHeldJob, type TakenJob, updateJob } from './job-store.ts';
+import { extendHold, handBack, jobLease } from './queue-store.ts';
 import { runAgentChat } from './run-agent-chat.ts';
 import { runExport } from './run-export.ts';
 
@@ -15,19 +17,21 @@ export interface WorkerOptions {
   logger: FastifyBaseLogger;
   now: () => number;
   exportHistory: ExportHistory;
-  runChat: RunChat;
+  runChat: RunQueuedChat;
 }
 
 export interface Worker {
-  readonly handlers: Readonly<Record<JobType, Handle>>;
+  /** Does a job to its end, or hands it back. Throws where the database does not take what became of it. */
+  work(job: TakenJob): Promise<void>;
   /** Exports are handed back at once, and go on elsewhere; a chat has this many milliseconds to end. */
   stop(grace: number): void;
 }
 
 /** Taken up so often without getting on, a job takes its processes down with it, and is given up. */
 const maxStalls = 25;
-/** Milliseconds after which a worker notices that its job was deleted. */
+// Milliseconds: after which a worker notices that its job was deleted, and before a job that failed is tried again.
 const look = 1_000;
+const retryAfter = 1_000;
 
 export function createWorker(options: WorkerOptions): Worker {
   const { db, logger, now } = options;
@@ -56,35 +60,42 @@ export function createWorker(options: WorkerOptions): Worker {
     await updateJob(db, job, { ...job.document, status, metadata });
   }
 
-  const handle =
-    (ending: AbortController): Handle =>
-    async ({ tenant, id }, signal) => {
-      ending.signal.throwIfAborted();
-      const job = await takeUpJob(db, tenant, id);
-      if (job === undefined) return;
-      const stop = new AbortController();
-      const over = new AbortController();
-      const stopping = AbortSignal.any([ending.signal, signal]);
-      const onStop = () => stop.abort(new Error('the worker of the job was told to stop'));
-      stopping.addEventListener('abort', onStop, { once: true });
-      const watch = watchJob(db, job, stop, over.signal);
-      try {
-        await perform(job, stop);
-      } catch (error) {
-        const held = error instanceof JobLost ? undefined : await findHeldJob(db, job);
-        if (held === undefined) return;
-        if (isPassing(job, error, stopping.aborted, held.callBegan)) throw error;
-        logger.warn({ err: error, tenant, job: id }, 'a job failed');
-        await end(job, error, held.callBegan);
-      } finally {
-        over.abort();
-        stopping.removeEventListener('abort', onStop);
-        await watch;
+  async function work(job: TakenJob): Promise<void> {
+    const { tenant, id } = job;
+    const ending = (job.type === 'EXPORT' ? stopExports : stopChats).signal;
+    const stop = new AbortController();
+    const over = new AbortController();
+    const onStop = () => stop.abort(new Error('the worker of the job was told to stop'));
+    if (ending.aborted) onStop();
+    else ending.addEventListener('abort', onStop, { once: true });
+    const watch = watchJob(db, job, stop, over.signal);
+    const endLease = keepLease(() => extendHold(db, job), {
+      heartbeat: jobLease / 4,
+      onError: (error) => logger.warn({ err: error, tenant, job: id }, 'a job could not extend its lease'),
+    });
+    try {
+      stop.signal.throwIfAborted();
+      await perform(job, stop);
+    } catch (error) {
+      const held = error instanceof JobLost ? undefined : await findHeldJob(db, job);
+      if (held === undefined) return;
+      if (isPassing(job, error, ending.aborted, held.callBegan)) {
+        if (!ending.aborted) logger.warn({ err: error, tenant, job: id }, 'a job failed; it is tried again');
+        await handBack(db, job, ending.aborted ? 0 : retryAfter);
+        return;
       }
-    };
+      logger.warn({ err: error, tenant, job: id }, 'a job failed');
+      await end(job, error, held.callBegan);
+    } finally {
+      endLease();
+      over.abort();
+      ending.removeEventListener('abort', onStop);
+      await watch;
+    }
+  }
 
   return {
-    handlers: { EXPORT: handle(stopExports), AGENT_CHAT: handle(stopChats) },
+    work,
     stop(grace) {
       stopExports.abort();
       setTimeout(() => stopChats.abort(), grace).unref();

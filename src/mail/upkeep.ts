@@ -1,5 +1,5 @@
 import type { HttpServer } from '../http/http-server-type.ts';
-import { repeat } from '../repeat.ts';
+import { whileListening } from '../http/while-listening.ts';
 import type { MailQueue } from './service.ts';
 
 // Milliseconds.
@@ -8,20 +8,11 @@ const upkeepEvery = 60 * 60_000;
 
 /** Sends mails for as long as the server listens. */
 export async function mailUpkeep(app: HttpServer, { mail }: { mail: MailQueue }): Promise<void> {
-  const stop = new AbortController();
-  let work: Promise<unknown> = Promise.resolve();
-
-  const onError = (error: unknown) => app.log.warn({ err: error }, 'the mail queue met an error; it goes on');
-
-  app.addHook('onListen', async () => {
-    work = Promise.all([
-      repeat({ every: deliverEvery, signal: stop.signal, turn: () => mail.deliver(stop.signal), onError }),
-      repeat({ every: upkeepEvery, signal: stop.signal, turn: () => mail.upkeep(), onError }),
-    ]);
-  });
-  app.addHook('onClose', async () => {
-    stop.abort();
-    await work;
-    mail.close();
+  whileListening(app, {
+    upkeep: [
+      { what: 'sending mails', every: deliverEvery, work: (signal) => mail.deliver(signal) },
+      { what: 'the upkeep of mails', every: upkeepEvery, work: () => mail.upkeep() },
+    ],
+    end: () => mail.close(),
   });
 }

@@ -7,8 +7,8 @@ import { inTransaction } from '../../src/db/transaction.ts';
 import { AnnalsError } from '../../src/errors.ts';
 import { createLogger } from '../../src/http/logger.ts';
 import type { JobDocument } from '../../src/jobs/job.ts';
-import type { QueuedChat, RunChat } from '../../src/jobs/ports.ts';
 import { createJobs, type Jobs } from '../../src/jobs/service.ts';
+import type { QueuedChat, RunQueuedChat } from '../../src/ports/queued-chat.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 import { letOthersWork } from '../support/server/patience.ts';
 
@@ -135,29 +135,41 @@ describe('a chat that is a job', () => {
     await expect(jobs.find(reader, id)).rejects.toMatchObject({ type: 'resource_not_found' });
   });
 
-  test('that the queue has forgotten is queued again', async () => {
-    const jobs = await workWith(async () => ({ response: null, fromHistory: false }));
-    const id = await inTransaction(database.db, async (transaction) => {
-      const made = await jobs.enqueueAgentChat(transaction, chatOf('Hi'), unguarded);
-      await sql`delete from pgboss.job where id = ${made}::uuid`.execute(transaction);
-      return made;
+  test('whose worker is not heard of any more is handed out again, and not before', async () => {
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    const { promise: ending, resolve: end } = Promise.withResolvers<void>();
+    let runs = 0;
+    const jobs = await workWith(async () => {
+      runs += 1;
+      begin();
+      if (runs === 1) await ending;
+      return { response: runs, fromHistory: false };
     });
+    const id = await queue(jobs, chatOf('Hi'));
+    await begun;
+    await letOthersWork(3_000);
+    expect(runs).toBe(1);
+    // The worker lives, and says so; now and then it is too late.
+    while (runs === 1) {
+      await sql`update job set held_until = now() where id = ${id} and attempt = 1`.execute(database.db);
+      await sleep(50);
+    }
+    expect(await ended(jobs, id)).toMatchObject({ status: 'success', response: 2 });
+    // What the first of them comes to does not count any more.
+    end();
     await letOthersWork(100);
-    expect(JSON.parse(await jobs.find(reader, id))).toMatchObject({ status: 'in_progress' });
-    await jobs.upkeep();
-    expect(await ended(jobs, id)).toMatchObject({ status: 'success' });
+    expect(JSON.parse(await jobs.find(reader, id))).toMatchObject({ response: 2 });
   });
 });
 
-async function workWith(runChat: RunChat): Promise<Jobs> {
+async function workWith(runChat: RunQueuedChat): Promise<Jobs> {
   const jobs = await open(runChat);
   onTestFinished(() => jobs.close());
   return jobs;
 }
 
-async function open(runChat: RunChat, chatGrace = 20_000): Promise<Jobs> {
+async function open(runChat: RunQueuedChat, chatGrace = 20_000): Promise<Jobs> {
   const jobs = createJobs({
-    pool: database.pool,
     db: database.db,
     logger: createLogger('silent'),
     now: () => Date.UTC(2026, 8, 15),
@@ -166,8 +178,7 @@ async function open(runChat: RunChat, chatGrace = 20_000): Promise<Jobs> {
     runChat,
     chatGrace,
   });
-  await jobs.prepare();
-  await jobs.work();
+  jobs.work();
   return jobs;
 }
 

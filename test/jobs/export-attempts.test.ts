@@ -8,10 +8,11 @@ import { createLogger } from '../../src/http/logger.ts';
 import { readChunk } from '../../src/jobs/content-store.ts';
 import { exportDocument, type JobDocument } from '../../src/jobs/job.ts';
 import { JobLost } from '../../src/jobs/job-lost.ts';
-import { findJob, insertJob, type TakenJob, takeUpJob, updateJob } from '../../src/jobs/job-store.ts';
-import type { ExportHistory, ExportPiece } from '../../src/jobs/ports.ts';
+import { findJob, insertJob, type TakenJob, updateJob } from '../../src/jobs/job-store.ts';
+import { freeExpiredJobs, takeNextJob } from '../../src/jobs/queue-store.ts';
 import { runExport } from '../../src/jobs/run-export.ts';
 import { createWorker } from '../../src/jobs/worker.ts';
+import type { ExportHistory, ExportPiece } from '../../src/ports/export-history.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
 const unpack = promisify(zstdDecompress);
@@ -87,13 +88,21 @@ describe('a job that takes its processes down with it', () => {
     const runChat = () => Promise.reject(new Error('nobody chats here'));
     const logger = createLogger('silent');
     const worker = createWorker({ db: database.db, logger, now: () => now, exportHistory, runChat });
-    await worker.handlers.EXPORT({ tenant, id }, new AbortController().signal);
+    await worker.work(await taken());
     expect((await documentOf(id)).status).toBe(status);
   });
 });
 
+/** Taken up by another worker: the one before it, if there was one, is not heard of any more. */
 async function taken(): Promise<TakenJob> {
-  const job = await takeUpJob(database.db, tenant, id);
+  await database.db.deleteFrom('job').where('id', '!=', id).execute();
+  await database.db
+    .updateTable('job')
+    .set({ held_until: new Date(0) })
+    .where('held_until', 'is not', null)
+    .execute();
+  await freeExpiredJobs(database.db);
+  const job = await takeNextJob(database.db, tenant, 'EXPORT');
   if (job === undefined) throw new Error('the job cannot be taken up');
   return job;
 }

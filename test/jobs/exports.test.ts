@@ -1,14 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  createExportHistory,
-  type ExportHistory,
-  type ExportPiece,
-} from '../../src/changelog/export/export-history.ts';
+import { createExportHistory } from '../../src/changelog/export/export-history.ts';
 import { foldHistory } from '../../src/changelog/fold/fold.ts';
 import { DictionaryCache } from '../../src/changelog/names/dictionary-cache.ts';
 import { dropPortion, setRetention } from '../../src/changelog/retention/retention.ts';
+import type { ExportHistory, ExportPiece } from '../../src/ports/export-history.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';

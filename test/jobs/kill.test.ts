@@ -130,7 +130,9 @@ test(`with the worker killed at ${kills} random moments every chat ends, and non
 async function killWorker(): Promise<void> {
   await services.replace(0);
   // Whoever is dead by now has not been heard of.
-  await database.pool.query("update pgboss.job set heartbeat_on = now() - interval '1 minute' where state = 'active'");
+  await database.pool.query(
+    "update job set held_until = now() where status = 'in_progress' and held_until is not null",
+  );
 }
 
 async function underWay(): Promise<string[]> {

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { QueuedChat } from '../../src/agents/ports.ts';
 import type { DatabaseTransaction } from '../../src/db/database.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { isScope } from '../../src/http/scopes.ts';
 import { type NewClient, revokeClient } from '../../src/oauth/clients.ts';
+import type { QueuedChat } from '../../src/ports/queued-chat.ts';
 import { callAgentic, putAgent } from '../support/server/agents.ts';
 import { endOfJob } from '../support/server/jobs.ts';
 import { eventually } from '../support/server/patience.ts';

@@ -3,6 +3,7 @@ import { TimeSlice } from '../../concurrency/time-slice.ts';
 import type { Database, DatabaseTransaction } from '../../db/database.ts';
 import { stoppable } from '../../db/stoppable.ts';
 import { inTransaction } from '../../db/transaction.ts';
+import type { ExportHistory, ExportPiece, ExportRequest, ExportSnapshot } from '../../ports/export-history.ts';
 import type { Query } from '../../query/ast.ts';
 import { parseQuery } from '../../query/parse.ts';
 import type { RegexMatcherPool } from '../../query/regex-pool.ts';
@@ -17,46 +18,9 @@ import type { Search } from '../read/search-store.ts';
 import { openSnapshot, resolveInTransaction } from '../read/snapshot.ts';
 import { type Place, readSnapshot } from '../read/store.ts';
 import { defaultWindowFrom, hasFromBound } from '../window.ts';
-import {
-  csvColumns,
-  type ExportFormat,
-  type ExportSnapshot,
-  type Lines,
-  openLines,
-  readExportSnapshot,
-  takeLines,
-} from './export-store.ts';
+import { csvColumns, openLines, readExportSnapshot, takeLines } from './export-store.ts';
 
-export interface ExportRequest {
-  tenant: string;
-  q: string;
-  format: ExportFormat;
-  /** When it was asked for, in milliseconds since 1970: the default window ends there. */
-  askedAt: number;
-  /** How far an earlier attempt got. */
-  resume?: (ExportSnapshot & { after: Place }) | undefined;
-  /** Stops the export, in the middle of a statement too. */
-  signal: AbortSignal;
-}
-
-/** A piece of an export's file. */
-export interface ExportPiece extends Lines {
-  of: ExportSnapshot;
-  /** Nothing of an earlier attempt counts any more: this is the file's first piece. */
-  isFirst: boolean;
-}
-
-export interface ExportHistory {
-  /** Throws QueryError where the query is not one. */
-  check(q: string): void;
-  /**
-   * Hands out the whole result of a query in pieces of some 1 MiB, newest first, all of one snapshot. A piece is asked
-   * for only when the one before has been taken.
-   */
-  run(request: ExportRequest, take: (piece: ExportPiece) => Promise<void>): Promise<void>;
-}
-
-interface Dependencies {
+export interface ExportDependencies {
   pool: pg.Pool;
   db: Database;
   regexes: RegexMatcherPool;
@@ -66,12 +30,12 @@ interface Dependencies {
   pieceBytes?: number;
 }
 
-const usualPieceBytes = 1024 * 1024;
+const defaultPieceBytes = 1024 * 1024;
 /** Milliseconds by which the clocks of two processes may differ where one drops old entries and the other exports. */
 const clockMargin = 3_600_000;
 
-export function createExportHistory(means: Dependencies): ExportHistory {
-  const { pool, db, dictionaries, pieceBytes = usualPieceBytes } = means;
+export function createExportHistory(means: ExportDependencies): ExportHistory {
+  const { pool, db, dictionaries, pieceBytes = defaultPieceBytes } = means;
 
   async function exportAll(
     request: ExportRequest,
@@ -130,7 +94,7 @@ const beforeAll: Place = { at: Number.MAX_SAFE_INTEGER, sequence: 0 };
 
 /** Opens the cursor. */
 async function open(
-  { regexes, now }: Dependencies,
+  { regexes, now }: ExportDependencies,
   transaction: DatabaseTransaction,
   { tenant, q, format, askedAt, resume, signal }: ExportRequest,
   known: Dictionary,

@@ -1,9 +1,8 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { DatabaseTransaction } from '../../db/database.ts';
+import type { ExportFormat, ExportSnapshot } from '../../ports/export-history.ts';
 import { found, type Search } from '../read/search-store.ts';
 import type { Place } from '../read/store.ts';
-
-export type ExportFormat = 'NDJSON' | 'CSV';
 
 /** Some lines of an export, each with its end of line. */
 export interface Lines {
@@ -11,14 +10,6 @@ export interface Lines {
   entries: number;
   /** Of the last of them. */
   last: Place;
-}
-
-/** Which entries an export is made of: those that this snapshot sees, from a time on. */
-export interface ExportSnapshot {
-  /** PostgreSQL's text of a pg_snapshot. */
-  snapshot: string;
-  /** Milliseconds since 1970, itself inside. */
-  since: number;
 }
 
 /** The fields of a CSV line (RFC 4180), in this order. */

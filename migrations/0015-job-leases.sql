@@ -1,0 +1,12 @@
+-- Jobs are handed out by their own row. docs/decisions/0015-jobs-go-round-the-tenants.md tells why.
+
+-- `queued_at` is the order of a tenant's jobs. `held_until` is how long the worker that has the job counts as alive; null
+-- where the job waits for a worker.
+alter table job add column queued_at timestamptz not null default now();
+alter table job add column held_until timestamptz;
+create index job_waiting on job (tenant, type, queued_at, id) where status = 'in_progress' and held_until is null;
+create index job_held on job (held_until) where status = 'in_progress' and held_until is not null;
+drop index job_open;
+
+-- The queue that handed them out before. Jobs that have not ended wait from now on, in their rows.
+drop schema if exists pgboss cascade;

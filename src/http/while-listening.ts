@@ -1,0 +1,48 @@
+import { repeat } from '../repeat.ts';
+import type { HttpServer } from './http-server-type.ts';
+
+/** Work that is repeated beside the requests. */
+export interface Upkeep {
+  /** For the log: `the upkeep of agents`. */
+  readonly what: string;
+  /** Milliseconds of rest after each time. */
+  readonly every: number;
+  /** What it throws is logged, and it is tried again. The signal is given when the server closes. */
+  work(signal: AbortSignal, onError: (error: unknown) => void): Promise<unknown>;
+}
+
+export interface WhileListening {
+  readonly upkeep: readonly Upkeep[];
+  /** Before the repeated work begins. */
+  begin?(): Promise<void>;
+  /** After its last time, when the server closes. */
+  end?(): Promise<void> | void;
+}
+
+/**
+ * Repeats work for as long as the server listens.
+ *
+ * @example
+ * whileListening(app, { upkeep: [{ what: 'the upkeep of agents', every: 5_000, work: () => chats.upkeep() }] });
+ */
+export function whileListening(app: HttpServer, { upkeep, begin, end }: WhileListening): void {
+  const stop = new AbortController();
+  const { signal } = stop;
+  let working: Promise<unknown> = Promise.resolve();
+
+  app.addHook('onListen', async () => {
+    await begin?.();
+    working = Promise.all(
+      upkeep.map(({ what, every, work }) => {
+        const onError = (error: unknown) => app.log.warn({ err: error }, `${what} failed; it is tried again`);
+        const turn = async () => void (await work(signal, onError));
+        return repeat({ every, signal, turn, onError });
+      }),
+    );
+  });
+  app.addHook('onClose', async () => {
+    stop.abort();
+    await working;
+    await end?.();
+  });
+}

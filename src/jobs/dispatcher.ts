@@ -1,0 +1,166 @@
+import type { FastifyBaseLogger } from 'fastify';
+import { type Release, Semaphore } from '../concurrency/semaphore.ts';
+import type { Database } from '../db/database.ts';
+import { rest } from '../repeat.ts';
+import type { JobType } from './job.ts';
+import type { TakenJob } from './job-store.ts';
+import { freeExpiredJobs, handBack, takeNextJob, tenantsWithWaiting } from './queue-store.ts';
+
+/** Takes waiting jobs up, tenant by tenant, as far as there are places for them in this process. */
+export interface Dispatcher {
+  /** Begins. */
+  start(): void;
+  /** Looks at once for jobs that wait, once the transaction that queued them is committed. */
+  wake(): void;
+  /** Takes no more jobs up, and waits for those in hand. */
+  close(): Promise<void>;
+}
+
+export interface DispatcherOptions {
+  db: Database;
+  logger: FastifyBaseLogger;
+  /** Does a job; what it throws is logged. */
+  work(job: TakenJob): Promise<void>;
+}
+
+/**
+ * Places in a process, and how many of them one tenant can have: a chat waits for a provider, an export is a scan of the
+ * history and holds a connection.
+ */
+export const jobPlaces: Readonly<Record<JobType, { places: number; maxOfTenant: number }>> = {
+  AGENT_CHAT: { places: 16, maxOfTenant: 4 },
+  EXPORT: { places: 4, maxOfTenant: 1 },
+};
+
+// Milliseconds. What is queued in this process is looked for at once; this is for what others queue and leave.
+const lookEvery = 500;
+const freeEvery = 2_000;
+
+export function createDispatcher({ db, logger, work }: DispatcherOptions): Dispatcher {
+  const places: Readonly<Record<JobType, Semaphore>> = {
+    AGENT_CHAT: new Semaphore(jobPlaces.AGENT_CHAT),
+    EXPORT: new Semaphore(jobPlaces.EXPORT),
+  };
+  const inHand = new Set<Promise<void>>();
+  const lastServed = new Map<string, number>();
+  const stop = new AbortController();
+  let loop: Promise<void> = Promise.resolve();
+  let lastFreed = Number.NEGATIVE_INFINITY;
+  let served = 0;
+  let isWoken = false;
+  let wakeUp = () => {};
+
+  async function run(): Promise<void> {
+    while (!stop.signal.aborted) {
+      isWoken = false;
+      try {
+        await freeLeftJobs();
+        await fillPlaces();
+      } catch (error) {
+        logger.warn({ err: error }, 'looking for jobs failed; it is tried again');
+      }
+      await untilWoken();
+    }
+  }
+
+  async function freeLeftJobs(): Promise<void> {
+    if (performance.now() - lastFreed < freeEvery) return;
+    await freeExpiredJobs(db);
+    lastFreed = performance.now();
+  }
+
+  async function fillPlaces(): Promise<void> {
+    const waiting = await tenantsWithWaiting(db);
+    forgetTurns(new Set(waiting.map(keyOf)));
+    for (const type of ['AGENT_CHAT', 'EXPORT'] as const) {
+      let tenants = waiting.filter((one) => one.type === type).map(({ tenant }) => tenant);
+      // One job of each in turn, for as long as one of them gets a place.
+      while (tenants.length > 0 && !stop.signal.aborted) {
+        const got: string[] = [];
+        for (const tenant of inTurn(type, tenants)) if (await takeOne(type, tenant)) got.push(tenant);
+        tenants = got;
+      }
+    }
+  }
+
+  /** Of tenants without jobs that wait, nobody has to know when they were served. */
+  function forgetTurns(kept: ReadonlySet<string>): void {
+    for (const key of lastServed.keys()) if (!kept.has(key)) lastServed.delete(key);
+  }
+
+  /** Tenants with fewer jobs in hand come first, then those that have waited longest since they were served. */
+  function inTurn(type: JobType, tenants: readonly string[]): string[] {
+    const rank = (tenant: string) => lastServed.get(keyOf({ type, tenant })) ?? 0;
+    return [...tenants].sort(
+      (one, other) => places[type].taken(one) - places[type].taken(other) || rank(one) - rank(other),
+    );
+  }
+
+  async function takeOne(type: JobType, tenant: string): Promise<boolean> {
+    const release = places[type].tryAcquire(tenant);
+    if (release === undefined) return false;
+    let job: TakenJob | undefined;
+    try {
+      job = await takeNextJob(db, tenant, type);
+    } finally {
+      if (job === undefined) release();
+    }
+    if (job === undefined) return false;
+    if (stop.signal.aborted) {
+      release();
+      await handBack(db, job, 0);
+      return false;
+    }
+    served += 1;
+    lastServed.set(keyOf(job), served);
+    begin(job, release);
+    return true;
+  }
+
+  function begin(job: TakenJob, release: Release): void {
+    const { tenant, id } = job;
+    const working = work(job)
+      .catch((error: unknown) =>
+        logger.warn({ err: error, tenant, job: id }, 'a job broke off; it is handed out again'),
+      )
+      .finally(() => {
+        inHand.delete(working);
+        release();
+        wake();
+      });
+    inHand.add(working);
+  }
+
+  async function untilWoken(): Promise<void> {
+    if (isWoken) return;
+    const woken = new Promise<void>((resolve) => {
+      wakeUp = resolve;
+    });
+    const over = new AbortController();
+    await Promise.race([woken, rest(lookEvery, AbortSignal.any([over.signal, stop.signal]))]);
+    over.abort();
+  }
+
+  function wake(): void {
+    isWoken = true;
+    wakeUp();
+  }
+
+  return {
+    start() {
+      loop = run();
+    },
+
+    wake,
+
+    async close() {
+      stop.abort();
+      await loop;
+      await Promise.all(inHand);
+    },
+  };
+}
+
+function keyOf({ type, tenant }: { type: JobType; tenant: string }): string {
+  return `${type} ${tenant}`;
+}

@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTenant } from '../../src/db/tenants.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { createLogger } from '../../src/http/logger.ts';
+import { createDispatcher, jobPlaces } from '../../src/jobs/dispatcher.ts';
+import { chatDocument, exportDocument, type JobType } from '../../src/jobs/job.ts';
+import { insertJob, type TakenJob, updateJob } from '../../src/jobs/job-store.ts';
+import { takeNextJob } from '../../src/jobs/queue-store.ts';
+import { createJobs, maxWaiting } from '../../src/jobs/service.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { eventually } from '../support/server/patience.ts';
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  for (const tenant of ['busy', 'busier', 'busiest', 'bystander', 'counted']) await createTenant(database.db, tenant);
+});
+
+afterAll(() => database.drop());
+
+test.each(['AGENT_CHAT', 'EXPORT'] as const)(
+  'a bystander has its %s begun within 2 s, whatever three other tenants have queued',
+  async (type) => {
+    const { begun, start, endAll } = dispatching();
+    for (const tenant of ['busy', 'busier', 'busiest']) await queue(type, tenant, 60);
+    start();
+    const { places, maxOfTenant } = jobPlaces[type];
+    await eventually(() => begun.length).toBe(3 * maxOfTenant);
+    // None of them has ended, and no more of theirs begin.
+    await sleep(1_200);
+    const ofTenant = (tenant: string) => begun.filter((job) => job.tenant === tenant).length;
+    expect(['busy', 'busier', 'busiest'].map(ofTenant)).toEqual([maxOfTenant, maxOfTenant, maxOfTenant]);
+    expect(maxOfTenant).toBeLessThanOrEqual(places / 2);
+    await queue(type, 'bystander', 1);
+    const asked = performance.now();
+    await eventually(() => ofTenant('bystander')).toBe(1);
+    expect(performance.now() - asked).toBeLessThan(2_000);
+    await endAll();
+  },
+);
+
+test('jobs are handed out tenant by tenant, and of a tenant in the order they were queued', async () => {
+  const { begun, start, endOldest, endAll } = dispatching();
+  const of: Record<string, string[]> = {};
+  for (const tenant of ['busy', 'busier', 'bystander']) of[tenant] = await queue('EXPORT', tenant, 4);
+  start();
+  for (let count = 3; count <= 12; count++) {
+    await eventually(() => begun.length).toBe(Math.min(count, 12));
+    endOldest();
+  }
+  for (let round = 0; round < 4; round++) {
+    const tenants = begun.slice(round * 3, round * 3 + 3).map(({ tenant }) => tenant);
+    expect(tenants.toSorted()).toEqual(['busier', 'busy', 'bystander']);
+  }
+  for (const tenant of Object.keys(of)) {
+    expect(begun.filter((job) => job.tenant === tenant).map(({ id }) => id)).toEqual(of[tenant]);
+  }
+  await endAll();
+});
+
+test('two processes share the jobs, and none is handed out twice', async () => {
+  const one = dispatching();
+  const other = dispatching();
+  const ids = await queue('AGENT_CHAT', 'busy', 2 * jobPlaces.AGENT_CHAT.maxOfTenant);
+  one.start();
+  other.start();
+  await eventually(() => one.begun.length + other.begun.length).toBe(ids.length);
+  expect([...one.begun, ...other.begun].map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+  await one.endAll();
+  await other.endAll();
+});
+
+test(`at most ${maxWaiting} jobs of a tenant wait; the next is 429, and those of another tenant are taken`, async () => {
+  const jobs = createJobs({
+    db: database.db,
+    logger: createLogger('silent'),
+    now: () => Date.now(),
+    documents: { page: () => Promise.reject(new Error('nothing is listed here')) },
+    exportHistory: { check: () => {}, run: () => Promise.reject(new Error('nothing is exported here')) },
+    runChat: () => Promise.reject(new Error('nobody chats here')),
+  });
+  const asked = { q: '', format: 'CSV' as const, requestId: 'r' };
+  await queue('AGENT_CHAT', 'counted', maxWaiting - 3);
+  // Several at once: the last places are given once.
+  const made = await Promise.allSettled(Array.from({ length: 8 }, () => jobs.startExport('counted', asked)));
+  expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
+  await expect(jobs.startExport('counted', asked)).rejects.toMatchObject({
+    type: 'rate_limit_exceeded',
+    message: `At most ${maxWaiting} jobs of a tenant wait. Try again later.`,
+    headers: { 'Retry-After': '10' },
+  });
+  await jobs.startExport('bystander', asked);
+  // What a worker has taken up does not wait any more.
+  expect(await takeNextJob(database.db, 'counted', 'EXPORT')).toBeDefined();
+  await jobs.startExport('counted', asked);
+  await database.pool.query('delete from job');
+});
+
+async function queue(type: JobType, tenant: string, count: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => randomUUID());
+  for (const id of ids) {
+    await inTransaction(database.db, async (transaction) => {
+      const document =
+        type === 'EXPORT' ? exportDocument(id, 0, asked) : chatDocument(id, 0, chatOf(tenant), unguarded);
+      await insertJob(transaction, tenant, { document, input: {} });
+    });
+  }
+  return ids;
+}
+
+const asked = { q: '', format: 'CSV', requestId: 'r' } as const;
+const unguarded = { guardsMessage: false };
+
+function chatOf(tenant: string) {
+  const credentials = { clientId: 'c', clientName: 'Jane', scopes: [] };
+  return { tenant, agentId: 'a', message: 'm', sessionId: 's', requestId: 'r', credentials };
+}
+
+/** A process whose jobs end when they are told to. */
+function dispatching() {
+  const begun: TakenJob[] = [];
+  const open: (() => void)[] = [];
+  let isOver = false;
+  const dispatcher = createDispatcher({
+    db: database.db,
+    logger: createLogger('silent'),
+    async work(job) {
+      begun.push(job);
+      if (!isOver) await new Promise<void>((resolve) => open.push(resolve));
+      await updateJob(database.db, job, { ...job.document, status: 'success' });
+    },
+  });
+  return {
+    begun,
+    start: () => dispatcher.start(),
+    endOldest: () => open.shift()?.(),
+    async endAll() {
+      isOver = true;
+      for (const end of open) end();
+      await dispatcher.close();
+      await database.pool.query('delete from job');
+    },
+  };
+}
