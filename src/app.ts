@@ -20,8 +20,13 @@ import { modelRoutes } from './models/routes.ts';
 import { oauthRoutes } from './oauth/routes.ts';
 import { packageFolder } from './package-folder.ts';
 
+export interface AppOptions {
+  /** Why the process is not ready, whatever its database says; undefined where nothing is in the way. */
+  notReady?: () => string | undefined;
+}
+
 /** The table of contents: every room is plugged in here, by name, in order. */
-export async function buildApp(context: Context): Promise<HttpServer> {
+export async function buildApp(context: Context, { notReady }: AppOptions = {}): Promise<HttpServer> {
   const {
     agents,
     clock,
@@ -47,7 +52,7 @@ export async function buildApp(context: Context): Promise<HttpServer> {
   });
   await describeInterface(app, { version: productVersion() });
 
-  await app.register(healthRoutes, { askDatabase: () => pool.query('select 1') });
+  await app.register(healthRoutes, { askDatabase: () => pool.query('select 1'), notReady });
   await app.register(oauthRoutes, {
     grantToken: oauth.grantToken,
     publishedKeys: oauth.publishedKeys,

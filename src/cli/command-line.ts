@@ -3,7 +3,7 @@ import { constants } from 'node:os';
 import { join } from 'node:path';
 import { ConfigError } from '../config.ts';
 import { EmbeddedDatabaseError } from '../db/embedded/embedded-database-error.ts';
-import { MigrationError } from '../db/migrate.ts';
+import { MigrationError } from '../db/schema/migration-error.ts';
 import { AnnalsError } from '../errors.ts';
 import { packageFolder } from '../package-folder.ts';
 import { clientVerb } from './client.ts';

@@ -8,7 +8,7 @@ import { scopes } from '../http/scopes.ts';
 import { createClient, listClients, type NewClient, revokeClient } from '../oauth/clients.ts';
 import { parseQuery } from '../query/parse.ts';
 import { createRecorder } from '../recording/record-change.ts';
-import { serveUntilStopped } from './serve.ts';
+import { type ServeOptions, serveUntilStopped } from './serve.ts';
 import { type Surroundings, UsageError, type Verb } from './verb.ts';
 import { Stopped, withContext } from './with-context.ts';
 
@@ -33,7 +33,7 @@ Example:
   async run(args, surroundings) {
     if (args.length > 0) throw new UsageError(`demo takes no arguments, and was given ${args[0]}`);
     try {
-      await withContext(surroundings, (context, config) => runDemo(context, config, surroundings));
+      await withContext(surroundings, (context, config, watch) => runDemo(context, config, { surroundings, watch }));
     } catch (error) {
       // As for serve: asked to end before it had begun.
       if (!(error instanceof Stopped)) throw error;
@@ -42,15 +42,17 @@ Example:
   },
 };
 
-async function runDemo(context: Context, config: Config, surroundings: Surroundings): Promise<void> {
+async function runDemo(context: Context, config: Config, options: ServeOptions): Promise<void> {
+  const { surroundings } = options;
   await createTenant(context.db, tenant);
   await fillHistory(context, surroundings);
-  await serveUntilStopped(context, config, surroundings, async (baseUrl) => {
+  const ready = async (baseUrl: string) => {
     const { clientId, clientSecret } = await freshClient(context);
     surroundings.answer(baseUrl);
     surroundings.answer(sampleCalls({ baseUrl, tenant, clientId, clientSecret, ...(await sampleSubjects(context)) }));
     surroundings.tell(`The tenant "${tenant}" is served; all calls are described at ${baseUrl}/docs. ^C ends it.`);
-  });
+  };
+  await serveUntilStopped(context, config, { ...options, ready });
 }
 
 async function fillHistory({ db, clock, findPage }: Context, { tell }: Surroundings): Promise<void> {

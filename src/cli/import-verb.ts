@@ -33,8 +33,9 @@ Example:
     const [file, ...others] = positionals;
     if (tenant === undefined) throw new UsageError('import needs --tenant');
     if (file === undefined || others.length > 0) throw new UsageError('import needs one FILE, or - for stdin');
-    const { stdin, stdout, stderr, stop: signal } = surroundings;
-    return await withContext(surroundings, async ({ db, clock }) => {
+    const { stdin, stdout, stderr, stop } = surroundings;
+    return await withContext(surroundings, async ({ db, clock }, _config, watch) => {
+      const signal = AbortSignal.any([stop, watch.signal]);
       if (!(await tenantExists(db, tenant))) {
         throw new OperatorError(`there is no tenant ${tenant}; make it with: annals tenant create ${tenant}`);
       }
@@ -42,6 +43,7 @@ Example:
       const { record, finish } = foldAlong(recorder, () => foldHistory(db, tenant));
       const code = await runImport({ tenant, file, record, stdin, stdout, stderr, signal });
       if (!signal.aborted) await finish();
+      if (watch.reason !== undefined) throw new OperatorError(watch.reason);
       return code;
     });
   },

@@ -4,12 +4,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { buildApp } from '../app.ts';
 import type { Config } from '../config.ts';
 import type { Context } from '../context.ts';
+import type { SchemaWatch } from '../db/schema/watch-schema.ts';
 import { hasCode } from '../db/write-once.ts';
 import { OperatorError, type Surroundings, UsageError, type Verb } from './verb.ts';
 import { Stopped, withContext } from './with-context.ts';
 
 // How long what is in flight may take to finish once the process is asked to end, in milliseconds.
 const graceLimit = 30_000;
+// The same where another version waits for it, and how long load balancers have to notice before.
+const outdatedGraceLimit = 10_000;
+const outdatedNotice = 2_000;
 
 export const serveVerb: Verb = {
   summary: 'run the service',
@@ -38,7 +42,9 @@ Example:
   async run(args, surroundings) {
     if (args.length > 0) throw new UsageError(`serve takes no arguments, and was given ${args[0]}`);
     try {
-      await withContext(surroundings, (context, config) => serveUntilStopped(context, config, surroundings));
+      await withContext(surroundings, (context, config, watch) =>
+        serveUntilStopped(context, config, { surroundings, watch }),
+      );
     } catch (error) {
       // Asked to end before it had begun: that is a good end too.
       if (!(error instanceof Stopped)) throw error;
@@ -47,22 +53,39 @@ Example:
   },
 };
 
-/** Serves until the process is asked to end. `ready` is told the base URL. */
+export interface ServeOptions {
+  surroundings: Surroundings;
+  watch: SchemaWatch;
+  /** Told the base URL; prints it unless given. */
+  ready?: (baseUrl: string) => Promise<void> | void;
+}
+
+/**
+ * Serves until the process is asked to end. Throws an OperatorError where it ends because the database is brought to the
+ * schema of another version: it is not ready from then on, and finishes what is in flight.
+ */
 export async function serveUntilStopped(
   context: Context,
   config: Config,
-  surroundings: Surroundings,
-  ready: (baseUrl: string) => Promise<void> | void = surroundings.answer,
+  { surroundings, watch, ready = surroundings.answer }: ServeOptions,
 ): Promise<void> {
-  const app = await buildApp(context);
+  const app = await buildApp(context, { notReady: () => watch.reason });
   await listen(app, config);
+  let grace = graceLimit;
   try {
     await ready(baseUrlOf(config.host, app.server.address()));
-    await stopped(surroundings.stop);
+    await stopped(AbortSignal.any([surroundings.stop, watch.signal]));
+    if (watch.reason !== undefined) {
+      grace = outdatedGraceLimit;
+      context.logger.error(watch.reason);
+      // Until the schema has changed, all answers are right.
+      if (!watch.late) await sleep(outdatedNotice, undefined, { signal: surroundings.stop }).catch(() => {});
+      throw new OperatorError(watch.reason);
+    }
   } finally {
     const closed = app.close();
-    if ((await Promise.race([closed, sleep(graceLimit, 'late', { ref: false })])) === 'late') {
-      surroundings.tell(`after ${graceLimit / 1000} s requests are still in flight; they are cut`);
+    if ((await Promise.race([closed, sleep(grace, 'late', { ref: false })])) === 'late') {
+      surroundings.tell(`after ${grace / 1000} s requests are still in flight; they are cut`);
       app.server.closeAllConnections();
       await closed;
     }

@@ -11,7 +11,13 @@ const logLevel = 'warn';
 
 const Health = Type.Object({ status: Type.Literal('ok') });
 
-export async function healthRoutes(app: HttpServer, options: { askDatabase: () => Promise<unknown> }): Promise<void> {
+export interface HealthOptions {
+  askDatabase: () => Promise<unknown>;
+  /** Why the process is not ready besides; undefined where nothing is in the way. */
+  notReady?: (() => string | undefined) | undefined;
+}
+
+export async function healthRoutes(app: HttpServer, options: HealthOptions): Promise<void> {
   app.get(
     '/health/live',
     { logLevel, schema: { tags: ['Health'], summary: 'Whether the process answers', response: { 200: Health } } },
@@ -29,6 +35,8 @@ export async function healthRoutes(app: HttpServer, options: { askDatabase: () =
       },
     },
     async () => {
+      const reason = options.notReady?.();
+      if (reason !== undefined) throw new AnnalsError('service_unavailable', reason);
       try {
         await within(patience, options.askDatabase());
       } catch (cause) {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { cp, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -239,6 +239,7 @@ test('jobs and logs from before there was such a guard are guarded as far as nob
   });
   const folders = { migrations: folder, routines: join(folder, 'sql') };
   await mkdir(folders.routines);
+  await writeFile(join(folders.routines, 'version.txt'), '1');
   const source = join(packageFolder(), 'migrations');
   const files = (await readdir(source)).filter((name) => name.endsWith('.sql')).sort();
   const copy = async (names: string[]) => {

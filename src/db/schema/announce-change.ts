@@ -1,0 +1,58 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { MigrationError } from './migration-error.ts';
+import type { Schema } from './read-schema.ts';
+
+// Milliseconds. A process that has not been seen for so long has ended without a word.
+export const processLife = 10_000;
+/** Milliseconds after which an announcement that nobody renews is void. */
+export const announcementLife = 30_000;
+const renewEvery = 5_000;
+const lookEvery = 100;
+// Longer than a process takes that finishes its requests first.
+const maxWait = 60_000;
+
+/**
+ * Does work that changes the schema: announces it to the processes that need another one, waits until they have ended,
+ * and withdraws the announcement afterwards. Throws a MigrationError where some have not ended after a minute.
+ */
+export async function whileAnnounced(pool: pg.Pool, schema: Schema, work: () => Promise<void>): Promise<void> {
+  const target = [schema.newest, schema.routinesHash];
+  const announce = async () => {
+    await pool.query(
+      `insert into schema_change (newest, routines_hash, announced_at) values ($1, $2, clock_timestamp())
+         on conflict (singleton) do update set newest = excluded.newest, routines_hash = excluded.routines_hash,
+           announced_at = excluded.announced_at`,
+      target,
+    );
+  };
+  await announce();
+  // A renewal that fails is made up for by the next one; what the work needs of the database fails by itself.
+  const renewal = setInterval(() => void announce().catch(() => {}), renewEvery);
+  try {
+    await othersHaveEnded(pool, target);
+    await work();
+  } finally {
+    clearInterval(renewal);
+    await pool.query('delete from schema_change where newest = $1 and routines_hash = $2', target).catch(() => {});
+  }
+}
+
+async function othersHaveEnded(pool: pg.Pool, target: (number | string)[]): Promise<void> {
+  for (let waited = 0; ; waited += lookEvery) {
+    const { rows } = await pool.query<{ processes: number }>(
+      `select count(*) as processes from schema_process
+         where (newest <> $1 or routines_hash <> $2) and seen_at > clock_timestamp() - $3 * interval '1 millisecond'`,
+      [...target, processLife],
+    );
+    const processes = rows[0]?.processes ?? 0;
+    if (processes === 0) return;
+    if (waited >= maxWait) {
+      throw new MigrationError(
+        `${processes} processes of another version of Annals still use the database after ${maxWait / 1000} s. End them, ` +
+          'and start this one again',
+      );
+    }
+    await sleep(lookEvery);
+  }
+}

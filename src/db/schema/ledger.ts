@@ -1,0 +1,138 @@
+import type pg from 'pg';
+import { MigrationError } from './migration-error.ts';
+import type { Schema } from './read-schema.ts';
+
+const minServerVersion = 15;
+// Any number does, as long as all versions of Annals use the same one.
+const ledgerLock = 7_229_148_366;
+
+/** What a database remembers of its schema. */
+export interface Ledger {
+  migrations: readonly { number: number; name: string; checksum: string }[];
+  /** The sets of routines it had, by hash; the one without `replaced` is the one it has. */
+  routineSets: readonly { hash: string; version: number; replaced: boolean }[];
+}
+
+/** Lets one process at a time change the ledger or the routines, until the transaction ends. */
+export async function lockLedger(client: pg.ClientBase): Promise<void> {
+  await client.query('select pg_advisory_xact_lock($1)', [ledgerLock]);
+}
+
+/** Throws a MigrationError where the server is too old. */
+export async function checkServerVersion(pool: pg.Pool): Promise<void> {
+  const { rows } = await pool.query<{ server_version_num: string }>('show server_version_num');
+  const major = Math.floor(Number(rows[0]?.server_version_num) / 10_000);
+  if (major < minServerVersion) {
+    throw new MigrationError(`DATABASE_URL names a PostgreSQL ${major}; Annals needs ${minServerVersion} or later`);
+  }
+}
+
+/** How far the ledger of a database is: there is none, one from before checksums, or the current one. */
+export async function ledgerState(client: pg.ClientBase | pg.Pool): Promise<'none' | 'unchecked' | 'current'> {
+  const { rows } = await client.query<{ any: boolean; current: boolean }>(`
+    select to_regclass('migration') is not null as any,
+           to_regclass('schema_change') is not null
+             and exists (select from pg_attribute where attrelid = to_regclass('migration') and attname = 'checksum') as current`);
+  if (rows[0]?.current) return 'current';
+  return rows[0]?.any ? 'unchecked' : 'none';
+}
+
+/** Makes the tables of the ledger as far as they are not there. The caller holds the lock of the ledger. */
+export async function createLedger(client: pg.ClientBase): Promise<void> {
+  await client.query(`
+    create table if not exists migration (
+      number integer primary key,
+      name   text not null,
+      ran_at timestamptz not null default now()
+    );
+    alter table migration add column if not exists checksum text;
+
+    -- The routines that Annals created, so that it drops those and no others.
+    create table if not exists routine (
+      signature text primary key,
+      name      text not null,
+      hash      text not null
+    );
+
+    -- The sets of routines that the database has had; replaced_at is null for the one it has.
+    create table if not exists routine_set (
+      hash       text primary key,
+      applied_at timestamptz not null default now()
+    );
+    alter table routine_set
+      add column if not exists version integer not null default 1,
+      add column if not exists replaced_at timestamptz;
+    create unique index if not exists routine_set_current on routine_set ((true)) where replaced_at is null;
+
+    -- The processes that use the database, each with the schema it needs.
+    create table if not exists schema_process (
+      process       uuid primary key,
+      newest        integer not null,
+      routines_hash text not null,
+      seen_at       timestamptz not null
+    );
+
+    -- The schema that a process is about to bring the database to.
+    create table if not exists schema_change (
+      singleton     boolean primary key default true check (singleton),
+      newest        integer not null,
+      routines_hash text not null,
+      announced_at  timestamptz not null
+    )`);
+}
+
+/** Reads what the database remembers. */
+export async function readLedger(client: pg.ClientBase | pg.Pool): Promise<Ledger> {
+  const migrations = await client.query('select number, name, checksum from migration order by number');
+  const sets = await client.query('select hash, version, replaced_at is not null as replaced from routine_set');
+  return { migrations: migrations.rows, routineSets: sets.rows };
+}
+
+/**
+ * Throws a MigrationError where a newer version of Annals has been at the database, or where a migration was edited
+ * after it was applied. `predecessors` are checksums that count as well, by the name of the migration.
+ */
+export function checkLedger(
+  ledger: Ledger,
+  schema: Schema,
+  predecessors: Readonly<Record<string, readonly string[]>>,
+): void {
+  const last = ledger.migrations.at(-1);
+  if (last !== undefined && last.number > schema.newest) {
+    throw new MigrationError(
+      `The database was brought to ${last.name} by a newer version of Annals; this one knows it only up to ` +
+        `number ${schema.newest}. Install that version, or give this one another database`,
+    );
+  }
+  for (const { number, name, checksum } of ledger.migrations) {
+    const migration = schema.migrations.find((one) => one.number === number);
+    if (migration === undefined) {
+      throw new MigrationError(`The database has the migration ${name}, which this version of Annals does not know`);
+    }
+    const known = [migration.checksum, ...(predecessors[migration.name] ?? [])];
+    if (migration.name !== name || !known.includes(checksum)) {
+      throw new MigrationError(
+        `The migration ${migration.name} was edited after the database had applied ${name}. A migration that has been ` +
+          'applied never changes: restore the file, and put the change into a new migration',
+      );
+    }
+  }
+  checkRoutineSets(ledger, schema);
+}
+
+function checkRoutineSets({ routineSets }: Ledger, { routinesHash, routinesVersion }: Schema): void {
+  const current = routineSets.find(({ replaced }) => !replaced);
+  if (current === undefined || current.hash === routinesHash) return;
+  if (current.version > routinesVersion) {
+    throw new MigrationError(
+      `The database has routines of version ${current.version} from a newer version of Annals; this one has version ` +
+        `${routinesVersion}. Install that version, or give this one another database`,
+    );
+  }
+  if (routineSets.some(({ hash, version }) => hash === routinesHash && version === routinesVersion)) {
+    throw new MigrationError(
+      'Another version of Annals has replaced the routines of this one in the database. Install that version; or, where ' +
+        'the older routines are to come back, raise the number in sql/version.txt',
+    );
+  }
+}

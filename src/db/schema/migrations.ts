@@ -1,0 +1,35 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { MigrationError } from './migration-error.ts';
+
+/** One file of the folder of migrations. */
+export interface Migration {
+  number: number;
+  name: string;
+  text: string;
+  /** SHA-256 of the text in hexadecimal; line ends do not count. */
+  checksum: string;
+}
+
+const fileName = /^(\d{4})-([a-z0-9-]+)\.sql$/;
+
+/** The migrations of a folder, in order. Throws a MigrationError where a name is wrong or a number stands twice. */
+export async function readMigrations(folder: string): Promise<Migration[]> {
+  const migrations: Migration[] = [];
+  for (const file of (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()) {
+    const match = fileName.exec(file);
+    if (match === null) throw new MigrationError(`${file} is not named as a migration is: 0001-name.sql`);
+    const number = Number(match[1]);
+    const twin = migrations.find((other) => other.number === number);
+    if (twin !== undefined) throw new MigrationError(`${file} and ${twin.name} have the same number`);
+    const text = await readFile(join(folder, file), 'utf8');
+    migrations.push({ number, name: file, text, checksum: checksumOf(text) });
+  }
+  return migrations;
+}
+
+/** What a database stores of a migration that it has. */
+export function checksumOf(text: string): string {
+  return createHash('sha256').update(text.replaceAll('\r\n', '\n')).digest('hex');
+}

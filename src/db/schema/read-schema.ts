@@ -1,0 +1,44 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { packageFolder } from '../../package-folder.ts';
+import { MigrationError } from './migration-error.ts';
+import { type Migration, readMigrations } from './migrations.ts';
+import { hashRoutines, type Routine, readRoutines } from './routines.ts';
+
+/** The folders that a schema is made of. */
+export interface SchemaFolders {
+  migrations: string;
+  routines: string;
+}
+
+/** What a version of Annals needs of a database. */
+export interface Schema {
+  migrations: readonly Migration[];
+  /** The number of the last migration, 0 without any. */
+  newest: number;
+  routines: readonly Routine[];
+  /** Grows with every release whose routines differ from those of the release before it. */
+  routinesVersion: number;
+  routinesHash: string;
+}
+
+/** The folders of this package. */
+export function packageSchema(): SchemaFolders {
+  return { migrations: join(packageFolder(), 'migrations'), routines: join(packageFolder(), 'sql') };
+}
+
+/** Reads both folders. Throws a MigrationError where a file is not as it must be. */
+export async function readSchema(folders: SchemaFolders): Promise<Schema> {
+  const migrations = await readMigrations(folders.migrations);
+  const routines = await readRoutines(folders.routines);
+  const version = (await readFile(join(folders.routines, 'version.txt'), 'utf8')).trim();
+  if (!/^[1-9]\d{0,8}$/.test(version))
+    throw new MigrationError(`sql/version.txt has no whole number in it: ${version}`);
+  return {
+    migrations,
+    newest: migrations.at(-1)?.number ?? 0,
+    routines,
+    routinesVersion: Number(version),
+    routinesHash: hashRoutines(routines),
+  };
+}

@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { MigrationError } from './migration-error.ts';
+
+/** One function, procedure or aggregate of the database, with the text that creates it. */
+export interface Routine {
+  /** The name in the database, which is the name of the file as well. */
+  name: string;
+  kind: 'function' | 'procedure' | 'aggregate';
+  /** The file, from the folder of routines on: `changelog/change_rank.sql`. */
+  file: string;
+  text: string;
+  /** Whether indexes or columns may use it: it stands in a folder `indexed`. */
+  indexed: boolean;
+}
+
+// What a file begins with, after its comments. With its schema (:"schema".name) a routine is found from an index too,
+// which is built with a search path that has nothing of ours in it.
+const beginning = /^(?:--[^\n]*\n|\s*\n)*create (function|procedure|aggregate) (?::"schema"\.)?([a-z_][a-z0-9_]*)\s*\(/;
+
+/** Reads all routines below a folder, in the order of their files. Throws a MigrationError where one is not as it must be. */
+export async function readRoutines(folder: string): Promise<Routine[]> {
+  const routines: Routine[] = [];
+  for (const file of (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.sql')).sort()) {
+    const text = (await readFile(join(folder, file), 'utf8')).replaceAll('\r\n', '\n');
+    const name = basename(file, '.sql');
+    const [, kind, created] = beginning.exec(text) ?? [];
+    if ((kind !== 'function' && kind !== 'procedure' && kind !== 'aggregate') || created !== name) {
+      throw new MigrationError(
+        `sql/${file} does not begin with "create function ${name}(", or procedure, or aggregate`,
+      );
+    }
+    const twin = routines.find((other) => other.name === name);
+    if (twin !== undefined) throw new MigrationError(`sql/${file} and sql/${twin.file} have the same name`);
+    routines.push({ name, kind, file, text, indexed: basename(dirname(file)) === 'indexed' });
+  }
+  return routines;
+}
+
+/** SHA-256 of the names and texts of routines, in hexadecimal. */
+export function hashRoutines(routines: readonly Routine[]): string {
+  const hash = createHash('sha256');
+  for (const { name, text } of routines) hash.update(`${name}\0${text}\0`);
+  return hash.digest('hex');
+}
+
+/** The statement that creates a routine in a schema, or replaces it. `schema` is quoted where it has to be. */
+export function createOrReplace({ text }: Routine, schema: string): string {
+  return text.replace(/^create /m, 'create or replace ').replaceAll(':"schema"', schema);
+}
+
+/** What stands between the first and the last `$$` of a routine: its body, as the database keeps it. */
+export function bodyOf({ text }: Routine, schema: string): string | undefined {
+  return /\$\$(.*)\$\$/s.exec(text.replaceAll(':"schema"', schema))?.[1];
+}

@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
+import { repeat } from '../../repeat.ts';
+import { createPool } from '../pool.ts';
+import { announcementLife } from './announce-change.ts';
+import type { Schema } from './read-schema.ts';
+
+/** Tells a process when its database is brought to a schema that it does not know. */
+export interface SchemaWatch {
+  /** Why this process must end; undefined as long as the database has the schema of this process. */
+  readonly reason: string | undefined;
+  /** Aborted once there is a reason. */
+  readonly signal: AbortSignal;
+  /** Whether the schema has changed already. Until then, all answers are right. */
+  readonly late: boolean;
+  /** Says that this process uses the database no more. */
+  close(): Promise<void>;
+}
+
+const lookEvery = 1_000;
+
+interface Seen {
+  newest: number | null;
+  hash: string | null;
+  announced: boolean;
+}
+
+/**
+ * Writes down that this process uses the database with this schema, again each second, and looks whether the schema is
+ * still that. It has a connection of its own, so that it does not wait behind requests. Throws where the first look fails.
+ */
+export async function watchSchema(url: string, schema: Schema): Promise<SchemaWatch> {
+  const pool = createPool(url, { applicationName: 'annals schema', maximum: 1 });
+  const process = randomUUID();
+  const controller = new AbortController();
+  const stop = new AbortController();
+  let reason: string | undefined;
+  let late = false;
+
+  const look = async () => {
+    const seen = await lookOnce(pool, process, schema);
+    late = seen.newest !== schema.newest || seen.hash !== schema.routinesHash;
+    if (!late && !seen.announced) return;
+    reason ??= describe(seen, schema, late);
+    controller.abort(reason);
+  };
+
+  try {
+    await look();
+  } catch (error) {
+    await pool.end();
+    throw error;
+  }
+  // A database that is away says nothing about its schema.
+  const watching = repeat({ every: lookEvery, signal: stop.signal, turn: look, onError: () => {} });
+  return {
+    signal: controller.signal,
+    get reason() {
+      return reason;
+    },
+    get late() {
+      return late;
+    },
+    async close() {
+      stop.abort();
+      await watching;
+      await pool.query('delete from schema_process where process = $1', [process]).catch(() => {});
+      await pool.end();
+    },
+  };
+}
+
+async function lookOnce(pool: pg.Pool, process: string, { newest, routinesHash }: Schema): Promise<Seen> {
+  const { rows } = await pool.query<Seen>(
+    // Nobody waits for the disk: a process that is not seen because of a crash of the server is seen a second later.
+    `with seen as (
+       insert into schema_process (process, newest, routines_hash, seen_at) values ($1, $2, $3, clock_timestamp())
+         on conflict (process) do update set seen_at = excluded.seen_at
+     ), gone as (
+       delete from schema_process where seen_at < clock_timestamp() - interval '1 day'
+     )
+     select set_config('synchronous_commit', 'off', true),
+            (select max(number) from migration) as newest,
+            (select hash from routine_set where replaced_at is null) as hash,
+            exists (select from schema_change c
+                      where (c.newest <> $2 or c.routines_hash <> $3)
+                        and c.announced_at > clock_timestamp() - $4 * interval '1 millisecond') as announced`,
+    [process, newest, routinesHash, announcementLife],
+  );
+  const [seen] = rows;
+  if (seen === undefined) throw new Error('the database returned no row');
+  return seen;
+}
+
+function describe({ newest, hash }: Seen, schema: Schema, late: boolean): string {
+  if (!late) return 'Another version of Annals is about to bring the database to its schema; this process ends.';
+  const what =
+    newest !== schema.newest
+      ? `The database is at migration ${newest}, and this version of Annals needs ${schema.newest}`
+      : `The routines of the database are those of another version of Annals (${(hash ?? 'none').slice(0, 12)})`;
+  return `${what}; this process ends.`;
+}

@@ -1,0 +1,366 @@
+
+table agent
+  document text collate "C" not null
+  enabled boolean not null
+  failures integer not null default 0
+  fields jsonb not null
+  id text collate "C" not null
+  sealed_key bytea
+  tenant text collate "C" not null
+  term bigint not null default 1
+  version bigint not null
+  agent_pkey PRIMARY KEY (tenant, id)
+  agent_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table agent_request_log
+  document text collate "C" not null
+  fields jsonb not null
+  full_document text collate "C"
+  full_fields jsonb
+  id text collate "C" not null
+  tenant text collate "C" not null
+  agent_request_log_pkey PRIMARY KEY (tenant, id)
+  agent_request_log_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table agent_session
+  id text collate "C" not null
+  tenant text collate "C" not null
+  turns bigint not null default 0
+  agent_session_pkey PRIMARY KEY (tenant, id)
+  agent_session_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table agent_session_log
+  completion_tokens bigint not null
+  document text collate "C" not null
+  duration bigint not null
+  fields jsonb not null
+  full_document text collate "C"
+  full_fields jsonb
+  id text collate "C" not null
+  prompt_tokens bigint not null
+  tenant text collate "C" not null
+  agent_session_log_pkey PRIMARY KEY (tenant, id)
+  agent_session_log_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table agent_turn
+  "position" bigint not null
+  agent_id text collate "C" not null
+  began_at timestamp with time zone not null default clock_timestamp()
+  bytes integer not null default 0
+  completion_tokens bigint not null default 0
+  exchange text collate "C"
+  expires_at timestamp with time zone not null
+  from_history boolean not null default false
+  prompt_tokens bigint not null default 0
+  request_id text collate "C" not null
+  session_id text collate "C" not null
+  state text not null
+  tenant text collate "C" not null
+  agent_turn_check CHECK ((exchange IS NULL) = (state = 'running'::text))
+  agent_turn_pkey PRIMARY KEY (tenant, session_id, "position")
+  agent_turn_state_check CHECK (state = ANY (ARRAY['running'::text, 'answered'::text]))
+  agent_turn_tenant_session_id_fkey FOREIGN KEY (tenant, session_id) REFERENCES agent_session(tenant, id)
+  CREATE INDEX agent_turn_running ON agent_turn USING btree (tenant, session_id, "position") WHERE state = 'running'::text
+
+table change_actor
+  actor bigint not null generated always as identity
+  lookup uuid not null
+  name text collate "C" not null
+  registered xid8 not null default pg_current_xact_id()
+  tenant text collate "C" not null
+  change_actor_pkey PRIMARY KEY (tenant, actor)
+  change_actor_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+  CREATE INDEX change_actor_lookup ON change_actor USING btree (tenant, lookup)
+  CREATE INDEX change_actor_registered ON change_actor USING btree (tenant, registered)
+
+table change_delta with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000)
+  actors bigint[] not null
+  ats bigint[] not null
+  delta bigint not null generated always as identity
+  kinds bigint[] not null
+  tenant text collate "C" not null
+  change_delta_pkey PRIMARY KEY (tenant, delta)
+
+table change_entry with (autovacuum_vacuum_insert_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02)
+  actor bigint not null
+  at bigint not null
+  document uuid not null
+  entity_id text collate "C" not null
+  identity uuid not null
+  kind bigint not null
+  name text collate "C"
+  paths text collate "C" not null
+  recorded xid8 default pg_current_xact_id()
+  related text collate "C"
+  schema_version text collate "C"
+  sequence bigint not null generated always as identity
+  tenant text collate "C" not null
+  change_entry_pkey PRIMARY KEY (tenant, at, sequence)
+  CREATE UNIQUE INDEX change_entry_identity ON change_entry USING btree (tenant, at, identity)
+  CREATE INDEX change_entry_actor ON change_entry USING btree (tenant, actor, at, sequence) INCLUDE (kind)
+  CREATE INDEX change_entry_document ON change_entry USING btree (tenant, document, at, sequence) INCLUDE (kind)
+  CREATE INDEX change_entry_kind ON change_entry USING btree (tenant, kind, at, sequence)
+
+table change_folded with (fillfactor=50)
+  folds bigint not null
+  tenant text collate "C" not null
+  change_folded_pkey PRIMARY KEY (tenant)
+  change_folded_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table change_kind
+  entity text collate "C" not null
+  kind bigint not null generated always as identity
+  lookup uuid not null
+  registered xid8 not null default pg_current_xact_id()
+  related_entities text[] collate "C" not null
+  tenant text collate "C" not null
+  type text collate "C" not null
+  change_kind_pkey PRIMARY KEY (tenant, kind)
+  change_kind_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+  change_kind_type_check CHECK (type = ANY (ARRAY['create'::text, 'update'::text, 'delete'::text]))
+  CREATE INDEX change_kind_lookup ON change_kind USING btree (tenant, lookup)
+  CREATE INDEX change_kind_registered ON change_kind USING btree (tenant, registered)
+
+table change_related with (autovacuum_vacuum_insert_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02)
+  at bigint not null
+  document uuid not null
+  entity text collate "C" not null
+  entity_id text collate "C" not null
+  item integer not null
+  sequence bigint not null
+  tenant text collate "C" not null
+  change_related_pkey PRIMARY KEY (tenant, at, sequence, item)
+  CREATE INDEX change_related_document ON change_related USING btree (tenant, document, at, sequence)
+
+table change_retention
+  horizon bigint not null
+  keep_days integer
+  tenant text collate "C" not null
+  change_retention_horizon_check CHECK ((horizon % 86400000::bigint) = 0)
+  change_retention_keep_days_check CHECK (keep_days > 0)
+  change_retention_pkey PRIMARY KEY (tenant)
+  change_retention_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table change_tally with (fillfactor=80)
+  actor bigint not null
+  bucket bigint not null
+  children smallint[] not null
+  kind bigint not null
+  level smallint not null
+  tenant text collate "C" not null
+  upto bigint[] not null
+  change_tally_pkey PRIMARY KEY (tenant, level, bucket, actor, kind)
+
+table completion_quota with (fillfactor=50)
+  input_reserved bigint not null default 0
+  input_used bigint not null default 0
+  output_reserved bigint not null default 0
+  output_used bigint not null default 0
+  tenant text collate "C" not null
+  completion_quota_input_reserved_check CHECK (input_reserved >= 0)
+  completion_quota_output_reserved_check CHECK (output_reserved >= 0)
+  completion_quota_pkey PRIMARY KEY (tenant)
+  completion_quota_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table completion_request
+  attempt uuid not null
+  client_id text collate "C" not null
+  expires_at timestamp with time zone not null
+  fingerprint bytea not null
+  key_hash bytea not null
+  outcome bytea
+  state text not null
+  tenant text collate "C" not null
+  completion_request_check CHECK ((outcome IS NULL) = (state = 'running'::text))
+  completion_request_pkey PRIMARY KEY (tenant, client_id, key_hash)
+  completion_request_state_check CHECK (state = ANY (ARRAY['running'::text, 'succeeded'::text, 'failed'::text]))
+  completion_request_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+  CREATE INDEX completion_request_expiry ON completion_request USING btree (expires_at)
+
+table completion_reservation with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000)
+  charged boolean not null default false
+  expires_at timestamp with time zone not null
+  input bigint not null
+  output bigint not null
+  reservation uuid not null
+  tenant text collate "C" not null
+  completion_reservation_pkey PRIMARY KEY (tenant, reservation)
+  completion_reservation_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+  CREATE INDEX completion_reservation_open ON completion_reservation USING btree (tenant, expires_at) WHERE NOT charged
+
+table configuration
+  description text collate "C"
+  key text collate "C" not null
+  sealed bytea
+  tenant text collate "C" not null
+  value text collate "C"
+  version bigint not null
+  configuration_check CHECK ((value IS NULL) <> (sealed IS NULL))
+  configuration_pkey PRIMARY KEY (tenant, key)
+  configuration_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table custom_entity
+  document text collate "C" not null
+  fields jsonb not null
+  id text collate "C" not null
+  json_schema text collate "C"
+  tenant text collate "C" not null
+  version bigint not null
+  custom_entity_pkey PRIMARY KEY (tenant, id)
+  custom_entity_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table custom_instance
+  document text collate "C" not null
+  fields jsonb not null
+  id text collate "C" not null
+  tenant text collate "C" not null
+  type text collate "C" not null
+  version bigint not null
+  custom_instance_pkey PRIMARY KEY (tenant, type, id)
+  custom_instance_tenant_type_fkey FOREIGN KEY (tenant, type) REFERENCES custom_entity(tenant, id)
+
+table installation
+  id uuid not null default gen_random_uuid()
+  singleton boolean not null default true
+  installation_pkey PRIMARY KEY (singleton)
+  installation_singleton_check CHECK (singleton)
+
+table job with (fillfactor=70)
+  attempt integer not null default 0
+  call_began boolean not null default false
+  document text collate "C" not null
+  fields jsonb not null
+  full_document text collate "C"
+  full_fields jsonb
+  id text collate "C" not null
+  input text collate "C" not null
+  last_at bigint
+  last_sequence bigint
+  since bigint
+  snapshot pg_snapshot
+  stalled integer not null default 0
+  status text collate "C" not null
+  tenant text collate "C" not null
+  type text collate "C" not null
+  job_pkey PRIMARY KEY (tenant, id)
+  job_status_check CHECK (status = ANY (ARRAY['in_progress'::text, 'success'::text, 'failure'::text, 'skipped'::text]))
+  job_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+  job_type_check CHECK (type = ANY (ARRAY['AGENT_CHAT'::text, 'EXPORT'::text]))
+  CREATE INDEX job_open ON job USING btree (tenant, id) WHERE status = 'in_progress'::text
+
+table job_chunk
+  bytes bigint not null
+  chunk integer not null
+  content bytea not null storage e
+  job text collate "C" not null
+  tenant text collate "C" not null
+  job_chunk_pkey PRIMARY KEY (tenant, job, chunk)
+  job_chunk_tenant_job_fkey FOREIGN KEY (tenant, job) REFERENCES job(tenant, id) ON DELETE CASCADE
+
+table mail
+  attempts integer not null default 0
+  content text collate "C" not null
+  due_at timestamp with time zone not null default now()
+  message_id text collate "C" not null
+  queued_at timestamp with time zone not null default now()
+  recipient text collate "C" not null
+  sent_at timestamp with time zone
+  subject text collate "C" not null
+  tenant text collate "C" not null
+  mail_pkey PRIMARY KEY (tenant, message_id)
+  mail_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+  CREATE INDEX mail_waiting ON mail USING btree (due_at) WHERE sent_at IS NULL
+
+table migration
+  checksum text
+  name text not null
+  number integer not null
+  ran_at timestamp with time zone not null default now()
+  migration_pkey PRIMARY KEY (number)
+
+table oauth_client
+  client_id text collate "C" not null
+  created_at timestamp with time zone not null default now()
+  name text not null
+  revoked_at timestamp with time zone
+  scopes text[] not null
+  secret_hash bytea not null
+  tenant text collate "C" not null
+  oauth_client_pkey PRIMARY KEY (tenant, client_id)
+  oauth_client_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table oauth_signing_key
+  created_at timestamp with time zone not null
+  kid text not null
+  retired_at timestamp with time zone not null
+  sealed_key bytea not null
+  oauth_signing_key_pkey PRIMARY KEY (kid)
+
+table routine
+  hash text not null
+  name text not null
+  signature text not null
+  routine_pkey PRIMARY KEY (signature)
+
+table routine_set
+  applied_at timestamp with time zone not null default now()
+  hash text not null
+  replaced_at timestamp with time zone
+  version integer not null default 1
+  routine_set_pkey PRIMARY KEY (hash)
+  CREATE UNIQUE INDEX routine_set_current ON routine_set USING btree ((true)) WHERE replaced_at IS NULL
+
+table schema_change
+  announced_at timestamp with time zone not null
+  newest integer not null
+  routines_hash text not null
+  singleton boolean not null default true
+  schema_change_pkey PRIMARY KEY (singleton)
+  schema_change_singleton_check CHECK (singleton)
+
+table schema_process
+  newest integer not null
+  process uuid not null
+  routines_hash text not null
+  seen_at timestamp with time zone not null
+  schema_process_pkey PRIMARY KEY (process)
+
+table tenant
+  created_at timestamp with time zone not null default now()
+  tenant text collate "C" not null
+  tenant_name CHECK (tenant ~ '^[a-z][a-z0-9]+$'::text AND length(tenant) <= 63)
+  tenant_pkey PRIMARY KEY (tenant)
+function canonical_json(value jsonb, wanted integer) returns text language plpgsql immutable parallel safe cost 100 body 2af39554883c5756
+function canonical_number(number numeric) returns text language plpgsql immutable parallel safe cost 100 body 9c2393ea77f21c7e
+function canonical_string(value text) returns text language plpgsql immutable parallel safe cost 100 body 72440f4be9a78d39
+function change_cell(level integer) returns bigint language sql immutable parallel safe cost 100 body 5915b3a7a0a95cba
+function change_cells(moment bigint) returns TABLE(depth integer, bucket bigint, child smallint, before bigint, whole boolean) language sql stable cost 100 rows 1000 body 2c5ab3e6cc35693a
+function change_dense() returns bigint language sql immutable parallel safe cost 100 body 03bbf398f4e82b8f
+function change_direct(of_tenant text, kind_sets text[], places integer[], actors bigint[], kinds bigint[], since bigint, before bigint) returns TABLE(at bigint) language sql stable cost 100 rows 1000 body 0310709c40fc519c
+function change_document(entity_id text) returns uuid language sql immutable parallel safe cost 100 body 84fdae6af234517d
+function change_export_take(source refcursor, most bigint, OUT lines text, OUT entries integer, OUT last_at bigint, OUT last_sequence bigint) returns SETOF record language plpgsql cost 100 rows 1000 body 4ecb74550f879d9d
+function change_few(of_tenant text, actor_sets text[], kind_sets text[], since bigint, before bigint) returns bigint language plpgsql stable cost 100 body 33cd3bba35cc0101
+function change_few_of_many(of_tenant text, actor_sets text[], kind_sets text[], since bigint, before bigint) returns bigint language sql stable cost 100 set enable_nestloop=off body 4143d38287c11ccc
+function change_fold(of_tenant text, most bigint DEFAULT 500000) returns bigint language plpgsql cost 100 set plan_cache_mode=force_custom_plan set enable_mergejoin=off body 050588422033a931
+function change_horizon(of_tenant text, now bigint) returns bigint language sql stable cost 100 body 5db9d6ca2d0b64c9
+function change_lineage() returns text language sql stable cost 100 body fa410baef6b97aa5
+function change_newest(of_tenant text, now bigint, actor_sets text[], kind_sets text[], since bigint, before bigint, skip bigint, size bigint, span bigint) returns TABLE(at bigint, sequence bigint) language plpgsql stable cost 100 rows 1000 body 4d30d05648a1debe
+function change_newest_between(of_tenant text, actor_sets text[], kind_sets text[], since bigint, before bigint, skip bigint, size bigint) returns SETOF change_entry language plpgsql stable cost 100 rows 1000 body bde922166ed4b378
+function change_oldest_between(of_tenant text, actor_sets text[], kind_sets text[], since bigint, before bigint, skip bigint, size bigint) returns SETOF change_entry language plpgsql stable cost 100 rows 1000 body 09c6fa337f60bb3c
+function change_page(of_tenant text, now bigint, horizon bigint, sinces bigint[], befores bigint[], selection_ends integer[], actor_sets text[], kind_sets text[], skip bigint, size bigint, known bigint DEFAULT NULL::bigint) returns TABLE(total bigint, at bigint, sequence bigint, moments bigint[], ranks bigint[]) language plpgsql stable cost 100 rows 50 set plan_cache_mode=force_generic_plan set enable_seqscan=off body a77aa663d4c5ae7d
+function change_pending(of_tenant text, actor_sets text[], kind_sets text[]) returns TABLE(at bigint, place integer, actor bigint, kind bigint) language plpgsql stable cost 100 rows 1000 set enable_nestloop=off body 5e15a01f9d3b0dca
+function change_rank(of_tenant text, actor_sets text[], kind_sets text[], since bigint) returns bigint language plpgsql stable cost 100 body ead00f3af6597830
+function change_read(of_tenant text, now bigint, sinces bigint[], befores bigint[], selection_ends integer[], actor_sets text[], kind_sets text[], skip bigint, size bigint, names_since xid8, recent bigint, lineage text, start bigint, start_rank bigint, folds bigint) returns TABLE(total bigint, current boolean, moments bigint[], ranks bigint[], now_folds bigint, at bigint, sequence bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off body c3d32ead77749344
+function change_read_by_landmarks(of_tenant text, now bigint, window_start bigint, window_end bigint, actor_sets text[], kind_sets text[], folds bigint, start bigint, start_rank bigint, end_rank bigint, landmark bigint, landmark_rank bigint, upward boolean, until bigint, skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(total bigint, settled boolean, at bigint, sequence bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off body 1355ca9eeeaacb91
+function change_read_documents(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[], actors bigint[], documents uuid[], related_documents uuid[], related_entities text[], skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off body c73f93f3743f5461
+function change_read_near(of_tenant text, now bigint, window_start bigint, of_actors bigint[], of_kinds bigint[], tallied bigint[], skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(total bigint, current boolean, folded bigint, minute bigint, folds bigint, at bigint, sequence bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off body ac33375def4ae698
+function change_seek(of_tenant text, actor_sets text[], kind_sets text[], skip bigint, OUT cell_end bigint, OUT cell_length bigint, OUT cell_skip bigint, OUT entries bigint, OUT moments bigint[], OUT ranks bigint[]) returns record language plpgsql stable cost 100 body b07509e84b1338bb
+function change_selections(actor_sets text[], kind_sets text[]) returns TABLE(place integer, actors bigint[], kinds bigint[], tallied bigint[]) language sql stable cost 100 rows 1000 body 2fa98acb1aaac76a
+function completion_quota_apply(of_tenant text, settled uuid[], input_tokens bigint[], output_tokens bigint[], wanted uuid[], input_bounds bigint[], output_caps bigint[], leases interval[], least_output bigint, input_limit bigint, output_limit bigint) returns TABLE(outcome text, granted bigint) language plpgsql cost 100 rows 1000 body c1a89928ee256a0a
+function completion_quota_charge_expired(of_tenant text) returns void language sql cost 100 body 3327d848a8af7b46
+function completion_quota_decide(quota completion_quota, input_bound bigint, output_cap bigint, least_output bigint, input_limit bigint, output_limit bigint, OUT outcome text, OUT granted bigint) returns record language plpgsql immutable cost 100 body 6f224c2442358a74
+function csv_field(value text) returns text language sql immutable parallel safe cost 100 body 0fa908629550688e
+function decimal_parts(number numeric, OUT digits text, OUT exponent integer) returns record language plpgsql immutable parallel safe cost 100 body fa32e2e8f7481834
+function inverted_bytes(bytes bytea) returns bytea language sql immutable strict parallel safe cost 100 body 1f38176dc5e28ccd
+function record_entries(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[]) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan body ea1592974e25fb25
+function sort_key(value jsonb, descending boolean) returns bytea language plpgsql immutable parallel safe cost 1000 body e2cd2f3d17ca8632

@@ -1,0 +1,40 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createEmptyTestDatabase, type TestDatabase } from './database.ts';
+
+const folder = join(import.meta.dirname, '..', '..', 'db', 'releases');
+
+/** The data that is put into databases of releases, as two scripts: the second comes after what it waits for is folded. */
+export async function releaseData(): Promise<[string, string]> {
+  const [before = '', after = ''] = (await readFile(join(folder, 'data.sql'), 'utf8')).split('-- fold\n');
+  return [before, after];
+}
+
+/** The file names of the migrations of a release, in order, with their texts. */
+export async function releaseMigrations(release: string): Promise<[string, string][]> {
+  const files = new Map<string, string>();
+  for (const part of ['2a90738', release]) {
+    for (const name of (await readdir(join(folder, part))).filter((file) => file.endsWith('.sql'))) {
+      files.set(name, await readFile(join(folder, part, name), 'utf8'));
+    }
+  }
+  return [...files].sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/** An empty database as a release from before checksums made it. `edit` changes a migration before it runs. */
+export async function createReleaseDatabase(
+  release: string,
+  edit: (name: string, text: string) => string | undefined = (_name, text) => text,
+): Promise<TestDatabase> {
+  const database = await createEmptyTestDatabase();
+  await database.pool.query(
+    'create table migration (number integer primary key, name text not null, ran_at timestamptz not null default now())',
+  );
+  for (const [name, text] of await releaseMigrations(release)) {
+    const edited = edit(name, text);
+    if (edited === undefined) continue;
+    await database.pool.query(edited);
+    await database.pool.query('insert into migration (number, name) values ($1, $2)', [Number(name.slice(0, 4)), name]);
+  }
+  return database;
+}
