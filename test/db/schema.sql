@@ -232,10 +232,12 @@ table job with (fillfactor=70)
   fields jsonb not null
   full_document text collate "C"
   full_fields jsonb
+  held_until timestamp with time zone
   id text collate "C" not null
   input text collate "C" not null
   last_at bigint
   last_sequence bigint
+  queued_at timestamp with time zone not null default now()
   since bigint
   snapshot pg_snapshot
   stalled integer not null default 0
@@ -246,7 +248,8 @@ table job with (fillfactor=70)
   job_status_check CHECK (status = ANY (ARRAY['in_progress'::text, 'success'::text, 'failure'::text, 'skipped'::text]))
   job_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
   job_type_check CHECK (type = ANY (ARRAY['AGENT_CHAT'::text, 'EXPORT'::text]))
-  CREATE INDEX job_open ON job USING btree (tenant, id) WHERE status = 'in_progress'::text
+  CREATE INDEX job_held ON job USING btree (held_until) WHERE status = 'in_progress'::text AND held_until IS NOT NULL
+  CREATE INDEX job_waiting ON job USING btree (tenant, type, queued_at, id) WHERE status = 'in_progress'::text AND held_until IS NULL
 
 table job_chunk
   bytes bigint not null
