@@ -43,12 +43,14 @@ export async function buildApp(context: Context, { notReady }: AppOptions = {}):
     oauth,
     paginator,
     pool,
+    tenantRate,
   } = context;
   const app = await createHttpServer({
     logger,
     verifyAccessToken: oauth.verifyAccessToken,
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,
+    tenantRate,
   });
   await describeInterface(app, { version: productVersion() });
 

@@ -16,6 +16,8 @@ export interface Config {
   corsOrigins: string[];
   /** Addresses and ranges of proxies; only their `X-Forwarded-*` headers are believed. */
   trustedProxies: string[];
+  /** Requests a second of one tenant, over all processes. Undefined: no limit. */
+  tenantRate: number | undefined;
   logLevel: LogLevel;
   sharedProviderToken: string | undefined;
   completionModel: string;
@@ -91,6 +93,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     baseUrl: parsed('ANNALS_BASE_URL', parseBaseUrl, undefined),
     corsOrigins: parsed('ANNALS_CORS_ORIGINS', parseOrigins, ['*']),
     trustedProxies: parsed('ANNALS_TRUSTED_PROXIES', parseProxies, ['loopback']),
+    tenantRate: parsed('ANNALS_TENANT_RATE', wholeNumber(1, 1_000_000), undefined),
     logLevel: parsed('LOG_LEVEL', parseLogLevel, 'info'),
     sharedProviderToken: parsed('ANNALS_SHARED_PROVIDER_TOKEN', parseToken, undefined),
     completionModel: text('ANNALS_COMPLETION_MODEL') ?? 'gpt-5.4-mini',

@@ -18,6 +18,8 @@ import { type CustomEntities, createCustomEntities } from './custom-entities/ser
 import { createDatabase, type Database } from './db/database.ts';
 import { createPool } from './db/pool.ts';
 import { createLogger } from './http/logger.ts';
+import { TenantRate } from './http/tenant-rate.ts';
+import { createTakePortion } from './http/tenant-rate-store.ts';
 import { createJobs, type Jobs } from './jobs/service.ts';
 import { createMailQueue, type MailQueue } from './mail/service.ts';
 import { readModels } from './models/read-models.ts';
@@ -49,6 +51,8 @@ export interface Context {
   db: Database;
   sealer: Sealer;
   oauth: OAuthService;
+  /** Undefined where there is no such limit. */
+  tenantRate: TenantRate | undefined;
   findPage: FindPage;
   configuration: Configuration;
   paginator: Paginator;
@@ -94,6 +98,16 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       elapsed: () => clock.elapsed(),
       onUnreadableKey: (kid) => logger.warn({ kid }, 'no secret key opens this signing key; its tokens are refused'),
     });
+    const tenantRate =
+      config.tenantRate === undefined
+        ? undefined
+        : new TenantRate({
+            rate: config.tenantRate,
+            take: createTakePortion(db, config.tenantRate),
+            elapsed: () => clock.elapsed(),
+            onUnreachable: (error) =>
+              logger.warn({ err: error }, 'the database cannot be asked for the rate of a tenant'),
+          });
     const history = { pool, db, regexes, now: () => clock.now(), dictionaries: new DictionaryCache(pool) };
     const findPage = createFindPage(history);
     const configuration = createConfiguration({ pool, db, sealer, now: () => clock.now() });
@@ -159,6 +173,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       db,
       sealer,
       oauth,
+      tenantRate,
       findPage,
       configuration,
       paginator,

@@ -129,6 +129,15 @@ test('ANNALS_TRUSTED_PROXIES is a list of addresses and ranges; the default is l
   }
 });
 
+test('ANNALS_TENANT_RATE is a whole number; there is none by default', () => {
+  const rateOf = (value: string) => readConfig({ ANNALS_TENANT_RATE: value }).tenantRate;
+  expect(readConfig({}).tenantRate).toBeUndefined();
+  expect([rateOf('1'), rateOf('1000000')]).toEqual([1, 1_000_000]);
+  for (const wrong of ['0', '1000001', '1.5', '-1', 'many']) {
+    expect(() => rateOf(wrong)).toThrow('ANNALS_TENANT_RATE must be a whole number from 1 to 1000000');
+  }
+});
+
 test('ANNALS_CORS_ORIGINS is a list of origins, * or none', () => {
   const originsOf = (value: string) => readConfig({ ANNALS_CORS_ORIGINS: value }).corsOrigins;
   expect(readConfig({}).corsOrigins).toEqual(['*']);

@@ -16,6 +16,7 @@ import { parseQueryString } from './query-string.ts';
 import { faultOfHead, maxParsedHead, maxRequestLine } from './request-head.ts';
 import { requestIdOf } from './request-id.ts';
 import { routableTarget } from './request-target.ts';
+import { limitRate, type TenantRate } from './tenant-rate.ts';
 import { compileValidator } from './validation.ts';
 
 const maxBody = 1024 * 1024;
@@ -28,8 +29,10 @@ export async function createHttpServer(options: {
   corsOrigins?: readonly string[];
   /** Addresses and ranges of proxies, or `loopback`; left out: none. */
   trustedProxies?: readonly string[];
+  /** Left out: tenants have no rate. */
+  tenantRate?: TenantRate | undefined;
 }): Promise<HttpServer> {
-  const { logger, verifyAccessToken, corsOrigins = [], trustedProxies = [] } = options;
+  const { logger, verifyAccessToken, corsOrigins = [], trustedProxies = [], tenantRate } = options;
   const app: HttpServer = fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -78,6 +81,7 @@ export async function createHttpServer(options: {
   // Before the token is looked at: a preflight has none, and a page may read why it was refused.
   await allowOrigins(app, corsOrigins);
   checkInOrder(app, verifyAccessToken);
+  if (tenantRate !== undefined) limitRate(app, tenantRate);
   // An expectation that nobody knows is let be; Node would refuse it without a body.
   app.server.on('checkExpectation', (message, response) => app.server.emit('request', message, response));
   return app;

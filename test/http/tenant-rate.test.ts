@@ -1,0 +1,182 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, describe, expect, test } from 'vitest';
+import { AnnalsError } from '../../src/errors.ts';
+import { type TakePortion, TenantRate } from '../../src/http/tenant-rate.ts';
+import { createTakePortion } from '../../src/http/tenant-rate-store.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+
+/** A bucket in memory that does what the one in the database does. */
+function memoryBucket(rate: number, elapsed: () => number): TakePortion {
+  const capacity = Math.max(1, rate * 0.9);
+  let tokens = capacity;
+  let refilledAt = elapsed();
+  return async (_tenant, portion) => {
+    tokens = Math.min(capacity, tokens + (rate * (elapsed() - refilledAt)) / 1000);
+    refilledAt = elapsed();
+    const granted = Math.min(portion, Math.floor(tokens));
+    const seconds = granted > 0 ? 0 : (1 - tokens) / rate;
+    tokens -= granted;
+    return { granted, seconds };
+  };
+}
+
+/** 'passed', or the seconds of Retry-After. */
+async function ask(rate: TenantRate, tenant = 'acme'): Promise<string> {
+  try {
+    await rate.admit(tenant);
+    return 'passed';
+  } catch (error) {
+    return error instanceof AnnalsError ? (error.headers['Retry-After'] ?? '') : 'failed';
+  }
+}
+
+describe('a rate', () => {
+  test.each([1, 7, 100, 2_000])(
+    'of %i a second lets at most 110 % pass in any 10 seconds, of two processes',
+    async (perSecond) => {
+      let elapsed = 0;
+      const take = memoryBucket(perSecond, () => elapsed);
+      const newProcess = () =>
+        new TenantRate({ rate: perSecond, take, elapsed: () => elapsed, onUnreachable: () => {} });
+      const processes = [newProcess(), newProcess()];
+      const passedAt: number[] = [];
+      const step = Math.max(1, Math.floor(500 / perSecond));
+      for (; elapsed < 25_000; elapsed += step) {
+        // A pause, after which the bucket is full.
+        if (elapsed > 3_000 && elapsed < 6_000) continue;
+        for (const process of processes) {
+          if ((await ask(process)) === 'passed') passedAt.push(elapsed);
+        }
+      }
+      let first = 0;
+      let most = 0;
+      for (const [last, at] of passedAt.entries()) {
+        while ((passedAt[first] ?? 0) < at - 10_000) first += 1;
+        most = Math.max(most, last - first + 1);
+      }
+      expect(most).toBeLessThanOrEqual(perSecond * 11);
+      // The limit is no lower than the rate, but for what a portion that was not used up loses.
+      expect(most).toBeGreaterThanOrEqual(perSecond * 9.5);
+    },
+  );
+
+  test('beyond it a request is refused, and other tenants are not', async () => {
+    const take = memoryBucket(5, () => 0);
+    const rate = new TenantRate({
+      rate: 5,
+      take: (tenant, portion) =>
+        tenant === 'acme' ? take(tenant, portion) : Promise.resolve({ granted: 1, seconds: 0 }),
+      elapsed: () => 0,
+      onUnreachable: () => {},
+    });
+    expect([await ask(rate), await ask(rate), await ask(rate), await ask(rate)]).toEqual(Array(4).fill('passed'));
+    await expect(rate.admit('acme')).rejects.toMatchObject({
+      type: 'rate_limit_exceeded',
+      message: 'A tenant can send at most 5 requests a second.',
+      headers: { 'Retry-After': '1' },
+    });
+    expect(await ask(rate, 'rival')).toBe('passed');
+  });
+
+  test('takes 100 ms worth ahead, however many requests come at once', async () => {
+    const asked: number[] = [];
+    const take = memoryBucket(100, () => 0);
+    const rate = new TenantRate({
+      rate: 100,
+      take: (tenant, portion) => {
+        asked.push(portion);
+        return take(tenant, portion);
+      },
+      elapsed: () => 0,
+      onUnreachable: () => {},
+    });
+    const results = await Promise.all(Array.from({ length: 200 }, () => ask(rate)));
+    expect(results.filter((result) => result === 'passed')).toHaveLength(90);
+    expect(asked).toEqual(Array(10).fill(10));
+  });
+
+  test('goes on with the last portion while the database cannot be asked', async () => {
+    let elapsed = 0;
+    let isAway = false;
+    const take = memoryBucket(50, () => elapsed);
+    let failures = 0;
+    const rate = new TenantRate({
+      rate: 50,
+      take: async (tenant, portion) => {
+        if (isAway) throw new Error('no database');
+        return await take(tenant, portion);
+      },
+      elapsed: () => elapsed,
+      onUnreachable: () => {
+        failures += 1;
+      },
+    });
+    await ask(rate);
+    isAway = true;
+    let passed = 0;
+    for (elapsed = 200; elapsed < 2_200; elapsed += 2) if ((await ask(rate)) === 'passed') passed += 1;
+    expect(passed).toBeGreaterThanOrEqual(90);
+    expect(passed).toBeLessThanOrEqual(105);
+    expect(failures).toBeLessThanOrEqual(3);
+    isAway = false;
+    elapsed += 1_000;
+    expect(await ask(rate)).toBe('passed');
+  });
+});
+
+describe('over HTTP', () => {
+  const servers: TestServer[] = [];
+  afterEach(async () => {
+    for (const server of servers.splice(0).reverse()) await server.close();
+  });
+
+  test('two processes let one rate pass together; health and other tenants are not counted', async () => {
+    const environment = { ANNALS_TENANT_RATE: '20' };
+    const first = await startTestServer({ environment });
+    servers.push(first);
+    const second = await startTestServer({ environment, database: first.database });
+    servers.push(second);
+    const token = await first.token('acme');
+    const rival = await first.token('rival');
+    const call = (server: TestServer, of: string, as: string) =>
+      server.call(`/configuration/${of}/configurations`, { token: as });
+    const begun = performance.now();
+    let passed = 0;
+    let refused = 0;
+    while (performance.now() - begun < 3_000) {
+      const answers = await Promise.all([first, second].map((server) => call(server, 'acme', token)));
+      for (const { status, headers } of answers) {
+        if (status === 200) passed += 1;
+        else {
+          expect(status).toBe(429);
+          expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+          refused += 1;
+        }
+      }
+      await sleep(2);
+    }
+    const seconds = (performance.now() - begun) / 1000;
+    // A full bucket, and what came back since.
+    expect(passed).toBeLessThanOrEqual(20 * (seconds + 1));
+    expect(passed).toBeGreaterThan(20);
+    expect(refused).toBeGreaterThan(0);
+    expect((await call(second, 'rival', rival)).status).toBe(200);
+    expect((await first.call('/health/live')).status).toBe(200);
+  });
+
+  test('the bucket in the database gives what it has, and tells when there is more', async () => {
+    const server = await startTestServer();
+    servers.push(server);
+    await server.createTenant('acme');
+    const take = createTakePortion(server.context.db, 10);
+    expect(await take('acme', 4)).toEqual({ granted: 4, seconds: 0 });
+    expect((await take('acme', 100)).granted).toBeGreaterThanOrEqual(5);
+    const none = await take('acme', 100);
+    if (none.granted === 0) {
+      expect(none.seconds).toBeGreaterThan(0);
+      expect(none.seconds).toBeLessThanOrEqual(0.1);
+      await sleep(none.seconds * 1000 + 1);
+      expect((await take('acme', 100)).granted).toBeGreaterThanOrEqual(1);
+    }
+  });
+});
