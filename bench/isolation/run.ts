@@ -9,6 +9,7 @@ import type { Attack } from './attacks/attack.ts';
 import type { Seen } from './bystander.ts';
 import { changesOf } from './changes.ts';
 import { maxOf } from './figures.ts';
+import { MemorySampler } from './memory-sampler.ts';
 import { openWorld, type Service, stop, type World } from './world.ts';
 
 // What a bystander sees while others attack, beside what it sees without them, in one run.
@@ -65,11 +66,11 @@ async function measure(place: World, name: string): Promise<Row> {
   // A first round warms caches and compiled code, as in a service that has been at work for a while.
   await watch(bystander, 3);
   await longestTurnOf(service, own);
-  const memoryBefore = new Sampler(service);
+  const memoryBefore = new MemorySampler(service);
   const idle = await watch(bystander, Number(settings.idle));
   const before = { memory: await memoryBefore.end(), turn: await longestTurnOf(service, own) };
 
-  const memoryAttacked = new Sampler(service);
+  const memoryAttacked = new MemorySampler(service);
   attackers.send('begin');
   const attacked = await watch(bystander, attack.seconds ?? Number(settings.seconds));
   const turn = await longestTurnOf(service, own);
@@ -133,30 +134,6 @@ async function untilQuiet(place: World): Promise<number> {
   const begun = performance.now();
   while ((await place.busy()) > 0 && performance.now() - begun < 120_000) await sleep(20);
   return performance.now() - begun;
-}
-
-/** The most memory that a service has, looked at every 50 ms until the end. */
-class Sampler {
-  readonly #over = new AbortController();
-  readonly #most: Promise<number>;
-
-  constructor(service: Service) {
-    this.#most = this.#sample(service);
-  }
-
-  async end(): Promise<number> {
-    this.#over.abort();
-    return await this.#most;
-  }
-
-  async #sample(service: Service): Promise<number> {
-    let most = 0;
-    while (!this.#over.signal.aborted) {
-      most = Math.max(most, await service.memory());
-      await sleep(50);
-    }
-    return most;
-  }
 }
 
 function printRow({ attack, attacked, counts }: Row): void {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { takeFileLock, tryFileLock } from '../../src/db/embedded/file-lock.ts';
+import { letOthersWork } from '../support/server/patience.ts';
 
 let folder: string;
 
@@ -33,4 +34,20 @@ test('who waits for a lock gets it when it is released', async () => {
   const waiting = takeFileLock(path, 'exclusive');
   first.release();
   (await waiting).release();
+});
+
+test('who waits for a lock for five seconds says so, once', async () => {
+  const path = join(folder, 'a.lock');
+  const first = await takeFileLock(path, 'exclusive');
+  const told = Promise.withResolvers<void>();
+  let times = 0;
+  const waiting = takeFileLock(path, 'exclusive', () => {
+    times += 1;
+    told.resolve();
+  });
+  await told.promise;
+  await letOthersWork(300);
+  first.release();
+  (await waiting).release();
+  expect(times).toBe(1);
 });
