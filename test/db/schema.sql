@@ -333,6 +333,13 @@ table tenant
   tenant text collate "C" not null
   tenant_name CHECK (tenant ~ '^[a-z][a-z0-9]+$'::text AND length(tenant) <= 63)
   tenant_pkey PRIMARY KEY (tenant)
+
+table tenant_rate with (fillfactor=50)
+  refilled_at timestamp with time zone not null
+  tenant text collate "C" not null
+  tokens double precision not null
+  tenant_rate_pkey PRIMARY KEY (tenant)
+  tenant_rate_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
 function canonical_json(value jsonb, wanted integer) returns text language plpgsql immutable parallel safe cost 100 body 2af39554883c5756
 function canonical_number(number numeric) returns text language plpgsql immutable parallel safe cost 100 body 9c2393ea77f21c7e
 function canonical_string(value text) returns text language plpgsql immutable parallel safe cost 100 body 72440f4be9a78d39
@@ -363,3 +370,4 @@ function decimal_parts(number numeric, OUT digits text, OUT exponent integer) re
 function inverted_bytes(bytes bytea) returns bytea language sql immutable strict parallel safe cost 100 body 1f38176dc5e28ccd
 function record_entries(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[]) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan body ea1592974e25fb25
 function sort_key(value jsonb, descending boolean) returns bytea language plpgsql immutable parallel safe cost 1000 body e2cd2f3d17ca8632
+function tenant_rate_take(of_tenant text, rate double precision, portion integer) returns TABLE(granted integer, seconds double precision) language plpgsql cost 100 rows 1000 body f15aff1aa9a81f3f
