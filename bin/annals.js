@@ -2,10 +2,11 @@
 // Runs Annals on the Node that the npm package "node" brings, whatever the machine has. Plain JavaScript of old,
 // since an old Node must be able to read it.
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { existsSync, lstatSync, mkdirSync } from 'node:fs';
+import module, { createRequire } from 'node:module';
 import { Socket } from 'node:net';
-import { dirname, join } from 'node:path';
+import { homedir } from 'node:os';
+import { dirname, isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const neededMajor = 26;
@@ -32,12 +33,41 @@ if (Number(process.versions.node.split('.')[0]) >= neededMajor && way === undefi
 }
 
 function runHere() {
+  keepCompiledCode();
   stopWithLauncher();
   stopWithNpx();
   const source = join(dirname(thisFile), '..', 'src', 'main.ts');
   const main = existsSync(source) ? '../src/main.ts' : '../dist/main.js';
   // A fault of the import, or of the program, ends the process as an unhandled rejection.
-  void import(main).then((module) => module.main(process.argv.slice(2), process.env));
+  void import(main).then(({ main: run }) => run(process.argv.slice(2), process.env));
+}
+
+/**
+ * Node keeps what it has compiled, without types, in the user's cache folder: the next start takes a part of the time.
+ * Node itself tells versions of Node and of each file apart. Whoever can write the folder could run code as this user, so
+ * it is used only where nobody else can.
+ */
+function keepCompiledCode() {
+  const folder = join(userCacheFolder(), 'annals', 'compiled');
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const status = lstatSync(folder);
+    if (!status.isDirectory()) return;
+    if (process.platform !== 'win32' && (status.uid !== process.getuid() || (status.mode & 0o022) !== 0)) return;
+    module.enableCompileCache(folder);
+  } catch {
+    // No such folder can be made: this start takes as long as the first.
+    return;
+  }
+  // Node writes the cache when the process ends; a service may be killed instead.
+  setTimeout(() => module.flushCompileCache(), 10_000).unref();
+}
+
+function userCacheFolder() {
+  if (process.platform === 'win32') return process.env.LOCALAPPDATA ?? join(homedir(), 'AppData', 'Local');
+  if (process.platform === 'darwin') return join(homedir(), 'Library', 'Caches');
+  const given = process.env.XDG_CACHE_HOME ?? '';
+  return isAbsolute(given) ? given : join(homedir(), '.cache');
 }
 
 /** The Node of the npm package; where its binary is missing, says so and what to do. */

@@ -4,7 +4,6 @@ import { OperatorError, type Surroundings, UsageError, type Verb } from './verb.
 import { withInterruptibleContext } from './with-context.ts';
 
 export const clientVerb: Verb = {
-  summary: 'make, list and revoke OAuth clients',
   help: `Usage: annals client create --tenant T --scope "A B" [--name N]
        annals client list --tenant T
        annals client revoke CLIENT_ID

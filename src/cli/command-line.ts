@@ -6,28 +6,47 @@ import { EmbeddedDatabaseError } from '../db/embedded/embedded-database-error.ts
 import { MigrationError } from '../db/schema/migration-error.ts';
 import { AnnalsError } from '../errors.ts';
 import { packageFolder } from '../package-folder.ts';
-import { clientVerb } from './client.ts';
-import { demoVerb } from './demo.ts';
-import { importVerb } from './import-verb.ts';
-import { indexVerb } from './index-verb.ts';
-import { migrateVerb } from './migrate.ts';
-import { retentionVerb } from './retention.ts';
-import { secretsVerb } from './secrets.ts';
-import { serveVerb } from './serve.ts';
-import { tenantVerb } from './tenant.ts';
+import { Stopped } from './stopped.ts';
 import { OperatorError, type Surroundings, UsageError, type Verb } from './verb.ts';
-import { Stopped } from './with-context.ts';
 
-const verbs: Record<string, Verb> = {
-  serve: serveVerb,
-  migrate: migrateVerb,
-  tenant: tenantVerb,
-  client: clientVerb,
-  import: importVerb,
-  retention: retentionVerb,
-  index: indexVerb,
-  demo: demoVerb,
-  secrets: secretsVerb,
+interface ListedVerb {
+  /** One line for the list of verbs. */
+  summary: string;
+  /** A verb loads what it needs and no other one does: to load all of the service takes a second of processor time. */
+  load: () => Promise<Verb>;
+}
+
+const verbs: Record<string, ListedVerb> = {
+  serve: { summary: 'run the service', load: async () => (await import('./serve.ts')).serveVerb },
+  migrate: {
+    summary: 'bring the database to the current schema',
+    load: async () => (await import('./migrate.ts')).migrateVerb,
+  },
+  tenant: { summary: 'make a tenant', load: async () => (await import('./tenant.ts')).tenantVerb },
+  client: {
+    summary: 'make, list and revoke OAuth clients',
+    load: async () => (await import('./client.ts')).clientVerb,
+  },
+  import: {
+    summary: 'record document changes from a file',
+    load: async () => (await import('./import-verb.ts')).importVerb,
+  },
+  retention: {
+    summary: "drop a tenant's old history",
+    load: async () => (await import('./retention.ts')).retentionVerb,
+  },
+  index: {
+    summary: 'make, list and drop indexes for sorting instances',
+    load: async () => (await import('./index-verb.ts')).indexVerb,
+  },
+  demo: {
+    summary: 'run the service with a shop to look at',
+    load: async () => (await import('./demo.ts')).demoVerb,
+  },
+  secrets: {
+    summary: 'seal stored secrets with the newest key',
+    load: async () => (await import('./secrets.ts')).secretsVerb,
+  },
 };
 
 /** Runs what the arguments ask for and answers the exit code: 0 done, 1 failed, 2 wrong usage (contract 1). */
@@ -37,8 +56,9 @@ export async function runCommandLine(args: string[], surroundings: Surroundings)
     if (name === undefined) throw new UsageError('annals what?');
     if (name === '--help' || name === '-h' || name === 'help') return answer(surroundings, help());
     if (name === '--version') return answer(surroundings, await version());
-    const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
-    if (verb === undefined) throw new UsageError(`unknown verb ${name}; there are ${Object.keys(verbs).join(', ')}`);
+    const listed = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
+    if (listed === undefined) throw new UsageError(`unknown verb ${name}; there are ${Object.keys(verbs).join(', ')}`);
+    const verb = await listed.load();
     if (asksForHelp(rest)) return answer(surroundings, verb.help);
     return await verb.run(rest, surroundings);
   } catch (error) {

@@ -9,8 +9,9 @@ import { createClient, listClients, type NewClient, revokeClient } from '../oaut
 import { parseQuery } from '../query/parse.ts';
 import { createRecorder } from '../recording/record-change.ts';
 import { type ServeOptions, serveUntilStopped } from './serve.ts';
+import { Stopped } from './stopped.ts';
 import { type Surroundings, UsageError, type Verb } from './verb.ts';
-import { Stopped, withContext } from './with-context.ts';
+import { withContext } from './with-context.ts';
 
 const tenant = 'demo';
 const clientName = 'Demo';
@@ -18,7 +19,6 @@ const seed = 1;
 const allTime = 'occurredAt:>="1970-01-01T00:00:00Z"';
 
 export const demoVerb: Verb = {
-  summary: 'run the service with a shop to look at',
   help: `Usage: annals demo
 
 Runs the service as "annals serve" does, with the same settings, and with a tenant "demo"

@@ -8,7 +8,6 @@ import { OperatorError, UsageError, type Verb } from './verb.ts';
 import { withContext } from './with-context.ts';
 
 export const importVerb: Verb = {
-  summary: 'record document changes from a file',
   help: `Usage: annals import --tenant T FILE
 
 Records document changes from NDJSON, one JSON object a line; .gz and .zst too, "-" for

@@ -4,7 +4,6 @@ import { OperatorError, UsageError, type Verb } from './verb.ts';
 import { withInterruptibleContext } from './with-context.ts';
 
 export const indexVerb: Verb = {
-  summary: 'make, list and drop indexes for sorting instances',
   help: `Usage: annals index create --sort SORT
        annals index list
        annals index drop --sort SORT

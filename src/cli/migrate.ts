@@ -4,7 +4,6 @@ import { UsageError, type Verb } from './verb.ts';
 import { migrateDatabase } from './with-context.ts';
 
 export const migrateVerb: Verb = {
-  summary: 'bring the database to the current schema',
   help: `Usage: annals migrate
 
 Brings the database to the current schema and prints one JSON object that names the

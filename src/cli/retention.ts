@@ -7,7 +7,6 @@ import { withContext } from './with-context.ts';
 const mostDays = 100_000;
 
 export const retentionVerb: Verb = {
-  summary: "drop a tenant's old history",
   help: `Usage: annals retention --tenant T --keep-days N
 
 Keeps of a tenant's change history today and the N whole UTC days before it, from now on

@@ -15,7 +15,6 @@ const sealedColumns: readonly SealedColumn[] = [
 ];
 
 export const secretsVerb: Verb = {
-  summary: 'seal stored secrets with the newest key',
   help: `Usage: annals secrets reseal
 
 Finishes the rotation of ANNALS_SECRET_KEY. First put the new key in front of the list

@@ -6,8 +6,9 @@ import type { Config } from '../config.ts';
 import type { Context } from '../context.ts';
 import type { SchemaWatch } from '../db/schema/watch-schema.ts';
 import { hasCode } from '../db/write-once.ts';
+import { Stopped } from './stopped.ts';
 import { OperatorError, type Surroundings, UsageError, type Verb } from './verb.ts';
-import { Stopped, withContext } from './with-context.ts';
+import { withContext } from './with-context.ts';
 
 // How long what is in flight may take to finish once the process is asked to end, in milliseconds.
 const graceLimit = 30_000;
@@ -16,7 +17,6 @@ const outdatedGraceLimit = 10_000;
 const outdatedNotice = 2_000;
 
 export const serveVerb: Verb = {
-  summary: 'run the service',
   help: `Usage: annals serve
 
 Brings the database to the current schema, runs the service, and prints its base

@@ -3,7 +3,6 @@ import { UsageError, type Verb } from './verb.ts';
 import { withInterruptibleContext } from './with-context.ts';
 
 export const tenantVerb: Verb = {
-  summary: 'make a tenant',
   help: `Usage: annals tenant create NAME
 
 Makes a tenant and prints it as one JSON object. A second call is no error. The name is

@@ -16,8 +16,6 @@ export interface Surroundings {
 
 /** One verb of the command line. */
 export interface Verb {
-  /** One line for the list of verbs. */
-  summary: string;
   /** What `--help` shows: usage, what it does, an example. */
   help: string;
   /** Answers the exit code: 0 done, 1 failed. Wrong usage is thrown, see UsageError. */

@@ -6,21 +6,11 @@ import { createPool } from '../db/pool.ts';
 import { packageSchema, readSchema } from '../db/schema/read-schema.ts';
 import { type SchemaWatch, watchSchema } from '../db/schema/watch-schema.ts';
 import { openDatabase } from './open-database.ts';
+import { Stopped } from './stopped.ts';
 import { OperatorError, type Surroundings } from './verb.ts';
 
 // What has not given its connections back after so many milliseconds is ended with the process.
 const closingLimit = 5_000;
-
-/** The process was asked to end before its work was done. */
-export class Stopped extends Error {
-  readonly signal: NodeJS.Signals;
-
-  constructor(signal: NodeJS.Signals) {
-    super(`stopped by ${signal}`);
-    this.name = 'Stopped';
-    this.signal = signal;
-  }
-}
 
 /**
  * Opens the database of the settings, brings it to the current schema, does the work and lets go again. The work has to

@@ -1,0 +1,10 @@
+/** The process was asked to end before its work was done. */
+export class Stopped extends Error {
+  readonly signal: NodeJS.Signals;
+
+  constructor(signal: NodeJS.Signals) {
+    super(`stopped by ${signal}`);
+    this.name = 'Stopped';
+    this.signal = signal;
+  }
+}

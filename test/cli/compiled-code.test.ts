@@ -1,0 +1,54 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { launcher } from '../support/server/command.ts';
+
+let cache: string;
+let compiled: string;
+
+beforeEach(() => {
+  cache = mkdtempSync(join(tmpdir(), 'annals-cache-'));
+  compiled = join(cache, 'annals', 'compiled');
+});
+afterEach(() => rmSync(cache, { recursive: true, force: true }));
+
+function version(environment: Record<string, string> = {}) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [launcher, '--version'], {
+    env: { PATH: process.env.PATH, XDG_CACHE_HOME: cache, ...environment },
+    encoding: 'utf8',
+  });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  return stdout;
+}
+
+test('compiled code is kept in a folder of the user that nobody else may write', () => {
+  version();
+  expect(readdirSync(compiled)).not.toEqual([]);
+  expect(statSync(compiled).mode & 0o777).toBe(0o700);
+});
+
+test('a folder that others may write is not used', () => {
+  version();
+  rmSync(compiled, { recursive: true });
+  version();
+  const kept = readdirSync(compiled);
+  expect(kept).not.toEqual([]);
+  for (const name of kept) rmSync(join(compiled, name), { recursive: true });
+  chmodSync(compiled, 0o777);
+  version();
+  expect(readdirSync(compiled)).toEqual([]);
+});
+
+test('without a folder that can be made the command runs all the same', () => {
+  expect(version({ XDG_CACHE_HOME: '/dev/null' })).toMatch(/^\d+\.\d+\.\d+\n$/);
+});
+
+test('the version is told without loading the service', () => {
+  version();
+  const [folder = ''] = readdirSync(compiled);
+  // One file for each module that was loaded; the service has hundreds.
+  expect(existsSync(join(compiled, folder))).toBe(true);
+  expect(readdirSync(join(compiled, folder)).length).toBeLessThan(40);
+});
