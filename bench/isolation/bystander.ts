@@ -18,10 +18,10 @@ export interface Seen {
   p99: number;
   worst: number;
   errors: number;
-  /** The longest that a chat waited until its model was asked, in milliseconds. */
-  chatBegins: number;
-  /** The longest that an export of 200 entries took from the call to its end, in milliseconds. */
-  exportDone: number;
+  /** The longest that a chat waited until its model was asked, in milliseconds; null where none began. */
+  chatBegins: number | null;
+  /** The longest that an export of 200 entries took from the call to its end, in milliseconds; null where none ended. */
+  exportDone: number | null;
   /** Each error once, with how often it was seen. */
   faults: Record<string, number>;
 }

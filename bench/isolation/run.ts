@@ -162,7 +162,7 @@ function printTable(measured: readonly Row[]): void {
   console.log(`| ${head.join(' | ')} |\n|${'---|'.repeat(head.length)}`);
   for (const row of measured) {
     const { attack, idle, attacked, memory, longestTurn, quiet } = row;
-    const beside = (of: (seen: Seen) => number) => `${shown(of(idle))} → ${shown(of(attacked))}`;
+    const beside = (of: (seen: Seen) => number | null) => `${shown(of(idle))} → ${shown(of(attacked))}`;
     const cells = [
       `${attack.row} ${attack.title}`,
       beside(({ calls }) => calls),
@@ -186,13 +186,14 @@ function faultsOf({ idle, attacked, memory, quiet }: Row): string[] {
   return [
     ...(attacked.errors > 0 ? ['errors'] : []),
     ...(attacked.p99 > Math.max(100, 10 * idle.p99) ? ['p99'] : []),
-    ...(attacked.chatBegins > 2_000 ? ['chat'] : []),
-    ...(attacked.exportDone > 2_000 ? ['export'] : []),
+    ...((attacked.chatBegins ?? Number.POSITIVE_INFINITY) > 2_000 ? ['chat'] : []),
+    ...((attacked.exportDone ?? Number.POSITIVE_INFINITY) > 2_000 ? ['export'] : []),
     ...(memory.most - memory.before > 256 ? ['memory'] : []),
     ...(quiet > 1_000 ? ['quiet'] : []),
   ];
 }
 
-function shown(value: number): string {
+function shown(value: number | null): string {
+  if (value === null) return 'none';
   return value >= 10 || Number.isInteger(value) ? value.toFixed(0) : value.toFixed(1);
 }

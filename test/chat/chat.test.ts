@@ -155,22 +155,6 @@ test('what was said before in the session is the context, and the session log su
   );
 });
 
-test('a request whose process has died holds up no later one of its session', async () => {
-  const sessionId = randomUUID();
-  await chat({ agentId: 'desk', message: 'one' }, { 'session-id': sessionId });
-  await server.database.pool.query(
-    `insert into agent_turn (tenant, session_id, position, request_id, agent_id, state, expires_at)
-       values ($1, $2, 2, 'dead', 'desk', 'running', now())`,
-    [tenant, sessionId],
-  );
-  await server.database.pool.query('update agent_session set turns = 2 where tenant = $1 and id = $2', [
-    tenant,
-    sessionId,
-  ]);
-  const answered = await chat({ agentId: 'desk', message: 'three' }, { 'session-id': sessionId });
-  expect(answered.status).toBe(200);
-});
-
 test('a session of one tenant is none of another', async () => {
   const sessionId = randomUUID();
   await chat({ agentId: 'desk', message: 'a secret of acme' }, { 'session-id': sessionId });
