@@ -40,9 +40,13 @@ export interface RunningCommand {
   ended: Promise<Outcome & { signal: NodeJS.Signals | null }>;
 }
 
-/** Runs `bin/annals.js` in a process of its own, with nothing of our environment but PATH. */
-export function startAnnals(args: string[], environment: Record<string, string> = {}): RunningCommand {
-  const child = spawn(process.execPath, [launcher, ...args], {
+/** Runs `bin/annals.js` in a process of its own, with nothing of our environment but PATH; of this package unless given. */
+export function startAnnals(
+  args: string[],
+  environment: Record<string, string> = {},
+  packageLauncher = launcher,
+): RunningCommand {
+  const child = spawn(process.execPath, [packageLauncher, ...args], {
     env: { PATH: process.env.PATH, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
