@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify';
 import type { Credentials } from '../http/credentials.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import type { Scope } from '../http/scopes.ts';
+import { arrayBody } from '../pagination/page-texts.ts';
 import { PagingHeaders, type PagingRequest } from '../pagination/parameters.ts';
 import type { DocumentRows } from '../ports/document-lists.ts';
 import type { AgentRoutesOptions } from './route-options.ts';
@@ -36,8 +37,8 @@ export function listRoutes(
   async function answer(request: ListRequest, reply: FastifyReply, verb: 'list' | 'search', q = '') {
     const { credentials, query } = request;
     const wanted = paginator.read(request, { tenant: credentials.tenant, operation: `${verb} ${many}`, filter: q });
-    const { items, headers } = await documents.page(rowsFor(credentials), { q, fields: query.fields }, wanted);
-    return await reply.headers(headers).type(json).send(`[${items.join()}]`);
+    const { texts, headers } = await documents.page(rowsFor(credentials), { q, fields: query.fields }, wanted);
+    return await reply.headers(headers).type(json).send(arrayBody(texts));
   }
 
   const described = { tags, params: AgentsPath, headers: PagingHeaders };

@@ -1,3 +1,4 @@
+import { mapTexts } from '../pagination/page-texts.ts';
 import type { DocumentLists } from '../ports/document-lists.ts';
 import { parseDocumentQuery } from '../query/parse.ts';
 import { findDocuments, type ReadContext } from './read-documents.ts';
@@ -8,8 +9,9 @@ export function createDocumentLists(context: ReadContext): DocumentLists {
   return {
     async page(rows, { q = '', fields }, wanted) {
       const selection = parseFields(fields);
-      const { items, headers } = await findDocuments(context, rows, parseDocumentQuery(q), wanted);
-      return { items: selection === undefined ? items : items.map((item) => selectFields(item, selection)), headers };
+      const { texts, headers } = await findDocuments(context, rows, parseDocumentQuery(q), wanted);
+      const select = (text: string) => (selection === undefined ? text : selectFields(text, selection));
+      return { texts: mapTexts(texts, select), headers };
     },
   };
 }

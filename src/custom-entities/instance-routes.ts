@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { acceptJsonOf } from '../http/json-body.ts';
 import type { Scope } from '../http/scopes.ts';
+import { arrayBody, mapTexts } from '../pagination/page-texts.ts';
 import { PagingHeaders, type PagingRequest } from '../pagination/parameters.ts';
 import type { CustomEntityRoutesOptions } from './route-options.ts';
 import {
@@ -38,12 +39,12 @@ export async function instanceRoutes(
     const { tenant, type } = request.params;
     const selection = parseFields(request.query.fields);
     const wanted = paginator.read(request, { tenant, operation: `${verb} instances of ${type}`, filter: q });
-    const { items, headers } = await instances.list(tenant, type, q, wanted);
-    const shown = selection === undefined ? items : items.map((item) => selectFields(item, selection));
+    const { texts, headers } = await instances.list(tenant, type, q, wanted);
+    const select = (text: string) => (selection === undefined ? text : selectFields(text, selection));
     return await reply
       .headers(headers)
       .type(json)
-      .send(`[${shown.join(',')}]`);
+      .send(arrayBody(mapTexts(texts, select)));
   }
 
   const described = { tags, params: TypePath, headers: PagingHeaders };

@@ -1,9 +1,10 @@
-import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import type { Collection } from '../pagination/keyset.ts';
 import type { Page, PageWanted, Paginator } from '../pagination/paginator.ts';
 import { idField } from '../pagination/sort.ts';
+import type { DocumentRows } from '../ports/document-lists.ts';
 import type { DocumentQuery, Match } from '../query/ast.ts';
 import { documentField } from '../query/document-field.ts';
 import { type DocumentMapping, documentQueryToSql, pathOfField, regexTermsOf } from '../query/document-sql.ts';
@@ -17,29 +18,23 @@ export interface ReadContext {
   readonly paginator: Paginator;
 }
 
-/** Rows of documents: a table with `id`, `document` and `fields`, and which of them are meant. */
-interface Documents {
-  readonly from: RawBuilder<unknown>;
-  readonly where: RawBuilder<SqlBool>;
-}
-
 /** The types of a tenant. */
-export function typesOf(tenant: string): Documents {
+export function typesOf(tenant: string): DocumentRows {
   return { from: sql`custom_entity`, where: sql`tenant = ${tenant}` };
 }
 
 /** The instances of a type. */
-export function instancesOf(tenant: string, type: string): Documents {
+export function instancesOf(tenant: string, type: string): DocumentRows {
   return { from: sql`custom_instance`, where: sql`tenant = ${tenant} and type = ${type}` };
 }
 
 /** A page of the documents that satisfy the query, each as JSON text. */
 export async function findDocuments(
   { db, regexes, paginator }: ReadContext,
-  documents: Documents,
+  documents: DocumentRows,
   query: DocumentQuery,
   wanted: PageWanted,
-): Promise<Page<string>> {
+): Promise<Page> {
   const terms = regexTermsOf(query);
   const fetch = async (connection: Database | DatabaseTransaction, matched: ReadonlyMap<Match, readonly string[]>) => {
     const mapping: DocumentMapping = {
@@ -52,9 +47,10 @@ export async function findDocuments(
       where: sql`${documents.where} and ${documentQueryToSql(query, mapping)}`,
       id: sql`id`,
       field: documentValue,
-      item: sql`document`,
+      text: sql`document`,
+      readTexts: (ids) => readTexts(db, documents, ids),
     };
-    return await paginator.fetch<string>(connection, wanted, collection);
+    return await paginator.fetch(connection, wanted, collection);
   };
   if (terms.length === 0) return await fetch(db, new Map());
   // The strings that are tried and the page are of one snapshot.
@@ -65,6 +61,17 @@ export async function findDocuments(
     return await fetch(transaction, matched);
   };
   return await inTransaction(db, work, { isolation: 'repeatable read' });
+}
+
+/** The texts of documents by id, as they are now. */
+async function readTexts(
+  db: Database,
+  { from, where }: DocumentRows,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await sql<{ id: string; document: string }>`
+    select id, document from ${from} where ${where} and id = any(${ids}::text[])`.execute(db);
+  return new Map(rows.map(({ id, document }) => [id, document]));
 }
 
 /** The value of a field; `_id` is the document's own id. Indexes for a sort are made of the same expression. */
@@ -79,7 +86,7 @@ const mostTried = 32 * 1024 * 1024;
 async function matchStrings(
   transaction: DatabaseTransaction,
   regexes: RegexMatcherPool,
-  { from, where }: Documents,
+  { from, where }: DocumentRows,
   { field, matcher, position }: Match,
   budget: RegexBudget,
 ): Promise<string[]> {

@@ -1,3 +1,4 @@
+import { isEmptyPage } from '../pagination/page-texts.ts';
 import type { Page, PageWanted } from '../pagination/paginator.ts';
 import { parseDocumentQuery } from '../query/parse.ts';
 import { findInstance } from './instance-store.ts';
@@ -12,11 +13,11 @@ import { createTypeWrites, type TypeWrites } from './write-types.ts';
 export interface CustomEntities {
   readonly types: TypeWrites & {
     find(tenant: string, id: string): Promise<string>;
-    list(tenant: string, q: string, wanted: PageWanted): Promise<Page<string>>;
+    list(tenant: string, q: string, wanted: PageWanted): Promise<Page>;
   };
   readonly instances: InstanceWrites & {
     find(tenant: string, type: string, id: string): Promise<string>;
-    list(tenant: string, type: string, q: string, wanted: PageWanted): Promise<Page<string>>;
+    list(tenant: string, type: string, q: string, wanted: PageWanted): Promise<Page>;
   };
 }
 
@@ -42,7 +43,7 @@ export function createCustomEntities(context: ReadContext & WriteContext): Custo
       async list(tenant, type, q, wanted) {
         const page = await findDocuments(context, instancesOf(tenant, type), parseDocumentQuery(q), wanted);
         // Only a list that is empty may be one of no type at all.
-        if (page.items.length === 0 && (await findType(db, tenant, type)) === undefined) throw typeNotFound();
+        if (isEmptyPage(page.texts) && (await findType(db, tenant, type)) === undefined) throw typeNotFound();
         return page;
       },
     },

@@ -1,5 +1,6 @@
 import type { HttpServer } from '../http/http-server-type.ts';
 import type { Scope } from '../http/scopes.ts';
+import { arrayBody } from '../pagination/page-texts.ts';
 import { PagingHeaders } from '../pagination/parameters.ts';
 import type { CustomEntityRoutesOptions } from './route-options.ts';
 import { Created, CustomEntityType, ListQuery, TypePath, TypesPath } from './schemas.ts';
@@ -30,11 +31,8 @@ export async function typeRoutes(
       const { tenant } = request.params;
       const { q = '' } = request.query;
       const wanted = paginator.read(request, { tenant, operation: 'list types', filter: q });
-      const { items, headers } = await types.list(tenant, q, wanted);
-      return await reply
-        .headers(headers)
-        .type(json)
-        .send(`[${items.join(',')}]`);
+      const { texts, headers } = await types.list(tenant, q, wanted);
+      return await reply.headers(headers).type(json).send(arrayBody(texts));
     },
   );
 

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Credentials } from '../http/credentials.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { insufficientScopes, mayReadHistory, type Scope } from '../http/scopes.ts';
+import { arrayBody } from '../pagination/page-texts.ts';
 import type { Paginator } from '../pagination/paginator.ts';
 import { PagingHeaders } from '../pagination/parameters.ts';
 import type { JobReader } from './job-reader.ts';
@@ -34,8 +35,8 @@ export async function jobRoutes(
       const { tenant } = request.params;
       const { q = '' } = request.query;
       const wanted = paginator.read(request, { tenant, operation: 'list jobs', filter: q });
-      const { items, headers } = await jobs.list(readerOf(request), request.query, wanted);
-      return await reply.headers(headers).type(json).send(`[${items.join()}]`);
+      const { texts, headers } = await jobs.list(readerOf(request), request.query, wanted);
+      return await reply.headers(headers).type(json).send(arrayBody(texts));
     },
   );
 
@@ -56,8 +57,8 @@ export async function jobRoutes(
       const { tenant } = request.params;
       const { q = '' } = request.body;
       const wanted = paginator.read(request, { tenant, operation: 'search jobs', filter: q });
-      const { items, headers } = await jobs.list(readerOf(request), { ...request.query, q }, wanted);
-      return await reply.headers(headers).type(json).send(`[${items.join()}]`);
+      const { texts, headers } = await jobs.list(readerOf(request), { ...request.query, q }, wanted);
+      return await reply.headers(headers).type(json).send(arrayBody(texts));
     },
   );
 

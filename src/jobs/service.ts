@@ -44,7 +44,7 @@ export interface Jobs {
   ): Promise<string>;
   /** Lets this process look at once for chats that have been queued, once their transaction is committed. */
   wakeAgentChats(): void;
-  list(reader: JobReader, asked: { q?: string; fields?: string }, wanted: PageWanted): Promise<Page<string>>;
+  list(reader: JobReader, asked: { q?: string; fields?: string }, wanted: PageWanted): Promise<Page>;
   /** JSON text. Throws resource_not_found. */
   find(reader: JobReader, id: string): Promise<string>;
   /** Deletes a job with its file; one that runs stops. Throws resource_not_found. */

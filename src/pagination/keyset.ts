@@ -1,4 +1,5 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import type { ReadTexts } from './page-texts.ts';
 import type { Position } from './position.ts';
 import type { Sort } from './sort.ts';
 
@@ -12,8 +13,10 @@ export interface Collection {
   readonly id: RawBuilder<unknown>;
   /** The value of a field, of type jsonb; null where there is none. */
   field(path: readonly string[]): RawBuilder<unknown>;
-  /** What is wanted of a row. */
-  readonly item: RawBuilder<unknown>;
+  /** What is wanted of a row, of type text. */
+  readonly text: RawBuilder<unknown>;
+  /** Reads the same of rows by their ids, each with a statement of its own. */
+  readonly readTexts: ReadTexts;
 }
 
 /** The order of a list as SQL: key columns and the id, all of them in one direction, so that a seek is one comparison. */

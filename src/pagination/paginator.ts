@@ -2,8 +2,9 @@ import type { QueryExecutorProvider } from 'kysely';
 import type { Sealer } from '../sealing.ts';
 import { type CursorScope, openCursor, sealCursor } from './cursor.ts';
 import { type Collection, keysetOf } from './keyset.ts';
+import { type PageTexts, textsOfPage } from './page-texts.ts';
 import { type PagingRequest, readPaging } from './parameters.ts';
-import { type Reading, readPage } from './read-page.ts';
+import { type PagePlace, readPage } from './read-page.ts';
 import { parseSort, type Sort } from './sort.ts';
 
 export interface PagedOperation {
@@ -18,11 +19,11 @@ export interface PagedOperation {
 export interface PageWanted {
   readonly scope: CursorScope;
   readonly sort: Sort;
-  readonly reading: Reading;
+  readonly place: PagePlace;
 }
 
-export interface Page<Item> {
-  readonly items: Item[];
+export interface Page {
+  readonly texts: PageTexts;
   /** The paging headers of the answer (spec D). */
   readonly headers: Record<string, string>;
 }
@@ -31,7 +32,7 @@ export interface Paginator {
   /** Checks everything about paging; throws validation_violation. */
   read(request: PagingRequest, operation: PagedOperation): PageWanted;
   /** Reads that page of the rows; in a transaction where the filter was prepared in it. */
-  fetch<Item>(db: QueryExecutorProvider, wanted: PageWanted, collection: Collection): Promise<Page<Item>>;
+  fetch(db: QueryExecutorProvider, wanted: PageWanted, collection: Collection): Promise<Page>;
 }
 
 /** Offset and cursor mode for any list (contract 10): rooms hand in their rows and add no paging of their own. */
@@ -44,24 +45,20 @@ export function createPaginator({ sealer, now }: { sealer: Sealer; now: () => nu
       const size = paging.pageSize;
       if (paging.mode === 'offset') {
         const skip = (paging.pageNumber - 1) * size;
-        return { scope, sort, reading: { kind: 'page', skip, size, wantsTotal: paging.wantsTotal } };
+        return { scope, sort, place: { kind: 'page', skip, size, wantsTotal: paging.wantsTotal } };
       }
       const position = openCursor(sealer, scope, paging.cursor, sort.fields.length, now());
       const side = paging.side === 'next' ? 'following' : 'preceding';
-      return { scope, sort, reading: { kind: 'beside', position, side, size } };
+      return { scope, sort, place: { kind: 'beside', position, side, size } };
     },
 
-    async fetch<Item>(
-      db: QueryExecutorProvider,
-      { scope, sort, reading }: PageWanted,
-      collection: Collection,
-    ): Promise<Page<Item>> {
-      const { items, total, begin, end } = await readPage(db, collection, keysetOf(collection, sort), reading);
+    async fetch(db: QueryExecutorProvider, { scope, sort, place }: PageWanted, collection: Collection): Promise<Page> {
+      const { rows, total, begin, end } = await readPage(db, collection, keysetOf(collection, sort), place);
       const headers: Record<string, string> = {};
       if (total !== undefined) headers['X-Total-Count'] = String(total);
       if (end !== undefined) headers['X-Next-Cursor'] = sealCursor(sealer, scope, end, now());
       if (begin !== undefined) headers['X-Prev-Cursor'] = sealCursor(sealer, scope, begin, now());
-      return { items: items as Item[], headers };
+      return { texts: textsOfPage(rows, collection.readTexts), headers };
     },
   };
 }

@@ -1,15 +1,17 @@
 import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely';
 import { type Collection, type Keyset, orderBy, type Side, seek } from './keyset.ts';
+import type { RowOfText } from './page-texts.ts';
+import { maxPieceBytes } from './pieces.ts';
 import type { Position, RowPlace } from './position.ts';
 
 /** What to read of a list: a page by its number, or the rows on one side of a position, those next to it. */
-export type Reading =
+export type PagePlace =
   | { readonly kind: 'page'; readonly skip: number; readonly size: number; readonly wantsTotal: boolean }
   | { readonly kind: 'beside'; readonly position: Position; readonly side: Side; readonly size: number };
 
-export interface PageRead {
+export interface RowsOfPage {
   /** In the order of the list, whichever way they were read. */
-  readonly items: unknown[];
+  readonly rows: readonly RowOfText[];
   readonly total: number | undefined;
   /** Where the page begins, if something comes before it. */
   readonly begin: Position | undefined;
@@ -17,57 +19,54 @@ export interface PageRead {
   readonly end: Position | undefined;
 }
 
-/** Reads a page in one statement, and so from one snapshot. A count is made only where the total is wanted. */
+/**
+ * Reads a page in one statement, and so from one snapshot: ids, order, where it begins and ends, and the texts of
+ * rows of usual size. A count is made only where the total is wanted.
+ */
 export async function readPage(
   db: QueryExecutorProvider,
   collection: Collection,
   keyset: Keyset,
-  reading: Reading,
-): Promise<PageRead> {
-  return reading.kind === 'page'
-    ? await readByNumber(db, collection, keyset, reading)
-    : await readBeside(db, collection, keyset, reading);
+  place: PagePlace,
+): Promise<RowsOfPage> {
+  return place.kind === 'page'
+    ? await readByNumber(db, collection, keyset, place)
+    : await readBeside(db, collection, keyset, place);
 }
 
 async function readByNumber(
   db: QueryExecutorProvider,
   collection: Collection,
   keyset: Keyset,
-  { skip, size, wantsTotal }: Extract<Reading, { kind: 'page' }>,
-): Promise<PageRead> {
+  { skip, size, wantsTotal }: Extract<PagePlace, { kind: 'page' }>,
+): Promise<RowsOfPage> {
   const { from, where } = collection;
   const total = wantsTotal ? sql`(select count(*) from ${from} where ${where})` : sql`null::bigint`;
-  const { rows, total: counted } = await readRows(db, collection, keyset, {
+  const read = await readRows(db, collection, keyset, {
     side: 'following',
     wanted: size + 1,
     condition: where,
     skip,
     total,
-    beyond: sql`null::boolean`,
+    // Only beyond the end: everything there is comes before it.
+    beyond: sql`case when key_id is null and ${skip > 0}::boolean then (select true from ${from} where ${where} limit 1) end`,
   });
-  const { page, more } = cut(rows, size);
+  const { page, more } = cut(read.rows, size);
+  const beginOfRows = skip === 0 ? undefined : ahead(page[0]);
   return {
-    items: page.map((row) => row.item),
-    total: wantsTotal ? counted : undefined,
-    begin: await beginOfPage(),
+    rows: page,
+    total: wantsTotal ? read.total : undefined,
+    begin: read.beyond ? { row: undefined, after: true } : beginOfRows,
     end: more ? behind(page.at(-1)) : undefined,
   };
-
-  async function beginOfPage(): Promise<Position | undefined> {
-    if (skip === 0) return undefined;
-    if (page.length > 0) return ahead(page[0]);
-    // Beyond the end: everything there is comes before it.
-    const { rows: any } = await sql`select from ${from} where ${where} limit 1`.execute(db);
-    return any.length > 0 ? { row: undefined, after: true } : undefined;
-  }
 }
 
 async function readBeside(
   db: QueryExecutorProvider,
   collection: Collection,
   keyset: Keyset,
-  { position, side, size }: Extract<Reading, { kind: 'beside' }>,
-): Promise<PageRead> {
+  { position, side, size }: Extract<PagePlace, { kind: 'beside' }>,
+): Promise<RowsOfPage> {
   const { from, where, id } = collection;
   const otherSide: Side = side === 'following' ? 'preceding' : 'following';
   // In a subquery that is a value the order stays, and with it the index; "exists" would drop it.
@@ -86,15 +85,14 @@ async function readBeside(
   const hasBefore = side === 'following' ? read.beyond : more;
   const hasAfter = side === 'following' ? more : read.beyond;
   return {
-    items: inOrder.map((row) => row.item),
+    rows: inOrder,
     total: undefined,
     begin: hasBefore ? (ahead(inOrder[0]) ?? position) : undefined,
     end: hasAfter ? (behind(inOrder.at(-1)) ?? position) : undefined,
   };
 }
 
-interface Row {
-  readonly item: unknown;
+interface PlacedRow extends RowOfText {
   readonly place: RowPlace;
 }
 
@@ -110,18 +108,21 @@ interface RowsWanted {
 /** The rows in the order they are met going to that side, with what is told besides even if there are none. */
 async function readRows(
   db: QueryExecutorProvider,
-  { from, id, item }: Collection,
+  { from, id, text }: Collection,
   keyset: Keyset,
   { side, wanted, condition, skip, total, beyond }: RowsWanted,
-): Promise<{ rows: Row[]; total: number | undefined; beyond: boolean }> {
+): Promise<{ rows: PlacedRow[]; total: number | undefined; beyond: boolean }> {
   const names = keyset.keys.map((_key, index) => sql.ref(`key_${index}`));
   const keys = keyset.keys.map((key, index) => sql`${key} as ${names[index]}, `);
+  // All texts that come at once have a piece's bytes at most; a row with more than its part of them is read later.
+  const maxTextBytes = Math.floor(maxPieceBytes / wanted);
   const direction = orderBy({ ...keyset, keys: names }, sql.ref('key_id'), side);
   const { rows } = await sql<Record<string, unknown>>`
-    select told.total, told.beyond, found.*
-      from (select ${total} as total, ${beyond} as beyond) told
+    select ${total} as total, ${beyond} as beyond, ${sql.join([...names, sql.ref('key_id')])}, octet_length(found.text) as bytes,
+        case when octet_length(found.text) <= ${maxTextBytes}::integer then found.text end as text
+      from (select) one
       left join (
-        select ${keys.length === 0 ? sql`` : sql.join(keys, sql``)}${id} as key_id, ${item} as item
+        select ${keys.length === 0 ? sql`` : sql.join(keys, sql``)}${id} as key_id, ${text} as text
           from ${from} where ${condition}
           order by ${orderBy(keyset, id, side)} limit ${wanted}::integer offset ${skip}::bigint
       ) found on true
@@ -131,7 +132,14 @@ async function readRows(
     rows: rows.flatMap((row) => {
       if (row.key_id === null) return [];
       const keysOfRow = keyset.keys.map((_key, index) => row[`key_${index}`] as Uint8Array);
-      return [{ item: row.item, place: { keys: keysOfRow, id: row.key_id as string } }];
+      return [
+        {
+          id: row.key_id as string,
+          bytes: row.bytes as number,
+          text: (row.text as string | null) ?? undefined,
+          place: { keys: keysOfRow, id: row.key_id as string },
+        },
+      ];
     }),
     total: (first?.total as number | null) ?? undefined,
     beyond: first?.beyond === true,
@@ -139,14 +147,14 @@ async function readRows(
 }
 
 /** One row more than the page was asked for: whether it is there tells whether something follows. */
-function cut(rows: readonly Row[], size: number): { page: readonly Row[]; more: boolean } {
+function cut(rows: readonly PlacedRow[], size: number): { page: readonly PlacedRow[]; more: boolean } {
   return { page: rows.slice(0, size), more: rows.length > size };
 }
 
-function ahead(row: Row | undefined): Position | undefined {
+function ahead(row: PlacedRow | undefined): Position | undefined {
   return row === undefined ? undefined : { row: row.place, after: false };
 }
 
-function behind(row: Row | undefined): Position | undefined {
+function behind(row: PlacedRow | undefined): Position | undefined {
   return row === undefined ? undefined : { row: row.place, after: true };
 }

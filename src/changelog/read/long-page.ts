@@ -2,12 +2,12 @@ import type pg from 'pg';
 import type { DatabaseTransaction } from '../../db/database.ts';
 import { type Statements, statementsOf } from '../../db/statements.ts';
 import { AnnalsError } from '../../errors.ts';
+import { piecesOf } from '../../pagination/pieces.ts';
 import { type EntryRow, type PageOfEntries, type Place, readEntries, readLengths } from './store.ts';
 
-// Bytes of text, in memory some times as much: of a page that is answered as one, of a piece, and of a page that is
-// answered as one to who takes no pieces. An entry that has more is a piece of its own; it has some 32 MiB at most.
+// Bytes of text, in memory some times as much: of a page that is answered as one, and of a page that is answered as one to
+// who takes no pieces. An entry that has more than a piece may have is one of its own; it has some 32 MiB at most.
 const mostOfPage = 8 * 1024 * 1024;
-const mostOfPiece = 4 * 1024 * 1024;
 const mostWithoutPieces = 64 * 1024 * 1024;
 
 /** The entries of a page. Throws validation_violation where they have too much text for who takes no pieces. */
@@ -23,24 +23,6 @@ export async function readPlaces(
   const lengths = await readLengths(statements, tenant, places);
   if (!inPieces) throw tooLong(lengths.reduce((sum, length) => sum + length, 0));
   return { entries: [], pieces: readPieces(pool, tenant, piecesOf(places, lengths)) };
-}
-
-/** Places whose entries have as much text together as a piece may have; each piece has one at least. */
-export function piecesOf(places: readonly Place[], lengths: readonly number[], most = mostOfPiece): Place[][] {
-  const pieces: Place[][] = [];
-  let room = 0;
-  for (const [index, place] of places.entries()) {
-    const length = lengths[index] ?? 0;
-    const last = pieces.at(-1);
-    if (last === undefined || length > room) {
-      pieces.push([place]);
-      room = most - length;
-    } else {
-      last.push(place);
-      room -= length;
-    }
-  }
-  return pieces;
 }
 
 /** Entries are never changed, so a piece needs no snapshot, and who reads slowly keeps no connection. */

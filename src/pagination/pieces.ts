@@ -1,0 +1,26 @@
+/** Bytes of text that are read and sent at once (contract 11). Memory holds them a few times over. */
+export const maxPieceBytes = 4 * 1024 * 1024;
+
+/**
+ * Puts items into pieces whose lengths add up to at most `most`. The order stays, and an item that is longer than that is
+ * a piece of its own.
+ *
+ * @example
+ * piecesOf(['a', 'b', 'c'], [3, 4, 9], 8); // [['a', 'b'], ['c']]
+ */
+export function piecesOf<Item>(items: readonly Item[], lengths: readonly number[], most = maxPieceBytes): Item[][] {
+  const pieces: Item[][] = [];
+  let room = 0;
+  for (const [index, item] of items.entries()) {
+    const length = lengths[index] ?? 0;
+    const last = pieces.at(-1);
+    if (last === undefined || length > room) {
+      pieces.push([item]);
+      room = most - length;
+    } else {
+      last.push(item);
+      room -= length;
+    }
+  }
+  return pieces;
+}
