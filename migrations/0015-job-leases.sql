@@ -8,5 +8,14 @@ create index job_waiting on job (tenant, type, queued_at, id) where status = 'in
 create index job_held on job (held_until) where status = 'in_progress' and held_until is not null;
 drop index job_open;
 
--- The queue that handed them out before. Jobs that have not ended wait from now on, in their rows.
-drop schema if exists pgboss cascade;
+-- The queue that handed them out before. Jobs that have not ended wait from now on, in their rows. The schema stays where
+-- somebody else has queues in it.
+do $$
+begin
+  if to_regclass('pgboss.queue') is not null then
+    if not exists (select from pgboss.queue q where q.name not like 'annals.%' and q.name not like '\_\_pgboss\_\_%') then
+      drop schema pgboss cascade;
+    end if;
+  end if;
+end
+$$;

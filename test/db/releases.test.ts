@@ -163,3 +163,15 @@ test('the routines have a higher version than those of every release that they d
   // 2a90738 had its routines in its migrations: version 0.
   expect(rows[0].version).toBeGreaterThan(0);
 });
+
+test.each([
+  { queues: ['annals.export', '__pgboss__send-it'], left: false },
+  { queues: ['annals.export', 'invoices'], left: true },
+])('the queue schema of a release with the queues $queues is left: $left', async ({ queues, left }) => {
+  old = await createReleaseDatabase('2a90738');
+  await old.pool.query('create schema pgboss; create table pgboss.queue (name text)');
+  await old.pool.query('insert into pgboss.queue select unnest($1::text[])', [queues]);
+  await migrate(old.pool);
+  const { rows } = await old.pool.query(`select to_regnamespace('pgboss') is not null as left`);
+  expect(rows).toEqual([{ left }]);
+});
