@@ -283,7 +283,7 @@ test('a request line of 64 KiB is read, a longer one is 431', async () => {
   expect(JSON.parse(answered.body)).toEqual({
     status: 431,
     type: 'request_header_fields_too_large',
-    message: 'The request line may have 65536 bytes and the header fields 32768 together.',
+    message: 'The request line must have at most 65536 bytes.',
   });
 });
 
