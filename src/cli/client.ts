@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { createClient, listClients, revokeClient } from '../oauth/clients.ts';
 import { OperatorError, type Surroundings, UsageError, type Verb } from './verb.ts';
-import { withInterruptibleContext } from './with-context.ts';
+import { withInterruptibleDatabase } from './with-database.ts';
 
 export const clientVerb: Verb = {
   help: `Usage: annals client create --tenant T --scope "A B" [--name N]
@@ -31,7 +31,7 @@ async function create(args: string[], surroundings: Surroundings): Promise<numbe
   });
   const { tenant, scope, name } = values;
   if (tenant === undefined || scope === undefined) throw new UsageError('client create needs --tenant and --scope');
-  const client = await withInterruptibleContext(surroundings, ({ db }) => createClient(db, { tenant, scope, name }));
+  const client = await withInterruptibleDatabase(surroundings, ({ db }) => createClient(db, { tenant, scope, name }));
   surroundings.answer(JSON.stringify(client));
   return 0;
 }
@@ -40,7 +40,7 @@ async function list(args: string[], surroundings: Surroundings): Promise<number>
   const { values } = parseArgs({ args, options: { tenant: { type: 'string' } } });
   const { tenant } = values;
   if (tenant === undefined) throw new UsageError('client list needs --tenant');
-  const clients = await withInterruptibleContext(surroundings, ({ db }) => listClients(db, tenant));
+  const clients = await withInterruptibleDatabase(surroundings, ({ db }) => listClients(db, tenant));
   surroundings.answer(JSON.stringify(clients, null, 2));
   return 0;
 }
@@ -49,7 +49,7 @@ async function revoke(args: string[], surroundings: Surroundings): Promise<numbe
   const { positionals } = parseArgs({ args, options: {}, allowPositionals: true });
   const [clientId, ...others] = positionals;
   if (clientId === undefined || others.length > 0) throw new UsageError('client revoke needs one CLIENT_ID');
-  const found = await withInterruptibleContext(surroundings, ({ db }) => revokeClient(db, clientId));
+  const found = await withInterruptibleDatabase(surroundings, ({ db }) => revokeClient(db, clientId));
   if (!found) throw new OperatorError(`there is no client ${clientId}`);
   surroundings.answer(JSON.stringify({ clientId, revoked: true }));
   return 0;

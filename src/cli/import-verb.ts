@@ -5,7 +5,7 @@ import { tenantExists } from '../db/tenants.ts';
 import { createRecorder } from '../recording/record-change.ts';
 import { runImport } from './import.ts';
 import { OperatorError, UsageError, type Verb } from './verb.ts';
-import { withContext } from './with-context.ts';
+import { withDatabase } from './with-database.ts';
 
 export const importVerb: Verb = {
   help: `Usage: annals import --tenant T FILE
@@ -33,12 +33,12 @@ Example:
     if (tenant === undefined) throw new UsageError('import needs --tenant');
     if (file === undefined || others.length > 0) throw new UsageError('import needs one FILE, or - for stdin');
     const { stdin, stdout, stderr, stop } = surroundings;
-    return await withContext(surroundings, async ({ db, clock }, _config, watch) => {
+    return await withDatabase(surroundings, async ({ db, now }, watch) => {
       const signal = AbortSignal.any([stop, watch.signal]);
       if (!(await tenantExists(db, tenant))) {
         throw new OperatorError(`there is no tenant ${tenant}; make it with: annals tenant create ${tenant}`);
       }
-      const recorder = createRecorder(db, tenant, () => clock.now());
+      const recorder = createRecorder(db, tenant, now);
       const { record, finish } = foldAlong(recorder, () => foldHistory(db, tenant));
       const code = await runImport({ tenant, file, record, stdin, stdout, stderr, signal });
       if (!signal.aborted) await finish();

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { createSortIndex, dropSortIndex, listSortIndexes } from '../custom-entities/sort-indexes.ts';
 import { OperatorError, UsageError, type Verb } from './verb.ts';
-import { withInterruptibleContext } from './with-context.ts';
+import { withInterruptibleDatabase } from './with-database.ts';
 
 export const indexVerb: Verb = {
   help: `Usage: annals index create --sort SORT
@@ -21,7 +21,7 @@ Example:
   async run([action, ...args], surroundings) {
     if (action === 'list') {
       if (args.length > 0) throw new UsageError(`index list takes no arguments, and was given ${args[0]}`);
-      const indexes = await withInterruptibleContext(surroundings, ({ db }) => listSortIndexes(db));
+      const indexes = await withInterruptibleDatabase(surroundings, ({ db }) => listSortIndexes(db));
       surroundings.answer(JSON.stringify(indexes, null, 2));
       return 0;
     }
@@ -32,11 +32,11 @@ Example:
     const { sort } = values;
     if (sort === undefined) throw new UsageError(`index ${action} needs --sort`);
     if (action === 'create') {
-      const index = await withInterruptibleContext(surroundings, ({ db }) => createSortIndex(db, sort));
+      const index = await withInterruptibleDatabase(surroundings, ({ db }) => createSortIndex(db, sort));
       surroundings.answer(JSON.stringify(index));
       return 0;
     }
-    const dropped = await withInterruptibleContext(surroundings, ({ db }) => dropSortIndex(db, sort));
+    const dropped = await withInterruptibleDatabase(surroundings, ({ db }) => dropSortIndex(db, sort));
     if (!dropped) throw new OperatorError(`there is no index for the sort ${sort}`);
     surroundings.answer(JSON.stringify({ sort, dropped: true }));
     return 0;

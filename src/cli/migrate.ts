@@ -1,7 +1,7 @@
 import { readConfig } from '../config.ts';
 import { openDatabase } from './open-database.ts';
 import { UsageError, type Verb } from './verb.ts';
-import { migrateDatabase } from './with-context.ts';
+import { migrateDatabase } from './with-database.ts';
 
 export const migrateVerb: Verb = {
   help: `Usage: annals migrate

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { setRetention } from '../changelog/retention/retention.ts';
 import { tenantExists } from '../db/tenants.ts';
 import { OperatorError, UsageError, type Verb } from './verb.ts';
-import { withContext } from './with-context.ts';
+import { withDatabase } from './with-database.ts';
 
 const mostDays = 100_000;
 
@@ -31,9 +31,9 @@ Example:
     if (!(keepDays >= 1 && keepDays <= mostDays)) {
       throw new UsageError(`retention needs --keep-days with a whole number from 1 to ${mostDays}`);
     }
-    return await withContext(surroundings, async ({ db, clock }) => {
+    return await withDatabase(surroundings, async ({ db, now }) => {
       if (!(await tenantExists(db, tenant))) throw new OperatorError(`there is no tenant ${tenant}`);
-      const { horizon } = await setRetention(db, tenant, keepDays, clock.now());
+      const { horizon } = await setRetention(db, tenant, keepDays, now());
       surroundings.answer(JSON.stringify({ tenant, keepDays, horizon: new Date(horizon).toISOString() }));
       return 0;
     });

@@ -4,7 +4,7 @@ import { sealedConfiguration } from '../configuration/secrets.ts';
 import { type ResealCounts, resealColumn, type SealedColumn } from '../db/reseal.ts';
 import { sealedSigningKeys } from '../oauth/signing-key.ts';
 import { UsageError, type Verb } from './verb.ts';
-import { withInterruptibleContext } from './with-context.ts';
+import { withInterruptibleDatabase } from './with-database.ts';
 
 /** Everything that the rooms keep sealed. */
 const sealedColumns: readonly SealedColumn[] = [
@@ -28,7 +28,7 @@ Example:
   async run([action, ...args], surroundings) {
     if (action !== 'reseal') throw new UsageError(action === undefined ? 'secrets what?' : `secrets cannot ${action}`);
     if (args.length > 0) throw new UsageError(`secrets reseal takes no arguments, and was given ${args[0]}`);
-    const counts = await withInterruptibleContext(surroundings, async ({ db, sealer }) => {
+    const counts = await withInterruptibleDatabase(surroundings, async ({ db, sealer }) => {
       const sum: ResealCounts = { resealed: 0, current: 0, unreadable: 0 };
       for (const column of sealedColumns) {
         const { resealed, current, unreadable } = await resealColumn(db, sealer, column);

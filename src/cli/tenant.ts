@@ -1,6 +1,6 @@
 import { createTenant, tenantPattern } from '../db/tenants.ts';
 import { UsageError, type Verb } from './verb.ts';
-import { withInterruptibleContext } from './with-context.ts';
+import { withInterruptibleDatabase } from './with-database.ts';
 
 export const tenantVerb: Verb = {
   help: `Usage: annals tenant create NAME
@@ -18,7 +18,7 @@ Example:
     if (!tenantPattern.test(name)) {
       throw new UsageError('the NAME of a tenant is lower-case letters and digits, a letter first, 2 to 63 of them');
     }
-    const created = await withInterruptibleContext(surroundings, ({ db }) => createTenant(db, name));
+    const created = await withInterruptibleDatabase(surroundings, ({ db }) => createTenant(db, name));
     surroundings.answer(JSON.stringify({ tenant: name, created }));
     return 0;
   },

@@ -79,9 +79,10 @@ async function entriesOf(url: string, tenant: string): Promise<{ entries: string
          where e.tenant = $1 order by 1`,
       [tenant],
     );
-    const total = await pool.query<{ total: number }>(`select change_rank($1, '{"{0}"}', '{"{0}"}', 0) as total`, [
-      tenant,
-    ]);
+    const total = await pool.query<{ total: number }>(
+      `select (change_rank($1, '{"{0}"}', '{"{0}"}', array[0]))[1] as total`,
+      [tenant],
+    );
     return { entries: rows.map((row) => row.entry), tallied: total.rows[0]?.total ?? -1 };
   } finally {
     await pool.end();
