@@ -16,10 +16,14 @@ const defaultWindow: Readonly<Record<LlmConfig['provider'], number>> = {
 const bytesOfToken = 2;
 const bytesAroundMessage = 16;
 
+/** Bytes of a request to a model, however much the model takes: they are in memory some times over. */
+export const maxRequestBytes = 4 * 1024 * 1024;
+
 /** The bytes that a request to the model may have, its answer being given room first. */
 export function bytesForInput({ provider, contextTokens }: LlmConfig, outputCap: number): number {
   const window = contextTokens ?? defaultWindow[provider];
-  return (window - Math.min(outputCap, Math.floor(window / 2))) * bytesOfToken;
+  const bytes = (window - Math.min(outputCap, Math.floor(window / 2))) * bytesOfToken;
+  return Math.min(bytes, maxRequestBytes);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { inTransaction } from '../db/transaction.ts';
 import { whenClientGone } from '../http/client-gone.ts';
 import type { Credentials } from '../http/credentials.ts';
@@ -114,6 +114,7 @@ function chatOf({ id, headers, body: { agentId, message }, credentials }: Chatti
     message,
     sessionId: headers['session-id']?.toLowerCase() ?? randomUUID(),
     requestId: id,
+    logId: randomUUIDv7(),
     credentials: { clientId, clientName, scopes: granted },
   };
 }

@@ -3,7 +3,8 @@ import { PassThrough } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import { AnnalsError } from '../errors.ts';
 import { errorMessageBody } from '../http/error-bodies.ts';
-import type { ChatRequest, RunChat } from './chat.ts';
+import type { RunChat } from './chat.ts';
+import type { ChatRequest } from './running-chat.ts';
 
 /** Milliseconds. What stands between here and the client cuts connections that are silent for long. */
 const heartbeat = 15_000;
@@ -31,13 +32,21 @@ export function streamChat(run: RunChat, request: ChatRequest, logger: FastifyBa
       if (!(error instanceof AnnalsError) || error.status >= 500)
         logger.error({ err: error }, 'a streamed chat failed');
       const told = error instanceof AnnalsError ? error : internalError(error);
-      send('error', errorMessageBody(told));
+      send('error', { ...errorMessageBody(told), ...retryAfterOf(told) });
     })
     .finally(() => {
       clearInterval(beat);
       stream.end();
     });
   return stream;
+}
+
+/** Seconds until a client may try again, where the error would have said so in its header. */
+function retryAfterOf({ headers }: AnnalsError): { retryAfter?: number } {
+  const value = headers['Retry-After'];
+  if (value === undefined) return {};
+  const seconds = /^\d+$/.test(value) ? Number(value) : Math.ceil((Date.parse(value) - Date.now()) / 1_000);
+  return Number.isFinite(seconds) ? { retryAfter: Math.max(0, seconds) } : {};
 }
 
 function internalError(cause: unknown): AnnalsError {

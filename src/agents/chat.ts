@@ -1,50 +1,26 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FastifyBaseLogger } from 'fastify';
 import { createKeyedMutex } from '../concurrency/keyed-mutex.ts';
 import { defaultLease, keepLease } from '../concurrency/lease.ts';
-import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError } from '../errors.ts';
 import { mayReadHistory } from '../http/scopes.ts';
-import type { QueuedChat } from '../ports/queued-chat.ts';
 import { ProviderError } from '../providers/port.ts';
 import type { Sealer } from '../sealing.ts';
 import { type AgentDocument, parseAgent } from './agent-document.ts';
 import { type AgentRow, findAgent } from './agent-store.ts';
 import { agentNotFound } from './agent-writes.ts';
-import { noteFailure, noteSuccess } from './auto-disable.ts';
 import { failureOfChat, keyUnreadable } from './chat-failure.ts';
-import { type ChatResult, type Outcome, reasonOf } from './chat-outcome.ts';
+import type { ChatOutcome, ChatResult } from './chat-outcome.ts';
 import { type ConverseOptions, converse } from './conversation.ts';
 import { logExpiredChats } from './expired-chats.ts';
-import { writeLogs } from './log-store.ts';
+import { createFinishChat, type FinishChatOptions } from './finish-chat.ts';
 import type { Target } from './model-caller.ts';
-import type { QueueMail } from './ports.ts';
-import { type LogMessage, noteOf, type Severity } from './request-log.ts';
+import { noteOf, type Severity } from './request-log.ts';
+import type { ChatRequest, RunningChat } from './running-chat.ts';
 import { changeHistoryTool } from './schemas.ts';
 import { openKey } from './secrets.ts';
-import {
-  answerTurn,
-  dropTurn,
-  extendTurn,
-  hasEarlierRunning,
-  readEarlierTurns,
-  type TurnName,
-  takePlace,
-} from './turn-store.ts';
-
-export interface ChatRequest extends QueuedChat {
-  /**
-   * Given when nobody wants the answer any more. Aborts the call to the provider, or its tool's query; what was used is
-   * settled and logged all the same, and so is the message of the reason, which is to be an error of our own.
-   */
-  readonly signal?: AbortSignal | undefined;
-  /** Told the answer piece by piece. */
-  readonly onText?: ((text: string) => Promise<void> | void) | undefined;
-  /** Awaited before each call of the provider, the first being 0. The call does not leave where it rejects. */
-  readonly beforeCall?: ((round: number) => Promise<void>) | undefined;
-}
+import { extendTurn, hasEarlierRunning, readEarlierTurns, takePlace } from './turn-store.ts';
 
 /** Runs one chat to its end and logs it; rejects with what the client is told. */
 export type RunChat = (request: ChatRequest) => Promise<ChatResult>;
@@ -59,13 +35,8 @@ export interface Chats {
   close(): Promise<void>;
 }
 
-export interface ChatOptions extends ConverseOptions {
-  db: Database;
+export interface ChatOptions extends ConverseOptions, FinishChatOptions {
   sealer: Sealer;
-  logger: FastifyBaseLogger;
-  queueMail: QueueMail;
-  /** Where e-mails of the tenant go; undefined where it has named no address. */
-  notificationEmail(tenant: string): Promise<string | undefined>;
 }
 
 // Milliseconds. A process that has not extended its lease is dead, and later requests of the session go on.
@@ -74,20 +45,9 @@ const maxWait = 300_000;
 const minPause = 15;
 const maxPause = 150;
 
-interface Running {
-  readonly request: ChatRequest;
-  readonly agent: AgentRow;
-  readonly document: AgentDocument;
-  readonly turn: TurnName;
-  readonly began: number;
-  readonly tokens: { prompt: number; completion: number };
-  /** What of the tokens the turn's row knows. */
-  known: { prompt: number; completion: number };
-  readonly messages: LogMessage[];
-}
-
 export function createChats(options: ChatOptions): Chats {
-  const { db, sealer, logger, now, queueMail, notificationEmail } = options;
+  const { db, sealer, logger, now } = options;
+  const finish = createFinishChat(options);
   const underWay = new Set<Promise<unknown>>();
   const oneAtATime = createKeyedMutex();
 
@@ -100,30 +60,21 @@ export function createChats(options: ChatOptions): Chats {
   }
 
   async function run(request: ChatRequest): Promise<ChatResult> {
-    const { tenant, agentId, sessionId, requestId } = request;
+    const { tenant, agentId, sessionId, requestId, logId = randomUUIDv7() } = request;
     const began = performance.now();
     // One after another, so that requests of a session that come to one process do not overtake each other here.
     const { available, position } = await oneAtATime(`${tenant} ${sessionId}`, async () => ({
       available: await availableAgent(tenant, agentId),
       position: await inTransaction(
         db,
-        (transaction) => takePlace(transaction, tenant, { sessionId, requestId, agentId, lease }),
+        (transaction) => takePlace(transaction, tenant, { sessionId, requestId, logId, agentId, lease }),
         { retries: 3 },
       ),
     }));
     const { parsed, ...agent } = available;
     const turn = { sessionId, position };
     const tokens = { prompt: 0, completion: 0 };
-    const running: Running = {
-      request,
-      agent,
-      document: parsed,
-      turn,
-      began,
-      tokens,
-      known: { ...tokens },
-      messages: [],
-    };
+    const running: RunningChat = { request, logId, agent, document: parsed, turn, began, tokens, messages: [] };
     const endLease = keepLease(() => extend(running), {
       onError: (error) => logger.warn({ err: error }, 'a chat could not extend its lease'),
     });
@@ -140,12 +91,11 @@ export function createChats(options: ChatOptions): Chats {
     }
   }
 
-  async function extend(running: Running): Promise<void> {
-    const tokens = { ...running.tokens };
-    if (await extendTurn(db, running.request.tenant, running.turn, { lease, tokens })) running.known = tokens;
+  async function extend({ request, turn, tokens }: RunningChat): Promise<void> {
+    await extendTurn(db, request.tenant, turn, { lease, tokens: { ...tokens } });
   }
 
-  async function outcomeOf(running: Running): Promise<Outcome> {
+  async function outcomeOf(running: RunningChat): Promise<ChatOutcome> {
     const { request, document } = running;
     try {
       await waitForTurn(running);
@@ -164,7 +114,7 @@ export function createChats(options: ChatOptions): Chats {
   }
 
   /** Requests of one session are answered in the order they came (contract 8), in whatever process. */
-  async function waitForTurn({ request: { tenant, signal }, turn }: Running): Promise<void> {
+  async function waitForTurn({ request: { tenant, signal }, turn }: RunningChat): Promise<void> {
     const end = performance.now() + maxWait;
     for (let pause = minPause; await hasEarlierRunning(db, tenant, turn); ) {
       if (performance.now() > end) {
@@ -178,14 +128,14 @@ export function createChats(options: ChatOptions): Chats {
     signal?.throwIfAborted();
   }
 
-  function targetOf({ request: { tenant }, agent, document: { id, llmConfig } }: Running): Target | undefined {
+  function targetOf({ request: { tenant }, agent, document: { id, llmConfig } }: RunningChat): Target | undefined {
     if (agent.sealedKey === null) return { tenant, llmConfig, apiKey: '' };
     const apiKey = openKey(sealer, tenant, id, agent.sealedKey);
     if (apiKey === undefined) logger.error({ tenant, agentId: id }, 'no secret key opens the key of this agent');
     return apiKey === undefined ? undefined : { tenant, llmConfig, apiKey };
   }
 
-  function conversationOf(running: Running, target: Target) {
+  function conversationOf(running: RunningChat, target: Target) {
     const { request, document, turn, tokens, messages } = running;
     const { tenant, agentId, requestId, credentials, message, signal, onText } = request;
     const withHistory = mayReadHistory(credentials.scopes);
@@ -217,55 +167,6 @@ export function createChats(options: ChatOptions): Chats {
     };
   }
 
-  /** Whatever became of the chat is written in one transaction: its turn, its logs, and what it means for its agent. */
-  async function finish(running: Running, outcome: Outcome): Promise<void> {
-    const { request, agent, began, messages } = running;
-    const { tenant, agentId, requestId } = request;
-    const reason = reasonOf(outcome);
-    if (reason !== undefined) {
-      const severity = 'givenUp' in outcome && outcome.givenUp === true ? 'WARNING' : 'ERROR';
-      messages.push(noteOf({ severity, text: reason, agentId, requestId, at: now() }));
-    }
-    const isConfiguration = 'failure' in outcome && outcome.failure?.isConfiguration === true;
-    const to = isConfiguration ? await notificationEmail(tenant) : undefined;
-    const duration = Math.round(performance.now() - began);
-    const id = randomUUIDv7();
-    const disabled = await inTransaction(
-      db,
-      async (transaction) => {
-        const owned = await close(transaction, running, outcome);
-        // What counted as left by a dead process is logged already, with what its row knew.
-        const tokens = owned ? running.tokens : difference(running.tokens, running.known);
-        await writeLogs(transaction, tenant, {
-          id,
-          requestId,
-          sessionId: request.sessionId,
-          agentId,
-          messages,
-          duration,
-          tokens,
-          at: now(),
-        });
-        if ('conversed' in outcome) await noteSuccess(transaction, tenant, { id: agentId, term: agent.term });
-        if (!isConfiguration) return false;
-        const failed = { id: agentId, term: agent.term, reason: reason ?? '', notificationEmail: to, at: now() };
-        return await noteFailure(transaction, tenant, failed, queueMail);
-      },
-      { retries: 3 },
-    );
-    if (disabled) logger.warn({ tenant, agentId }, 'an agent was disabled after configuration failures');
-  }
-
-  async function close(
-    transaction: DatabaseTransaction,
-    { request: { tenant, message }, turn }: Running,
-    outcome: Outcome,
-  ): Promise<boolean> {
-    if (!('conversed' in outcome)) return await dropTurn(transaction, tenant, turn);
-    const { text: answer, fromHistory } = outcome.conversed;
-    return await answerTurn(transaction, tenant, turn, { exchange: { message, answer }, fromHistory });
-  }
-
   return {
     run(request) {
       const running = run(request);
@@ -286,8 +187,4 @@ export function createChats(options: ChatOptions): Chats {
       await Promise.allSettled([...underWay]);
     },
   };
-}
-
-function difference(one: { prompt: number; completion: number }, other: { prompt: number; completion: number }) {
-  return { prompt: one.prompt - other.prompt, completion: one.completion - other.completion };
 }

@@ -1,14 +1,33 @@
 import { AnnalsError } from '../errors.ts';
-import type { Answer, Message, Tool, Usage } from '../providers/port.ts';
+import type { Answer, Message, Tool, ToolCall, Usage } from '../providers/port.ts';
+import { withText } from '../providers/provider-caller.ts';
 import { bytesForInput, fittingTurns, messagesOfTurn } from './chat-context.ts';
-import { historyInstructions, historyTool, runHistoryTool } from './history-tool.ts';
+import {
+  historyInstructions,
+  historyTool,
+  noRoomForResults,
+  runHistoryTool,
+  type ToolOutcome,
+} from './history-tool.ts';
 import type { ModelCaller, Target } from './model-caller.ts';
 import type { AskHistory } from './ports.ts';
 import type { Severity } from './request-log.ts';
 import type { EarlierTurns } from './turn-store.ts';
 
-/** How often a model may have its tool calls run before it has to answer. */
-const maxToolRounds = 8;
+/** What a model may have of its tools in one chat (contract 11); beyond, it is told so. */
+export const toolLimits = {
+  /** Rounds in which its calls are run, before it has to answer. */
+  rounds: 8,
+  /** Calls of one answer. */
+  calls: 16,
+  /** Bytes of all results together. */
+  resultBytes: 256 * 1024,
+  /** Bytes of the input of a call: more than the longest query has. */
+  inputBytes: 32 * 1024,
+} as const;
+
+/** Bytes of text that all answers of one chat may have together. */
+export const maxTextBytes = 2 * 1024 * 1024;
 
 export interface Conversation {
   readonly target: Target;
@@ -57,6 +76,8 @@ export async function converse(options: ConverseOptions, conversation: Conversat
   let known = readable;
   let { fromHistory } = earlier;
   const texts: string[] = [];
+  let textBytes = 0;
+  let resultRoom: number = toolLimits.resultBytes;
 
   for (let round = 0; ; round += 1) {
     const kept = fittingTurns(turns, [...system, ...asked], maxBytes);
@@ -73,11 +94,16 @@ export async function converse(options: ConverseOptions, conversation: Conversat
       { messages: [...system, ...kept.flatMap(messagesOfTurn), ...asked], tools, signal, onText: textOf() },
       (usage) => report(usage, round),
     );
+    noteEnd(answer, round);
     if (answer.text !== '') texts.push(answer.text);
+    textBytes += Buffer.byteLength(answer.text);
+    if (textBytes > maxTextBytes) throw tooMuchText();
     if (answer.toolCalls.length === 0) {
-      return { text: texts.join(separator).toWellFormed(), fromHistory };
+      const text = texts.join(separator).toWellFormed();
+      withText(answer, text);
+      return { text, fromHistory };
     }
-    if (round >= maxToolRounds) throw tooManyRounds();
+    if (round >= toolLimits.rounds) throw tooManyRounds();
     asked.push(...(await runTools(answer, round)));
   }
 
@@ -99,21 +125,40 @@ export async function converse(options: ConverseOptions, conversation: Conversat
     conversation.report(usage);
   }
 
-  async function runTools({ text, toolCalls }: Answer, round: number): Promise<Message[]> {
+  /** What its sender has to know of an answer that is not whole, or not what the agent is set to. */
+  function noteEnd({ finishReason, droppedSettings = [] }: Answer, round: number): void {
+    if (round === 0 && droppedSettings.length > 0) {
+      note('WARNING', `The model does not take these settings, and they were left out: ${droppedSettings.join(', ')}.`);
+    }
+    if (finishReason === 'length') note('WARNING', 'The answer was cut off: it reached its maximum of tokens.');
+    if (finishReason === 'content-filter')
+      note('WARNING', 'The filter of the provider held back the rest of the answer.');
+  }
+
+  async function runTool(call: ToolCall): Promise<ToolOutcome> {
+    if (resultRoom <= 0) return noRoomForResults(toolLimits.resultBytes);
+    return await runHistoryTool(askHistory, call, { tenant, mayRead: offersHistory, maxBytes: resultRoom, signal });
+  }
+
+  async function runTools({ text, toolCalls: wanted }: Answer, round: number): Promise<Message[]> {
     const results: { id: string; name: string; output: string }[] = [];
-    const isLast = round === maxToolRounds - 1;
+    const isLast = round === toolLimits.rounds - 1;
+    const toolCalls = wanted.slice(0, toolLimits.calls).map(withShortInput);
+    const leftOut = wanted.length - toolCalls.length;
+    if (leftOut > 0) note('WARNING', `Tool round ${round + 1}: ${leftOut} calls beyond ${toolLimits.calls} left out.`);
     for (const call of toolCalls) {
       signal?.throwIfAborted();
-      const { output, said, ...outcome } = await runHistoryTool(askHistory, call, {
-        tenant,
-        mayRead: offersHistory,
-        signal,
-      });
+      const { output, said, ...outcome } = await runTool(call);
+      resultRoom = outcome.usesUpRoom === true ? 0 : resultRoom - Buffer.byteLength(output);
       fromHistory ||= outcome.fromHistory;
       // A model that has seen entries may quote them in what it asks next.
       note('INFO', `Tool round ${round + 1}: ${call.name.slice(0, 64)}, ${said}`, { guarded: fromHistory });
       const last = isLast ? '\nThis was the last round of tools: answer now with what you have.' : '';
       results.push({ id: call.id, name: call.name, output: output + last });
+    }
+    const lastResult = results.at(-1);
+    if (leftOut > 0 && lastResult !== undefined) {
+      lastResult.output += `\n${leftOut} further calls were left out: an answer may have ${toolLimits.calls} at most.`;
     }
     return [
       { role: 'assistant', content: text, toolCalls },
@@ -124,6 +169,15 @@ export async function converse(options: ConverseOptions, conversation: Conversat
 
 const separator = '\n\n';
 
+/** A call whose input is no query for sure goes back to the model without it. */
+function withShortInput(call: ToolCall): ToolCall {
+  return Buffer.byteLength(call.input) > toolLimits.inputBytes ? { ...call, input: '{"q":null}' } : call;
+}
+
+function tooMuchText(): AnnalsError {
+  return new AnnalsError('provider_error', `The model answered with more than ${maxTextBytes} bytes of text.`);
+}
+
 function tooManyRounds(): AnnalsError {
-  return new AnnalsError('provider_error', `The model asked for its tools more than ${maxToolRounds} times.`);
+  return new AnnalsError('provider_error', `The model asked for its tools more than ${toolLimits.rounds} times.`);
 }

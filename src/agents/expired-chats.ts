@@ -13,11 +13,11 @@ export async function logExpiredChats(db: Database, now: () => number): Promise<
     await inTransaction(db, async (transaction) => {
       const expired = await dropExpiredTurn(transaction, tenant, turn);
       if (expired === undefined) return;
-      const { agentId, requestId, duration, tokens } = expired;
+      const { agentId, requestId, logId, duration, tokens } = expired;
       const at = now();
       const text = 'Its process ended before there was an answer.';
-      await writeLogs(transaction, tenant, {
-        id: randomUUIDv7(),
+      const log = {
+        id: logId ?? randomUUIDv7(),
         requestId,
         sessionId: turn.sessionId,
         agentId,
@@ -25,7 +25,10 @@ export async function logExpiredChats(db: Database, now: () => number): Promise<
         duration,
         tokens,
         at,
-      });
+        cause: 'cancelled' as const,
+      };
+      // A process that took the same chat up again knows more of it.
+      await writeLogs(transaction, tenant, log, { ifNone: true });
     });
   }
 }

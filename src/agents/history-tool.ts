@@ -1,7 +1,7 @@
 import { AnnalsError } from '../errors.ts';
 import type { Tool, ToolCall } from '../providers/port.ts';
 import type { StopSignal } from '../stop-signal.ts';
-import type { AskHistory } from './ports.ts';
+import type { AnsweredHistory, AskHistory } from './ports.ts';
 import { changeHistoryTool } from './schemas.ts';
 
 /** What a call of the tool has come to: what the model is told, and what the log says. */
@@ -10,6 +10,17 @@ export interface ToolOutcome {
   readonly said: string;
   /** Whether it tells of the change history, be it that there is nothing, or too much. */
   readonly fromHistory: boolean;
+  /** Whether entries were left out because there was less room than a result may have at most. */
+  readonly usesUpRoom?: boolean;
+}
+
+/** For whom a call is run, and how much it may tell. */
+export interface ToolRun {
+  readonly tenant: string;
+  readonly mayRead: boolean;
+  /** Bytes of entries. */
+  readonly maxBytes: number;
+  readonly signal: StopSignal | undefined;
 }
 
 /** More entries than these tell a model nothing that a narrower query would not. */
@@ -59,7 +70,7 @@ export function historyInstructions(now: number): string {
 export async function runHistoryTool(
   ask: AskHistory,
   call: ToolCall,
-  { tenant, mayRead, signal }: { tenant: string; mayRead: boolean; signal: StopSignal | undefined },
+  { tenant, mayRead, maxBytes, signal }: ToolRun,
 ): Promise<ToolOutcome> {
   if (call.name !== changeHistoryTool || !mayRead)
     return refusal('There is no such tool.', 'a tool that it was not given');
@@ -67,9 +78,10 @@ export async function runHistoryTool(
   if (query === undefined)
     return refusal('The input must be {"q": string, "page"?: integer, "size"?: 1 to 50}.', 'no query');
   try {
-    const text = await ask(tenant, { ...query, signal });
-    const { output, shown, total } = shortened(text);
-    return { output, said: `found ${total} entries, shown ${shown}: ${query.q}`, fromHistory: true };
+    const answer = await ask(tenant, { ...query, maxBytes: Math.min(maxBytes, maxOutputBytes), signal });
+    const said = `found ${answer.total} entries, shown ${answer.shown}: ${query.q}`;
+    const usesUpRoom = answer.left > 0 && maxBytes < maxOutputBytes;
+    return { output: withNote(answer), said, fromHistory: true, usesUpRoom };
   } catch (error) {
     // One that took too long the model can narrow, instead of the whole chat failing for it.
     if (!(error instanceof AnnalsError) || error.status === 500) throw error;
@@ -79,6 +91,12 @@ export async function runHistoryTool(
     // What is refused may depend on what there is: a pattern that would take too long for all the names, say.
     return { ...told, fromHistory: true };
   }
+}
+
+/** For a call after the results of a chat have so many bytes together. */
+export function noRoomForResults(maxBytes: number): ToolOutcome {
+  const error = `The results of this chat have reached their ${maxBytes / 1024} KiB. Answer with what you have.`;
+  return refusal(error, 'not run: the results of this chat have reached their limit');
 }
 
 function readInput(input: string): { q: string; page: number; size: number } | undefined {
@@ -97,21 +115,11 @@ function isWithin(value: unknown, most: number): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= most;
 }
 
-/** As many whole entries as there is room for. */
-function shortened(text: string): { output: string; shown: number; total: number } {
-  const answer: { items: unknown[]; totalElements: number } = JSON.parse(text);
-  const total = answer.totalElements;
-  // Untouched, numbers keep every digit.
-  if (Buffer.byteLength(text) <= maxOutputBytes) return { output: text, shown: answer.items.length, total };
-  const kept: unknown[] = [];
-  let length = 0;
-  for (const item of answer.items) {
-    length += Buffer.byteLength(JSON.stringify(item));
-    if (length > maxOutputBytes) break;
-    kept.push(item);
-  }
-  const note = `${answer.items.length - kept.length} entries of this page were left out: they are too long together.`;
-  return { output: JSON.stringify({ ...answer, items: kept, note }), shown: kept.length, total };
+/** The answer as it came, in which numbers keep every digit, and what the model has to know of it. */
+function withNote({ text, left }: AnsweredHistory): string {
+  if (left === 0) return text;
+  const note = `${left} entries of this page were left out: they are too long together.`;
+  return `${text.slice(0, -1)},"note":${JSON.stringify(note)}}`;
 }
 
 function refusal(error: string, said: string): ToolOutcome {

@@ -20,18 +20,26 @@ const tables = {
 };
 export type LogKind = keyof typeof tables;
 
-/** Logs a request and adds it to the log of its session, both or neither. */
+/**
+ * Logs a request and adds it to the log of its session, both or neither. A request has one log: who knows more of it
+ * replaces what was logged before; `ifNone` leaves that as it is.
+ */
 export async function writeLogs(
   transaction: DatabaseTransaction,
   tenant: string,
   request: LoggedRequest,
+  { ifNone = false }: { ifNone?: boolean } = {},
 ): Promise<void> {
-  const { sessionId, duration, tokens } = request;
-  const log = requestLogOf(request);
+  const { id, sessionId, duration, tokens } = request;
   await lockSession(transaction, tenant, sessionId);
+  const replaced = await readRequestLog(transaction, tenant, id);
+  if (replaced !== undefined && ifNone) return;
+  const log = requestLogOf(request, replaced);
+  const columns = columnsOf(log);
   await transaction
     .insertInto('agent_request_log')
-    .values({ tenant, id: log.id, ...columnsOf(log) })
+    .values({ tenant, id, ...columns })
+    .onConflict((conflict) => conflict.columns(['tenant', 'id']).doUpdateSet(columns))
     .execute();
   const before = await transaction
     .selectFrom('agent_session_log')
@@ -40,16 +48,16 @@ export async function writeLogs(
     .where('id', '=', sessionId)
     .executeTakeFirst();
   const sums = {
-    duration: (before?.duration ?? 0) + duration,
-    prompt: (before?.prompt_tokens ?? 0) + tokens.prompt,
-    completion: (before?.completion_tokens ?? 0) + tokens.completion,
+    duration: (before?.duration ?? 0) + duration - Math.round((replaced?.duration ?? 0) * 1_000),
+    prompt: (before?.prompt_tokens ?? 0) + tokens.prompt - (replaced?.promptTokens ?? 0),
+    completion: (before?.completion_tokens ?? 0) + tokens.completion - (replaced?.completionTokens ?? 0),
   };
   const known: SessionLogDocument | undefined = before && JSON.parse(before.full_document ?? before.document);
   const session = {
     duration: sums.duration,
     prompt_tokens: sums.prompt,
     completion_tokens: sums.completion,
-    ...columnsOf(rolledUp(known, log, sums)),
+    ...columnsOf(rolledUp(known, log, { sums, replaced })),
   };
   if (before === undefined) {
     await transaction
@@ -64,6 +72,20 @@ export async function writeLogs(
     .where('tenant', '=', tenant)
     .where('id', '=', sessionId)
     .execute();
+}
+
+async function readRequestLog(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  id: string,
+): Promise<RequestLogDocument | undefined> {
+  const row = await transaction
+    .selectFrom('agent_request_log')
+    .select(['document', 'full_document as fullDocument'])
+    .where('tenant', '=', tenant)
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return row && JSON.parse(row.fullDocument ?? row.document);
 }
 
 /** The logs as the reader may see them: what is not shown can neither be filtered nor sorted by. */

@@ -4,13 +4,22 @@ import type { QueuedChat } from '../ports/queued-chat.ts';
 import type { StopSignal } from '../stop-signal.ts';
 
 /**
- * A change history query as its own operation answers it, as JSON text. Throws AnnalsError for what is wrong with it, and
+ * A change history query as its own operation answers it. Throws AnnalsError for what is wrong with it, and
  * the signal's reason where that was given meanwhile.
  */
 export type AskHistory = (
   tenant: string,
-  query: { q: string; page: number; size: number; signal?: StopSignal | undefined },
-) => Promise<string>;
+  query: { q: string; page: number; size: number; maxBytes: number; signal?: StopSignal | undefined },
+) => Promise<AnsweredHistory>;
+
+export interface AnsweredHistory {
+  /** JSON text, with as many of the page's first entries as have at most `maxBytes` together. */
+  readonly text: string;
+  readonly shown: number;
+  /** Entries of the page that are not shown. */
+  readonly left: number;
+  readonly total: number;
+}
 
 /** Queues one e-mail, for good once the transaction is. */
 export type QueueMail = (

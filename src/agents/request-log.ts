@@ -1,4 +1,5 @@
-import type { Tokens } from './turn-store.ts';
+import type { FailureCause } from '../providers/failure-cause.ts';
+import type { TokenCounts } from './turn-store.ts';
 
 export type Severity = 'INFO' | 'WARNING' | 'ERROR';
 
@@ -25,6 +26,8 @@ export interface RequestLogDocument {
   readonly sessionId: string;
   readonly triggerAgentId: string;
   readonly severity: Severity;
+  /** Why it failed; left out where it did not, or where the fault was the service's own. */
+  readonly cause?: FailureCause | undefined;
   readonly messages: readonly LogMessage[];
   /** Seconds. */
   readonly duration: number;
@@ -33,12 +36,12 @@ export interface RequestLogDocument {
   readonly metadata: LogMetadata;
 }
 
-export interface SessionLogDocument extends Omit<RequestLogDocument, 'requestId'> {
+export interface SessionLogDocument extends Omit<RequestLogDocument, 'requestId' | 'cause'> {
   readonly agents: readonly string[];
 }
 
 /** The sums of a session; `duration` is in milliseconds. */
-export interface SessionSums extends Tokens {
+export interface SessionSums extends TokenCounts {
   readonly duration: number;
 }
 
@@ -50,8 +53,9 @@ export interface LoggedRequest {
   readonly agentId: string;
   readonly messages: readonly LogMessage[];
   readonly duration: number;
-  readonly tokens: Tokens;
+  readonly tokens: TokenCounts;
   readonly at: number;
+  readonly cause?: FailureCause | undefined;
 }
 
 // A session has no end: of its log the latest messages stay, the others are in the logs of their requests.
@@ -82,8 +86,9 @@ export function withoutHistory<Log extends Pick<RequestLogDocument, 'messages'>>
   return { ...log, messages: log.messages.map((line) => (line.guarded ? { ...line, message: withheld } : line)) };
 }
 
-export function requestLogOf(request: LoggedRequest): RequestLogDocument {
-  const { id, requestId, sessionId, agentId, messages, duration, tokens, at } = request;
+/** `replaced` is what was logged of the request before, with less knowledge. */
+export function requestLogOf(request: LoggedRequest, replaced?: RequestLogDocument): RequestLogDocument {
+  const { id, requestId, sessionId, agentId, messages, duration, tokens, at, cause } = request;
   const time = new Date(at).toISOString();
   return {
     id,
@@ -91,28 +96,35 @@ export function requestLogOf(request: LoggedRequest): RequestLogDocument {
     sessionId,
     triggerAgentId: agentId,
     severity: worst(messages.map(({ severity }) => severity)),
+    ...(cause === undefined ? {} : { cause }),
     messages,
     duration: duration / 1_000,
     promptTokens: tokens.prompt,
     completionTokens: tokens.completion,
-    metadata: { version: 1, createdAt: time, modifiedAt: time },
+    metadata: {
+      version: (replaced?.metadata.version ?? 0) + 1,
+      createdAt: replaced?.metadata.createdAt ?? time,
+      modifiedAt: time,
+    },
   };
 }
 
-/** The log of a session with one request more; `sums` are those with it. */
+/** The log of a session with one request more, or with one in the place of what was logged of it before. */
 export function rolledUp(
   before: SessionLogDocument | undefined,
   request: RequestLogDocument,
-  sums: SessionSums,
+  { sums, replaced }: { sums: SessionSums; replaced: RequestLogDocument | undefined },
 ): SessionLogDocument {
+  const stale = new Set(replaced?.messages.map((line) => JSON.stringify(line)));
+  const earlier = (before?.messages ?? []).filter((line) => !stale.has(JSON.stringify(line)));
   const { sessionId, triggerAgentId, severity, messages, metadata } = request;
   return {
     id: sessionId,
     sessionId,
     triggerAgentId: before?.triggerAgentId ?? triggerAgentId,
-    severity: worst([before?.severity ?? 'INFO', severity]),
+    severity: worst([severity, ...(replaced === undefined ? [before?.severity ?? 'INFO'] : earlier.map(severityOf))]),
     agents: [...new Set([...(before?.agents ?? []), triggerAgentId])],
-    messages: [...(before?.messages ?? []), ...messages].slice(-maxMessages),
+    messages: [...earlier, ...messages].slice(-maxMessages),
     duration: sums.duration / 1_000,
     promptTokens: sums.prompt,
     completionTokens: sums.completion,
@@ -122,6 +134,10 @@ export function rolledUp(
       modifiedAt: metadata.modifiedAt,
     },
   };
+}
+
+function severityOf(line: LogMessage): Severity {
+  return line.severity;
 }
 
 function worst(severities: readonly Severity[]): Severity {

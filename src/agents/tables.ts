@@ -28,6 +28,8 @@ interface AgentTurnTable {
   position: number;
   request_id: string;
   agent_id: string;
+  /** Of the request's log; null in turns from before there was one. */
+  log_id: string | null;
   state: 'running' | 'answered';
   began_at: Generated<Date>;
   expires_at: Date;

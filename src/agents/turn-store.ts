@@ -8,18 +8,18 @@ export interface TurnName {
   readonly position: number;
 }
 
-export interface Tokens {
+export interface TokenCounts {
   readonly prompt: number;
   readonly completion: number;
 }
 
 /** What was said in a turn that was answered. */
-export interface Exchange {
+export interface SaidExchange {
   readonly message: string;
   readonly answer: string;
 }
 
-export interface EarlierTurn extends Exchange {
+export interface EarlierTurn extends SaidExchange {
   readonly bytes: number;
 }
 
@@ -36,20 +36,32 @@ export interface EarlierTurns {
 
 export interface ExpiredTurn {
   readonly requestId: string;
+  /** Null in turns from before there was one. */
+  readonly logId: string | null;
   readonly agentId: string;
   /** Milliseconds since it began, by the clock that it began by. */
   readonly duration: number;
-  readonly tokens: Tokens;
+  readonly tokens: TokenCounts;
 }
 
 const leaseEnd = (lease: number) => sql<Date>`clock_timestamp() + ${`${lease} milliseconds`}::interval`;
 const now = sql<Date>`clock_timestamp()`;
 
-/** Takes the next place of a session, which is made where it is not there; `lease` is in milliseconds. */
+export interface NewTurn {
+  readonly sessionId: string;
+  readonly requestId: string;
+  /** Of the request's log. */
+  readonly logId: string;
+  readonly agentId: string;
+  /** Milliseconds. */
+  readonly lease: number;
+}
+
+/** Takes the next place of a session, which is made where it is not there. */
 export async function takePlace(
   transaction: DatabaseTransaction,
   tenant: string,
-  { sessionId, requestId, agentId, lease }: { sessionId: string; requestId: string; agentId: string; lease: number },
+  { sessionId, requestId, logId, agentId, lease }: NewTurn,
 ): Promise<number> {
   const { turns } = await transaction
     .insertInto('agent_session')
@@ -57,7 +69,8 @@ export async function takePlace(
     .onConflict((conflict) => conflict.columns(['tenant', 'id']).doUpdateSet({ turns: sql`agent_session.turns + 1` }))
     .returning('turns')
     .executeTakeFirstOrThrow();
-  const turn = { tenant, session_id: sessionId, position: turns, request_id: requestId, agent_id: agentId };
+  const ids = { session_id: sessionId, request_id: requestId, log_id: logId, agent_id: agentId };
+  const turn = { tenant, position: turns, ...ids };
   await transaction
     .insertInto('agent_turn')
     .values({ ...turn, state: 'running', expires_at: leaseEnd(lease) })
@@ -80,22 +93,21 @@ export async function hasEarlierRunning(db: Database, tenant: string, { sessionI
   return row !== undefined;
 }
 
-/** Says that the process lives, and what its rounds have cost so far. False where the turn counts as left already. */
+/** Says that the process lives, and what its rounds have cost so far. */
 export async function extendTurn(
   db: Database,
   tenant: string,
   { sessionId, position }: TurnName,
-  { lease, tokens }: { lease: number; tokens: Tokens },
-): Promise<boolean> {
-  const { numUpdatedRows } = await db
+  { lease, tokens }: { lease: number; tokens: TokenCounts },
+): Promise<void> {
+  await db
     .updateTable('agent_turn')
     .set({ expires_at: leaseEnd(lease), prompt_tokens: tokens.prompt, completion_tokens: tokens.completion })
     .where('tenant', '=', tenant)
     .where('session_id', '=', sessionId)
     .where('position', '=', position)
     .where('state', '=', 'running')
-    .executeTakeFirstOrThrow();
-  return numUpdatedRows === 1n;
+    .execute();
 }
 
 /**
@@ -127,7 +139,7 @@ export async function readEarlierTurns(
       order by turn.position`.execute(db);
   const turns = rows.flatMap(({ exchange, bytes }): EarlierTurn[] => {
     if (exchange === null) return [];
-    const said: Exchange = JSON.parse(exchange);
+    const said: SaidExchange = JSON.parse(exchange);
     return [{ ...said, bytes: bytes ?? 0 }];
   });
   const { total, fromHistory } = rows[0] ?? { total: 0, fromHistory: 0 };
@@ -158,37 +170,35 @@ export async function lockSession(transaction: DatabaseTransaction, tenant: stri
     .execute();
 }
 
-/** Keeps what was said. False where the turn counted as left by a dead process, and is gone. */
+/** Keeps what was said, unless the turn counted as left by a dead process, and is gone. */
 export async function answerTurn(
   transaction: DatabaseTransaction,
   tenant: string,
   { sessionId, position }: TurnName,
-  { exchange, fromHistory }: { exchange: Exchange; fromHistory: boolean },
-): Promise<boolean> {
+  { exchange, fromHistory }: { exchange: SaidExchange; fromHistory: boolean },
+): Promise<void> {
   const bytes = Buffer.byteLength(exchange.message) + Buffer.byteLength(exchange.answer);
-  const { numUpdatedRows } = await transaction
+  await transaction
     .updateTable('agent_turn')
     .set({ state: 'answered', exchange: JSON.stringify(exchange), bytes, from_history: fromHistory })
     .where('tenant', '=', tenant)
     .where('session_id', '=', sessionId)
     .where('position', '=', position)
-    .executeTakeFirstOrThrow();
-  return numUpdatedRows === 1n;
+    .execute();
 }
 
-/** The same of a turn that was not answered: nothing of it is said to later ones. */
+/** Drops a turn that was not answered: nothing of it is said to later ones. */
 export async function dropTurn(
   transaction: DatabaseTransaction,
   tenant: string,
   { sessionId, position }: TurnName,
-): Promise<boolean> {
-  const { numDeletedRows } = await transaction
+): Promise<void> {
+  await transaction
     .deleteFrom('agent_turn')
     .where('tenant', '=', tenant)
     .where('session_id', '=', sessionId)
     .where('position', '=', position)
-    .executeTakeFirstOrThrow();
-  return numDeletedRows === 1n;
+    .execute();
 }
 
 /** Turns of all tenants whose process died. */
@@ -217,6 +227,7 @@ export async function dropExpiredTurn(
     .where('expires_at', '<=', now)
     .returning([
       'request_id as requestId',
+      'log_id as logId',
       'agent_id as agentId',
       'prompt_tokens as prompt',
       'completion_tokens as completion',

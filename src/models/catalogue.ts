@@ -2,8 +2,8 @@ import type { ModelList } from './schemas.ts';
 
 /**
  * What can be chosen unless ANNALS_MODELS_FILE says otherwise: the text models that the installed provider packages
- * name, without dated snapshots and previews that a newer model has followed. `thinking` is left out where the
- * packages do not tell.
+ * name, without dated snapshots and previews that a newer model has followed. Of `openai` only those that its chat
+ * completions take: the `…-pro` models answer 404 there. `thinking` is left out where the packages do not tell.
  */
 export const builtInModels: ModelList = [
   {
@@ -19,7 +19,6 @@ export const builtInModels: ModelList = [
       { id: 'gpt-5.6-terra', name: 'GPT-5.6 Terra', thinking: true },
       { id: 'gpt-5.6-luna', name: 'GPT-5.6 Luna', thinking: true },
       { id: 'gpt-5.5', name: 'GPT-5.5', thinking: true },
-      { id: 'gpt-5.4-pro', name: 'GPT-5.4 pro', description: 'More computing for harder questions.', thinking: true },
       { id: 'gpt-5.4', name: 'GPT-5.4', thinking: true },
       {
         id: 'gpt-5.4-mini',

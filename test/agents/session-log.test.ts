@@ -27,5 +27,5 @@ function withRequest(log: SessionLogDocument | undefined, request: number): Sess
   );
   const tokens = { prompt: 1, completion: 1 };
   const logged = { id: requestId, requestId, sessionId: 's', agentId: 'desk', messages, duration: 1, tokens, at };
-  return rolledUp(log, requestLogOf(logged), { ...tokens, duration: 1 });
+  return rolledUp(log, requestLogOf(logged), { sums: { ...tokens, duration: 1 }, replaced: undefined });
 }

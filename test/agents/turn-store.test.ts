@@ -19,7 +19,7 @@ afterAll(() => database.drop());
 test('a request waits for an earlier one of its session whose process lives, and not for one whose process has died', async () => {
   const take = (requestId: string) =>
     inTransaction(database.db, (transaction) =>
-      takePlace(transaction, tenant, { sessionId, requestId, agentId: 'desk', lease: 60_000 }),
+      takePlace(transaction, tenant, { sessionId, requestId, logId: requestId, agentId: 'desk', lease: 60_000 }),
     );
   await take('first');
   const position = await take('second');

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { Random } from '../support/oracle/random.ts';
 import { agentKey, callAgentic, eventsOf, putAgent } from '../support/server/agents.ts';
+import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 import { startVendor, type Vendor, vendorSecret } from '../support/vendor/vendor-server.ts';
 
@@ -17,6 +18,7 @@ interface RequestLog {
   sessionId: string;
   triggerAgentId: string;
   severity: string;
+  cause?: string;
   messages: { timestamp: string; severity: string; message: string; agentId: string; requestId: string }[];
   duration: number;
   promptTokens: number;
@@ -401,6 +403,81 @@ test('the request of a process that died is logged, and later ones of its sessio
   expect(logs.at(-1)).toMatchObject({ requestId: 'r-dead', severity: 'ERROR', promptTokens: 7 });
   expect(logs.at(-1)?.duration).toBeCloseTo(3_600, -3);
   expect((await chat({ agentId: 'desk', message: 'on' }, session)).status).toBe(200);
+});
+
+test('a request that counted as left, and was answered after all, has one log: the true one', async () => {
+  const session = { 'session-id': randomUUID() };
+  const { promise: looked, resolve: look } = Promise.withResolvers<void>();
+  vendor.behave({ kind: 'answer', after: looked, usage: { input: 8, output: 6 } });
+  const answer = chat({ agentId: 'desk', message: 'slow' }, session);
+  await eventually(() => vendor.requests.length).toBe(1);
+  await server.database.pool.query('update agent_turn set expires_at = now() where session_id = $1', [
+    session['session-id'],
+  ]);
+  await second.context.agents.chats.upkeep();
+  const [left] = await logsOf(session['session-id']);
+  expect(left).toMatchObject({ severity: 'ERROR', cause: 'cancelled', promptTokens: 0 });
+  look();
+  expect((await answer).status).toBe(200);
+  const logs = await logsOf(session['session-id']);
+  expect(logs).toMatchObject([{ id: left?.id, severity: 'INFO', promptTokens: 8, completionTokens: 6 }]);
+  expect(logs[0]).not.toHaveProperty('cause');
+  const path = `/logs/sessions/${session['session-id']}`;
+  const log = await (await callAgentic(server, { tenant, token, path, method: 'GET' })).json();
+  expect(log).toMatchObject({ severity: 'INFO', promptTokens: 8, completionTokens: 6, messages: logs[0]?.messages });
+});
+
+test('a chat that is taken up again after its process died has one log, whoever writes first', async () => {
+  const sessionId = randomUUID();
+  const logId = randomUUID();
+  const credentials = { clientId: 'c', clientName: 'Jane Doe', scopes: [] };
+  await chat({ agentId: 'desk', message: 'first' }, { 'session-id': sessionId });
+  await server.database.pool.query(
+    `insert into agent_turn (tenant, session_id, position, request_id, log_id, agent_id, state, expires_at)
+       values ($1, $2, 99, 'r-again', $3, 'desk', 'running', now())`,
+    [tenant, sessionId, logId],
+  );
+  const again = { tenant, agentId: 'desk', message: 'again', sessionId, requestId: 'r-again', logId, credentials };
+  await server.context.agents.chats.run(again);
+  await second.context.agents.chats.upkeep();
+  const logs = await logsOf(sessionId);
+  expect(logs.filter(({ requestId }) => requestId === 'r-again')).toMatchObject([{ id: logId, severity: 'INFO' }]);
+  const { rows } = await server.database.pool.query(
+    "select from agent_turn where session_id = $1 and state = 'running'",
+    [sessionId],
+  );
+  expect(rows).toEqual([]);
+});
+
+test.each([
+  [{ kind: 'status', status: 429, headers: { 'retry-after': '7' } }, 7],
+  [{ kind: 'status', status: 429, headers: { 'retry-after': 'Wed, 21 Oct 2015 07:28:00 GMT' } }, 0],
+  [{ kind: 'status', status: 500 }, undefined],
+] as const)('the error event of a stream after %j has retryAfter %s', async (behaviour, retryAfter) => {
+  vendor.behave(behaviour);
+  const response = await chat({ agentId: 'desk', message: 'count' }, {}, server, '/chat-stream');
+  const [error] = eventsOf(await response.text());
+  expect(error?.event).toBe('error');
+  expect(error?.data.retryAfter).toBe(retryAfter);
+});
+
+test.each([
+  [{ kind: 'status', status: 401 }, 'authentication'],
+  [{ kind: 'status', status: 404 }, 'model_not_found'],
+  [{ kind: 'status', status: 429 }, 'rate_limited'],
+  [{ kind: 'status', status: 429, body: { error: { code: 'insufficient_quota' } } }, 'quota_exhausted'],
+  [{ kind: 'status', status: 400, body: { error: { code: 'context_length_exceeded' } } }, 'context_length_exceeded'],
+  [{ kind: 'status', status: 400, body: { error: { code: 'content_filter' } } }, 'content_filtered'],
+  [{ kind: 'status', status: 500 }, 'bad_answer'],
+  [{ kind: 'cut' }, 'bad_answer'],
+  [{ kind: 'hang' }, 'timeout'],
+] as const)('the log says why a request failed: after %j it is %s', async (behaviour, cause) => {
+  await putAgent(server, { tenant, token, id: `cause-${cause}` });
+  const session = { 'session-id': randomUUID() };
+  vendor.behave(behaviour);
+  const on = behaviour.kind === 'hang' ? hasty : server;
+  await chat({ agentId: `cause-${cause}`, message: 'x' }, session, on);
+  expect(await logsOf(session['session-id'])).toMatchObject([{ severity: 'ERROR', cause }]);
 });
 
 test('what fails before a call leaves is logged as what it is, and not as given up by whoever asked', async () => {

@@ -3,7 +3,7 @@ import { runHistoryTool } from '../../src/agents/history-tool.ts';
 import { AnnalsError } from '../../src/errors.ts';
 
 const call = { id: 'call-1', name: 'change-history', input: '{"q":"entity:order"}' };
-const chat = { tenant: 'acme', mayRead: true, signal: undefined };
+const chat = { tenant: 'acme', mayRead: true, maxBytes: 1_000, signal: undefined };
 
 test('a query that took too long comes back to the model, which can narrow it', async () => {
   const tooSlow = new AnnalsError('service_unavailable', 'The query was not answered within 30 seconds.');

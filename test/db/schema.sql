@@ -51,6 +51,7 @@ table agent_turn
   exchange text collate "C"
   expires_at timestamp with time zone not null
   from_history boolean not null default false
+  log_id text collate "C"
   prompt_tokens bigint not null default 0
   request_id text collate "C" not null
   session_id text collate "C" not null

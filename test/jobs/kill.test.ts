@@ -112,6 +112,14 @@ test(`with the worker killed at ${kills} random moments every chat ends, and non
     await sleep(random.below(1_000));
     await killWorker();
   }
+  // Turns that dead processes left are logged, and what was taken up again has no second log.
+  await database.pool.query("update agent_turn set expires_at = now() where state = 'running'");
+  const left = async () => (await database.pool.query("select from agent_turn where state = 'running'")).rows.length;
+  await expect.poll(left, { timeout: 60_000, interval: 200 }).toBe(0);
+  const { rows: repeated } = await database.pool.query(
+    `select fields->>'requestId' from agent_request_log group by 1 having count(*) > 1`,
+  );
+  expect(repeated).toEqual([]);
   const tally = { success: 0, failure: 0 };
   for (const { id, message } of chats) {
     const { status } = await endOfJob(call, tenant, id, 120);

@@ -9,7 +9,7 @@ export function historyText({ total, entries }: PageOfEntries, { page, size }: {
 }
 
 /** One change entry (spec: change entry); `name` and `schemaVersion` are left out where unknown (contract 4). */
-function entryText(entry: EntryRow): string {
+export function entryText(entry: EntryRow): string {
   const name = entry.name === null ? '' : `"name":${JSON.stringify(entry.name)},`;
   const version = entry.schemaVersion === null ? '' : `"schemaVersion":${JSON.stringify(entry.schemaVersion)},`;
   return (
