@@ -1,4 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { isUnreachable } from '../db/unreachable.ts';
 import { AnnalsError, type ErrorType } from '../errors.ts';
 import { AccessTokenFault } from './access-token-fault.ts';
 import { ClientGone } from './client-gone.ts';
@@ -31,9 +32,20 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
   return reply.code(answer.status).headers(answer.headers).send(errorMessageBody(answer));
 }
 
-/** A 500 never carries an internal detail; the log line with the same request id does (contract: errors). */
+/** Seconds after which a client may call again while the database is away. */
+const databaseRetryAfter = '1';
+
+/**
+ * A 500 never carries an internal detail; the log line with the same request id does (contract: errors). While the database
+ * cannot be reached, an operation without a message of its own is 503 instead.
+ */
 function internalError(cause: unknown, request: FastifyRequest): AnnalsError {
-  const message = request.routeOptions.config.internalErrorMessage ?? 'An internal error occurred.';
+  const { internalErrorMessage } = request.routeOptions.config;
+  if (internalErrorMessage === undefined && isUnreachable(cause)) {
+    const headers = { 'Retry-After': databaseRetryAfter };
+    return new AnnalsError('service_unavailable', 'The database cannot be reached.', { headers, cause });
+  }
+  const message = internalErrorMessage ?? 'An internal error occurred.';
   return new AnnalsError('internal_service_error', message, { cause });
 }
 

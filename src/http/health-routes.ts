@@ -6,6 +6,9 @@ import type { HttpServer } from './http-server-type.ts';
 /** A database slower than this does not count as there (milliseconds). */
 const patience = 1_000;
 
+/** Seconds after which to ask again. */
+const retryAfter = '1';
+
 /** Probes come every few seconds; only their failures are worth a line. */
 const logLevel = 'warn';
 
@@ -36,11 +39,13 @@ export async function healthRoutes(app: HttpServer, options: HealthOptions): Pro
     },
     async () => {
       const reason = options.notReady?.();
-      if (reason !== undefined) throw new AnnalsError('service_unavailable', reason);
+      if (reason !== undefined)
+        throw new AnnalsError('service_unavailable', reason, { headers: { 'Retry-After': retryAfter } });
       try {
         await within(patience, options.askDatabase());
       } catch (cause) {
-        throw new AnnalsError('service_unavailable', 'The database does not answer.', { cause });
+        const headers = { 'Retry-After': retryAfter };
+        throw new AnnalsError('service_unavailable', 'The database does not answer.', { headers, cause });
       }
       return { status: 'ok' as const };
     },

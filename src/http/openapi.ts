@@ -103,6 +103,7 @@ function describeGuard(route: RouteOptions): void {
       },
       403: error('The token is for another tenant, or has none of the scopes.'),
       500: error('An internal error.'),
+      503: error('The database cannot be reached, or it took too long. `Retry-After` says when to call again.'),
       ...own,
     },
   };

@@ -40,7 +40,13 @@ const schema = {
     'and optionally `scope`, separated by blanks; left out: all that the client has.',
   consumes: ['application/x-www-form-urlencoded'],
   body: TokenForm,
-  response: { 200: Token, 400: TokenErrorBody, 401: TokenErrorBody, 429: Type.Ref('ErrorMessage#') },
+  response: {
+    200: Token,
+    400: TokenErrorBody,
+    401: TokenErrorBody,
+    429: Type.Ref('ErrorMessage#'),
+    503: Type.Ref('ErrorMessage#'),
+  },
 };
 
 /** In bytes. Nobody is known yet who sends it, so it gets little. */

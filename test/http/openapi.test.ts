@@ -61,7 +61,7 @@ test('the document is OpenAPI 3.1 of this version, and labels the change history
 test('what guards an operation is told: scopes as alternatives, and the errors they lead to', () => {
   const operation = document.paths['/rooms/{tenant}/things']?.get;
   expect(operation?.security).toEqual([{ oauth2: ['ai.agent_read'] }, { oauth2: ['ai.agent_manage'] }]);
-  expect(Object.keys(operation?.responses ?? {})).toEqual(['200', '400', '401', '403', '500']);
+  expect(Object.keys(operation?.responses ?? {})).toEqual(['200', '400', '401', '403', '500', '503']);
   expect(operation?.responses['401']).toMatchObject({
     content: { 'application/json': { schema: { $ref: '#/components/schemas/UnauthorizedFault' } } },
   });

@@ -1,0 +1,31 @@
+import pg from 'pg';
+
+const networkCodes: readonly unknown[] = [
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ETIMEDOUT',
+];
+
+// What the driver and its pool say when a connection is lost or cannot be had; these errors have no code.
+const lost =
+  /^(Connection terminated|Client has encountered a connection error|timeout expired|timeout exceeded when trying to connect|Cannot use a pool after|Client was closed)/;
+
+/**
+ * Whether an error of the driver says that the database cannot be reached: no connection can be had, or the one that
+ * there was is lost. The server ends a connection with a FATAL error, and a session that took too long alone (SQLSTATE
+ * class 25) says nothing about the server.
+ */
+export function isUnreachable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof pg.DatabaseError) {
+    if (error.code?.startsWith('08') || error.code?.startsWith('57P')) return true;
+    return (error.severity === 'FATAL' || error.severity === 'PANIC') && error.code?.startsWith('25') !== true;
+  }
+  if (error instanceof AggregateError) return error.errors.some(isUnreachable);
+  return ('code' in error && networkCodes.includes(error.code)) || lost.test(error.message);
+}
