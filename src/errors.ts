@@ -17,6 +17,9 @@ export const statusOfErrorType = {
 
 export type ErrorType = keyof typeof statusOfErrorType;
 
+/** An answer tells so many details (contract: one tenant cannot stop another). Nobody needs to look for more. */
+export const maxDetails = 10;
+
 export interface ErrorDetail {
   field: string;
   message: string;

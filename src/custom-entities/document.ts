@@ -1,5 +1,5 @@
 import { AnnalsError, type ErrorDetail } from '../errors.ts';
-import { kindOf, membersOf, objectText, stringOf } from '../json/members.ts';
+import { entriesOf, kindOf, memberOf, membersOf, objectText, stringOf } from '../json/members.ts';
 import { parseJson } from '../json/parse.ts';
 import { sizeOfJson } from '../json/size.ts';
 import { type JsonNode, JsonSyntaxError } from '../json/tape.ts';
@@ -14,7 +14,7 @@ export interface DocumentInput {
   readonly name: JsonNode | undefined;
   /** Further members of `metadata` than those that the service keeps. */
   readonly metadata: readonly (readonly [string, JsonNode])[];
-  readonly rest: ReadonlyMap<string, JsonNode>;
+  readonly rest: readonly (readonly [string, JsonNode])[];
 }
 
 /** What the service keeps about a document. Times are in milliseconds since 1970. */
@@ -30,18 +30,18 @@ const kept = new Set(['version', 'createdAt', 'modifiedAt']);
 
 /** Reads the JSON text of a document. Throws validation_violation with a detail for each wrong field. */
 export function readDocument(text: string): DocumentInput {
-  const members = membersOf(parseObject(text));
+  const document = parseObject(text);
   const details: ErrorDetail[] = [];
   const wrong = (field: string, message: string) => {
     details.push({ field, message });
     return undefined;
   };
 
-  const idNode = members.get('id');
+  const idNode = memberOf(document, 'id');
   const id = stringOf(idNode);
   if (idNode !== undefined && id === undefined) wrong('id', 'must be a string');
-  if (members.has('_id')) wrong('_id', 'is how sort calls the id; the field is id');
-  const metadataNode = members.get('metadata');
+  if (memberOf(document, '_id') !== undefined) wrong('_id', 'is how sort calls the id; the field is id');
+  const metadataNode = memberOf(document, 'metadata');
   const metadata =
     metadataNode === undefined
       ? new Map<string, JsonNode>()
@@ -57,9 +57,9 @@ export function readDocument(text: string): DocumentInput {
   return {
     id,
     version,
-    name: members.get('name'),
+    name: memberOf(document, 'name'),
     metadata: [...metadata].filter(([key]) => !kept.has(key)),
-    rest: new Map([...members].filter(([key]) => key !== 'id' && key !== 'name' && key !== 'metadata')),
+    rest: entriesOf(document).filter(([key]) => key !== 'id' && key !== 'name' && key !== 'metadata'),
   };
 }
 
@@ -81,7 +81,7 @@ export function documentText(input: DocumentInput, state: DocumentState): string
 
 /** How many JSON values `documentText` writes. */
 export function valuesOfDocument({ name, metadata, rest }: DocumentInput): number {
-  const given = [...(name === undefined ? [] : [name]), ...metadata.map(([, value]) => value), ...rest.values()];
+  const given = [...(name === undefined ? [] : [name]), ...[...metadata, ...rest].map(([, value]) => value)];
   return given.reduce((sum, value) => sum + sizeOfJson(value).values, valuesOfService);
 }
 
@@ -101,8 +101,8 @@ export function projectionOf(text: string): string {
 
 /** Reads a stored document's time; in milliseconds since 1970. */
 export function createdAtOf(document: string): number {
-  const metadata = membersOf(parseJson(document)).get('metadata');
-  return Date.parse(stringOf(metadata && membersOf(metadata).get('createdAt')) ?? '');
+  const metadata = memberOf(parseJson(document), 'metadata');
+  return Date.parse(stringOf(metadata && memberOf(metadata, 'createdAt')) ?? '');
 }
 
 /**

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { TimeSlice } from '../concurrency/time-slice.ts';
 import type { DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
-import { kindOf, membersOf, objectText } from '../json/members.ts';
+import { kindOf, memberOf, objectText } from '../json/members.ts';
 import { parseJson } from '../json/parse.ts';
 import { refuseLargeDocument } from '../json/size.ts';
 import { type ChangeType, changeOfDocuments } from '../recording/change.ts';
@@ -67,17 +68,22 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
     type: TypeRow,
     change: { type: ChangeType; id: string; at: number; before?: string; after?: string },
   ): Promise<void> {
-    const shown = change.after ?? change.before ?? '{}';
+    const slice = new TimeSlice();
+    const before = change.before === undefined ? undefined : parseJson(change.before);
+    if (slice.isDue) await slice.rest();
+    const after = change.after === undefined ? undefined : parseJson(change.after);
+    if (slice.isDue) await slice.rest();
+    const shown = after ?? before;
     const recorded = changeOfDocuments({
       type: change.type,
       entity: type.id,
       entityId: change.id,
       at: change.at,
       actor,
-      name: displayName(membersOf(parseJson(shown)).get('name')),
+      name: shown && displayName(memberOf(shown, 'name')),
       schemaVersion: type.jsonSchema === null ? undefined : String(type.version),
-      before: change.before,
-      after: change.after,
+      before,
+      after,
     });
     if (recorded !== 'unchanged') await context.record(transaction, tenant, recorded, change.at);
   }
@@ -86,8 +92,7 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
     try {
       return await inTransaction(db, async (transaction) => {
         const at = now();
-        const document = instanceText(input, { id, version: 1, createdAt: at, modifiedAt: at });
-        const fields = projectionOf(document);
+        const { document, fields } = await instanceTexts(input, { id, version: 1, createdAt: at, modifiedAt: at });
         if (!(await insertInstance(transaction, author.tenant, { type: type.id, id, version: 1, document, fields }))) {
           return false;
         }
@@ -110,8 +115,8 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
     const at = now();
     const version = current.version + 1;
     const createdAt = createdAtOf(current.document);
-    const document = instanceText(input, { id, version, createdAt, modifiedAt: Math.max(at, createdAt) });
-    const fields = projectionOf(document);
+    const modifiedAt = Math.max(at, createdAt);
+    const { document, fields } = await instanceTexts(input, { id, version, createdAt, modifiedAt });
     await updateInstance(transaction, author.tenant, { type: type.id, id, version, document, fields });
     await record(transaction, author, type, { type: 'update', id, at, before: current.document, after: document });
   }
@@ -153,7 +158,10 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
         // Patched and checked without a lock: a schema may take its time. What is stored is what was checked.
         const current = await findInstance(db, author.tenant, { type: type.id, id });
         if (current === undefined) throw instanceNotFound();
-        const input = readInstance(patchDocument(current.document, patch));
+        const slice = new TimeSlice();
+        const patchedText = patchDocument(current.document, patch);
+        if (slice.isDue) await slice.rest();
+        const input = readInstance(patchedText);
         if (input.id !== id) throw idDiffers();
         if (input.version !== undefined && input.version !== current.version) throw oldVersion();
         await checkAgainstSchema(context, type, input, id);
@@ -187,11 +195,17 @@ function readInstance(text: string): DocumentInput {
   return input;
 }
 
-/** Throws payload_too_large (contract 11). */
-function instanceText(input: DocumentInput, state: DocumentState): string {
-  const text = documentText(input, state);
-  refuseLargeDocument('An instance', { bytes: Buffer.byteLength(text), values: valuesOfDocument(input) });
-  return text;
+/** The instance as it is stored, in slices where it is large. Throws payload_too_large (contract 11). */
+async function instanceTexts(
+  input: DocumentInput,
+  state: DocumentState,
+): Promise<{ document: string; fields: string }> {
+  const slice = new TimeSlice();
+  const document = documentText(input, state);
+  if (slice.isDue) await slice.rest();
+  refuseLargeDocument('An instance', { bytes: Buffer.byteLength(document), values: valuesOfDocument(input) });
+  if (slice.isDue) await slice.rest();
+  return { document, fields: projectionOf(document) };
 }
 
 function refuseId(id: string): void {

@@ -1,8 +1,9 @@
 import type { DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
-import { AnnalsError, type ErrorDetail } from '../errors.ts';
-import { elementsOf, kindOf, membersOf } from '../json/members.ts';
+import { AnnalsError, type ErrorDetail, maxDetails } from '../errors.ts';
+import { elementsOf, kindOf, memberOf, membersOf } from '../json/members.ts';
 import { parseJson } from '../json/parse.ts';
+import type { JsonNode } from '../json/tape.ts';
 import { compactText, sourceText } from '../json/text.ts';
 import { type ChangeType, changeOfDocuments } from '../recording/change.ts';
 import type { Author } from '../recording/record-document-change.ts';
@@ -41,7 +42,7 @@ export function createTypeWrites({ db, now, schemas, record }: WriteContext): Ty
     change: { type: ChangeType; id: string; at: number; before?: string; after?: string },
   ): Promise<void> {
     const { id, ...rest } = change;
-    const name = displayName(membersOf(parseJson(change.after ?? change.before ?? '{}')).get('name'));
+    const name = displayName(memberOf(parseJson(change.after ?? change.before ?? '{}'), 'name'));
     const recorded = changeOfDocuments({ ...rest, entity: entityOfTypes, entityId: id, actor, name });
     if (recorded !== 'unchanged') await record(transaction, tenant, recorded, change.at);
   }
@@ -120,15 +121,20 @@ function faultsOf(id: string, { name, rest }: DocumentInput): ErrorDetail[] {
   if (name === undefined || !isMapByLanguage(name) || membersOf(name).size === 0) {
     details.push({ field: 'name', message: 'must be a map by language, such as {"en": "Warranty claim"}' });
   }
-  const schema = rest.get('jsonSchema');
+  const schema = schemaNodeOf(rest);
   if (schema !== undefined) {
     const fault = faultOfSchema(schema);
     if (fault !== undefined) details.push({ field: 'jsonSchema', message: fault });
   }
-  for (const key of rest.keys()) {
+  for (const [key] of rest) {
+    if (details.length === maxDetails) break;
     if (key !== 'jsonSchema') details.push({ field: key, message: 'is no field of a type' });
   }
   return details;
+}
+
+function schemaNodeOf(rest: DocumentInput['rest']): JsonNode | undefined {
+  return rest.find(([key]) => key === 'jsonSchema')?.[1];
 }
 
 function faultOfSchema(schema: Parameters<typeof sourceText>[0]): string | undefined {
@@ -145,6 +151,6 @@ function levelsOf(value: Parameters<typeof sourceText>[0]): number {
 }
 
 function schemaOf({ rest }: DocumentInput): string | null {
-  const schema = rest.get('jsonSchema');
+  const schema = schemaNodeOf(rest);
   return schema === undefined ? null : compactText(schema);
 }

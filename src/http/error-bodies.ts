@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { AnnalsError, ErrorDetail } from '../errors.ts';
-import { type ErrorType, statusOfErrorType } from '../errors.ts';
+import { type ErrorType, maxDetails, statusOfErrorType } from '../errors.ts';
 
 /** Every error but 401 has this body (spec: error message); `details` only where there are any. */
 export const ErrorMessage = Type.Object(
@@ -51,6 +51,6 @@ export interface ErrorMessageBody {
 
 export function errorMessageBody(error: AnnalsError): ErrorMessageBody {
   const body: ErrorMessageBody = { status: error.status, type: error.type, message: error.message };
-  if (error.details.length > 0) body.details = error.details;
+  if (error.details.length > 0) body.details = error.details.slice(0, maxDetails);
   return body;
 }

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import { TimeSlice } from '../concurrency/time-slice.ts';
 import { AnnalsError } from '../errors.ts';
+import { measureJson } from '../json/measure.ts';
+import { parseJsonInSlices } from '../json/parse-in-slices.ts';
 import type { HttpServer } from './http-server-type.ts';
-import { measureJson } from './json-measure.ts';
-import { parseJsonInSlices } from './parse-json-in-slices.ts';
 
 /** Levels of arrays and objects in a body (contract: how changes are recorded, limits). */
 const maxDepth = 100;

@@ -2,13 +2,10 @@ import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { TimeSlice } from '../concurrency/time-slice.ts';
-import { AnnalsError, type ErrorDetail } from '../errors.ts';
+import { AnnalsError, type ErrorDetail, maxDetails } from '../errors.ts';
 import { isLargeBody } from './json-body.ts';
 import { compileQueryReader } from './query-parameters.ts';
 import { compileFaultFinder, type Faults } from './schema-faults.ts';
-
-/** Enough to mend a request by (contract: one tenant cannot stop another). */
-const maxDetails = 10;
 
 /** One schema is validator, static type and documentation; nothing that a client sent is coerced or removed. */
 export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {

@@ -2,12 +2,17 @@ import type { JsonTape } from './tape.ts';
 import {
   braceByte,
   bracketByte,
+  cellAt,
   cellsOfNode,
+  detailCell,
+  endCell,
   firstByte,
   firstChild,
+  isEscaped,
   type JsonNode,
   nextChild,
   quoteByte,
+  startCell,
 } from './tape.ts';
 import { compactText, decodedString } from './text.ts';
 
@@ -47,10 +52,33 @@ export function memberNodes(tape: JsonTape, object: number): Map<string, number>
  * @example
  * membersOf(parseJson('{"id":"a","price":1.10}')).get('price'); // the node of 1.10
  */
-export function membersOf({ tape, node }: JsonNode): Map<string, JsonNode> {
-  const members = new Map<string, JsonNode>();
-  for (const [key, value] of memberNodes(tape, node)) members.set(key, { tape, node: value });
-  return members;
+export function membersOf(object: JsonNode): Map<string, JsonNode> {
+  return new Map(entriesOf(object));
+}
+
+/** What `membersOf` has, as a list: of an object of many members it is made in a fraction of the time. */
+export function entriesOf({ tape, node }: JsonNode): [string, JsonNode][] {
+  const entries: [string, JsonNode][] = [];
+  for (let key = firstChild(tape, node); key !== -1; key = nextChild(tape, key)) {
+    entries.push([decodedString(tape, key), { tape, node: key + cellsOfNode }]);
+  }
+  return entries;
+}
+
+/**
+ * One member of an object, found without decoding the others' keys.
+ *
+ * @example
+ * memberOf(parseJson('{"id":"a","price":1.10}'), 'price'); // the node of 1.10
+ */
+export function memberOf({ tape, node }: JsonNode, name: string): JsonNode | undefined {
+  const length = Buffer.byteLength(name) + '""'.length;
+  for (let key = firstChild(tape, node); key !== -1; key = nextChild(tape, key)) {
+    const isPlain = (cellAt(tape.cells, key + detailCell) & isEscaped) === 0;
+    const mayBe = !isPlain || cellAt(tape.cells, key + endCell) - cellAt(tape.cells, key + startCell) === length;
+    if (mayBe && decodedString(tape, key) === name) return { tape, node: key + cellsOfNode };
+  }
+  return undefined;
 }
 
 /** The elements of an array. */

@@ -34,6 +34,7 @@ export function parseJson(text: string | Buffer, maximumDepth = maximumImportDep
   if (!isUnicode) throw new JsonSyntaxError('text that is not Unicode', 0);
   const tape = new JsonTape();
   parseOnTape(tape, bytes, 0, bytes.length, maximumDepth);
+  if (typeof text === 'string' && text.length === bytes.length) tape.ascii = text;
   return { tape, node: 0 };
 }
 
@@ -54,6 +55,7 @@ const isPlain = Uint8Array.from({ length: 256 }, (_, byte) => (byte < 0x20 || by
  */
 export function parseOnTape(tape: JsonTape, bytes: Buffer, from: number, to: number, maximumDepth: number): void {
   tape.bytes = bytes;
+  tape.ascii = undefined;
   let cells = tape.cells;
   let free = 0;
   let position = from;

@@ -17,12 +17,15 @@ import {
 
 /** The text of a value as it was written. */
 export function sourceText({ tape, node }: JsonNode): string {
-  return tape.bytes.toString('utf8', tape.cells[node + startCell], tape.cells[node + endCell]);
+  return textBetween(tape, cellAt(tape.cells, node + startCell), cellAt(tape.cells, node + endCell));
 }
 
 /** The text of a value without insignificant whitespace, each number and string in it as it was written. */
 export function compactText({ tape, node }: JsonNode): string {
-  const target = Buffer.allocUnsafe(cellAt(tape.cells, node + sizeCell));
+  const size = cellAt(tape.cells, node + sizeCell);
+  if (size === cellAt(tape.cells, node + endCell) - cellAt(tape.cells, node + startCell))
+    return sourceText({ tape, node });
+  const target = Buffer.allocUnsafe(size);
   writeCompact(tape, node, target, 0);
   return target.toString('utf8');
 }
@@ -32,8 +35,12 @@ export function decodedString(tape: JsonTape, node: number): string {
   const start = cellAt(tape.cells, node + startCell);
   const end = cellAt(tape.cells, node + endCell);
   return (cellAt(tape.cells, node + detailCell) & isEscaped) === 0
-    ? tape.bytes.toString('utf8', start + 1, end - 1)
-    : JSON.parse(tape.bytes.toString('utf8', start, end));
+    ? textBetween(tape, start + 1, end - 1)
+    : JSON.parse(textBetween(tape, start, end));
+}
+
+function textBetween({ ascii, bytes }: JsonTape, start: number, end: number): string {
+  return ascii === undefined ? bytes.toString('utf8', start, end) : ascii.slice(start, end);
 }
 
 /** Whether two strings or keys stand for the same string, however each is written. */

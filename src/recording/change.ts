@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { TimeSlice } from '../concurrency/time-slice.ts';
 import { parseJson } from '../json/parse.ts';
 import type { JsonNode } from '../json/tape.ts';
 import { pathsOf } from './paths.ts';
@@ -75,6 +76,22 @@ export function changeOfDocuments(document: DocumentChange): Change | 'unchanged
     related: document.related ?? [],
     paths,
   };
+}
+
+/**
+ * Does what `changeOfDocuments` does, in slices: the documents of a request may have 100,000 values, and others are not to
+ * wait for all of it.
+ *
+ * @example
+ * const change = await changeInSlices({ type: 'create', entity: 'agent', entityId: 'a', at: now(), actor: 'Jane', after: '{}' });
+ */
+export async function changeInSlices(document: DocumentChange): Promise<Change | 'unchanged'> {
+  const slice = new TimeSlice();
+  const before = nodeOf(document.before);
+  if (slice.isDue) await slice.rest();
+  const after = nodeOf(document.after);
+  if (slice.isDue) await slice.rest();
+  return changeOfDocuments({ ...document, before, after });
 }
 
 export const identityLength = 16;

@@ -1,5 +1,5 @@
 import type { DatabaseTransaction } from '../db/database.ts';
-import { changeOfDocuments, type DocumentChange } from './change.ts';
+import { changeInSlices, type DocumentChange } from './change.ts';
 import { recordChange } from './record-change.ts';
 
 /** What stands in answers and change entries instead of a secret. */
@@ -37,7 +37,7 @@ export async function recordDocumentChange(
 ): Promise<void> {
   const { before, after, at } = document;
   const type = before === undefined ? 'create' : after === undefined ? 'delete' : 'update';
-  const change = changeOfDocuments({ ...document, type, actor });
+  const change = await changeInSlices({ ...document, type, actor });
   if (change === 'unchanged') return;
   const paths = replacedSecret === undefined ? change.paths : withMaskedPath(change.paths, replacedSecret);
   await recordChange(transaction, tenant, { ...change, paths }, at);

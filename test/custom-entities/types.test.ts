@@ -122,3 +122,13 @@ describe('scopes', () => {
     expect((await schemaClient(server, 'acme', await server.token('umbrella')).get('/MINE')).status).toBe(403);
   });
 });
+
+test.each([
+  [10, 10],
+  [11, 10],
+])('of %i fields that a type does not have the first %i are told', async (wrong, told) => {
+  const fields = Object.fromEntries(Array.from({ length: wrong }, (_, index) => [`field${index}`, 1]));
+  const refused = await client.post('', { id: 'FIELDS', name: { en: 'Fields' }, ...fields });
+  expect(refused.status).toBe(400);
+  expect(refused.body).toHaveProperty('details.length', told);
+});

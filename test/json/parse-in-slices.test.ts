@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { TimeSlice } from '../../src/concurrency/time-slice.ts';
-import { measureJson } from '../../src/http/json-measure.ts';
-import { parseJsonInSlices } from '../../src/http/parse-json-in-slices.ts';
+import { measureJson } from '../../src/json/measure.ts';
+import { parseJsonInSlices } from '../../src/json/parse-in-slices.ts';
 
 function valuesOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 1;
