@@ -2,9 +2,9 @@ import { setPriority } from 'node:os';
 import { startVendor } from '../../test/support/vendor/vendor-server.ts';
 import type { Attack, Attacker } from './attacks/attack.ts';
 
-// The attackers, in a process of their own that gives way to others: what it costs to attack is no concern of ours.
+// The attackers, in a process of their own that gives way a little: what it costs to attack is no concern of ours.
 const [baseUrl = '', name = '', ...tenants] = process.argv.slice(2);
-setPriority(10);
+setPriority(3);
 const { attack }: { attack: Attack } = await import(`./attacks/${name}.ts`);
 const over = new AbortController();
 const counts: Record<string, number> = {};

@@ -72,7 +72,7 @@ async function measure(place: World, name: string): Promise<Row> {
 
   const memoryAttacked = new MemorySampler(service);
   attackers.send('begin');
-  const attacked = await watch(bystander, attack.seconds ?? Number(settings.seconds));
+  const attacked = await watch(bystander, secondsOf(attack));
   const turn = await longestTurnOf(service, own);
   const counts = await answerOf<Record<string, number>>(attackers, 'end');
   await stop(attackers);
@@ -120,6 +120,10 @@ async function answerOf<Answer>(child: ChildProcess, message: string | object): 
   child.send(message);
   const [answer] = await once(child, 'message');
   return answer as Answer;
+}
+
+function secondsOf(attack: Attack): number {
+  return attack.seconds ?? Number(settings.seconds);
 }
 
 function watch(bystander: ChildProcess, seconds: number): Promise<Seen> {
@@ -182,8 +186,10 @@ function printTable(measured: readonly Row[]): void {
 }
 
 /** Which of the criteria does not hold. */
-function faultsOf({ idle, attacked, memory, quiet }: Row): string[] {
+function faultsOf({ attack, idle, attacked, memory, quiet, counts }: Row): string[] {
+  const own = attack.fault?.(counts, secondsOf(attack));
   return [
+    ...(own === undefined ? [] : [own]),
     ...(attacked.errors > 0 ? ['errors'] : []),
     ...(attacked.p99 > Math.max(100, 10 * idle.p99) ? ['p99'] : []),
     ...((attacked.chatBegins ?? Number.POSITIVE_INFINITY) > 2_000 ? ['chat'] : []),

@@ -6,6 +6,10 @@ export const attack: Attack = {
   row: 8,
   title: '300 parallel guesses of a secret',
 
+  fault({ tried = 0 }, seconds) {
+    return tried > 11 + seconds / 5 ? `${tried} guesses tried` : undefined;
+  },
+
   async run({ tenant, callOpen, count }, signal) {
     const guess = async (place: number) => {
       const response = await callOpen('/oauth/token', {

@@ -13,6 +13,10 @@ export const attack: Attack = {
   title: 'streams of a token every 3.5 s, 24 at once',
   seconds: 80,
 
+  fault({ cut = 0, whole = 0 }) {
+    return cut > 0 || whole === 0 ? `${whole} streams whole, ${cut} cut` : undefined;
+  },
+
   async run(attacker, signal) {
     const model = await startModel((response) => void stream(response));
     await makeAgent(attacker, 'slow', model.url);
