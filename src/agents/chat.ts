@@ -1,26 +1,17 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createKeyedMutex } from '../concurrency/keyed-mutex.ts';
 import { defaultLease, keepLease } from '../concurrency/lease.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError } from '../errors.ts';
-import { mayReadHistory } from '../http/scopes.ts';
-import { ProviderError } from '../providers/port.ts';
-import type { Sealer } from '../sealing.ts';
 import { type AgentDocument, parseAgent } from './agent-document.ts';
 import { type AgentRow, findAgent } from './agent-store.ts';
 import { agentNotFound } from './agent-writes.ts';
-import { failureOfChat, keyUnreadable } from './chat-failure.ts';
-import type { ChatOutcome, ChatResult } from './chat-outcome.ts';
-import { type ConverseOptions, converse } from './conversation.ts';
+import { type ChatAttemptOptions, createChatAttempt } from './chat-attempt.ts';
+import type { ChatResult } from './chat-outcome.ts';
 import { logExpiredChats } from './expired-chats.ts';
 import { createFinishChat, type FinishChatOptions } from './finish-chat.ts';
-import type { Target } from './model-caller.ts';
-import { noteOf, type Severity } from './request-log.ts';
 import type { ChatRequest, RunningChat } from './running-chat.ts';
-import { changeHistoryTool } from './schemas.ts';
-import { openKey } from './secrets.ts';
-import { extendTurn, hasEarlierRunning, readEarlierTurns, takePlace } from './turn-store.ts';
+import { extendTurn, takePlace } from './turn-store.ts';
 
 /** Runs one chat to its end and logs it; rejects with what the client is told. */
 export type RunChat = (request: ChatRequest) => Promise<ChatResult>;
@@ -35,18 +26,14 @@ export interface Chats {
   close(): Promise<void>;
 }
 
-export interface ChatOptions extends ConverseOptions, FinishChatOptions {
-  sealer: Sealer;
-}
+export interface ChatOptions extends ChatAttemptOptions, FinishChatOptions {}
 
-// Milliseconds. A process that has not extended its lease is dead, and later requests of the session go on.
+/** Milliseconds. A process that has not extended its lease is dead, and later requests of the session go on. */
 const lease = defaultLease.length;
-const maxWait = 300_000;
-const minPause = 15;
-const maxPause = 150;
 
 export function createChats(options: ChatOptions): Chats {
-  const { db, sealer, logger, now } = options;
+  const { db, logger, now } = options;
+  const attempt = createChatAttempt(options);
   const finish = createFinishChat(options);
   const underWay = new Set<Promise<unknown>>();
   const oneAtATime = createKeyedMutex();
@@ -79,7 +66,7 @@ export function createChats(options: ChatOptions): Chats {
       onError: (error) => logger.warn({ err: error }, 'a chat could not extend its lease'),
     });
     try {
-      const outcome = await outcomeOf(running);
+      const outcome = await attempt(running, () => extend(running));
       await finish(running, outcome);
       if ('conversed' in outcome) {
         const { text: message, fromHistory } = outcome.conversed;
@@ -93,78 +80,6 @@ export function createChats(options: ChatOptions): Chats {
 
   async function extend({ request, turn, tokens }: RunningChat): Promise<void> {
     await extendTurn(db, request.tenant, turn, { lease, tokens: { ...tokens } });
-  }
-
-  async function outcomeOf(running: RunningChat): Promise<ChatOutcome> {
-    const { request, document } = running;
-    try {
-      await waitForTurn(running);
-      const target = targetOf(running);
-      if (target === undefined) return { failure: keyUnreadable(), error: undefined };
-      return { conversed: await converse(options, conversationOf(running, target)) };
-    } catch (error) {
-      if (request.signal?.aborted === true) {
-        return { failure: undefined, error: request.signal.reason, givenUp: true };
-      }
-      if (error instanceof ProviderError) {
-        return { failure: failureOfChat(error, document.llmConfig.provider), error };
-      }
-      return { failure: error instanceof AnnalsError ? { error, isConfiguration: false } : undefined, error };
-    }
-  }
-
-  /** Requests of one session are answered in the order they came (contract 8), in whatever process. */
-  async function waitForTurn({ request: { tenant, signal }, turn }: RunningChat): Promise<void> {
-    const end = performance.now() + maxWait;
-    for (let pause = minPause; await hasEarlierRunning(db, tenant, turn); ) {
-      if (performance.now() > end) {
-        throw new AnnalsError('service_unavailable', 'Earlier requests of the session are still under way.', {
-          headers: { 'Retry-After': '5' },
-        });
-      }
-      await sleep(pause, undefined, { signal });
-      pause = Math.min(maxPause, pause * 1.5);
-    }
-    signal?.throwIfAborted();
-  }
-
-  function targetOf({ request: { tenant }, agent, document: { id, llmConfig } }: RunningChat): Target | undefined {
-    if (agent.sealedKey === null) return { tenant, llmConfig, apiKey: '' };
-    const apiKey = openKey(sealer, tenant, id, agent.sealedKey);
-    if (apiKey === undefined) logger.error({ tenant, agentId: id }, 'no secret key opens the key of this agent');
-    return apiKey === undefined ? undefined : { tenant, llmConfig, apiKey };
-  }
-
-  function conversationOf(running: RunningChat, target: Target) {
-    const { request, document, turn, tokens, messages } = running;
-    const { tenant, agentId, requestId, credentials, message, signal, onText } = request;
-    const withHistory = mayReadHistory(credentials.scopes);
-    return {
-      target,
-      message,
-      signal,
-      onText,
-      userPrompt: document.userPrompt,
-      offersHistory: withHistory && document.nativeTools.includes(changeHistoryTool),
-      earlier: (maxBytes: number) => readEarlierTurns(db, tenant, turn, { maxBytes, withHistory }),
-      async beforeCall(round: number) {
-        if (round > 0) await extend(running);
-        await request.beforeCall?.(round);
-        signal?.throwIfAborted();
-      },
-      report({
-        inputTokens = 0,
-        outputTokens = 0,
-      }: {
-        inputTokens?: number | undefined;
-        outputTokens?: number | undefined;
-      }) {
-        tokens.prompt += inputTokens;
-        tokens.completion += outputTokens;
-      },
-      note: (severity: Severity, text: string, { guarded }: { guarded?: boolean } = {}) =>
-        void messages.push(noteOf({ severity, text, agentId, requestId, at: now(), guarded })),
-    };
   }
 
   return {

@@ -4,7 +4,7 @@ import type { Decision, Settlement, Want } from './quota-store.ts';
  * What this process has to tell the database about quotas, one batch of a tenant at a time: all its calls change one
  * row, and would otherwise each hold a connection to wait for that row.
  */
-export interface Ledger {
+export interface QuotaLedger {
   reserve(tenant: string, want: Want): Promise<Decision>;
   settle(tenant: string, settlement: Settlement): Promise<void>;
 }
@@ -34,7 +34,7 @@ interface PendingBatch {
 
 const maxAtOnce = 256;
 
-export function createLedger(database: LedgerDatabase): Ledger {
+export function createLedger(database: LedgerDatabase): QuotaLedger {
   const durable = createShared(database.makeDurable);
   /** What waits for its batch; there for as long as a batch of the tenant is under way. */
   const batches = new Map<string, PendingBatch>();

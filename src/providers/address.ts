@@ -1,13 +1,13 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
 /** An IP address as a number, IPv6 forms that only wrap an IPv4 address as that one. */
-export interface Address {
+export interface IpAddress {
   readonly family: 4 | 6;
   readonly bits: bigint;
 }
 
 /** undefined where the text is no address. A zone (`fe80::1%eth0`) names a link, and is left aside. */
-export function parseAddress(text: string): Address | undefined {
+export function parseAddress(text: string): IpAddress | undefined {
   const [plain = ''] = text.split('%');
   if (isIPv4(plain)) return { family: 4, bits: bitsOfIPv4(plain) };
   if (!isIPv6(plain)) return undefined;
@@ -16,7 +16,7 @@ export function parseAddress(text: string): Address | undefined {
   return bits >> 32n === 0xffffn ? { family: 4, bits: bits & 0xffffffffn } : { family: 6, bits };
 }
 
-export function isWithin({ family, bits }: Address, range: Address, prefix: number): boolean {
+export function isWithin({ family, bits }: IpAddress, range: IpAddress, prefix: number): boolean {
   if (family !== range.family) return false;
   const rest = BigInt((family === 4 ? 32 : 128) - prefix);
   return bits >> rest === range.bits >> rest;
@@ -26,7 +26,7 @@ export function isWithin({ family, bits }: Address, range: Address, prefix: numb
  * Whether the address is one of the public internet: not private, loopback, link-local, multicast, documentation or
  * otherwise special (IANA's registries of special-purpose addresses), and no tunnel into such a range.
  */
-export function isPublic(address: Address): boolean {
+export function isPublic(address: IpAddress): boolean {
   if (address.family === 4) return !special.some(([range, prefix]) => isWithin(address, range, prefix));
   // 64:ff9b::/96, the well-known prefix of NAT64 (RFC 6052), leads to the IPv4 address in its last 32 bits.
   if (isWithin(address, nat64, 96)) return isPublic({ family: 4, bits: address.bits & 0xffffffffn });
@@ -52,7 +52,7 @@ function groupsOf(text: string): bigint[] {
   return text === '' ? [] : text.split(':').map((group) => BigInt(`0x${group}`));
 }
 
-function parseRange(text: string): [Address, number] {
+function parseRange(text: string): [IpAddress, number] {
   const [address = '', prefix] = text.split('/');
   const parsed = parseAddress(address);
   if (parsed === undefined) throw new Error(`${text} is no range`);

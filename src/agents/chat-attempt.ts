@@ -1,0 +1,100 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyBaseLogger } from 'fastify';
+import type { Database } from '../db/database.ts';
+import { AnnalsError } from '../errors.ts';
+import { mayReadHistory } from '../http/scopes.ts';
+import { ProviderError } from '../providers/port.ts';
+import type { Sealer } from '../sealing.ts';
+import { failureOfChat, keyUnreadable } from './chat-failure.ts';
+import type { ChatOutcome } from './chat-outcome.ts';
+import { type Conversation, type ConverseOptions, converse } from './conversation.ts';
+import type { Target } from './model-caller.ts';
+import { noteOf } from './request-log.ts';
+import type { RunningChat } from './running-chat.ts';
+import { changeHistoryTool } from './schemas.ts';
+import { openKey } from './secrets.ts';
+import { hasEarlierRunning, readEarlierTurns } from './turn-store.ts';
+
+export interface ChatAttemptOptions extends ConverseOptions {
+  db: Database;
+  sealer: Sealer;
+  logger: FastifyBaseLogger;
+}
+
+/** Converses with the model once the earlier requests of the session are done; answers what came of it, and never throws. */
+export type ChatAttempt = (running: RunningChat, extend: () => Promise<void>) => Promise<ChatOutcome>;
+
+// Milliseconds of waiting for earlier requests of the session.
+const maxWait = 300_000;
+const minPause = 15;
+const maxPause = 150;
+
+export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
+  const { db, sealer, logger, now } = options;
+
+  /** Requests of one session are answered in the order they came (contract 8), in whatever process. */
+  async function waitForTurn({ request: { tenant, signal }, turn }: RunningChat): Promise<void> {
+    const end = performance.now() + maxWait;
+    for (let pause = minPause; await hasEarlierRunning(db, tenant, turn); ) {
+      if (performance.now() > end) {
+        throw new AnnalsError('service_unavailable', 'Earlier requests of the session are still under way.', {
+          headers: { 'Retry-After': '5' },
+        });
+      }
+      await sleep(pause, undefined, { signal });
+      pause = Math.min(maxPause, pause * 1.5);
+    }
+    signal?.throwIfAborted();
+  }
+
+  function targetOf({ request: { tenant }, agent, document: { id, llmConfig } }: RunningChat): Target | undefined {
+    if (agent.sealedKey === null) return { tenant, llmConfig, apiKey: '' };
+    const apiKey = openKey(sealer, tenant, id, agent.sealedKey);
+    if (apiKey === undefined) logger.error({ tenant, agentId: id }, 'no secret key opens the key of this agent');
+    return apiKey === undefined ? undefined : { tenant, llmConfig, apiKey };
+  }
+
+  function conversationOf(running: RunningChat, target: Target, extend: () => Promise<void>): Conversation {
+    const { request, document, turn, tokens, messages } = running;
+    const { tenant, agentId, requestId, credentials, message, signal, onText } = request;
+    const withHistory = mayReadHistory(credentials.scopes);
+    return {
+      target,
+      message,
+      signal,
+      onText,
+      userPrompt: document.userPrompt,
+      offersHistory: withHistory && document.nativeTools.includes(changeHistoryTool),
+      earlier: (maxBytes: number) => readEarlierTurns(db, tenant, turn, { maxBytes, withHistory }),
+      async beforeCall(round: number) {
+        if (round > 0) await extend();
+        await request.beforeCall?.(round);
+        signal?.throwIfAborted();
+      },
+      report({ inputTokens = 0, outputTokens = 0 }) {
+        tokens.prompt += inputTokens;
+        tokens.completion += outputTokens;
+      },
+      note: (severity, text, { guarded } = { guarded: false }) =>
+        void messages.push(noteOf({ severity, text, agentId, requestId, at: now(), guarded })),
+    };
+  }
+
+  return async (running, extend) => {
+    const { request, document } = running;
+    try {
+      await waitForTurn(running);
+      const target = targetOf(running);
+      if (target === undefined) return { failure: keyUnreadable(), error: undefined };
+      return { conversed: await converse(options, conversationOf(running, target, extend)) };
+    } catch (error) {
+      if (request.signal?.aborted === true) {
+        return { failure: undefined, error: request.signal.reason, givenUp: true };
+      }
+      if (error instanceof ProviderError) {
+        return { failure: failureOfChat(error, document.llmConfig.provider), error };
+      }
+      return { failure: error instanceof AnnalsError ? { error, isConfiguration: false } : undefined, error };
+    }
+  };
+}
