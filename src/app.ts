@@ -23,10 +23,12 @@ import { packageFolder } from './package-folder.ts';
 export interface AppOptions {
   /** Why the process is not ready, whatever its database says; undefined where nothing is in the way. */
   notReady?: () => string | undefined;
+  /** Milliseconds until the headers of an answer are sent; left out: 30,000. */
+  requestLimit?: number | undefined;
 }
 
 /** The table of contents: every room is plugged in here, by name, in order. */
-export async function buildApp(context: Context, { notReady }: AppOptions = {}): Promise<HttpServer> {
+export async function buildApp(context: Context, { notReady, requestLimit }: AppOptions = {}): Promise<HttpServer> {
   const {
     agents,
     clock,
@@ -42,8 +44,8 @@ export async function buildApp(context: Context, { notReady }: AppOptions = {}):
     models,
     oauth,
     paginator,
-    pool,
     tenantRate,
+    vital,
   } = context;
   const app = await createHttpServer({
     logger,
@@ -51,10 +53,11 @@ export async function buildApp(context: Context, { notReady }: AppOptions = {}):
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,
     tenantRate,
+    requestLimit,
   });
   await describeInterface(app, { version: productVersion() });
 
-  await app.register(healthRoutes, { askDatabase: () => pool.query('select 1'), notReady });
+  await app.register(healthRoutes, { askDatabase: () => vital.pool.query('select 1'), notReady });
   await app.register(oauthRoutes, {
     grantToken: oauth.grantToken,
     publishedKeys: oauth.publishedKeys,

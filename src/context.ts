@@ -17,6 +17,7 @@ import { createSchemaChecker } from './custom-entities/schema-checker.ts';
 import { type CustomEntities, createCustomEntities } from './custom-entities/service.ts';
 import { createDatabase, type Database } from './db/database.ts';
 import { createPool } from './db/pool.ts';
+import { createTenantPool, type TenantPool } from './db/tenant-pool.ts';
 import { createLogger } from './http/logger.ts';
 import { TenantRate } from './http/tenant-rate.ts';
 import { createTakePortion } from './http/tenant-rate-store.ts';
@@ -47,8 +48,11 @@ export interface Context {
   config: Config;
   clock: Clock;
   logger: FastifyBaseLogger;
-  pool: pg.Pool;
+  /** Connections that tenants share. */
+  pool: TenantPool;
   db: Database;
+  /** Connections for what every call needs: quick statements alone, which nothing slow keeps waiting. */
+  vital: { pool: pg.Pool; db: Database };
   sealer: Sealer;
   oauth: OAuthService;
   /** Undefined where there is no such limit. */
@@ -83,15 +87,22 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const logger = overrides.logger ?? createLogger(config.logLevel);
   const sealer = createSealer(secretKeys);
   const models = await readModels(config.modelsFile);
-  const pool = createPool(databaseUrl, {
-    onLostConnection: (error) => logger.warn({ err: error }, 'a connection to the database was lost'),
-  });
+  const onLostConnection = (error: Error) => logger.warn({ err: error }, 'a connection to the database was lost');
+  const pool = createTenantPool(databaseUrl, { onLostConnection });
   const db = createDatabase(pool);
+  const vitalPool = createPool(databaseUrl, { onLostConnection, maximum: 2, statementLimit: 10_000 });
+  const vital = { pool: vitalPool, db: createDatabase(vitalPool) };
+  // An export holds its connection for as long as it goes on.
+  const exportLimits = { reads: 4, writes: 0, statementLimit: Number.POSITIVE_INFINITY };
+  const exportsDb = createDatabase(createTenantPool(databaseUrl, { onLostConnection, ...exportLimits }));
+  const destroy = async () => {
+    await Promise.all([db.destroy(), vital.db.destroy(), exportsDb.destroy()]);
+  };
   const regexes = new RegexMatcherPool();
   const schemas = createSchemaChecker();
   try {
     const oauth = await createOAuthService({
-      db,
+      db: vital.db,
       sealer,
       baseUrl: config.baseUrl,
       now: () => clock.now(),
@@ -103,7 +114,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
         ? undefined
         : new TenantRate({
             rate: config.tenantRate,
-            take: createTakePortion(db, config.tenantRate),
+            take: createTakePortion(vital.db, config.tenantRate),
             elapsed: () => clock.elapsed(),
             onUnreachable: (error) =>
               logger.warn({ err: error }, 'the database cannot be asked for the rate of a tenant'),
@@ -123,8 +134,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     const transports = { vendors: createTransport(), selfHosted: createSelfHostedTransport(config.selfHostedAllow) };
     const languageModels = createLanguageModels({ baseUrls: config.providerBaseUrls, transports });
     const completions = createCompletions({
-      pool,
       db,
+      vital,
       sealer,
       logger,
       languageModels,
@@ -143,7 +154,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       logger,
       now: () => clock.now(),
       documents,
-      exportHistory: createExportHistory(history),
+      exportHistory: createExportHistory({ ...history, db: exportsDb }),
       runChat: (chat, run) => runQueuedChat({ chats: agents.chats, scopesNow }, chat, run),
     });
     const agents: Agents = createAgents({
@@ -163,7 +174,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       transports.selfHosted.close();
       await regexes.close();
       await schemas.close();
-      await db.destroy();
+      await destroy();
     };
     return {
       config,
@@ -171,6 +182,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       logger,
       pool,
       db,
+      vital,
       sealer,
       oauth,
       tenantRate,
@@ -187,7 +199,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       close,
     };
   } catch (error) {
-    await db.destroy();
+    await destroy();
     throw error;
   }
 }

@@ -30,7 +30,7 @@ export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions
   app.post(
     '/ai-service/:tenant/agentic/chat',
     {
-      config: { scopes },
+      config: { scopes, work: 'calls' },
       schema: {
         tags,
         summary: 'Chatting with an agent',
@@ -57,7 +57,7 @@ export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions
   app.post(
     '/ai-service/:tenant/agentic/chat-stream',
     {
-      config: { scopes },
+      config: { scopes, work: 'calls' },
       schema: {
         tags,
         summary: 'Chatting with an agent, the answer as server-sent events: token, done, error',

@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { createKeyedMutex } from '../concurrency/keyed-mutex.ts';
 import { defaultLease, keepLease } from '../concurrency/lease.ts';
+import { doWork } from '../concurrency/work.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError } from '../errors.ts';
 import { type AgentDocument, parseAgent } from './agent-document.ts';
@@ -84,7 +85,8 @@ export function createChats(options: ChatOptions): Chats {
 
   return {
     run(request) {
-      const running = run(request);
+      // What became of it is written where its client has gone, too: only its calls end then.
+      const running = doWork({ tenant: request.tenant, writes: true }, () => run(request));
       underWay.add(running);
       running.catch(() => {}).finally(() => underWay.delete(running));
       return running;

@@ -1,3 +1,4 @@
+import { doWork, requestLimit } from '../concurrency/work.ts';
 import { parseQuery } from '../query/parse.ts';
 import type { StopSignal } from '../stop-signal.ts';
 import { changelogDialect } from './dialect.ts';
@@ -30,17 +31,19 @@ interface AskedQuery {
 export function createAnswerQuery(findPage: FindPage): AnswerQuery {
   return async (tenant, { q, page, size, maxBytes, signal }) => {
     const query = parseQuery(q, changelogDialect);
-    const skip = (page - 1) * size;
-    const found = await findPage(tenant, query, { skip, size, signal, inPieces: true });
-    const entries = await fittingEntries(found, maxBytes);
-    const onPage = Math.max(0, Math.min(size, found.total - skip));
-    const shown = entries.length;
-    return {
-      text: historyText({ ...found, entries }, { page, size }),
-      shown,
-      left: onPage - shown,
-      total: found.total,
-    };
+    return await doWork({ tenant, signal, timeLimit: requestLimit }, async () => {
+      const skip = (page - 1) * size;
+      const found = await findPage(tenant, query, { skip, size, inPieces: true });
+      const entries = await fittingEntries(found, maxBytes);
+      const onPage = Math.max(0, Math.min(size, found.total - skip));
+      const shown = entries.length;
+      return {
+        text: historyText({ ...found, entries }, { page, size }),
+        shown,
+        left: onPage - shown,
+        total: found.total,
+      };
+    });
   };
 }
 

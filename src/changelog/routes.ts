@@ -1,9 +1,7 @@
 import { Type } from 'typebox';
-import { onClientGone } from '../http/client-gone.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { historyScopes } from '../http/scopes.ts';
 import { parseQuery } from '../query/parse.ts';
-import { Stop } from '../stop-signal.ts';
 import { changelogDialect } from './dialect.ts';
 import type { FindPage } from './find-page.ts';
 import { historyBody } from './read/history-stream.ts';
@@ -33,9 +31,7 @@ export async function changelogRoutes(app: HttpServer, { findPage }: ChangelogRo
     async (request, reply) => {
       const { q = '', page = 1, size = 20 } = request.query;
       const query = parseQuery(q, changelogDialect);
-      const gone = new Stop();
-      onClientGone(reply, (reason) => gone.abort(reason));
-      const asked = { skip: (page - 1) * size, size, signal: gone, inPieces: true };
+      const asked = { skip: (page - 1) * size, size, inPieces: true };
       const found = await findPage(request.params.tenant, query, asked);
       const body = historyBody(found, { page, size });
       return await reply.type('application/json; charset=utf-8').send(body as never);

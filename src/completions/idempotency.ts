@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import { defaultLease, keepLease } from '../concurrency/lease.ts';
+import { doWork } from '../concurrency/work.ts';
 import type { Database } from '../db/database.ts';
 import type { SealedColumn } from '../db/reseal.ts';
 import { AnnalsError, type ErrorDetail, type ErrorType } from '../errors.ts';
@@ -105,7 +106,8 @@ export function createIdempotency(options: { db: Database; sealer: Sealer; logge
         if (stored === undefined || stored.expired) {
           const attempt = await claimRequest(db, name, fingerprint, lease);
           if (attempt !== undefined) {
-            const running = run(name, attempt, work);
+            // It goes on where its client has gone: a repeat of it asks for its result.
+            const running = doWork({ tenant, writes: true }, () => run(name, attempt, work));
             underWay.add(running);
             running.catch(() => {}).finally(() => underWay.delete(running));
             return await running;

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type pg from 'pg';
 import type { Database } from '../db/database.ts';
+import type { Statements } from '../db/statements.ts';
 import './tables.ts';
 
 export interface Tokens {
@@ -35,7 +35,7 @@ const correctable = '1 day';
 
 /** Settles and then reserves, in one transaction that is not durable yet; decisions in the order of wants. */
 export async function applyToQuota(
-  pool: pg.Pool,
+  pool: Statements,
   tenant: string,
   { settlements, wants }: { settlements: readonly Settlement[]; wants: readonly Want[] },
   { limits, minOutput }: { limits: Tokens; minOutput: number },
@@ -66,7 +66,7 @@ export async function applyToQuota(
 }
 
 /** When it returns, whatever was committed before it was called is on the disk (or wherever commits are waited for). */
-export async function makeDurable(pool: pg.Pool): Promise<void> {
+export async function makeDurable(pool: Statements): Promise<void> {
   // A transaction of this one record, committed as the server is set to commit, takes all before it along.
   await pool.query({ name: 'completion_durable', text: "select pg_logical_emit_message(true, 'annals', '')" });
 }

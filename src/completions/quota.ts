@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyBaseLogger } from 'fastify';
-import type pg from 'pg';
 import { createWaitQueue, type FirstInQueue } from '../concurrency/wait-queue.ts';
 import type { Database } from '../db/database.ts';
+import type { Statements } from '../db/statements.ts';
 import { AnnalsError } from '../errors.ts';
 import type { FailedUsage, Message, Tool } from '../providers/port.ts';
 import { createLedger } from './quota-ledger.ts';
@@ -61,7 +61,7 @@ export interface Quota {
 }
 
 export interface QuotaOptions {
-  pool: pg.Pool;
+  pool: Statements;
   db: Database;
   logger: FastifyBaseLogger;
   /** Milliseconds; tests wait less. */

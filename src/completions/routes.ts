@@ -25,7 +25,7 @@ export async function completionRoutes(app: HttpServer, completions: Completions
   app.post(
     '/ai-service/:tenant/completions',
     {
-      config: { scopes },
+      config: { scopes, work: 'calls' },
       schema: {
         tags,
         summary: 'Generating a completion',

@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify';
-import type pg from 'pg';
 import type { Config } from '../config.ts';
 import type { Database } from '../db/database.ts';
+import type { Statements } from '../db/statements.ts';
 import { type CallTimes, defaultCallTimes } from '../providers/deadline.ts';
 import type { LanguageModels } from '../providers/port.ts';
 import { createProviderCaller, type ProviderCaller } from '../providers/provider-caller.ts';
@@ -30,8 +30,9 @@ export interface CompletionTimes {
 export const defaultTimes: CompletionTimes = { provider: defaultCallTimes, quotaWait: 60_000 };
 
 export function createCompletions(options: {
-  pool: pg.Pool;
   db: Database;
+  /** Connections that slow work cannot take: what is used of the quota is told on them. */
+  vital: { pool: Statements; db: Database };
   sealer: Sealer;
   logger: FastifyBaseLogger;
   languageModels: LanguageModels;
@@ -39,8 +40,8 @@ export function createCompletions(options: {
   ownToken: ProviderTokens['own'];
   times?: CompletionTimes | undefined;
 }): Completions {
-  const { pool, db, sealer, logger, languageModels, config, ownToken, times = defaultTimes } = options;
-  const quota = createQuota({ pool, db, logger, maxWait: times.quotaWait });
+  const { db, vital, sealer, logger, languageModels, config, ownToken, times = defaultTimes } = options;
+  const quota = createQuota({ ...vital, logger, maxWait: times.quotaWait });
   const tokens = { own: ownToken, shared: config.sharedProviderToken };
   const model = config.completionModel;
   const caller = createProviderCaller({

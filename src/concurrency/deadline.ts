@@ -1,52 +1,46 @@
 import { AnnalsError } from '../errors.ts';
-import { Stop, type StopSignal } from '../stop-signal.ts';
+import type { Stop, StopSignal } from '../stop-signal.ts';
 
-interface Limited {
+interface Deadline {
   /** In milliseconds of performance.now(). */
-  until: number;
-  limit: number;
-  stop: Stop;
+  readonly until: number;
+  readonly limit: number;
+  readonly stop: Stop;
 }
 
 // One timer for all deadlines: most work ends in a millisecond, and a timer for each would cost a good part of that.
-const limited = new Set<Limited>();
+const deadlines = new Set<Deadline>();
 const lookEvery = 50;
 let looking: NodeJS.Timeout | undefined;
 
 /**
- * Does work that ends after `limit` milliseconds, or when the client has gone (`gone`). The work's signal is aborted
- * then: with a 503 service_unavailable, or with the reason of `gone`.
+ * Aborts `stop` after `rest` milliseconds, with a 503 service_unavailable that tells the `limit` as a whole. Answers the
+ * function that takes the deadline away.
  */
-export async function withDeadline<Result>(
-  limit: number,
-  gone: StopSignal | undefined,
-  work: (signal: StopSignal) => Promise<Result>,
-): Promise<Result> {
-  gone?.throwIfAborted();
-  const stop = new Stop();
-  const one: Limited = { until: performance.now() + limit, limit, stop };
-  limited.add(one);
+export function setDeadline(stop: Stop, limit: number, rest = limit): () => void {
+  const deadline = { until: performance.now() + rest, limit, stop };
+  deadlines.add(deadline);
   looking ??= setInterval(lookAtDeadlines, lookEvery).unref();
-  const onGone = () => stop.abort(gone?.reason);
-  gone?.addEventListener('abort', onGone, { once: true });
-  try {
-    return await work(stop);
-  } finally {
-    limited.delete(one);
-    gone?.removeEventListener('abort', onGone);
-  }
+  return () => {
+    deadlines.delete(deadline);
+  };
 }
 
 function lookAtDeadlines(): void {
   const now = performance.now();
-  for (const { until, limit, stop } of limited) if (until <= now) stop.abort(tooSlow(limit));
-  if (limited.size > 0) return;
+  for (const deadline of deadlines) {
+    if (deadline.until > now) continue;
+    deadlines.delete(deadline);
+    deadline.stop.abort(tooLate(deadline.limit));
+  }
+  if (deadlines.size > 0) return;
   clearInterval(looking);
   looking = undefined;
 }
 
 /** The result of work that others wait for too. Rejects with the signal's reason; the work goes on. */
-export async function unlessAborted<Result>(work: Promise<Result>, signal: StopSignal): Promise<Result> {
+export async function unlessAborted<Result>(work: Promise<Result>, signal: StopSignal | undefined): Promise<Result> {
+  if (signal === undefined) return await work;
   signal.throwIfAborted();
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const onAbort = () => reject(signal.reason);
@@ -69,11 +63,11 @@ export async function within<Result>(milliseconds: number, work: Promise<Result>
   }
 }
 
-function tooSlow(limit: number): AnnalsError {
+function tooLate(limit: number): AnnalsError {
   const seconds = Math.ceil(limit / 1000);
   return new AnnalsError(
     'service_unavailable',
-    `The query was not answered within ${seconds} ${seconds === 1 ? 'second' : 'seconds'}. Narrow its time or its terms; ` +
-      'an export takes as long as it needs.',
+    `The request was not answered within ${seconds} ${seconds === 1 ? 'second' : 'seconds'}. Ask for less at once, or try again later.`,
+    { headers: { 'Retry-After': '5' } },
   );
 }

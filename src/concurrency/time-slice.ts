@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { StopSignal } from '../stop-signal.ts';
+import { currentWork } from './work.ts';
 
 let lastTurn: Promise<unknown> = Promise.resolve();
 
@@ -7,7 +8,7 @@ let lastTurn: Promise<unknown> = Promise.resolve();
  * Divides a long computation on the event loop into slices, so that other requests go on between them.
  *
  * @example
- * const slice = new TimeSlice(signal);
+ * const slice = new TimeSlice();
  * for (const name of names) {
  *   if (slice.isDue) await slice.rest();
  *   count(name);
@@ -18,9 +19,9 @@ export class TimeSlice {
   readonly #length: number;
   #begun = performance.now();
 
-  /** `length` is in milliseconds. `rest` throws the signal's reason once the signal is aborted. */
-  constructor(signal?: StopSignal, length = 8) {
-    this.#signal = signal;
+  /** `length` is in milliseconds. */
+  constructor(length = 8) {
+    this.#signal = currentWork()?.signal;
     this.#length = length;
   }
 
@@ -29,7 +30,7 @@ export class TimeSlice {
     return performance.now() - this.#begun >= this.#length;
   }
 
-  /** Lets everything else go on, then begins the next slice. */
+  /** Lets everything else go on, then begins the next slice. Throws the reason where the current work was aborted. */
   async rest(): Promise<void> {
     // One computation goes on in each round of the event loop, however many there are.
     const turn = lastTurn.then(() => setImmediate());

@@ -1,5 +1,5 @@
-import type pg from 'pg';
 import type { Database } from '../db/database.ts';
+import type { Statements } from '../db/statements.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError, type ErrorDetail } from '../errors.ts';
 import { mask } from '../recording/record-document-change.ts';
@@ -32,7 +32,7 @@ export interface Configuration {
 }
 
 export function createConfiguration(options: {
-  pool: pg.Pool;
+  pool: Statements;
   db: Database;
   sealer: Sealer;
   now: () => number;

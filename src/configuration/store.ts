@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
-import type pg from 'pg';
 import type { Database } from '../db/database.ts';
+import type { Statements } from '../db/statements.ts';
 import type { Tables } from '../db/tables.ts';
 import type { ConfigurationItem } from './item.ts';
 import './tables.ts';
@@ -28,7 +28,7 @@ export async function readItem(
 }
 
 /** The sealed value alone, by a statement that is prepared once: every completion asks for one. */
-export async function readSealed(pool: pg.Pool, tenant: string, key: string): Promise<Uint8Array | undefined> {
+export async function readSealed(pool: Statements, tenant: string, key: string): Promise<Uint8Array | undefined> {
   const { rows } = await pool.query<{ sealed: Uint8Array | null }>({
     name: 'configuration_sealed',
     text: 'select sealed from configuration where tenant = $1 and key = $2',

@@ -1,11 +1,10 @@
-import { Kysely, PostgresDialect, type Transaction } from 'kysely';
-import type pg from 'pg';
+import { Kysely, PostgresDialect, type PostgresPool, type Transaction } from 'kysely';
 import type { Tables } from './tables.ts';
 
 export type Database = Kysely<Tables>;
 export type DatabaseTransaction = Transaction<Tables>;
 
 /** The typed query builder on a pool; to destroy it ends the pool. */
-export function createDatabase(pool: pg.Pool): Database {
+export function createDatabase(pool: PostgresPool): Database {
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
 }

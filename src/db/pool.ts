@@ -5,17 +5,27 @@ export interface PoolOptions {
   applicationName?: string;
   /** The most connections of this process; 10 unless told. */
   maximum?: number;
+  /** Milliseconds of a statement, and of a transaction in which nothing runs, until the server ends it; left out: none. */
+  statementLimit?: number;
+  /** Milliseconds of waiting for a connection; 5,000 unless given. */
+  connectionLimit?: number;
   /** Told when an idle connection is lost. The pool goes on and makes new ones. */
   onLostConnection?: (error: Error) => void;
 }
 
-/** A pool on a PostgreSQL. No connection is made before the first query; waiting for one ends after 5 seconds. */
+/** A pool on a PostgreSQL. No connection is made before the first query; waiting for one is limited. */
 export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
     application_name: options.applicationName ?? 'annals',
     max: options.maximum ?? 10,
-    connectionTimeoutMillis: 5_000,
+    connectionTimeoutMillis: options.connectionLimit ?? 5_000,
+    ...(options.statementLimit === undefined || options.statementLimit === Number.POSITIVE_INFINITY
+      ? {}
+      : {
+          statement_timeout: options.statementLimit,
+          idle_in_transaction_session_timeout: options.statementLimit,
+        }),
     idleTimeoutMillis: 30_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 30_000,

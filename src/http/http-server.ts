@@ -16,6 +16,7 @@ import { parseQueryString } from './query-string.ts';
 import { faultOfHead, maxParsedHead, maxRequestLine } from './request-head.ts';
 import { requestIdOf } from './request-id.ts';
 import { routableTarget } from './request-target.ts';
+import { limitRequests } from './request-work.ts';
 import { limitRate, type TenantRate } from './tenant-rate.ts';
 import { compileValidator } from './validation.ts';
 
@@ -29,10 +30,12 @@ export async function createHttpServer(options: {
   corsOrigins?: readonly string[];
   /** Addresses and ranges of proxies, or `loopback`; left out: none. */
   trustedProxies?: readonly string[];
+  /** Milliseconds until the headers of an answer are sent; left out: 30,000. */
+  requestLimit?: number | undefined;
   /** Left out: tenants have no rate. */
   tenantRate?: TenantRate | undefined;
 }): Promise<HttpServer> {
-  const { logger, verifyAccessToken, corsOrigins = [], trustedProxies = [], tenantRate } = options;
+  const { logger, verifyAccessToken, corsOrigins = [], trustedProxies = [], tenantRate, requestLimit } = options;
   const app: HttpServer = fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -82,6 +85,7 @@ export async function createHttpServer(options: {
   await allowOrigins(app, corsOrigins);
   checkInOrder(app, verifyAccessToken);
   if (tenantRate !== undefined) limitRate(app, tenantRate);
+  limitRequests(app, requestLimit);
   // An expectation that nobody knows is let be; Node would refuse it without a body.
   app.server.on('checkExpectation', (message, response) => app.server.emit('request', message, response));
   return app;

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
+import { ofCurrentWork } from '../concurrency/work.ts';
 import type { Credentials } from '../http/credentials.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { insufficientScopes, mayReadHistory, type Scope } from '../http/scopes.ts';
@@ -124,7 +125,7 @@ export async function jobRoutes(
         .type(type)
         .header('content-length', bytes)
         .header('content-disposition', `attachment; filename="changes-${id}.${extension}"`)
-        .send(Readable.from(pieces(), { objectMode: false, highWaterMark: 1 }));
+        .send(Readable.from(ofCurrentWork(pieces()), { objectMode: false, highWaterMark: 1 }));
     },
   );
 }

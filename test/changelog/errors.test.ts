@@ -298,7 +298,7 @@ describe('500 with its one message and nothing of the cause, which the log has',
   const queries = ['', '?q=entity:order', '?q=entity:order+entityId:1'];
 
   test('where a statement fails', async () => {
-    const { pool } = server.context;
+    const { pool } = server.database;
     await pool.query('alter table change_entry rename to change_entry_away');
     await pool.query('alter table change_tally rename to change_tally_away');
     try {

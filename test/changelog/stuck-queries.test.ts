@@ -3,8 +3,9 @@ import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { changelogDialect } from '../../src/changelog/dialect.ts';
 import { createFindPage, type FindPage } from '../../src/changelog/find-page.ts';
+import { doWork } from '../../src/concurrency/work.ts';
 import { createDatabase } from '../../src/db/database.ts';
-import { createPool } from '../../src/db/pool.ts';
+import { createTenantPool, type TenantPool } from '../../src/db/tenant-pool.ts';
 import { createTenant } from '../../src/db/tenants.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
@@ -20,12 +21,12 @@ const queries = ['', 'actor:Jane*', 'entity:order entityId:1', 'entity:order ent
 
 let database: TestDatabase;
 let regexes: RegexMatcherPool;
-let pool: pg.Pool;
+let pool: TenantPool;
 
 beforeAll(async () => {
   database = await createTestDatabase();
   regexes = new RegexMatcherPool();
-  pool = createPool(database.url, { applicationName });
+  pool = createTenantPool(database.url, { applicationName });
   await createTenant(database.db, tenant);
   await createTenant(database.db, 'other');
   const change = { type: 'update', entity: 'order', entityId: '1', actor: 'Jane', related: [], paths: '{}' } as const;
@@ -38,13 +39,23 @@ afterAll(async () => {
   await database.drop();
 });
 
-function finder(timeLimit?: number): FindPage {
-  const db = createDatabase(pool);
-  return createFindPage({ pool, db, regexes, now: () => now, ...(timeLimit === undefined ? {} : { timeLimit }) });
+function finder(): FindPage {
+  return createFindPage({ pool, db: createDatabase(pool), regexes, now: () => now });
 }
 
-async function ask(find: FindPage, q: string, signal?: AbortSignal, of = tenant): Promise<number> {
-  return (await find(of, parseQuery(q, changelogDialect), { skip: 0, size: 20, signal })).total;
+async function ask(
+  find: FindPage,
+  q: string,
+  limits: { signal?: AbortSignal; timeLimit?: number },
+  of = tenant,
+): Promise<number> {
+  const page = () => find(of, parseQuery(q, changelogDialect), { skip: 0, size: 20 });
+  return (await doWork({ tenant: of, ...limits }, page)).total;
+}
+
+/** Connections that somebody has. */
+function inUse(): number {
+  return pool.pools.reduce((sum, { totalCount, idleCount }) => sum + totalCount - idleCount, 0);
 }
 
 /** Statements of the service that run, or transactions that it has open. */
@@ -82,7 +93,7 @@ describe('while statements get no further', () => {
   test.each(queries)('whoever has gone leaves no statement and no connection behind: %s', async (q) => {
     const gone = new AbortController();
     const find = finder();
-    const asked = Array.from({ length: 12 }, () => ask(find, q, gone.signal));
+    const asked = Array.from({ length: 12 }, () => ask(find, q, { signal: gone.signal }));
     const outcomes = Promise.allSettled(asked);
     await eventually(busy).toBeGreaterThan(0);
     gone.abort(new Error('the client has gone'));
@@ -91,12 +102,12 @@ describe('while statements get no further', () => {
     }
     // Names that are read for whoever comes next are read to the end.
     await eventually(busy).toBe(0);
-    await eventually(() => [pool.waitingCount, pool.totalCount - pool.idleCount]).toEqual([0, 0]);
+    await eventually(inUse).toBe(0);
   });
 
   test.each(queries)('a query that takes too long is a 503, and its connection is free again: %s', async (q) => {
-    const find = finder(500);
-    const outcomes = await Promise.allSettled(Array.from({ length: 12 }, () => ask(find, q)));
+    const find = finder();
+    const outcomes = await Promise.allSettled(Array.from({ length: 12 }, () => ask(find, q, { timeLimit: 500 })));
     for (const outcome of outcomes) {
       expect(outcome).toMatchObject({
         status: 'rejected',
@@ -105,16 +116,17 @@ describe('while statements get no further', () => {
     }
     // Names that are read for whoever comes next are read to the end.
     await eventually(busy).toBe(0);
-    await eventually(() => [pool.waitingCount, pool.totalCount - pool.idleCount]).toEqual([0, 0]);
+    await eventually(inUse).toBe(0);
   });
 
   test('questions that take long leave connections to the others', async () => {
     const gone = new AbortController();
     const find = finder();
-    const asked = Array.from({ length: 30 }, () => ask(find, 'entity:order entityId:1*', gone.signal));
+    const asked = Array.from({ length: 30 }, () => ask(find, 'entity:order entityId:1*', { signal: gone.signal }));
     const outcomes = Promise.allSettled(asked);
     await eventually(busy).toBeGreaterThan(0);
-    expect((await pool.query('select 1 as answer')).rows).toEqual([{ answer: 1 }]);
+    const bystander = () => pool.query({ text: 'select 1 as answer' });
+    expect((await doWork({ tenant: 'bystander' }, bystander)).rows).toEqual([{ answer: 1 }]);
     gone.abort();
     await outcomes;
   });
@@ -122,12 +134,12 @@ describe('while statements get no further', () => {
   test('queries of one tenant that take long leave places to those of another tenant', async () => {
     const gone = new AbortController();
     const find = finder();
-    const asked = Array.from({ length: 30 }, () => ask(find, 'entity:order entityId:1*', gone.signal));
+    const asked = Array.from({ length: 30 }, () => ask(find, 'entity:order entityId:1*', { signal: gone.signal }));
     const outcomes = Promise.allSettled(asked);
     await eventually(stuck).toBeGreaterThan(0);
     await letOthersWork(300);
     const ofOne = await stuck();
-    const ofAnother = ask(find, 'entity:order entityId:1*', gone.signal, 'other');
+    const ofAnother = ask(find, 'entity:order entityId:1*', { signal: gone.signal }, 'other');
     const other = Promise.allSettled([ofAnother]);
     await eventually(stuck).toBe(ofOne + 1);
     gone.abort();
@@ -137,6 +149,6 @@ describe('while statements get no further', () => {
 
 test.each(queries)('whoever has gone before the question is not answered: %s', async (q) => {
   const gone = AbortSignal.abort(new Error('gone'));
-  await expect(ask(finder(), q, gone)).rejects.toThrow('gone');
-  expect(await ask(finder(), q, new AbortController().signal)).toBe(1);
+  await expect(ask(finder(), q, { signal: gone })).rejects.toThrow('gone');
+  expect(await ask(finder(), q, {})).toBe(1);
 });

@@ -91,7 +91,7 @@ test('a failure is shared by those who waited for it, and a later repeat begins 
   vendor.behave(() => (++calls === 1 ? { kind: 'cut', after } : { kind: 'answer', text: 'at last' }));
   const first = status(server);
   await eventually(() => calls).toBe(1);
-  const asked = recordStatements(other.context.pool);
+  const asked = recordStatements(...other.context.pool.pools);
   const second = status(other);
   // Whoever looks again has met the one that is under way.
   const looks = () => asked.filter(({ text }) => /^select .* from "completion_request"/.test(text)).length;

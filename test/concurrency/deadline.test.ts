@@ -1,32 +1,27 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { unlessAborted, withDeadline, within } from '../../src/concurrency/deadline.ts';
-import { Stop, type StopSignal } from '../../src/stop-signal.ts';
+import { setDeadline, unlessAborted, within } from '../../src/concurrency/deadline.ts';
+import { Stop } from '../../src/stop-signal.ts';
+import { eventually } from '../support/server/patience.ts';
 
-const untilAborted = (signal: StopSignal) =>
-  new Promise<never>((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+test('work whose deadline was taken away is not aborted, another one is, with 503', async () => {
+  const [early, late] = [new Stop(), new Stop()];
+  const takeAway = setDeadline(early, 60);
+  setDeadline(late, 100);
+  takeAway();
+  await eventually(() => late.aborted).toBe(true);
+  expect(early.aborted).toBe(false);
+  expect(late.reason).toMatchObject({
+    type: 'service_unavailable',
+    message: expect.stringContaining('within 1 second.'),
   });
-
-test('work that ends before its deadline keeps its result, and its signal is not aborted', async () => {
-  let given: StopSignal | undefined;
-  const result = await withDeadline(60_000, undefined, async (signal) => {
-    given = signal;
-    return 'done';
-  });
-  expect([result, given?.aborted]).toEqual(['done', false]);
 });
 
-test('work that passes its deadline is aborted with 503', async () => {
-  await expect(withDeadline(60, undefined, untilAborted)).rejects.toMatchObject({ type: 'service_unavailable' });
-});
-
-test('work whose client has gone is aborted with the reason of that', async () => {
-  const gone = new Stop();
-  const work = withDeadline(60_000, gone, untilAborted);
-  gone.abort(new Error('the client has gone'));
-  await expect(work).rejects.toThrow('the client has gone');
-  await expect(withDeadline(60_000, gone, async () => 'done')).rejects.toThrow('the client has gone');
+test('a deadline that went on after a pause tells the whole limit', async () => {
+  const stop = new Stop();
+  setDeadline(stop, 30_000, 20);
+  await eventually(() => stop.aborted).toBe(true);
+  expect(stop.reason).toMatchObject({ message: expect.stringContaining('within 30 seconds.') });
 });
 
 test('work that is shared goes on for the others where one of them gives up', async () => {

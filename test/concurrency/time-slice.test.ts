@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { TimeSlice } from '../../src/concurrency/time-slice.ts';
-import { Stop } from '../../src/stop-signal.ts';
+import { enterWork, Work } from '../../src/concurrency/work.ts';
 
 /** Computes until the slice is used up. */
 function useUp(slice: TimeSlice): void {
@@ -8,18 +8,18 @@ function useUp(slice: TimeSlice): void {
 }
 
 test('a slice is due after its length, and a rest begins a new one', async () => {
-  const slice = new TimeSlice(undefined, 5);
   const began = performance.now();
+  const slice = new TimeSlice(5);
   useUp(slice);
   expect(performance.now() - began).toBeGreaterThanOrEqual(5);
   await slice.rest();
-  expect(new TimeSlice(undefined, 60_000).isDue).toBe(false);
+  expect(new TimeSlice(60_000).isDue).toBe(false);
 });
 
 test('two computations go on in turns, and other events come between them', async () => {
   const order: string[] = [];
   const compute = async (name: string) => {
-    const slice = new TimeSlice(undefined, 0);
+    const slice = new TimeSlice(0);
     for (let step = 0; step < 3; step++) {
       order.push(name);
       await slice.rest();
@@ -30,9 +30,9 @@ test('two computations go on in turns, and other events come between them', asyn
   expect(order).toEqual(['a', 'b', 'event', 'a', 'b', 'a', 'b']);
 });
 
-test('a computation whose signal is aborted ends where it rests', async () => {
-  const stop = new Stop();
-  const slice = new TimeSlice(stop);
-  stop.abort(new Error('gone'));
+test('a computation whose work is aborted ends where it rests', async () => {
+  const work = new Work({ tenant: 'acme' });
+  const slice = enterWork(work, () => new TimeSlice());
+  work.abort(new Error('gone'));
   await expect(slice.rest()).rejects.toThrow('gone');
 });

@@ -31,7 +31,7 @@ test('POST makes all items of the array with version 1 and answers them with 201
 });
 
 test('of two that create the same items in opposite order one creates them, and neither is a deadlock', async () => {
-  const { pool } = server.context;
+  const { pool } = server.database;
   const blocker = await pool.connect();
   await blocker.query('begin');
   await blocker.query(`insert into configuration (tenant, key, value, version) values ('acme', 'd2', '1', 1)`);
@@ -39,7 +39,8 @@ test('of two that create the same items in opposite order one creates them, and 
   const sent = [items, items.toReversed()].map((body) => send('POST', base, JSON.stringify(body)));
   // Both hold all that comes before the item in the middle, and wait.
   await eventually(async () => {
-    const { rows } = await blocker.query(
+    // Not within the transaction: that would see the same activity again and again.
+    const { rows } = await pool.query(
       "select count(*) as waiting from pg_stat_activity where wait_event_type = 'Lock'",
     );
     return rows[0].waiting;

@@ -242,11 +242,11 @@ describe('recording', () => {
   });
 
   test('where the entry cannot be recorded nothing is written', async () => {
-    await server.context.pool.query('alter table change_entry rename to change_entry_away');
+    await server.database.pool.query('alter table change_entry rename to change_entry_away');
     try {
       expect((await client.put(at('half'), {})).status).toBe(500);
     } finally {
-      await server.context.pool.query('alter table change_entry_away rename to change_entry');
+      await server.database.pool.query('alter table change_entry_away rename to change_entry');
     }
     expect((await client.get(at('half'))).status).toBe(404);
   });

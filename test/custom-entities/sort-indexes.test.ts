@@ -59,7 +59,7 @@ test('pages of the sort are read along the index, in both directions, and longes
       },
     })),
   );
-  const statements = recordStatements(server.context.pool);
+  const statements = recordStatements(...server.context.pool.pools);
   for (const sort of ['a,b:DESC,c,d', 'a:DESC,b,c:DESC,d:DESC,_id:DESC', 'b']) {
     expect(await annals(['index', 'create', '--sort', sort], environment)).toMatchObject({ code: 0, stderr: '' });
     statements.length = 0;

@@ -27,8 +27,8 @@ test('live answers as long as the process does, ready only while the database do
 
 test('a database that hangs is not ready within a second or two', async () => {
   const server = await startTestServer();
-  const { pool } = server.context;
-  const busy = await Promise.all(Array.from({ length: pool.options.max ?? 10 }, () => pool.connect()));
+  const { pool } = server.context.vital;
+  const busy = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()));
   let status: number | undefined;
   const asked = server.call('/health/ready').then((response) => {
     status = response.status;

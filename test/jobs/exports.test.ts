@@ -28,7 +28,6 @@ beforeAll(async () => {
   const { pool, db } = server.context;
   // Pieces of a few lines: whatever can be between two pieces is.
   exports = createExportHistory({
-    pool,
     db,
     regexes,
     now: () => now,
@@ -52,7 +51,7 @@ describe('the file of an export', () => {
       }),
     );
     await checkLaw(scenario, { runs: 8 }, async ({ history, queries }) => {
-      await server.context.pool.query(
+      await server.database.pool.query(
         'delete from change_entry; delete from change_related; delete from change_delta; delete from change_tally',
       );
       for (const { changes, fold } of history.batches) {
@@ -137,7 +136,7 @@ describe('an export is one snapshot', () => {
   test('one that was cut off goes on in it, though others recorded meanwhile and were under way when it began', async () => {
     await server.createTenant('resumed');
     await record('resumed', manyChanges(100));
-    const underWay = await server.context.pool.connect();
+    const underWay = await server.database.pool.connect();
     await underWay.query('begin');
     await underWay.query(
       `insert into change_entry (tenant, at, kind, actor, document, identity, entity_id, paths)
@@ -190,7 +189,6 @@ test('an export begins anew an hour before retention passes its beginning, since
   await setRetention(db, 'midnight', 40, now);
   let clock = 0;
   const timed = createExportHistory({
-    pool,
     db,
     regexes,
     now: () => clock,

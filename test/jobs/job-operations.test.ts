@@ -99,7 +99,7 @@ describe('the content of an export', () => {
   test('is 409 while the export runs, and a deleted one stops and takes its file with it', async () => {
     const call = await callerOf('slow');
     await record('slow', 2_000);
-    const hold = await server.context.pool.connect();
+    const hold = await server.database.pool.connect();
     onTestFinished(() => hold.release(true));
     // A lock on a table would stop it before: the pieces are taken from a cursor that has all its locks.
     await hold.query(`
@@ -115,7 +115,7 @@ describe('the content of an export', () => {
     const id = await startExport(call, 'slow', { q: '', format: 'NDJSON' });
     const stuck = async () =>
       (
-        await server.context.pool.query(
+        await server.database.pool.query(
           `select from pg_stat_activity where datname = current_database() and query like '%export_lines%' and state = 'active' and wait_event_type = 'Lock' and pid <> pg_backend_pid()`,
         )
       ).rowCount;
@@ -128,13 +128,13 @@ describe('the content of an export', () => {
     await eventually(stuck).toBe(0);
     await hold.query('select pg_advisory_unlock($1)', [heldUp]);
     expect((await call(`/ai-service/slow/jobs/${id}`)).status).toBe(404);
-    const { rows } = await server.context.pool.query('select from job_chunk where job = $1', [id]);
+    const { rows } = await server.database.pool.query('select from job_chunk where job = $1', [id]);
     expect(rows).toEqual([]);
     const next = await startExport(call, 'slow', { q: '', format: 'NDJSON' });
     expect((await endOfJob(call, 'slow', next)).metadata.entries).toBe(2_000);
     expect((await call(`/ai-service/slow/jobs/${next}`, { method: 'DELETE' })).status).toBe(204);
     expect((await call(`/ai-service/slow/jobs/${next}/content`)).status).toBe(404);
-    const left = await server.context.pool.query('select from job_chunk where tenant = $1', ['slow']);
+    const left = await server.database.pool.query('select from job_chunk where tenant = $1', ['slow']);
     expect(left.rows).toEqual([]);
   });
 });

@@ -113,7 +113,7 @@ test('tokens with made-up key ids do not each cost a look into the database', as
   const server = await startTestServer({ extend });
   const token = await server.token('acme');
   const [, body, signature] = token.split('.');
-  const asked = recordStatements(server.context.pool);
+  const asked = recordStatements(server.context.vital.pool);
   const begun = performance.now();
   const statuses = await Promise.all(
     Array.from({ length: 200 }, (_, index) => {

@@ -36,7 +36,7 @@ const allIds = Array.from({ length: count }, (_, index) => String(index + 1).pad
 
 describe('a page with more text than a piece', () => {
   test('is answered whole, in its order, with its cursors and its total, and its texts are read in several pieces', async () => {
-    const statements = recordStatements(server.context.pool);
+    const statements = recordStatements(...server.context.pool.pools);
     const response = await ask('pageSize=20&sort=_id:DESC', { headers: { 'x-total-count': 'true' } });
     expect(response.headers.get('x-total-count')).toBe(String(count));
     expect(idsOf(await response.text())).toEqual(allIds.toReversed().slice(0, 20));
@@ -59,7 +59,7 @@ describe('a page with more text than a piece', () => {
   });
 
   test('is one statement where the texts are short, and two where one of them is long', async () => {
-    const statements = recordStatements(server.context.pool);
+    const statements = recordStatements(...server.context.pool.pools);
     const short = await ask('pageSize=5&fields=n&q=id:nobody');
     expect(await short.json()).toEqual([]);
     const ofRows = () => statements.filter(({ text }) => text.includes('from custom_instance')).length;
@@ -100,8 +100,7 @@ describe('a page with more text than a piece', () => {
 
 /** Connections that statements of requests hold. */
 function inUse(): number {
-  const { totalCount, idleCount } = server.context.pool;
-  return totalCount - idleCount;
+  return server.context.pool.pools.reduce((sum, { totalCount, idleCount }) => sum + totalCount - idleCount, 0);
 }
 
 describe('the texts of a page', () => {

@@ -1,7 +1,6 @@
-import type pg from 'pg';
 import { TimeSlice } from '../../concurrency/time-slice.ts';
+import { doWork } from '../../concurrency/work.ts';
 import type { Database, DatabaseTransaction } from '../../db/database.ts';
-import { stoppable } from '../../db/stoppable.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import type { ExportHistory, ExportPiece, ExportRequest, ExportSnapshot } from '../../ports/export-history.ts';
 import type { Query } from '../../query/ast.ts';
@@ -21,7 +20,7 @@ import { defaultWindowFrom, hasFromBound } from '../window.ts';
 import { csvColumns, openLines, readExportSnapshot, takeLines } from './export-store.ts';
 
 export interface ExportDependencies {
-  pool: pg.Pool;
+  /** Each export holds one of its connections for as long as it goes on. */
   db: Database;
   regexes: RegexMatcherPool;
   now: () => number;
@@ -35,7 +34,7 @@ const defaultPieceBytes = 1024 * 1024;
 const clockMargin = 3_600_000;
 
 export function createExportHistory(means: ExportDependencies): ExportHistory {
-  const { pool, db, dictionaries, pieceBytes = defaultPieceBytes } = means;
+  const { db, dictionaries, pieceBytes = defaultPieceBytes } = means;
 
   async function exportAll(
     request: ExportRequest,
@@ -45,34 +44,32 @@ export function createExportHistory(means: ExportDependencies): ExportHistory {
     await inTransaction(
       db,
       async (transaction) => {
-        const { of, backend, resumed } = await open(means, transaction, request, known);
-        await stoppable(pool, backend, request.signal, async () => {
-          let isFirst = !resumed;
-          const next = async () => {
-            const lines = await takeLines(transaction, pieceBytes);
-            request.signal.throwIfAborted();
-            return lines;
-          };
-          if (isFirst && request.format === 'CSV') {
-            await take({ text: `${csvColumns.join(',')}\r\n`, entries: 0, last: beforeAll, of, isFirst });
-            isFirst = false;
+        const { of, resumed } = await open(means, transaction, request, known);
+        let isFirst = !resumed;
+        const next = async () => {
+          const lines = await takeLines(transaction, pieceBytes);
+          request.signal.throwIfAborted();
+          return lines;
+        };
+        if (isFirst && request.format === 'CSV') {
+          await take({ text: `${csvColumns.join(',')}\r\n`, entries: 0, last: beforeAll, of, isFirst });
+          isFirst = false;
+        }
+        let taking = next();
+        for (;;) {
+          const lines = await taking;
+          if (lines === undefined) break;
+          // The database looks for the next piece while this one is being put away.
+          taking = next();
+          taking.catch(() => {});
+          try {
+            await take({ ...lines, of, isFirst });
+          } catch (error) {
+            await taking.catch(() => {});
+            throw error;
           }
-          let taking = next();
-          for (;;) {
-            const lines = await taking;
-            if (lines === undefined) break;
-            // The database looks for the next piece while this one is being put away.
-            taking = next();
-            taking.catch(() => {});
-            try {
-              await take({ ...lines, of, isFirst });
-            } catch (error) {
-              await taking.catch(() => {});
-              throw error;
-            }
-            isFirst = false;
-          }
-        });
+          isFirst = false;
+        }
       },
       { isolation: 'repeatable read' },
     );
@@ -84,7 +81,11 @@ export function createExportHistory(means: ExportDependencies): ExportHistory {
     },
 
     async run(request, take) {
-      await exportAll(request, await dictionaries.get(request.tenant), take);
+      const { tenant, signal } = request;
+      // It has no time limit: no client waits for it.
+      await doWork({ tenant, signal, stepLimit: Number.POSITIVE_INFINITY }, async () => {
+        await exportAll(request, await dictionaries.get(tenant), take);
+      });
     },
   };
 }
@@ -96,17 +97,17 @@ const beforeAll: Place = { at: Number.MAX_SAFE_INTEGER, sequence: 0 };
 async function open(
   { regexes, now }: ExportDependencies,
   transaction: DatabaseTransaction,
-  { tenant, q, format, askedAt, resume, signal }: ExportRequest,
+  { tenant, q, format, askedAt, resume }: ExportRequest,
   known: Dictionary,
-): Promise<{ of: ExportSnapshot; backend: number; resumed: boolean }> {
-  const { snapshot, backend } = await readExportSnapshot(transaction);
+): Promise<{ of: ExportSnapshot; resumed: boolean }> {
+  const snapshot = await readExportSnapshot(transaction);
   const { horizon, dictionary } = await openSnapshot(transaction, tenant, now(), known);
   const { horizon: margin } = await readSnapshot(transaction, tenant, now() + clockMargin, dictionary);
   // Where retention has passed the beginning meanwhile, entries of the old snapshot may be gone: it begins anew.
   const going = resume !== undefined && margin <= resume.since ? resume : undefined;
   const query = parseQuery(q, changelogDialect);
   const since = going?.since ?? Math.max(windowFrom(query, askedAt), horizon);
-  const slice = new TimeSlice(signal);
+  const slice = new TimeSlice();
   const expression = await resolveInTransaction(transaction, query, { tenant, since, dictionary, regexes, slice });
   // Where only terms on documents can hold, their indexes lead there; anything else is one walk along the time.
   const plan = asksForDocuments(query) ? await planTallies(expression, dictionary, since, slice) : undefined;
@@ -116,7 +117,7 @@ async function open(
       ? await searchOf(expression, conditions, { tenant, since, dictionary, slice })
       : { tenant, since, condition: conditions.satisfies(expression) };
   await openLines(transaction, search, { format, resume: going });
-  return { of: { snapshot: going?.snapshot ?? snapshot, since }, backend, resumed: going !== undefined };
+  return { of: { snapshot: going?.snapshot ?? snapshot, since }, resumed: going !== undefined };
 }
 
 function windowFrom(query: Query, askedAt: number): number {

@@ -76,13 +76,10 @@ export async function takeLines(transaction: DatabaseTransaction, bytes: number)
   return { text: row.lines, entries: row.entries, last: { at: row.last_at, sequence: row.last_sequence } };
 }
 
-/** The transaction's snapshot, and the process of the database that works for it. */
-export async function readExportSnapshot(
-  transaction: DatabaseTransaction,
-): Promise<{ snapshot: string; backend: number }> {
-  const { rows } = await sql<{ snapshot: string; backend: number }>`
-    select pg_current_snapshot()::text as snapshot, pg_backend_pid() as backend`.execute(transaction);
+/** The transaction's snapshot. */
+export async function readExportSnapshot(transaction: DatabaseTransaction): Promise<string> {
+  const { rows } = await sql<{ snapshot: string }>`select pg_current_snapshot()::text as snapshot`.execute(transaction);
   const [row] = rows;
   if (row === undefined) throw new Error('the database told no snapshot');
-  return row;
+  return row.snapshot;
 }

@@ -1,5 +1,5 @@
-import type pg from 'pg';
-import { stoppablePool } from '../../db/stoppable.ts';
+import { doWork, requestLimit } from '../../concurrency/work.ts';
+import type { Statements } from '../../db/statements.ts';
 import { type Dictionary, extendDictionary } from './dictionary.ts';
 import { readNames } from './name-store.ts';
 
@@ -22,18 +22,18 @@ export interface DictionaryCacheOptions {
 
 /** Keeps the names of the tenants that were asked last. Those of one tenant are kept while it is asked, however many. */
 export class DictionaryCache {
-  readonly #pool: pg.Pool;
+  readonly #pool: Statements;
   readonly #most: number;
   readonly #idle: number;
   readonly #timeLimit: number;
   /** The one that was asked longest ago first. */
   readonly #cached = new Map<string, Cached>();
 
-  constructor(pool: pg.Pool, options: DictionaryCacheOptions = {}) {
+  constructor(pool: Statements, options: DictionaryCacheOptions = {}) {
     this.#pool = pool;
     this.#most = options.most ?? 256 * 1024 * 1024;
     this.#idle = options.idle ?? 60_000;
-    this.#timeLimit = options.timeLimit ?? 30_000;
+    this.#timeLimit = options.timeLimit ?? requestLimit;
   }
 
   /** The names of a tenant where they are known at once. */
@@ -54,8 +54,11 @@ export class DictionaryCache {
       const newer = this.#cached.get(tenant);
       if (newer !== undefined && newer !== cached) return await newer.reading;
     }
-    const statements = stoppablePool(this.#pool, AbortSignal.timeout(this.#timeLimit));
-    const reading = readNames(statements, tenant, outdated).then((news) => extendDictionary(outdated, news));
+    // Several requests wait for it: it goes on where the first of them has gone.
+    const read = () => readNames(this.#pool, tenant, outdated);
+    const reading = doWork({ tenant, timeLimit: this.#timeLimit }, read).then((news) =>
+      extendDictionary(outdated, news),
+    );
     const begun: Cached = { reading, dictionary: undefined, usedAt: performance.now() };
     this.#cached.delete(tenant);
     this.#cached.set(tenant, begun);

@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import { ofCurrentWork } from '../../concurrency/work.ts';
 import type { DatabaseTransaction } from '../../db/database.ts';
 import { type Statements, statementsOf } from '../../db/statements.ts';
 import { AnnalsError } from '../../errors.ts';
@@ -12,7 +12,7 @@ const mostWithoutPieces = 64 * 1024 * 1024;
 
 /** The entries of a page. Throws validation_violation where they have too much text for who takes no pieces. */
 export async function readPlaces(
-  pool: pg.Pool,
+  pool: Statements,
   transaction: DatabaseTransaction,
   places: readonly Place[],
   { tenant, inPieces }: { tenant: string; inPieces: boolean },
@@ -22,7 +22,7 @@ export async function readPlaces(
   if (entries !== undefined) return { entries };
   const lengths = await readLengths(statements, tenant, places);
   if (!inPieces) throw tooLong(lengths.reduce((sum, length) => sum + length, 0));
-  return { entries: [], pieces: readPieces(pool, tenant, piecesOf(places, lengths)) };
+  return { entries: [], pieces: ofCurrentWork(readPieces(pool, tenant, piecesOf(places, lengths))) };
 }
 
 /** Entries are never changed, so a piece needs no snapshot, and who reads slowly keeps no connection. */

@@ -1,10 +1,7 @@
-import type pg from 'pg';
-import type { Semaphore } from '../../concurrency/semaphore.ts';
 import type { Database } from '../../db/database.ts';
 import type { Statements } from '../../db/statements.ts';
 import type { Query } from '../../query/ast.ts';
 import type { RegexMatcherPool } from '../../query/regex-pool.ts';
-import type { StopSignal } from '../../stop-signal.ts';
 
 /** One page of one query. Times are milliseconds since 1970. */
 export interface PageQuery {
@@ -21,14 +18,8 @@ export interface PageQuery {
 
 /** What reading a page works with. */
 export interface Reading {
-  readonly pool: pg.Pool;
+  /** For one statement at a time. */
+  readonly pool: Statements;
   readonly db: Database;
-  /** Runs one statement; cancels it when the signal is aborted. */
-  readonly statements: Statements;
   readonly regexes: RegexMatcherPool;
-  /** Places for queries of several statements. */
-  readonly semaphore: Semaphore;
-  readonly signal: StopSignal;
-  /** Milliseconds. */
-  readonly timeLimit: number;
 }

@@ -27,16 +27,16 @@ export async function readInSingleStatement(
 
 type Read = (reading: Reading, page: PageQuery, dictionary: Dictionary, expression: Expression) => Promise<PageRead>;
 
-const readTallies: Read = async ({ statements, signal }, { tenant, query, from, ...page }, dictionary, expression) => {
-  const plan = await planTallies(expression, dictionary, from, new TimeSlice(signal));
+const readTallies: Read = async ({ pool }, { tenant, query, from, ...page }, dictionary, expression) => {
+  const plan = await planTallies(expression, dictionary, from, new TimeSlice());
   if (plan === undefined || isLarge(plan)) return severalStatements;
   const byNames = query.operands.length > 0;
-  return await readTalliedPage(statements, tenant, { ...page, intervals: plan.intervals }, { dictionary, byNames });
+  return await readTalliedPage(pool, tenant, { ...page, intervals: plan.intervals }, { dictionary, byNames });
 };
 
-const readDocuments: Read = async ({ statements, signal }, { tenant, from, ...page }, dictionary, expression) => {
-  const conjunction = await asConjunction(expression, dictionary, from, new TimeSlice(signal));
+const readDocuments: Read = async ({ pool }, { tenant, from, ...page }, dictionary, expression) => {
+  const conjunction = await asConjunction(expression, dictionary, from, new TimeSlice());
   const documents = conjunction === undefined ? undefined : namedDocuments(conjunction.onDocuments);
   if (conjunction === undefined || documents === undefined) return severalStatements;
-  return await readDocumentsPage(statements, tenant, { ...page, ...conjunction, ...documents, dictionary });
+  return await readDocumentsPage(pool, tenant, { ...page, ...conjunction, ...documents, dictionary });
 };

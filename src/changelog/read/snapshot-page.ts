@@ -1,6 +1,6 @@
 import { TimeSlice } from '../../concurrency/time-slice.ts';
 import type { DatabaseTransaction } from '../../db/database.ts';
-import { inStoppableTransaction } from '../../db/stoppable.ts';
+import { inTransaction } from '../../db/transaction.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import { type Expression, isOnDocuments, termsOf } from '../plan/expression.ts';
 import { isLarge, type Plan, planTallies } from '../plan/tally-plan.ts';
@@ -16,19 +16,18 @@ import { readTalliedPlaces } from './tallied-page.ts';
 
 /** Answers a page from several statements in one snapshot, with the names that the snapshot has. */
 export async function readInSnapshot(reading: Reading, page: PageQuery, known: Dictionary): Promise<PageOfEntries> {
-  const { pool, regexes, semaphore, signal, timeLimit } = reading;
+  const { pool, db, regexes } = reading;
   const { tenant, query, from, now } = page;
   const work = async (transaction: DatabaseTransaction) => {
     const { horizon, dictionary } = await openSnapshot(transaction, tenant, now, known);
     const since = Math.max(from, horizon);
-    const slice = new TimeSlice(signal);
+    const slice = new TimeSlice();
     const expression = await resolveInTransaction(transaction, query, { tenant, since, dictionary, regexes, slice });
     const searching = { ...page, since, dictionary, slice };
     const { total, places } = await findPlacesOfPage(transaction, expression, searching);
     return { total, ...(await readPlaces(pool, transaction, places, page)) };
   };
-  const options = { signal, timeLimit, isolation: 'repeatable read' } as const;
-  return await semaphore.use(tenant, signal, async () => await inStoppableTransaction(reading, options, work));
+  return await inTransaction(db, work, { isolation: 'repeatable read' });
 }
 
 interface Searching extends PageQuery {

@@ -80,8 +80,8 @@ test.each(queries)('a page is answered whole, however many names come while it i
 });
 
 test.each(queries)('an export is written whole, however many names come while it begins: %s', async (q) => {
-  const { pool, db } = database;
-  const { run } = createExportHistory({ pool, db, regexes, now: () => now, dictionaries });
+  const { db } = database;
+  const { run } = createExportHistory({ db, regexes, now: () => now, dictionaries });
   let text = '';
   const { signal } = new AbortController();
   await run({ tenant, q, format: 'NDJSON', askedAt: now, signal }, async (piece) => {

@@ -12,6 +12,7 @@ import { resolve } from '../../../src/changelog/plan/resolve.ts';
 import { planTallies } from '../../../src/changelog/plan/tally-plan.ts';
 import { entryConditions } from '../../../src/changelog/read/predicate.ts';
 import { TimeSlice } from '../../../src/concurrency/time-slice.ts';
+import { doWork } from '../../../src/concurrency/work.ts';
 import { createTenant } from '../../../src/db/tenants.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { RegexBudget, RegexMatcherPool } from '../../../src/query/regex-pool.ts';
@@ -75,14 +76,10 @@ describe('a tenant with 20,000 actors', () => {
       },
       async () => {
         const globs = Array.from({ length: 250 }, (_none, place) => `actor:*${place % 10}*`).join(' ');
-        await planTallies(await expressionOf(globs, dictionary), dictionary, 0, new TimeSlice(undefined, 0));
+        await planTallies(await expressionOf(globs, dictionary), dictionary, 0, new TimeSlice(0));
       },
       async () =>
-        void (await entryConditions(
-          await expressionOf(armsOf(50), dictionary),
-          dictionary,
-          new TimeSlice(undefined, 0),
-        )),
+        void (await entryConditions(await expressionOf(armsOf(50), dictionary), dictionary, new TimeSlice(0))),
     ]) {
       let rounds = 0;
       let over = false;
@@ -104,7 +101,9 @@ describe('a tenant with 20,000 actors', () => {
     const globs = Array.from({ length: 250 }, (_none, place) => `actor:*${place % 10}*`).join(' ');
     const expression = await expressionOf(globs, dictionary);
     const gone = new AbortController();
-    const planning = planTallies(expression, dictionary, 0, new TimeSlice(gone.signal, 0));
+    const planning = doWork({ tenant: 'acme', signal: gone.signal }, () =>
+      planTallies(expression, dictionary, 0, new TimeSlice(0)),
+    );
     gone.abort(new Error('gone'));
     await expect(planning).rejects.toThrow('gone');
   });

@@ -67,7 +67,7 @@ test('filters, order and totals agree with an evaluator that reads all entries a
 /** Empties the tenants, records the history, and answers what it has of each, newest first. */
 async function recordAnew(history: HistorySketch): Promise<Map<string, Omit<Change, 'identity'>[]>> {
   // Another history from here on, as far as what is remembered goes.
-  await server.context.pool.query(
+  await server.database.pool.query(
     'truncate change_entry, change_related, change_delta, change_tally; update change_folded set folds = folds + 1',
   );
   const recorded = new Map<string, Omit<Change, 'identity'>[]>();

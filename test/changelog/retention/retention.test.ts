@@ -133,7 +133,7 @@ test('totals stay as they are while the rows go and after, with late entries and
   }
   await dropAll('dropped');
   expect(await totals('dropped')).toEqual(everywhere(wanted));
-  const { rows } = await server.context.pool.query<{ entries: number; related: number }>(
+  const { rows } = await server.database.pool.query<{ entries: number; related: number }>(
     `select (select count(*) from change_entry where tenant = 'dropped') as entries,
             (select count(*) from change_related where tenant = 'dropped') as related`,
   );
@@ -226,7 +226,8 @@ test('neither setting a horizon nor dropping rows keeps anybody from recording o
 });
 
 test('what is expired goes of all tenants in turn, and whose turn fails keeps nobody waiting', async () => {
-  const { db, pool } = server.context;
+  const { db } = server.context;
+  const { pool } = server.database;
   const { signal } = new AbortController();
   await pool.query('delete from change_retention');
   for (const tenant of ['inturn1', 'inturn2', 'inturn3']) {
@@ -236,7 +237,7 @@ test('what is expired goes of all tenants in turn, and whose turn fails keeps no
   // A trigger stands for whatever may go wrong with one of them.
   await pool.query(`create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
     create trigger refuse before delete on change_entry for each row when (old.tenant = 'inturn2') execute function refuse()`);
-  const statements = recordStatements(pool);
+  const statements = recordStatements(...server.context.pool.pools);
   const errors: unknown[] = [];
   const rests: number[] = [];
   await dropExpired(db, {

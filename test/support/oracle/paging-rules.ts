@@ -18,7 +18,7 @@ export function testPagingRules(listed: Listed): void {
 
   beforeAll(async () => {
     server = await startTestServer();
-    statements = recordStatements(server.context.pool);
+    statements = recordStatements(...server.context.pool.pools);
     token = await server.token(tenant);
     await prepareListed(server, listed, tenant, token);
   });
@@ -226,21 +226,21 @@ export function testPagingRules(listed: Listed): void {
     test('a cursor is a position: rows that are gone or new elsewhere cause no skip and no repeat', async () => {
       const first = await read({ pageSize: 50 });
       isStored = false;
-      await server.context.pool.query(`delete from ${listed.table} where id in ('id-049', 'id-050', 'id-010')`);
+      await server.database.pool.query(`delete from ${listed.table} where id in ('id-049', 'id-050', 'id-010')`);
       const second = await read({ pageSize: 50, next: cursor(first.next) });
       expect(second.ids).toEqual(ids.slice(51, 101));
       expect((await read({ pageSize: 50, prev: cursor(second.prev) })).ids).toEqual(
         ids.slice(0, 49).filter((id) => id !== 'id-010'),
       );
       isStored = false;
-      await server.context.pool.query(`delete from ${listed.table}`);
+      await server.database.pool.query(`delete from ${listed.table}`);
       expect(await read({ next: cursor(first.next) })).toMatchObject({ body: [], next: null, prev: null });
     });
 
     test('a cursor that nothing follows any more leads back', async () => {
       const first = await read({ pageSize: 50 });
       isStored = false;
-      await server.context.pool.query(`delete from ${listed.table} where id > 'id-049'`);
+      await server.database.pool.query(`delete from ${listed.table} where id > 'id-049'`);
       const empty = await read({ pageSize: 50, next: cursor(first.next) });
       expect(empty).toMatchObject({ body: [], next: null, prev: expect.any(String) });
       expect((await read({ pageSize: 50, prev: cursor(empty.prev) })).ids).toEqual(first.ids);

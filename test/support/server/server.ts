@@ -18,6 +18,8 @@ export interface TestServerOptions {
   clock?: Partial<Clock>;
   /** Environment variables; PORT and DATABASE_URL are of no effect. */
   environment?: Record<string, string>;
+  /** Milliseconds that a request has; left out: 30,000. */
+  requestLimit?: number;
   /** Left out: those of the contract. */
   completionTimes?: CompletionTimes;
   /** Adds routes, as a room would. */
@@ -65,7 +67,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       ...(options.completionTimes === undefined ? {} : { completionTimes: options.completionTimes }),
     },
   });
-  const app = await buildApp(context);
+  const app = await buildApp(context, { requestLimit: options.requestLimit });
   options.extend?.(app, context);
   const baseUrl = await app.listen({ port: 0, host: '127.0.0.1' });
 

@@ -5,11 +5,11 @@ export interface Statement {
   readonly values: unknown[];
 }
 
-/** Keeps every statement that goes through the pool from now on. */
-export function recordStatements(pool: pg.Pool): Statement[] {
+/** Keeps every statement that goes through the pools from now on. */
+export function recordStatements(...pools: readonly pg.Pool[]): Statement[] {
   const statements: Statement[] = [];
   const watched = new WeakSet<pg.PoolClient>();
-  pool.on('acquire', (client) => {
+  const watch = (client: pg.PoolClient) => {
     if (watched.has(client)) return;
     watched.add(client);
     const query = client.query;
@@ -20,6 +20,7 @@ export function recordStatements(pool: pg.Pool): Statement[] {
       statements.push({ text: asked?.text ?? String(first), values });
       return Reflect.apply(query, this, parameters);
     } as typeof query;
-  });
+  };
+  for (const pool of pools) pool.on('acquire', watch);
   return statements;
 }

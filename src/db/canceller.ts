@@ -1,0 +1,88 @@
+import pg from 'pg';
+import { rest } from '../repeat.ts';
+
+/** Cancels statements of other connections, many of them by one connection of its own. */
+export interface Canceller {
+  /**
+   * Cancels what the server process `backend` runs, until the function that it answers is called. That one resolves when
+   * no request to cancel is on its way any more, so the connection can then be used for something else.
+   */
+  cancel(backend: number): () => Promise<void>;
+  /** Ends its connection. */
+  close(): Promise<void>;
+}
+
+// Milliseconds. The first request to cancel can come between two statements and find none: hence it is repeated.
+const cancelEvery = 150;
+const keepConnection = 10_000;
+
+export function createCanceller(config: pg.ClientConfig): Canceller {
+  const backends = new Set<number>();
+  let running: Promise<void> | undefined;
+  /** The request under way, and when it was over for all that it names. */
+  let round: Promise<unknown> = Promise.resolve();
+  let client: pg.Client | undefined;
+  let idle: NodeJS.Timeout | undefined;
+  const closed = new AbortController();
+
+  async function connect(): Promise<pg.Client> {
+    if (client !== undefined) return client;
+    const fresh = new pg.Client(config);
+    const forget = () => {
+      if (client === fresh) client = undefined;
+    };
+    fresh.on('error', forget);
+    fresh.on('end', forget);
+    await fresh.connect();
+    client = fresh;
+    return fresh;
+  }
+
+  async function disconnect(): Promise<void> {
+    const last = client;
+    client = undefined;
+    await last?.end().catch(() => {});
+  }
+
+  /** One request for all backends. The database may be away, or have no connection to spare: it is tried again. */
+  async function cancelAll(): Promise<void> {
+    try {
+      const connected = await connect();
+      const named = [...backends];
+      if (named.length === 0) return;
+      await connected.query('select pg_cancel_backend(backend) from unnest($1::int[]) as backend', [named]);
+    } catch {
+      await disconnect();
+    }
+  }
+
+  async function run(): Promise<void> {
+    clearTimeout(idle);
+    while (backends.size > 0 && !closed.signal.aborted) {
+      round = cancelAll();
+      await round;
+      if (backends.size > 0) await rest(cancelEvery, closed.signal);
+    }
+    running = undefined;
+    idle = setTimeout(() => void disconnect(), keepConnection).unref();
+  }
+
+  return {
+    cancel(backend) {
+      backends.add(backend);
+      running ??= run();
+      return async () => {
+        backends.delete(backend);
+        await round;
+      };
+    },
+
+    async close() {
+      closed.abort();
+      clearTimeout(idle);
+      await running;
+      clearTimeout(idle);
+      await disconnect();
+    },
+  };
+}

@@ -1,0 +1,103 @@
+import pg from 'pg';
+import type { Step } from '../concurrency/work.ts';
+import type { Canceller } from './canceller.ts';
+
+/** A connection that one caller has, until it is released. What runs on it is cancelled when its step is aborted. */
+export class TenantConnection {
+  readonly #client: pg.PoolClient;
+  readonly #canceller: Canceller;
+  #step: Step | undefined;
+  /** Something else than the server's answer has ended a statement: nobody knows what state the connection is in. */
+  #broken = false;
+  #giveBack: () => void = () => {};
+
+  constructor(client: pg.PoolClient, canceller: Canceller) {
+    this.#client = client;
+    this.#canceller = canceller;
+  }
+
+  /** For the pool alone: the connection belongs to another caller now. */
+  begin(step: Step | undefined, giveBack: () => void): this {
+    this.#step = step;
+    this.#giveBack = giveBack;
+    return this;
+  }
+
+  /** What is driven by itself, COPY for instance, is not cancelled. */
+  query<Driven extends pg.Submittable>(driven: Driven): Driven;
+  query<Row extends pg.QueryResultRow>(
+    statement: string | pg.QueryConfig,
+    values?: readonly unknown[],
+  ): Promise<pg.QueryResult<Row>>;
+  query(
+    statement: string | pg.QueryConfig | pg.Submittable,
+    values?: readonly unknown[],
+  ): Promise<pg.QueryResult> | pg.Submittable {
+    if (typeof statement === 'object' && 'submit' in statement) return this.#client.query(statement);
+    if (this.#step === undefined || isRollback(statement)) return this.#send(statement, values);
+    return this.#queryInStep(this.#step, statement, values);
+  }
+
+  /** Gives the connection back to the pool, or ends it. */
+  release(destroy: boolean | Error = false): void {
+    const [step, giveBack] = [this.#step, this.#giveBack];
+    this.#step = undefined;
+    this.#giveBack = () => {};
+    try {
+      this.#client.release(destroy || this.#broken);
+    } finally {
+      step?.end();
+      giveBack();
+    }
+  }
+
+  async #queryInStep(
+    { signal }: Step,
+    statement: string | pg.QueryConfig,
+    values: readonly unknown[] | undefined,
+  ): Promise<pg.QueryResult> {
+    signal.throwIfAborted();
+    let stopCancelling: (() => Promise<void>) | undefined;
+    const onAbort = () => {
+      stopCancelling = this.#canceller.cancel(backendOf(this.#client));
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      return await this.#send(statement, values);
+    } catch (error) {
+      throw signal.aborted && isCancelled(error) ? signal.reason : error;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      // The next statement, of whomever, must not be hit.
+      await stopCancelling?.();
+    }
+  }
+
+  async #send(statement: string | pg.QueryConfig, values: readonly unknown[] | undefined): Promise<pg.QueryResult> {
+    try {
+      return values === undefined
+        ? await this.#client.query(statement)
+        : await this.#client.query(statement, [...values]);
+    } catch (error) {
+      this.#broken ||= !(error instanceof pg.DatabaseError) || error.severity === 'FATAL';
+      throw error;
+    }
+  }
+}
+
+/** A transaction of an aborted step has to end all the same. */
+function isRollback(statement: string | pg.QueryConfig): boolean {
+  return statement === 'rollback';
+}
+
+/** SQLSTATE 57014: whoever ended it, pg_cancel_backend or a statement_timeout. */
+function isCancelled(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '57014';
+}
+
+/** The driver keeps it without telling of it in its types. */
+function backendOf(client: pg.PoolClient): number {
+  const backend = 'processID' in client ? client.processID : undefined;
+  if (typeof backend !== 'number') throw new Error('the driver does not tell the server process of a connection');
+  return backend;
+}

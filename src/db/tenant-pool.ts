@@ -1,0 +1,103 @@
+import type pg from 'pg';
+import { Semaphore } from '../concurrency/semaphore.ts';
+import { currentWork } from '../concurrency/work.ts';
+import { createCanceller } from './canceller.ts';
+import { createPool, type PoolOptions } from './pool.ts';
+import type { Statements } from './statements.ts';
+import { TenantConnection } from './tenant-connection.ts';
+
+export interface TenantPoolOptions extends Pick<PoolOptions, 'applicationName' | 'onLostConnection'> {
+  /** Connections for what tenants read; one tenant has half of them at most. */
+  readonly reads?: number;
+  /** Connections for what tenants write; one tenant has half of them at most. */
+  readonly writes?: number;
+  /** Connections for what the process does by itself. */
+  readonly own?: number;
+  /**
+   * Milliseconds after which the database itself ends a statement of a tenant, where this process is not there any more
+   * to cancel it; 35,000 unless given, Infinity for none.
+   */
+  readonly statementLimit?: number;
+}
+
+/** Connections that are shared among tenants by the current work (see src/concurrency/work.ts). */
+export interface TenantPool extends Statements {
+  /**
+   * Takes a connection: of the current work's share, or where there is no work, of the process's own. Waiting for it and
+   * all its statements are one step of the work. When the step's signal is aborted, what runs is cancelled in the
+   * database, and the promise rejects with the signal's reason.
+   */
+  connect(): Promise<TenantConnection>;
+  end(): Promise<void>;
+  /** What the connections come from, for whoever counts or watches them. */
+  readonly pools: readonly pg.Pool[];
+  /** The query builder reads it and needs nothing of it. */
+  readonly options: object;
+}
+
+export const defaultShares = { reads: 8, writes: 6, own: 4 };
+
+export function createTenantPool(url: string, options: TenantPoolOptions = {}): TenantPool {
+  const { reads, writes, own } = { ...defaultShares, ...options };
+  const { applicationName, onLostConnection, statementLimit = 35_000 } = options;
+  const common = {
+    ...(applicationName === undefined ? {} : { applicationName }),
+    ...(onLostConnection === undefined ? {} : { onLostConnection }),
+  };
+  const shared = createPool(url, { ...common, maximum: reads + writes, statementLimit });
+  const ownPool = createPool(url, { ...common, maximum: own, connectionLimit: 60_000 });
+  const shares = {
+    reads: new Semaphore({ places: reads, name: 'connections for reading' }),
+    writes: new Semaphore({ places: writes, name: 'connections for writing' }),
+  };
+  const canceller = createCanceller({
+    connectionString: url,
+    application_name: applicationName ?? 'annals',
+    connectionTimeoutMillis: 5_000,
+  });
+  const connections = new WeakMap<pg.PoolClient, TenantConnection>();
+
+  function connectionOf(client: pg.PoolClient): TenantConnection {
+    const known = connections.get(client);
+    if (known !== undefined) return known;
+    const connection = new TenantConnection(client, canceller);
+    connections.set(client, connection);
+    return connection;
+  }
+
+  async function connect(): Promise<TenantConnection> {
+    const work = currentWork();
+    if (work === undefined) return connectionOf(await ownPool.connect()).begin(undefined, () => {});
+    const step = work.beginStep();
+    const share = work.writes ? shares.writes : shares.reads;
+    let release = () => {};
+    try {
+      release = await share.acquire(work.tenant, step.signal);
+      return connectionOf(await shared.connect()).begin(step, release);
+    } catch (error) {
+      release();
+      step.end();
+      throw error;
+    }
+  }
+
+  return {
+    connect,
+    options: {},
+    pools: [shared, ownPool],
+
+    async query<Row extends pg.QueryResultRow>(statement: pg.QueryConfig): Promise<pg.QueryResult<Row>> {
+      const connection = await connect();
+      try {
+        return await connection.query<Row>(statement);
+      } finally {
+        connection.release();
+      }
+    },
+
+    async end() {
+      await Promise.all([shared.end(), ownPool.end()]);
+      await canceller.close();
+    },
+  };
+}

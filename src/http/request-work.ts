@@ -1,0 +1,123 @@
+import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import { Semaphore } from '../concurrency/semaphore.ts';
+import { enterWork, requestLimit, Work } from '../concurrency/work.ts';
+import { ClientGone } from './client-gone.ts';
+import type { HttpServer } from './http-server-type.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /**
+     * What a request of this operation is: it reads, it writes, or it calls a provider, which may take minutes. Left out:
+     * it reads where its method is GET or its path ends with /search, else it writes.
+     */
+    work?: 'reads' | 'writes' | 'calls';
+  }
+
+  interface FastifyRequest {
+    /** What the request's statements belong to; null before its client is known. */
+    work: Work | null;
+  }
+}
+
+/** Of one tenant in a process (contract 11). */
+export const requestShares = {
+  requests: { maxOfTenant: 64, maxWaitingOfTenant: 256, name: 'requests under way' },
+  calls: { places: 128, maxOfTenant: 32, maxWaitingOfTenant: 256, name: 'event streams and calls to providers' },
+};
+
+/** Milliseconds that work has to end by itself once its time is over. */
+const grace = 500;
+
+/**
+ * Makes each request the current work of everything that is done for it: its statements end when its client has gone or
+ * when its headers are not sent after 30 seconds (`limit`, in milliseconds). At most 64 requests of a tenant are under way; more wait, then
+ * they are refused with 429. To be called after the hook that checks the token.
+ */
+export function limitRequests(app: HttpServer, limit = requestLimit): void {
+  const shares = { requests: new Semaphore(requestShares.requests), calls: new Semaphore(requestShares.calls) };
+
+  app.decorateRequest('work', null);
+  app.addHook('onRoute', (route) => {
+    route.config = { work: workOf(route), ...route.config };
+  });
+
+  app.addHook('onRequest', (request, reply, done) => {
+    const tenant = request.verifiedCredentials?.tenant;
+    if (tenant === undefined) {
+      done();
+      return;
+    }
+    if (reply.raw.closed) {
+      done(new ClientGone());
+      return;
+    }
+    const kind = request.routeOptions.config.work;
+    const work = new Work({ tenant, writes: kind !== 'reads' });
+    limitTime(work, reply, limit);
+    request.work = work;
+    const share = kind === 'calls' ? shares.calls : shares.requests;
+    let release = share.tryAcquire(tenant);
+    reply.raw.once('close', () => {
+      work.endLimit();
+      release?.();
+      if (!reply.raw.writableFinished) work.abort(new ClientGone());
+    });
+    const begin = () => {
+      // A provider may take minutes: then each statement has its own time.
+      if (kind === 'calls') work.endLimit();
+      done();
+    };
+    if (release !== undefined) {
+      begin();
+      return;
+    }
+    share.acquire(tenant, work.signal).then((acquired) => {
+      release = acquired;
+      if (reply.raw.closed) release();
+      begin();
+    }, done);
+  });
+
+  // The time in which a client sends its body is the client's, and limited by itself.
+  app.addHook('preParsing', (request, _reply, _payload, done) => {
+    if (hasBody(request)) request.work?.pauseLimit();
+    done();
+  });
+
+  // Not before: the events of a body come from the socket, which belongs to no request.
+  app.addHook('preValidation', (request, _reply, done) => {
+    if (request.work === null) {
+      done();
+      return;
+    }
+    request.work.resumeLimit();
+    enterWork(request.work, done);
+  });
+
+  // The headers go out now. What is still to be read for the body has its own time, statement by statement.
+  app.addHook('onSend', (request, _reply, payload, done) => {
+    request.work?.endLimit();
+    done(null, payload);
+  });
+}
+
+function hasBody({ headers }: FastifyRequest): boolean {
+  return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
+}
+
+function workOf({ method, url }: RouteOptions): 'reads' | 'writes' {
+  const isRead = [method].flat().every((name) => name === 'GET' || name === 'HEAD' || name === 'OPTIONS');
+  return isRead || url.endsWith('/search') ? 'reads' : 'writes';
+}
+
+function limitTime(work: Work, reply: FastifyReply, limit: number): void {
+  work.limit(limit);
+  work.signal.addEventListener('abort', () => {
+    if (reply.raw.closed) return;
+    // Something other than a statement has held it up: it is answered all the same.
+    const late = setTimeout(() => {
+      if (!reply.sent && !reply.raw.closed) reply.send(work.signal.reason);
+    }, grace);
+    reply.raw.once('close', () => clearTimeout(late));
+  });
+}

@@ -1,0 +1,182 @@
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { ofCurrentWork } from '../../src/concurrency/work.ts';
+import { eventually } from '../support/server/patience.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+
+/** Calls of an operation that stay under way until they are let go. */
+const held = { begun: new Map<string, number>(), letGo: () => {} };
+let open = Promise.resolve();
+
+beforeEach(() => {
+  held.begun.clear();
+  open = new Promise((resolve) => {
+    held.letGo = resolve;
+  });
+});
+
+async function hold(tenant: string): Promise<{ tenant: string }> {
+  held.begun.set(tenant, (held.begun.get(tenant) ?? 0) + 1);
+  await open;
+  return { tenant };
+}
+
+let server: TestServer;
+let token: string;
+let others: string;
+
+beforeAll(async () => {
+  server = await startTestServer({
+    extend: (app, { pool }) => {
+      const scopes = ['changelog.changelog_read'] as const;
+      const config = { scopes };
+      app.get<{ Params: { tenant: string } }>('/test/:tenant/hold', { config }, (request) =>
+        hold(request.params.tenant),
+      );
+      app.get<{ Params: { tenant: string } }>('/test/:tenant/call', { config: { scopes, work: 'calls' } }, (request) =>
+        hold(request.params.tenant),
+      );
+      app.post<{ Params: { tenant: string } }>('/test/:tenant/sleep', { config }, async () => {
+        await pool.query({ text: 'select pg_sleep(600)' });
+        return {};
+      });
+    },
+  });
+  token = await server.token('acme');
+  others = await server.token('rival');
+});
+
+afterAll(() => server.close());
+
+const begun = (tenant: string) => held.begun.get(tenant) ?? 0;
+
+function callAtOnce(path: string, count: number): Promise<Response>[] {
+  return Array.from({ length: count }, () => server.call(path, { token }));
+}
+
+async function statusesOf(calls: readonly Promise<Response>[]): Promise<Record<number, number>> {
+  const counted: Record<number, number> = {};
+  for (const { status } of await Promise.all(calls)) counted[status] = (counted[status] ?? 0) + 1;
+  return counted;
+}
+
+describe.each([
+  { kind: 'requests', path: 'hold', limit: 64 },
+  { kind: 'calls to providers', path: 'call', limit: 32 },
+])('of one tenant $limit $kind are under way', ({ path, limit }) => {
+  test('one more waits, and another tenant does not', async () => {
+    const calls = callAtOnce(`/test/acme/${path}`, limit + 1);
+    await eventually(() => begun('acme')).toBe(limit);
+    const other = server.call(`/test/rival/${path}`, { token: others });
+    await eventually(() => begun('rival')).toBe(1);
+    expect(begun('acme')).toBe(limit);
+    held.letGo();
+    expect(await statusesOf([...calls, other])).toEqual({ 200: limit + 2 });
+    expect(begun('acme')).toBe(limit + 1);
+  });
+
+  test('256 more wait, and what is more is refused with 429 that names the limit', async () => {
+    const refused: Response[] = [];
+    const calls = callAtOnce(`/test/acme/${path}`, limit + 256 + 5).map(async (call) => {
+      const response = await call;
+      if (response.status === 429) refused.push(response);
+      return response;
+    });
+    await eventually(() => [begun('acme'), refused.length]).toEqual([limit, 5]);
+    expect(refused[0]?.headers.get('retry-after')).toBe('1');
+    const message = expect.stringContaining(`at most ${limit} at once, and at most 256 that wait`);
+    expect(await refused[0]?.json()).toMatchObject({ type: 'rate_limit_exceeded', message });
+    held.letGo();
+    expect(await statusesOf(calls)).toEqual({ 200: limit + 256, 429: 5 });
+  });
+});
+
+test('a place is free again when its client has gone, be it under way or waiting', async () => {
+  const gone = new AbortController();
+  const calls = Array.from({ length: 70 }, () =>
+    server.call('/test/acme/call', { token, signal: gone.signal }).catch(() => undefined),
+  );
+  await eventually(() => begun('acme')).toBe(32);
+  gone.abort();
+  await Promise.all(calls);
+  const next = callAtOnce('/test/acme/call', 32);
+  await eventually(() => begun('acme')).toBe(64);
+  held.letGo();
+  expect(await statusesOf(next)).toEqual({ 200: 32 });
+});
+
+test('what a client that has gone had running in the database ends, though the request had a body', async () => {
+  const gone = new AbortController();
+  const call = server.call('/test/acme/sleep', {
+    method: 'POST',
+    token,
+    signal: gone.signal,
+    body: '{}',
+    headers: { 'content-type': 'application/json' },
+  });
+  const sleeping = async () =>
+    (
+      await server.database.pool.query(
+        "select from pg_stat_activity where query like '%pg_sleep(600)%' and state = 'active' and pid <> pg_backend_pid()",
+      )
+    ).rowCount;
+  await eventually(sleeping).toBe(1);
+  gone.abort();
+  await expect(call).rejects.toThrow();
+  await eventually(sleeping).toBe(0);
+});
+
+describe('with a limit of less than a second', () => {
+  let quick: TestServer;
+
+  beforeAll(async () => {
+    quick = await startTestServer({
+      requestLimit: 400,
+      extend: (app, { pool }) => {
+        const config = { scopes: ['changelog.changelog_read'] as const };
+        app.get('/test/:tenant/sleep', { config }, async () => {
+          await pool.query({ text: 'select pg_sleep(600)' });
+          return {};
+        });
+        app.get('/test/:tenant/never', { config }, () => new Promise<object>(() => {}));
+        app.get('/test/:tenant/soon', { config }, async () => ({}));
+        app.get('/test/:tenant/pieces', { config }, async (_request, reply) => {
+          async function* pieces() {
+            for (let piece = 0; piece < 4; piece++) {
+              await pool.query({ text: 'select pg_sleep(0.3)' });
+              yield `${piece}`;
+            }
+          }
+          return await reply.send(Readable.from(ofCurrentWork(pieces()), { objectMode: false }));
+        });
+      },
+    });
+  });
+
+  afterAll(() => quick.close());
+
+  test.each(['sleep', 'never'])('a request that is not answered in time is 503: %s', async (path) => {
+    const response = await quick.call(`/test/acme/${path}`, { token: await quick.token('acme') });
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '5']);
+    expect(await response.json()).toEqual({
+      status: 503,
+      type: 'service_unavailable',
+      message: 'The request was not answered within 1 second. Ask for less at once, or try again later.',
+    });
+  });
+
+  test('a request that is answered in time is not', async () => {
+    expect((await quick.call('/test/acme/soon', { token: await quick.token('acme') })).status).toBe(200);
+  });
+
+  test('a body in pieces may take longer than that', async () => {
+    const response = await quick.call('/test/acme/pieces', { token: await quick.token('acme') });
+    expect([response.status, await response.text()]).toEqual([200, '0123']);
+  });
+
+  test('a place that is waited for too long is 503', async () => {
+    const slow = await quick.token('slow');
+    const calls = Array.from({ length: 66 }, () => quick.call('/test/slow/never', { token: slow }));
+    expect(await statusesOf(calls)).toEqual({ 503: 66 });
+  });
+});
