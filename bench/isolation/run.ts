@@ -136,7 +136,7 @@ async function longestTurnOf(...services: readonly Service[]): Promise<number> {
 
 async function untilQuiet(place: World): Promise<number> {
   const begun = performance.now();
-  while ((await place.busy()) > 0 && performance.now() - begun < 120_000) await sleep(20);
+  while ((await place.busy()) > 0 && performance.now() - begun < 60_000) await sleep(20);
   return performance.now() - begun;
 }
 
