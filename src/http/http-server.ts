@@ -17,6 +17,7 @@ import { faultOfHead, maxParsedHead, maxRequestLine } from './request-head.ts';
 import { requestIdOf } from './request-id.ts';
 import { routableTarget } from './request-target.ts';
 import { limitRequests } from './request-work.ts';
+import { cutOffSlowClients } from './slow-clients.ts';
 import { limitRate, type TenantRate } from './tenant-rate.ts';
 import { compileValidator } from './validation.ts';
 
@@ -32,6 +33,8 @@ export async function createHttpServer(options: {
   trustedProxies?: readonly string[];
   /** Milliseconds until the headers of an answer are sent; left out: 30,000. */
   requestLimit?: number | undefined;
+  /** Milliseconds in which a client takes at least a byte of its answer; left out: 60,000. */
+  maxClientSilence?: number | undefined;
   /** Left out: tenants have no rate. */
   tenantRate?: TenantRate | undefined;
 }): Promise<HttpServer> {
@@ -86,6 +89,7 @@ export async function createHttpServer(options: {
   checkInOrder(app, verifyAccessToken);
   if (tenantRate !== undefined) limitRate(app, tenantRate);
   limitRequests(app, requestLimit);
+  cutOffSlowClients(app, options.maxClientSilence);
   // An expectation that nobody knows is let be; Node would refuse it without a body.
   app.server.on('checkExpectation', (message, response) => app.server.emit('request', message, response));
   return app;

@@ -1,0 +1,82 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createHttpServer } from '../../src/http/http-server.ts';
+import type { HttpServer } from '../../src/http/http-server-type.ts';
+import { createLogger } from '../../src/http/logger.ts';
+import { eventually } from '../support/server/patience.ts';
+
+const silence = 1_000;
+/** More than the buffers of both ends hold. */
+const bytes = 64 * 1024 * 1024;
+
+let app: HttpServer;
+let port: number;
+
+beforeAll(async () => {
+  app = await createHttpServer({
+    logger: createLogger('silent'),
+    verifyAccessToken: () => {
+      throw new Error('nobody is asked for');
+    },
+    maxClientSilence: silence,
+  });
+  app.get('/big', async (_request, reply) => await reply.send(Buffer.alloc(bytes, 'x')));
+  app.get('/late', async () => {
+    await sleep(2 * silence);
+    return { answer: 'late' };
+  });
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  port = (app.server.address() as AddressInfo).port;
+});
+
+afterAll(() => app.close());
+
+/** A connection on which a path was asked for; `closed` once it is. */
+async function ask(path: string): Promise<{ socket: Socket; seen: { closed: boolean; bytes: number } }> {
+  const socket = connect(port, '127.0.0.1');
+  const seen = { closed: false, bytes: 0 };
+  socket.on('close', () => {
+    seen.closed = true;
+  });
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+  return { socket, seen };
+}
+
+/** How many connections the server has. */
+async function connections(): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  app.server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)));
+  return await promise;
+}
+
+test('a client that takes no byte of its answer is cut off', async () => {
+  const before = await connections();
+  const { socket } = await ask('/big');
+  socket.pause();
+  await eventually(connections).toBe(before + 1);
+  await eventually(connections).toBe(before);
+  socket.destroy();
+});
+
+test('a client that takes its answer slowly gets it whole', async () => {
+  const { socket, seen } = await ask('/big');
+  const began = performance.now();
+  for (; seen.bytes < bytes && !seen.closed; await sleep(performance.now() - began < 3 * silence ? 50 : 0)) {
+    const part: Buffer | null = socket.read();
+    seen.bytes += part?.length ?? 0;
+  }
+  expect(performance.now() - began).toBeGreaterThan(2 * silence);
+  expect(seen.bytes).toBeGreaterThanOrEqual(bytes);
+  socket.destroy();
+});
+
+test('a client that waits for its answer is not cut off', async () => {
+  const { socket } = await ask('/late');
+  const [answer]: Buffer[] = await once(socket, 'data');
+  expect(answer?.toString()).toContain('"late"');
+  socket.destroy();
+});
