@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-/** The settings of the service, read once from the environment (contract 1) and handed to whoever needs them. */
+/** The settings of the service, read once from the environment (contract 1). */
 export interface Config {
   host: string;
   /** 0: a free port is picked. */
@@ -38,7 +38,7 @@ export type AllowedAddress =
   | { kind: 'range'; address: string; prefix: number }
   | { kind: 'host'; host: string; port: number };
 
-/** All that is wrong with the environment, at once. Values are never repeated: some are secrets. */
+/** All faults of the environment together. The message has no values, because some are secrets. */
 export class ConfigError extends Error {
   readonly faults: readonly string[];
 
@@ -64,7 +64,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     return value === '' ? undefined : value;
   }
 
-  /** A value that `parse` understands; otherwise the fault is noted and the default stands in. */
+  /** Parses a variable. Where it is wrong, notes the fault and returns the default. */
   function parsed<Value, Default>(name: string, parse: (value: string) => Value | Fault, absent: Default) {
     const value = text(name);
     if (value === undefined) return absent;
@@ -111,7 +111,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   return config;
 }
 
-/** What is wrong with a value, as the end of a sentence that begins with the variable's name. */
+/** What is wrong with a value: the end of a sentence that begins with the name of the variable. */
 class Fault {
   readonly message: string;
 
@@ -120,11 +120,11 @@ class Fault {
   }
 }
 
-function wholeNumber(least: number, most: number): (value: string) => number | Fault {
+function wholeNumber(min: number, max: number): (value: string) => number | Fault {
   return (value) => {
     const number = Number(value);
-    if (/^\d{1,9}$/.test(value) && number >= least && number <= most) return number;
-    return new Fault(`must be a whole number from ${least} to ${most}`);
+    if (/^\d{1,9}$/.test(value) && number >= min && number <= max) return number;
+    return new Fault(`must be a whole number from ${min} to ${max}`);
   };
 }
 
@@ -210,9 +210,9 @@ function parseRange(part: string): (AllowedAddress & { kind: 'range' }) | undefi
   const [, address = '', digits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(part) ?? [];
   const family = isIP(address);
   if (family === 0) return undefined;
-  const widest = family === 4 ? 32 : 128;
-  const prefix = digits === undefined ? widest : Number(digits);
-  return prefix <= widest ? { kind: 'range', address, prefix } : undefined;
+  const maxPrefix = family === 4 ? 32 : 128;
+  const prefix = digits === undefined ? maxPrefix : Number(digits);
+  return prefix <= maxPrefix ? { kind: 'range', address, prefix } : undefined;
 }
 
 function parseHost(part: string): AllowedAddress | undefined {

@@ -17,7 +17,7 @@ export const statusOfErrorType = {
 
 export type ErrorType = keyof typeof statusOfErrorType;
 
-/** An answer tells so many details (contract: one tenant cannot stop another). Nobody needs to look for more. */
+/** An answer has at most so many details (contract: one tenant cannot stop another). Code need not look for more. */
 export const maxDetails = 10;
 
 export interface ErrorDetail {
@@ -26,8 +26,8 @@ export interface ErrorDetail {
 }
 
 /**
- * The one error class whose message may leave the service. Anything else that is thrown becomes a 500
- * without its message. `headers` are sent along, for instance `Retry-After`.
+ * The one error whose message clients may see. Any other error becomes a 500 without its message. The answer also has the
+ * `headers`, for example `Retry-After`.
  */
 export class AnnalsError extends Error {
   readonly type: ErrorType;

@@ -1,20 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Repeated {
-  /** Milliseconds of rest after a turn. */
+  /** Milliseconds between the end of a run and the next run. */
   readonly every: number;
-  /** Ends it: the turn that runs is the last. */
+  /** Ends the repetition: the current run is the last one. */
   readonly signal: AbortSignal;
-  turn(): Promise<void>;
-  /** Told what a turn has thrown; the next one comes all the same. */
+  run(): Promise<void>;
+  /** Called with what a run has thrown. The next run comes all the same. */
   onError(error: unknown): void;
 }
 
-/** Does a piece of work turn after turn; resolves when the last has ended. It keeps no process alive. */
-export async function repeat({ every, signal, turn, onError }: Repeated): Promise<void> {
+/** Runs work again and again, and resolves when the last run has ended. It does not keep the process alive. */
+export async function repeat({ every, signal, run, onError }: Repeated): Promise<void> {
   while (!signal.aborted) {
     try {
-      await turn();
+      await run();
     } catch (error) {
       onError(error);
     }
@@ -22,7 +22,7 @@ export async function repeat({ every, signal, turn, onError }: Repeated): Promis
   }
 }
 
-/** Lets so many milliseconds pass, or fewer where the signal is given. It keeps no process alive. */
+/** Waits so many milliseconds, or until the signal is aborted. It does not keep the process alive. */
 export async function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
   await sleep(milliseconds, undefined, { signal, ref: false }).catch(() => {});
 }

@@ -1,14 +1,14 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto';
 
 /**
- * Authenticated encryption for what the database or a client keeps for us. What is sealed is bound to a purpose and
- * opens for that one alone, so that nothing sealed in one place can be put into another.
+ * Authenticated encryption of values that the database or a client stores. A sealed value is bound to a purpose and opens
+ * for that purpose alone, so nobody can move it to another place.
  */
 export interface Sealer {
   seal(plaintext: Uint8Array, boundTo: string): Uint8Array;
-  /** undefined: not sealed by one of the keys, not for this purpose, or altered. */
+  /** Undefined where none of the keys sealed it, where it has another purpose, or where it was changed. */
   open(sealed: Uint8Array, boundTo: string): Uint8Array | undefined;
-  /** Whether it was sealed with the first key, as far as its header tells. */
+  /** Whether its header names the first key. */
   isCurrent(sealed: Uint8Array): boolean;
 }
 
@@ -19,7 +19,7 @@ const saltEnd = keyIdEnd + 16;
 const nonceEnd = saltEnd + 12;
 const tagLength = 16;
 
-/** Keys of 32 bytes each; the first seals, all open, which is how the list of ANNALS_SECRET_KEY rotates. */
+/** Keys of 32 bytes each. The first one seals and all open, so that ANNALS_SECRET_KEY can rotate. */
 export function createSealer(keys: readonly Uint8Array[]): Sealer {
   for (const key of keys) {
     if (key.length !== 32) throw new RangeError('A secret key has 32 bytes.');
@@ -66,7 +66,7 @@ function openWith(key: Uint8Array, header: Buffer, sealed: Uint8Array, boundTo: 
   }
 }
 
-/** A key of its own for every message: the 96-bit nonces of GCM may then be drawn at random, however many there are. */
+/** Derives a key for each message. The 96-bit nonces of GCM can then be random, however many messages there are. */
 function messageKey(key: Uint8Array, header: Buffer): Buffer {
   return createHmac('sha256', key).update('annals message key').update(header.subarray(keyIdEnd, saltEnd)).digest();
 }

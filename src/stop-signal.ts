@@ -1,4 +1,4 @@
-/** What work is told to end by: an AbortSignal, or a Stop. */
+/** A signal that tells work to end: an AbortSignal, or a Stop. */
 export interface StopSignal {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -7,7 +7,7 @@ export interface StopSignal {
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
-/** An AbortController and its signal in one that allocates next to nothing: each of many short requests has some. */
+/** An AbortController and its signal in one object. It is small, because each request has several. */
 export class Stop implements StopSignal {
   #listeners: Set<() => void> | undefined;
   #aborted = false;
@@ -21,7 +21,7 @@ export class Stop implements StopSignal {
     return this.#reason;
   }
 
-  /** Only the first time counts. */
+  /** Calls after the first one do nothing. */
   abort(reason: unknown): void {
     if (this.#aborted) return;
     this.#aborted = true;
@@ -35,7 +35,7 @@ export class Stop implements StopSignal {
     if (this.#aborted) throw this.#reason;
   }
 
-  /** A listener is told once. */
+  /** A listener is called once. */
   addEventListener(_type: 'abort', listener: () => void): void {
     if (this.#aborted) return;
     this.#listeners ??= new Set();

@@ -8,7 +8,7 @@ test('a turn that fails is told, and the next one comes all the same, until it i
   await repeat({
     every: 1,
     signal: stop.signal,
-    async turn() {
+    async run() {
       turns += 1;
       if (turns === 2) throw new Error('the second');
       if (turns === 4) stop.abort();
@@ -22,8 +22,8 @@ test('it ends in the middle of a rest, and not before the turn that runs has end
   const stop = new AbortController();
   const { promise: held, resolve: release } = Promise.withResolvers<void>();
   let ended = false;
-  const resting = repeat({ every: 3_600_000, signal: stop.signal, turn: async () => {}, onError: () => {} });
-  const working = repeat({ every: 1, signal: stop.signal, turn: () => held, onError: () => {} }).then(() => {
+  const resting = repeat({ every: 3_600_000, signal: stop.signal, run: async () => {}, onError: () => {} });
+  const working = repeat({ every: 1, signal: stop.signal, run: () => held, onError: () => {} }).then(() => {
     ended = true;
   });
   await Promise.resolve();

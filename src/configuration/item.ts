@@ -1,12 +1,12 @@
 import { mask } from '../recording/record-document-change.ts';
 
-/** The tenant's own token for the first provider; always secured. */
+/** The key of the tenant's own token for the first provider. It is always secured. */
 export const providerApiTokenKey = 'providerApiToken';
 
-/** A value as a tenant set it: JSON text as it was written, or the string that is kept sealed. */
+/** A value as a tenant set it: JSON text as it was written, or a string that is stored sealed. */
 export type ConfigurationValue = { secured: false; json: string } | { secured: true; secret: string };
 
-/** A value as the database has it. */
+/** A value as the database stores it. */
 export type StoredValue = { secured: false; json: string } | { secured: true; sealed: Uint8Array };
 
 export interface ConfigurationItem {

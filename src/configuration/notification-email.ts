@@ -3,7 +3,7 @@ import type { Configuration } from './service.ts';
 /** Where e-mails to the tenant go (contract: auto-disable). */
 export const notificationEmailKey = 'notificationEmail';
 
-/** The address, undefined where none is set or what is set is none. */
+/** The address; undefined where the value is missing or is no e-mail address. */
 export async function readNotificationEmail(
   configuration: Pick<Configuration, 'read'>,
   tenant: string,

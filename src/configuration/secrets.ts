@@ -1,7 +1,7 @@
 import type { SealedColumn } from '../db/reseal.ts';
 import type { Sealer } from '../sealing.ts';
 
-/** Binds a sealed value to its row: moved to another tenant or key, it does not open. A tenant has no blank in it. */
+/** What a sealed value is bound to: its row. It does not open in another one. The name of a tenant has no blank. */
 export function purposeOf(tenant: string, key: string): string {
   return `configuration ${tenant} ${key}`;
 }
@@ -10,7 +10,7 @@ export function sealSecret(sealer: Sealer, tenant: string, key: string, secret: 
   return sealer.seal(Buffer.from(secret, 'utf8'), purposeOf(tenant, key));
 }
 
-/** Throws where none of the secret keys opens it; the message names the row alone. */
+/** Throws where none of the secret keys opens it. The message names the row and nothing else. */
 export function openSecret(sealer: Sealer, tenant: string, key: string, sealed: Uint8Array): string {
   const secret = sealer.open(sealed, purposeOf(tenant, key));
   if (secret === undefined) {

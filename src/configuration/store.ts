@@ -27,7 +27,7 @@ export async function readItem(
   return row && itemOf(row);
 }
 
-/** The sealed value alone, by a statement that is prepared once: every completion asks for one. */
+/** The sealed value alone, by a prepared statement, because every completion needs it. */
 export async function readSealed(pool: Statements, tenant: string, key: string): Promise<Uint8Array | undefined> {
   const { rows } = await pool.query<{ sealed: Uint8Array | null }>({
     name: 'configuration_sealed',
@@ -37,13 +37,13 @@ export async function readSealed(pool: Statements, tenant: string, key: string):
   return rows[0]?.sealed ?? undefined;
 }
 
-/** Inserts those whose keys are not there yet, and answers their keys. */
+/** Inserts the items whose keys do not exist, and returns those keys. */
 export async function insertItems(
   db: Database,
   tenant: string,
   items: readonly ConfigurationItem[],
 ): Promise<string[]> {
-  // In one order for everybody: two that insert the same keys then wait for one another instead of deadlocking.
+  // In the order of keys: two writers of the same keys then wait for each other instead of a deadlock.
   const rows = [...items].sort((one, other) => (one.key < other.key ? -1 : 1)).map((item) => rowOf(tenant, item));
   const inserted = await db
     .insertInto('configuration')

@@ -1,4 +1,4 @@
-// Arrays as PostgreSQL takes them in binary (array_recv): nothing of them has to be quoted here or parsed there.
+// Arrays in PostgreSQL's binary form (array_recv), which needs no quoting here and no parsing there.
 
 const oids = { int4: 23, int8: 20, text: 25, uuid: 2950 } as const;
 const headerBytes = 20;
@@ -35,9 +35,9 @@ export function uuidArray(values: readonly Uint8Array[]): Buffer {
 
 /** Texts without NUL; null is a null. */
 export function textArray(values: readonly (string | null)[]): Buffer {
-  // No character takes more than three bytes for each of its UTF-16 units.
-  const most = values.reduce((bytes, value) => bytes + 4 + (value === null ? 0 : value.length * 3), 0);
-  const { buffer, at: begin } = begun('text', values.length, most);
+  // A UTF-16 unit takes at most three bytes.
+  const maxBytes = values.reduce((bytes, value) => bytes + 4 + (value === null ? 0 : value.length * 3), 0);
+  const { buffer, at: begin } = begun('text', values.length, maxBytes);
   let at = begin;
   for (const value of values) {
     const bytes = value === null ? -1 : buffer.write(value, at + 4);
@@ -47,12 +47,12 @@ export function textArray(values: readonly (string | null)[]): Buffer {
   return buffer.subarray(0, at);
 }
 
-/** One dimension from 1 on; an empty array has none. */
+/** One dimension, which begins at 1. An empty array has no dimension. */
 function begun(type: keyof typeof oids, length: number, bytes: number): { buffer: Buffer; at: number } {
   const empty = length === 0;
   const buffer = Buffer.allocUnsafe(empty ? 12 : headerBytes + bytes);
   buffer.writeInt32BE(empty ? 0 : 1, 0);
-  // Nulls are told by their lengths; the flag that there may be some is of no use to the reader.
+  // The length of a value says whether it is null. PostgreSQL does not need the flag for nulls.
   buffer.writeInt32BE(0, 4);
   buffer.writeInt32BE(oids[type], 8);
   if (empty) return { buffer, at: 12 };

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely';
 import type { Sealer } from '../sealing.ts';
 import type { Database } from './database.ts';
 
-/** A column in which a room keeps what it has sealed. Every room that seals declares its own. */
+/** A column with sealed values. Every module that seals declares its columns. */
 export interface SealedColumn {
   table: string;
   column: string;
@@ -15,21 +15,21 @@ export interface SealedColumn {
 }
 
 export interface ResealCounts {
-  /** Sealed anew with the first key. */
+  /** Sealed again with the first key. */
   resealed: number;
-  /** Sealed with the first key before. */
+  /** Already sealed with the first key. */
   current: number;
-  /** Opened by none of the keys, and left as they are. */
+  /** No key opens them; they stay as they are. */
   unreadable: number;
 }
 
-const rowsAtOnce = 500;
+const maxRows = 500;
 
-/** Seals with the first key whatever another key has sealed. Writers may go on meanwhile; again is no error. */
+/** Seals with the first key what another key has sealed. Others may write meanwhile. A second call is no error. */
 export async function resealColumn(db: Database, sealer: Sealer, sealed: SealedColumn): Promise<ResealCounts> {
   const counts: ResealCounts = { resealed: 0, current: 0, unreadable: 0 };
   const { table, column, keys, bound = [], purposeOf } = sealed;
-  // Tables that are named by a value are outside of what the typed builder knows.
+  // The typed builder does not know tables that a value names.
   const untyped = db as unknown as Kysely<Record<string, Record<string, unknown>>>;
   const order = sql.join(keys.map((key) => sql.ref(key)));
   let after: readonly unknown[] | undefined;
@@ -39,10 +39,10 @@ export async function resealColumn(db: Database, sealer: Sealer, sealed: SealedC
       .select([...keys, ...bound, column])
       .where(column, 'is not', null);
     if (after !== undefined) page = page.where(sql<boolean>`(${order}) > (${sql.join(after)})`);
-    const rows = await page.orderBy(order).limit(rowsAtOnce).execute();
+    const rows = await page.orderBy(order).limit(maxRows).execute();
     for (const row of rows) counts[await resealRow(row)] += 1;
     const last = rows.at(-1);
-    if (last === undefined || rows.length < rowsAtOnce) return counts;
+    if (last === undefined || rows.length < maxRows) return counts;
     after = keys.map((key) => last[key]);
   }
 
@@ -55,7 +55,7 @@ export async function resealColumn(db: Database, sealer: Sealer, sealed: SealedC
     if (plaintext === undefined) return 'unreadable';
     let update = untyped.updateTable(table).set({ [column]: sealer.seal(plaintext, purpose) });
     for (const key of keys) update = update.where(key, '=', row[key]);
-    // Somebody who has written it meanwhile has sealed it anew, too.
+    // Whoever wrote it meanwhile has sealed it with the first key.
     await update.where(column, '=', value).execute();
     return 'resealed';
   }

@@ -3,7 +3,7 @@ import type { Database } from './database.ts';
 /** The rule for a tenant's name (spec A: path parameters), and our limit of 63 characters. */
 export const tenantPattern = /^[a-z][a-z0-9]{1,62}$/;
 
-/** Makes a tenant; true where it was not there before. A second call is no error (contract 1). */
+/** Makes a tenant. Returns false where it exists; a second call is no error (contract 1). */
 export async function createTenant(db: Database, tenant: string): Promise<boolean> {
   const result = await db
     .insertInto('tenant')

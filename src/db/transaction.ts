@@ -5,8 +5,8 @@ import type { Database, DatabaseTransaction } from './database.ts';
 export interface TransactionOptions {
   isolation?: IsolationLevel;
   /**
-   * How often a transaction that lost to another one (serialization failure, deadlock) is begun again; 0 unless
-   * told, since only the caller knows that its work may be done twice.
+   * How often a transaction is repeated that lost to another one (serialization failure, deadlock). Default: 0, because
+   * only the caller knows whether its work can run twice.
    */
   retries?: number;
 }
@@ -24,7 +24,7 @@ export async function inTransaction<Result>(
   });
 }
 
-/** The same on a bare connection of the pool, for what the query builder has no words for, COPY for instance. */
+/** The same on a connection of the pool, for statements that the query builder does not have, COPY for example. */
 export async function inPoolTransaction<Result>(
   pool: pg.Pool,
   work: (client: pg.PoolClient) => Promise<Result>,
@@ -39,7 +39,7 @@ export async function inPoolTransaction<Result>(
       client.release();
       return result;
     } catch (error) {
-      // A connection whose rollback fails as well is of no use to the next one.
+      // A connection whose rollback fails is closed.
       const rolledBack = await client.query('rollback').then(
         () => true,
         () => false,
@@ -50,7 +50,7 @@ export async function inPoolTransaction<Result>(
   });
 }
 
-/** Whether the transaction lost to another one and may succeed when it is begun again (SQLSTATE 40001, 40P01). */
+/** Whether the transaction lost to another one and can succeed when it is repeated (SQLSTATE 40001, 40P01). */
 export function isLostRace(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === '40001' || error.code === '40P01');
 }

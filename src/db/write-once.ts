@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { link, open, readFile, rm } from 'node:fs/promises';
 
 /**
- * Writes a file that is made once and then only read, and answers the content that counts: ours, or that of the
- * process that was quicker. No reader ever sees half a file, and a crash leaves the whole file or none.
+ * Writes a file that is made once and then only read. Returns its content: this one, or that of a process that was
+ * quicker. No reader sees half a file, and a crash leaves the whole file or none.
  */
 export async function writeOnce(path: string, content: string, mode = 0o600): Promise<string> {
   const existing = await readIfThere(path);
@@ -31,7 +31,7 @@ export async function readIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-/** Whether a failed system call failed with one of these codes, `ENOENT` for instance. */
+/** Whether a system call failed with one of these codes, `ENOENT` for example. */
 export function hasCode(error: unknown, ...codes: string[]): boolean {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code);
 }

@@ -4,7 +4,7 @@ const faults = {
   expired: { faultstring: 'Access Token expired', errorcode: 'keymanagement.service.access_token_expired' },
 } as const;
 
-/** A request without a usable access token; answered with 401 and the fault object. */
+/** A request has no valid access token. Its answer is 401 with the fault object. */
 export class AccessTokenFault extends Error {
   readonly body: { fault: { faultstring: string; detail: { errorcode: string } } };
 

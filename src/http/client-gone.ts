@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 
-/** Why work ends whose client has gone before its answer was written: no fault of anybody's. */
+/** The client closed its connection before the answer was written. Work for it ends with this reason; nothing failed. */
 export class ClientGone extends Error {
   constructor() {
     super('the client has gone');
@@ -8,14 +8,14 @@ export class ClientGone extends Error {
   }
 }
 
-/** Tells when the client goes before its answer is written. */
+/** Calls the listener when the client closes its connection before the answer is written. */
 export function onClientGone(reply: FastifyReply, listener: (reason: ClientGone) => void): void {
   reply.raw.once('close', () => {
     if (!reply.raw.writableFinished) listener(new ClientGone());
   });
 }
 
-/** Aborted then. */
+/** A signal that is aborted when the client closes its connection before the answer is written. */
 export function whenClientGone(reply: FastifyReply): AbortSignal {
   const controller = new AbortController();
   onClientGone(reply, (reason) => controller.abort(reason));

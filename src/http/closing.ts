@@ -1,8 +1,8 @@
 import type { HttpServer } from './http-server-type.ts';
 
 /**
- * Lets a server that closes finish what is in flight, and no more: each answer from then on is the last of its
- * connection, which would otherwise be kept alive for another minute.
+ * Lets a server that closes finish the requests in flight. Each answer from then on is the last one of its connection:
+ * without that, connections would stay open for another minute.
  */
 export function closeGracefully(app: HttpServer): void {
   let closing = false;

@@ -2,7 +2,7 @@ import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import type { FastifyRequest } from 'fastify';
 import type { HttpServer } from './http-server-type.ts';
 
-/** What scripts of another origin may read of an answer besides its body (contract 10). */
+/** Headers of an answer that scripts of another origin can read (contract 10). */
 const exposedHeaders = [
   'X-Total-Count',
   'X-Next-Cursor',
@@ -15,8 +15,8 @@ const exposedHeaders = [
 ];
 
 /**
- * Lets pages of these origins call the service; `*` is any of them, an empty list none. Credentials are never asked
- * for: who calls is told by a bearer token, which no browser sends by itself.
+ * Lets pages of these origins call the service: `*` is any origin, an empty list none. Cookies are never needed: a bearer
+ * token says who calls, and no browser sends one by itself.
  */
 export async function allowOrigins(app: HttpServer, origins: readonly string[]): Promise<void> {
   if (origins.length === 0) return;
@@ -28,12 +28,12 @@ export async function allowOrigins(app: HttpServer, origins: readonly string[]):
     maxAge: 7200,
   };
   await app.register(cors, {
-    delegator: (request, callback) => callback(null, isAskedByBrowser(request) ? options : { origin: false }),
+    delegator: (request, callback) => callback(null, isForBrowsers(request) ? options : { origin: false }),
   });
 }
 
-/** An OPTIONS that is no preflight is one of the methods that no path has. */
-function isAskedByBrowser({ method, headers }: FastifyRequest): boolean {
+/** No path has the method OPTIONS. Only a preflight gets an answer to it. */
+function isForBrowsers({ method, headers }: FastifyRequest): boolean {
   const preflight = headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
   return method !== 'OPTIONS' || preflight;
 }

@@ -1,6 +1,6 @@
 import type { Scope } from './scopes.ts';
 
-/** Who is calling, as the access token tells and the client's record confirms. */
+/** The caller, as the access token names it and the client's record confirms. */
 export interface Credentials {
   readonly tenant: string;
   readonly clientId: string;
@@ -10,8 +10,8 @@ export interface Credentials {
 }
 
 /**
- * Answers at once where the token was seen before, so that the hot path of a call has no turn of the event loop.
- * Throws, or rejects with, an AccessTokenFault; any other error means that the token could not be checked.
+ * Checks an access token. Returns without a promise where the token was seen before, so that most calls do not wait for
+ * the event loop. Throws, or rejects with, an AccessTokenFault. Any other error means that the token could not be checked.
  */
 export type VerifyAccessToken = (token: string) => Credentials | Promise<Credentials>;
 
@@ -24,7 +24,7 @@ declare module 'fastify' {
   }
 
   interface FastifyRequest {
-    /** Reading it on a route without scopes is a fault of the program and throws. */
+    /** Throws on a route without scopes: to read it there is a bug. */
     readonly credentials: Credentials;
     verifiedCredentials: Credentials | null;
   }

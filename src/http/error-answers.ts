@@ -6,7 +6,7 @@ import { ClientGone } from './client-gone.ts';
 import { errorMessageBody } from './error-bodies.ts';
 import type { HttpServer } from './http-server-type.ts';
 
-/** Every error leaves the service through here, with the body that the contract gives it. */
+/** Gives every error the answer and the body that the contract says. */
 export function answerErrors(app: HttpServer): void {
   app.setErrorHandler(answerError);
   app.setNotFoundHandler(() => {
@@ -54,7 +54,7 @@ const messageOfStatus: Readonly<Record<number, [ErrorType, string]>> = {
   404: ['resource_not_found', 'There is nothing at this path.'],
 };
 
-/** Fastify's own refusals, in words of ours: its messages may quote what was sent. */
+/** Fastify's own errors, in words of ours: its messages may quote what the client sent. */
 function frameworkError(error: unknown, request: FastifyRequest): AnnalsError | undefined {
   if (!isFrameworkError(error)) return undefined;
   const { statusCode = 500 } = error;
@@ -67,7 +67,7 @@ function frameworkError(error: unknown, request: FastifyRequest): AnnalsError | 
   return new AnnalsError(type, message, { cause: error });
 }
 
-/** A body that broke off on its way bears no code of Fastify, only the status that it was given. */
+/** A body that broke off has no code of Fastify, only a status. */
 function isFrameworkError(error: unknown): error is FastifyError {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return false;
   return error.code.startsWith('FST_') || error.code === 'ECONNRESET';

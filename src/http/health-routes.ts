@@ -3,13 +3,13 @@ import { within } from '../concurrency/deadline.ts';
 import { AnnalsError } from '../errors.ts';
 import type { HttpServer } from './http-server-type.ts';
 
-/** A database slower than this does not count as there (milliseconds). */
-const patience = 1_000;
+/** A database that takes longer counts as away (milliseconds). */
+const maxWait = 1_000;
 
 /** Seconds after which to ask again. */
 const retryAfter = '1';
 
-/** Probes come every few seconds; only their failures are worth a line. */
+/** Probes come every few seconds, so only failed ones are logged. */
 const logLevel = 'warn';
 
 const Health = Type.Object({ status: Type.Literal('ok') });
@@ -42,7 +42,7 @@ export async function healthRoutes(app: HttpServer, options: HealthOptions): Pro
       if (reason !== undefined)
         throw new AnnalsError('service_unavailable', reason, { headers: { 'Retry-After': retryAfter } });
       try {
-        await within(patience, options.askDatabase());
+        await within(maxWait, options.askDatabase());
       } catch (cause) {
         const headers = { 'Retry-After': retryAfter };
         throw new AnnalsError('service_unavailable', 'The database does not answer.', { headers, cause });

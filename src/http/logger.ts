@@ -13,8 +13,8 @@ const secretFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * JSON lines on stderr (contract: settings). Redaction is the second net: nothing logs a header, a body or a query in
- * the first place.
+ * Writes JSON lines to stderr (contract: settings). No code logs a header, a body or a query. The redaction is there in
+ * case some code does.
  */
 export function createLogger(level: string, stream: DestinationStream = destination({ fd: 2, sync: false })): Logger {
   return pino(
@@ -29,7 +29,7 @@ export function createLogger(level: string, stream: DestinationStream = destinat
   );
 }
 
-/** By name, down to `levels`. Not pino's own redaction: that takes each path apart again for every line. */
+/** Redacts fields by name, down to `levels`. Pino's own redaction parses each path again for each line. */
 function redact(fields: Record<string, unknown>, levels: number): Record<string, unknown> {
   const redacted: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(fields)) {
@@ -45,11 +45,11 @@ function isPlainObject(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Only these fields of an error: a database's carries `detail` and `where` with values of rows, an HTTP client's may
- * carry the whole request with its headers.
+ * Keeps only these fields of an error. An error of the database has values of rows in `detail` and `where`; one of an
+ * HTTP client may have the whole request with its headers.
  */
 function describeError(error: unknown): Record<string, unknown> {
-  if (!(error instanceof Error)) return { message: 'a value that is no error was thrown' };
+  if (!(error instanceof Error)) return { message: 'something other than an error was thrown' };
   const code = 'code' in error ? error.code : undefined;
   return {
     name: error.name,

@@ -6,12 +6,12 @@ import { AnnalsError } from '../errors.ts';
 import { errorMessageBody } from './error-bodies.ts';
 import { headerFieldsTooLarge, requestLineTooLong } from './request-head.ts';
 
-/** How long a client may go on sending what is thrown away, so that it lives to read the answer (milliseconds). */
+/** How long Annals reads and drops what the client still sends, so that the client can read the answer (milliseconds). */
 const lingerTime = 2_000;
 
 type ParseError = Error & { code?: string; bytesParsed?: number; rawPacket?: unknown };
 
-/** Answers what Node's parser refuses, before there is a request that Fastify could answer. */
+/** Answers a request that Node's parser refuses. Fastify never sees it. */
 export function answerMalformedRequest(error: ParseError, socket: Socket, logger: FastifyBaseLogger): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -34,7 +34,7 @@ export function answerMalformedRequest(error: ParseError, socket: Socket, logger
       body,
     ].join('\r\n'),
   );
-  // Closing with bytes unread resets the connection, and the client would lose the answer.
+  // To close with bytes unread resets the connection, and the client would lose the answer.
   socket.resume();
   setTimeout(() => socket.destroy(), lingerTime).unref();
 }

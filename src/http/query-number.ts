@@ -5,9 +5,9 @@ export interface QueryIntegerOptions {
   maximum: number;
   default?: number;
   description?: string;
-  /** What is answered to anything but such a number, where clients match a certain message. */
+  /** The message for anything but such a number, where clients match a certain one. */
   message?: string;
-  /** The same for a number above the maximum alone; left out: `message`. */
+  /** The message for a number above the maximum. Default: `message`. */
   messageAbove?: string;
 }
 

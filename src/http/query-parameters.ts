@@ -11,7 +11,7 @@ interface ParameterSchema {
   default?: unknown;
   'x-message'?: string;
   'x-message-above'?: string;
-  /** Where one of these parameters is present this one is not even read (contract: pagination, cursor mode). */
+  /** This parameter is ignored where one of these is present (contract: pagination, cursor mode). */
   'x-ignored-with'?: readonly string[];
 }
 
@@ -24,8 +24,8 @@ type Reading = { value: unknown } | { message: string };
 type ReadText = (text: string) => Reading;
 
 /**
- * Compiles a route's query schema to a strict reader: a parameter given twice is an error, unknown ones are ignored,
- * nothing is coerced but the digits of an integer (contract: errors).
+ * Compiles a route's query schema to a strict reader. A parameter that is given twice is an error. Unknown parameters are
+ * ignored. Only the digits of an integer are converted (contract: errors).
  */
 export function compileQueryReader(schema: TSchema): (query: unknown) => { value: unknown } | { error: AnnalsError } {
   const { properties, required = [] } = schema as TSchema & QuerySchema;

@@ -1,6 +1,6 @@
-/** Stands for a value that is not percent-encoded UTF-8; only a parameter that somebody reads makes it an error. */
+/** A value that is not percent-encoded UTF-8. It is an error only where an operation reads its parameter. */
 export class MalformedValue {
-  /** Of the first escape that does not decode: 1-based, in characters of the decoded text before it. */
+  /** Where the first wrong escape stands: 1-based, in characters of the decoded text before it. */
   readonly position: number;
 
   constructor(encoded: string) {
@@ -10,12 +10,12 @@ export class MalformedValue {
 
 export type QueryValue = string | MalformedValue;
 
-/** Every parameter with all its values, in the order they came. */
+/** Every parameter with all its values, in their order. */
 export type QueryParameters = Record<string, QueryValue[] | undefined>;
 
 /**
- * Splits a query string and decodes it strictly: bytes that are no UTF-8 (a lone surrogate among them) are told from
- * text, where a lenient parser would hand on their escapes as if somebody had asked for a percent sign.
+ * Splits a query string and decodes it strictly. A value that is not UTF-8, a lone surrogate for example, becomes a
+ * MalformedValue. A lenient parser would keep its escapes as text.
  */
 export function parseQueryString(text: string): QueryParameters {
   const parameters: QueryParameters = Object.create(null);
@@ -58,7 +58,7 @@ function positionOfFault(encoded: string): number {
   return position;
 }
 
-/** How many characters write the one that begins with this escape: its first byte tells how many bytes it has. */
+/** The length of the escapes of one character, in characters. The first byte says how many bytes there are. */
 function escapeLength(encoded: string, index: number): number {
   const first = Number.parseInt(encoded.slice(index + 1, index + 3), 16);
   if (first >= 0xf0) return 12;

@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http';
 const malformedPaths = new WeakSet<IncomingMessage>();
 
 /**
- * Makes every target routable. A path that does not decode would be refused by the router before the token is even
- * looked at; the contract wants 401 first. So its escapes are blunted, and the fault is remembered for its turn.
+ * Makes every target routable. The router would refuse a path that does not decode before the token is checked, but the
+ * contract wants 401 first. So this replaces the percent signs of such a path, and `pathIsMalformed` says so later.
  */
 export function routableTarget(message: IncomingMessage): string {
   const target = message.url ?? '/';
@@ -19,7 +19,7 @@ export function pathIsMalformed(message: IncomingMessage): boolean {
   return malformedPaths.has(message);
 }
 
-/** The path alone: a query may hold what no log line shows. */
+/** The path without its query, which no log line may show. */
 export function pathOf(target: string): string {
   const queryStart = target.indexOf('?');
   return queryStart === -1 ? target : target.slice(0, queryStart);

@@ -1,8 +1,8 @@
 import { AnnalsError } from '../errors.ts';
 
 /**
- * The closed list of OAuth scopes (contract: authentication), with the sentence that tells whoever grants one what it
- * permits. A client is granted some of them, never any other.
+ * The closed list of OAuth scopes (contract: authentication), each with a sentence that says what it permits. A client
+ * can have these scopes and no others.
  */
 export const permittedBy = {
   'changelog.changelog_read': 'Reads the change history, and what exports, chats and their logs tell of it.',
@@ -29,7 +29,7 @@ export function isScope(text: string): text is Scope {
 
 export const scopes: readonly Scope[] = Object.keys(permittedBy).filter(isScope);
 
-/** One message for a foreign tenant and a missing scope: whether that tenant exists is not revealed. */
+/** One error for another tenant and for a missing scope, so that nobody learns whether a tenant exists. */
 export function insufficientScopes(): AnnalsError {
   return new AnnalsError(
     'insufficient_permissions',
@@ -37,7 +37,7 @@ export function insufficientScopes(): AnnalsError {
   );
 }
 
-/** Either of them suffices to read the change history (spec: authentication). */
+/** Each of these permits to read the change history (spec: authentication). */
 export const historyScopes: readonly Scope[] = ['changelog.changelog_read', 'changelog.changelog_manage'];
 
 export function mayReadHistory(granted: readonly Scope[]): boolean {

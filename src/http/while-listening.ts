@@ -35,8 +35,8 @@ export function whileListening(app: HttpServer, { upkeep, begin, end }: WhileLis
     working = Promise.all(
       upkeep.map(({ what, every, work }) => {
         const onError = (error: unknown) => app.log.warn({ err: error }, `${what} failed; it is tried again`);
-        const turn = async () => void (await work(signal, onError));
-        return repeat({ every, signal, turn, onError });
+        const run = async () => void (await work(signal, onError));
+        return repeat({ every, signal, run, onError });
       }),
     );
   });

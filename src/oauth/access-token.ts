@@ -7,7 +7,7 @@ import { type SigningKey, signingAlgorithm } from './signing-key.ts';
 /** Seconds (contract: authentication). */
 export const accessTokenLifetime = 14_399;
 
-/** RFC 9068, 2.1: tells an access token from any other JWT. */
+/** RFC 9068, 2.1: the type of a JWT that is an access token. */
 const tokenType = 'at+jwt';
 
 export interface AccessTokenClaims {
@@ -19,7 +19,7 @@ export interface AccessTokenClaims {
   expiresAt: number;
 }
 
-/** An access token by RFC 9068. The issuer is its audience too: tokens are for this service alone. */
+/** Signs an access token (RFC 9068). The issuer is its audience too, because tokens are for this service alone. */
 export async function signAccessToken(
   key: SigningKey,
   {
@@ -96,7 +96,7 @@ export async function readAccessToken(
   }
 }
 
-/** Decoders overlook the unused last bits of base64url; with them a token would have several spellings. */
+/** Decoders ignore the unused last bits of base64url. Without this check one token could be written in several ways. */
 function isCanonical(token: string): boolean {
   const segments = token.split('.');
   return (

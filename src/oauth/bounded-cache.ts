@@ -4,8 +4,8 @@ export interface BoundedCache<Value> {
 }
 
 /**
- * Keeps at least half of `limit` and at most `limit` of the entries used last. Two generations do for that: what is
- * used moves to the young one, and when that is full, the old one is dropped whole.
+ * Keeps at least half of `limit` and at most `limit` of the entries used last. It has two generations: an entry that is
+ * used moves to the young one. When the young one is full, the old one is dropped.
  */
 export function createBoundedCache<Value>(limit: number): BoundedCache<Value> {
   const half = Math.ceil(limit / 2);

@@ -3,12 +3,12 @@ import { AnnalsError } from '../errors.ts';
 
 const clientIdPattern = /^([a-z][a-z0-9]{1,62})\.[0-9a-f]{20}$/;
 
-/** `<tenant>.<random>`: a client is looked up by its tenant first, as everything of a tenant is. */
+/** `<tenant>.<random>`: the tenant stands in it, because every look-up names the tenant. */
 export function newClientId(tenant: string): string {
   return `${tenant}.${randomBytes(10).toString('hex')}`;
 }
 
-/** The tenant of a client id, or undefined where no client of ours can have that id. */
+/** The tenant of a client id, or undefined where no client can have that id. */
 export function tenantOfClientId(clientId: string): string | undefined {
   return clientIdPattern.exec(clientId)?.[1];
 }
@@ -19,8 +19,8 @@ export function newClientSecret(): string {
 }
 
 /**
- * A single SHA-256. Slow password hashes make up for secrets that people choose; this one has 256 random bits, which
- * nobody tries out from its hash, and a slow hash would only let strangers keep the processor busy.
+ * The SHA-256 of a secret. Slow password hashes protect secrets that people choose. This one has 256 random bits, which
+ * nobody can guess from the hash, and a slow hash would only let strangers load the processor.
  */
 export function hashClientSecret(secret: string): Buffer {
   return hash('sha256', secret, 'buffer');
@@ -30,8 +30,8 @@ export function secretMatches(secret: string, secretHash: Uint8Array): boolean {
   return timingSafeEqual(hashClientSecret(secret), secretHash);
 }
 
-const longestName = 200;
-// Actors that change entries have without any client (spec A, change entry).
+const maxName = 200;
+// Change entries without a client have these actors (spec A, change entry).
 const reservedNames: ReadonlySet<string> = new Set(['system', 'external', 'unknown']);
 
 /** Throws a validation_violation unless the name may stand as actor in change entries (contract 1). */
@@ -45,7 +45,7 @@ export function checkClientName(name: string): void {
 
 function faultOfName(name: string): string | undefined {
   if (name.trim() === '') return 'must not be empty';
-  if ([...name].length > longestName) return `must not have more than ${longestName} characters`;
+  if ([...name].length > maxName) return `must not have more than ${maxName} characters`;
   if (/\p{Cc}/u.test(name)) return 'must not contain control characters';
   if (!name.isWellFormed()) return 'must not contain lone surrogates';
   if (reservedNames.has(name)) return 'must not be system, external or unknown';

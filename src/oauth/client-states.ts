@@ -3,7 +3,7 @@ import type { Database } from '../db/database.ts';
 import { createBoundedCache } from './bounded-cache.ts';
 import { findClient } from './clients.ts';
 
-/** What a call needs to know of its client beyond its token. */
+/** What a call needs to know about its client that its token does not say. */
 export interface ClientState {
   name: string;
   revoked: boolean;
@@ -17,23 +17,23 @@ export type FindClientState = (
 
 interface Entry {
   state: ClientState | undefined;
-  /** Taken before the database was asked, so that it can only be too old (milliseconds). */
+  /** When the query began, so that the state is never older than this says (milliseconds). */
   asOf: number;
 }
 
-// Ages in milliseconds. A revocation acts within 5 seconds in every process (contract 1), so nothing older is ever
-// used. Up to `fresh` nobody asks; up to `stale` the call goes on while somebody does; then it waits for the answer,
-// and where the database gives none in time, what is known serves until `distrusted`.
-const fresh = 1_000;
-const stale = 3_000;
-const distrusted = 5_000;
-const patience = 1_500;
+// Ages in milliseconds. A revocation takes effect within 5 seconds in every process (contract 1), so no older state is
+// used. A state up to `maxFresh` is used as it is. One up to `maxStale` is used while it is read again. For an older one
+// the call waits for the database. Where that does not answer within `maxWait`, a state up to `maxTrusted` is used.
+const maxFresh = 1_000;
+const maxStale = 3_000;
+const maxTrusted = 5_000;
+const maxWait = 1_500;
 
-const mostClients = 10_000;
+const maxClients = 10_000;
 
-/** Keeps clients' states at hand: one indexed look-up a second for a client that is busy, none for each call. */
+/** Caches the states of clients: a busy client costs one indexed look-up a second instead of one for each call. */
 export function createClientStates(db: Database, elapsed: () => number): FindClientState {
-  const entries = createBoundedCache<Entry>(mostClients);
+  const entries = createBoundedCache<Entry>(maxClients);
   const asking = new Map<string, Promise<Entry>>();
 
   async function ask(key: string, tenant: string, clientId: string): Promise<Entry> {
@@ -54,9 +54,9 @@ export function createClientStates(db: Database, elapsed: () => number): FindCli
 
   async function orElse(known: Entry | undefined, answer: Promise<Entry>): Promise<ClientState | undefined> {
     try {
-      return (await within(patience, answer)).state;
+      return (await within(maxWait, answer)).state;
     } catch (error) {
-      if (known !== undefined && elapsed() - known.asOf <= distrusted) return known.state;
+      if (known !== undefined && elapsed() - known.asOf <= maxTrusted) return known.state;
       throw error;
     }
   }
@@ -65,8 +65,8 @@ export function createClientStates(db: Database, elapsed: () => number): FindCli
     const key = `${tenant} ${clientId}`;
     const known = entries.get(key);
     const age = known === undefined ? Number.POSITIVE_INFINITY : elapsed() - known.asOf;
-    if (known !== undefined && age <= fresh) return known.state;
-    if (known !== undefined && age <= stale) {
+    if (known !== undefined && age <= maxFresh) return known.state;
+    if (known !== undefined && age <= maxStale) {
       askOnce(key, tenant, clientId).catch(() => {});
       return known.state;
     }

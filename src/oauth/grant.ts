@@ -15,7 +15,7 @@ export interface TokenResponse {
   scope: string;
 }
 
-/** Answers a token request, or rejects with a TokenError. */
+/** Gives a token, or rejects with a TokenError. */
 export type GrantToken = (request: TokenRequest) => Promise<TokenResponse>;
 
 interface GrantedClient extends OAuth2Server.Client {
@@ -63,12 +63,12 @@ export function createGrant(options: {
       });
     },
 
-    // The library checks no token here: that is the verifier's, from the token alone.
+    // The library does not check tokens here: the verifier does, from the token alone.
     async getAccessToken() {
       return undefined;
     },
 
-    // Tokens are not stored; this is where the library lets the answer be completed.
+    // Tokens are not stored. The library lets us complete the answer here.
     async saveToken(token, client, user) {
       const { tenant } = client as GrantedClient;
       const scope = [...(token.scope ?? []), `tenant=${tenant}`];
@@ -96,9 +96,9 @@ export function createGrant(options: {
   };
 }
 
-/** Scopes in the order asked for; all of the client's where none is named. undefined where one is not the client's. */
+/** The requested scopes in their order, or all of the client where none is named. Undefined where the client lacks one. */
 function grantedScopes(tenant: string, scopes: Scope[], requested: string[] = []): Scope[] | undefined {
-  // An answer's own `scope` may be asked for again, and that ends with the tenant.
+  // A client may send the `scope` of an earlier answer, which ends with the tenant.
   const named = requested.filter((name) => name !== `tenant=${tenant}`);
   if (named.length === 0) return scopes;
   const granted = [...new Set(named)].filter(isScope).filter((scope) => scopes.includes(scope));

@@ -124,12 +124,12 @@ class AttemptsUnderWay {
   }
 }
 
-/** What cannot be the id of a client is no guess at one, and may be as long as a body: it is not kept. */
+/** Undefined where no client can have the id: it is no guess, and it may be too long to keep. */
 function clientAndAddress({ clientId, address }: Attempt): string | undefined {
   return tenantOfClientId(clientId) === undefined ? undefined : `${clientId} ${network(address)}`;
 }
 
-/** One subscriber of IPv6 has at least a /64 to draw addresses from. */
+/** The part of an address that one subscriber has: of IPv6 the first 64 bits. */
 function network(address: string): string {
   if (!isIPv6(address) || address.includes('.')) return address;
   const [left = '', right = ''] = address.split('::');

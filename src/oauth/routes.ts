@@ -24,7 +24,7 @@ export async function oauthRoutes(app: HttpServer, options: OAuthRoutesOptions):
       schema: { tags: ['Authentication'], summary: 'The keys that tokens verify with', response: { 200: KeySet } },
     },
     async (_request, reply) => {
-      // Short enough that a verifier elsewhere meets a new key early; an unknown key id is its sign to ask again.
+      // Short, so that other verifiers see a new key early. An unknown key id tells them to ask again.
       reply.header('cache-control', 'public, max-age=300');
       return { keys: (await publishedKeys()) as Record<string, string>[] };
     },

@@ -7,14 +7,14 @@ export interface StoredSigningKey {
   kid: string;
   sealedKey: Uint8Array;
   createdAt: Date;
-  /** From here on it signs nothing new. */
+  /** It signs no token from then on. */
   retiredAt: Date;
 }
 
-// Any number does, as long as all versions of Annals use the same one.
+// Any number will do, as long as all versions of Annals use the same one.
 const signingKeyLock = 7_229_148_367;
 
-/** One process at a time decides whether a key is to be made; the others wait and then find it. */
+/** One process at a time decides whether to make a key. The others wait, and then find that key. */
 export async function whileNoOtherMakesKeys<Result>(
   db: Database,
   work: (transaction: DatabaseTransaction) => Promise<Result>,
@@ -25,7 +25,7 @@ export async function whileNoOtherMakesKeys<Result>(
   });
 }
 
-/** The keys that were retired after that moment, or are not yet; the newest first. */
+/** The keys that retire after that moment, the newest first. */
 export async function readSigningKeys(db: Database, retiredAfter: Date): Promise<StoredSigningKey[]> {
   const rows = await db
     .selectFrom('oauth_signing_key')

@@ -3,7 +3,7 @@ import type { SealedColumn } from '../db/reseal.ts';
 import type { Sealer } from '../sealing.ts';
 import type { StoredSigningKey } from './signing-key-store.ts';
 
-/** The one algorithm that tokens are signed and verified with; whatever else a token names is refused. */
+/** The algorithm of all tokens. A token that names another one is refused. */
 export const signingAlgorithm = 'ES256';
 
 type Key = Awaited<ReturnType<typeof importJWK>>;
@@ -14,7 +14,7 @@ export interface SigningKey {
   publicKey: Key;
   /** As published at /.well-known/jwks.json. */
   publicJwk: JWK;
-  /** Milliseconds since 1970; from here on it signs nothing new. */
+  /** Milliseconds since 1970. It signs no token from then on. */
   retiredAt: number;
 }
 
@@ -27,8 +27,8 @@ export async function generateSigningKey(sealer: Sealer, createdAt: Date, retire
 }
 
 /**
- * undefined where none of the secret keys opens it. The public key is not kept in the clear beside it: derived from
- * what was sealed, it cannot have been put there by somebody who can only write to the database.
+ * Opens a stored key; undefined where none of the secret keys opens it. The public key is derived from the sealed private
+ * key. Somebody who can only write to the database can therefore not put a public key there.
  */
 export async function openSigningKey(sealer: Sealer, stored: StoredSigningKey): Promise<SigningKey | undefined> {
   const plaintext = sealer.open(stored.sealedKey, purposeOf(stored.kid));

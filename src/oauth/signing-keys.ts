@@ -13,23 +13,23 @@ import {
 } from './signing-key-store.ts';
 
 const day = 24 * 60 * 60 * 1000;
-/** A key signs for 30 days; then the first process that has to sign makes the next one. */
+/** A key signs for 30 days. Then the first process that signs makes the next one. */
 const signingTime = 30 * day;
-/** It verifies on until the last token it signed has expired, and an hour more for clocks that disagree. */
+/** It still verifies until its last token has expired, and one hour more because clocks differ. */
 const overlap = accessTokenLifetime * 1000 + 60 * 60 * 1000;
 
-/** How old the keys at hand may be when something is signed or published, and when something is verified. */
-const freshForSigning = 5_000;
-const freshForVerifying = 60_000;
-/** Tokens with made-up key ids cause at most one look into the database in this time (milliseconds). */
-const leastTimeBetweenLoads = 250;
+/** How old the cached keys can be to sign or publish, and to verify (milliseconds). */
+const maxAgeForSigning = 5_000;
+const maxAgeForVerifying = 60_000;
+/** Tokens with invented key ids cause at most one query in this time (milliseconds). */
+const minTimeBetweenLoads = 250;
 
 export interface SigningKeys {
-  /** The key to sign with; made where there is none yet or the last one has had its time. */
+  /** The key to sign with. It is made where there is none, or where the last one has retired. */
   toSign(): Promise<SigningKey>;
-  /** The key of that id. One not seen before is looked for in the database: another process may have made it. */
+  /** The key with that id. An unknown one is looked up in the database, because another process may have made it. */
   toVerify(kid: string): SigningKey | undefined | Promise<SigningKey | undefined>;
-  /** Whether tokens signed with that key still hold, by what was last read. Keeps what is known from growing old. */
+  /** Whether tokens of that key are valid, by the cached keys. Reads the keys again in the background where they are old. */
   holds(kid: string): boolean;
   published(): Promise<JWK[]>;
 }
@@ -41,7 +41,7 @@ export interface SigningKeysOptions {
   now: () => number;
   /** Milliseconds of a clock that never steps back. */
   elapsed: () => number;
-  /** Told where none of the secret keys opens a stored key: its tokens are not accepted here. */
+  /** Called where no secret key opens a stored key. This process refuses its tokens. */
   onUnreadableKey: (kid: string) => void;
 }
 
@@ -82,13 +82,13 @@ export function createSigningKeys({ db, sealer, now, elapsed, onUnreadableKey }:
   }
 
   async function lookFor(kid: string): Promise<SigningKey | undefined> {
-    await loadOnce(Math.max(0, leastTimeBetweenLoads - (elapsed() - loadedAt)));
+    await loadOnce(Math.max(0, minTimeBetweenLoads - (elapsed() - loadedAt)));
     const key = keys.get(kid);
     return verifies(key) ? key : undefined;
   }
 
   async function toSign(): Promise<SigningKey> {
-    await loadUnlessYoungerThan(freshForSigning);
+    await loadUnlessYoungerThan(maxAgeForSigning);
     const key = current();
     if (key !== undefined) return key;
     await whileNoOtherMakesKeys(db, async (transaction) => {
@@ -111,8 +111,8 @@ export function createSigningKeys({ db, sealer, now, elapsed, onUnreadableKey }:
     },
 
     holds(kid) {
-      if (elapsed() - loadedAt > freshForVerifying) {
-        // Meanwhile the keys at hand go on; a database that is away must not stop calls that need none.
+      if (elapsed() - loadedAt > maxAgeForVerifying) {
+        // The cached keys are used meanwhile: a database that is away must not stop calls that do not need it.
         loadOnce().catch(() => {});
       }
       return verifies(keys.get(kid));
@@ -126,8 +126,8 @@ export function createSigningKeys({ db, sealer, now, elapsed, onUnreadableKey }:
 }
 
 /**
- * Makes a new signing key and retires the others, whose tokens hold until they expire. Every process signs with the
- * new one within 5 seconds. Answers its key id; `now` is milliseconds since 1970.
+ * Makes a new signing key and retires the others, whose tokens stay valid until they expire. Every process signs with the
+ * new key within 5 seconds. Returns the id of the key; `now` is in milliseconds since 1970.
  */
 export async function rotateSigningKey(db: Database, sealer: Sealer, now: number): Promise<string> {
   return await whileNoOtherMakesKeys(db, async (transaction) => {

@@ -1,7 +1,7 @@
 import { MalformedValue, type QueryParameters } from '../http/query-string.ts';
 import { TokenError } from './token-error.ts';
 
-/** A token request with the client's credentials, whichever way they came. */
+/** A token request with the client's credentials, from the header or from the body. */
 export interface TokenRequest {
   grantType: string | undefined;
   clientId: string;
@@ -10,8 +10,8 @@ export interface TokenRequest {
 }
 
 /**
- * Reads what the grant library takes on trust: a parameter given twice is an error (RFC 6749, 3.2), Basic credentials
- * are form-encoded before they are base64 (2.3.1), and a client authenticates in one way only (2.3).
+ * Checks what the grant library does not check. A parameter that is given twice is an error (RFC 6749, 3.2). Basic
+ * credentials are form-encoded before they are base64 (2.3.1). A client authenticates in one way only (2.3).
  */
 export function readTokenRequest(authorization: string | undefined, form: QueryParameters): TokenRequest {
   const basic = authorization === undefined ? undefined : readBasic(authorization);
@@ -24,7 +24,7 @@ export function readTokenRequest(authorization: string | undefined, form: QueryP
     }
     return { ...request, clientId, clientSecret };
   }
-  // Some clients repeat their id in the body, which says nothing new.
+  // Some clients repeat their id in the body. That is no second way.
   if (clientSecret !== undefined || (clientId !== undefined && clientId !== basic.clientId)) {
     throw new TokenError('invalid_request', 'The client authenticates both by HTTP Basic and in the body');
   }

@@ -49,10 +49,10 @@ const schema = {
   },
 };
 
-/** In bytes. Nobody is known yet who sends it, so it gets little. */
+/** In bytes. The sender is not known yet, so a form gets little memory. */
 const maxForm = 16 * 1024;
 
-/** `POST /oauth/token`, in a scope of its own: it reads forms, and its errors have the shape of RFC 6749. */
+/** `POST /oauth/token`, in a plugin of its own: it reads forms, and its errors have the form of RFC 6749. */
 export async function tokenRoute(
   app: HttpServer,
   { grantToken, elapsed }: { grantToken: GrantToken; elapsed: () => number },
@@ -61,7 +61,7 @@ export async function tokenRoute(
 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>('application/x-www-form-urlencoded', { parseAs: 'buffer' }, (_request, body, done) =>
-    // What is not ASCII is an error of the parameter it stands in: as latin1 no byte of it decodes to anything else.
+    // A form is ASCII. Read as latin1, any other byte becomes a fault of its parameter.
     done(null, parseQueryString(body.toString('latin1'))),
   );
   app.addContentTypeParser('*', (_request, _payload, done) => done(null, undefined));
@@ -77,7 +77,7 @@ export async function tokenRoute(
     throw error;
   });
 
-  // The form's faults have names in RFC 6749, which readTokenRequest knows and no schema does.
+  // RFC 6749 names the faults of a form. readTokenRequest finds them; a schema could not name them.
   const validatorCompiler = () => (value: unknown) => ({ value });
   app.post('/oauth/token', { schema, validatorCompiler, bodyLimit: maxForm }, async (request) => {
     const form = request.body as unknown as QueryParameters | null;

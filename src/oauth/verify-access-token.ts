@@ -6,7 +6,7 @@ import { createBoundedCache } from './bounded-cache.ts';
 import type { ClientState, FindClientState } from './client-states.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
-const mostTokens = 10_000;
+const maxTokens = 10_000;
 
 interface VerifiedToken {
   claims: AccessTokenClaims;
@@ -14,8 +14,8 @@ interface VerifiedToken {
 }
 
 /**
- * Checks access tokens. A signature is verified once; from then on the token is known by its hash, and a call costs
- * that hash and three look-ups in memory: not expired, its key still holds, its client not revoked.
+ * Checks access tokens. A signature is verified once, and the token is then cached by its hash. A call costs that hash and
+ * three look-ups in memory: the token has not expired, its key is valid, its client is not revoked.
  */
 export function createAccessTokenVerifier(options: {
   issuer: string;
@@ -25,7 +25,7 @@ export function createAccessTokenVerifier(options: {
   now: () => number;
 }): VerifyAccessToken {
   const { issuer, keys, findClientState, now } = options;
-  const verified = createBoundedCache<VerifiedToken>(mostTokens);
+  const verified = createBoundedCache<VerifiedToken>(maxTokens);
 
   function admit(token: VerifiedToken): Credentials | Promise<Credentials> {
     const { claims } = token;

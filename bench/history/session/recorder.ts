@@ -29,7 +29,7 @@ const folding = repeat({
   every: 1_000,
   signal,
   onError,
-  turn: () => foldTenants(db, { signal, onError, rest: (taken) => rest(taken, signal) }),
+  run: () => foldTenants(db, { signal, onError, rest: (taken) => rest(taken, signal) }),
 });
 
 let recorded = 0;

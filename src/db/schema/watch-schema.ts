@@ -52,7 +52,7 @@ export async function watchSchema(url: string, schema: Schema): Promise<SchemaWa
     throw error;
   }
   // A database that is away says nothing about its schema.
-  const watching = repeat({ every: lookEvery, signal: stop.signal, turn: look, onError: () => {} });
+  const watching = repeat({ every: lookEvery, signal: stop.signal, run: look, onError: () => {} });
   return {
     signal: controller.signal,
     get reason() {

@@ -180,7 +180,7 @@ test(
       repeat({
         every: pause,
         signal: stop.signal,
-        turn: async () => void (await task()),
+        run: async () => void (await task()),
         onError: (error) => failures.push(error),
       });
     const someChange = () =>
