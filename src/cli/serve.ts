@@ -71,6 +71,10 @@ export async function serveUntilStopped(
 ): Promise<void> {
   const app = await buildApp(context, { notReady: () => watch.reason });
   await listen(app, config);
+  // Nobody waits for it, and calls that come meanwhile are answered.
+  context
+    .warmUp()
+    .catch((error) => context.logger.debug({ err: error }, 'the warm-up failed; first calls take longer'));
   let grace = graceLimit;
   try {
     await ready(baseUrlOf(config.host, app.server.address()));

@@ -7,12 +7,15 @@ import { createGrant, type GrantToken } from './grant.ts';
 import { readInstallationIssuer } from './installation.ts';
 import { createSigningKeys } from './signing-keys.ts';
 import { createAccessTokenVerifier } from './verify-access-token.ts';
+import { warmUpTokens } from './warm-up.ts';
 
 export interface OAuthService {
   issuer: string;
   grantToken: GrantToken;
   verifyAccessToken: VerifyAccessToken;
   publishedKeys: () => Promise<JWK[]>;
+  /** Does once what the first token and the first call with one would wait for. */
+  warmUp: () => Promise<void>;
 }
 
 /** Everything about tokens that a process keeps at hand, built once. `baseUrl` names the issuer where it is set. */
@@ -29,9 +32,10 @@ export async function createOAuthService(options: {
   const { db, sealer, baseUrl, now, elapsed, onUnreadableKey } = options;
   const issuer = baseUrl ?? (await readInstallationIssuer(db));
   const keys = createSigningKeys({ db, sealer, now, elapsed, onUnreadableKey });
+  const grantToken = createGrant({ db, keys, issuer, now });
   return {
     issuer,
-    grantToken: createGrant({ db, keys, issuer, now }),
+    grantToken,
     verifyAccessToken: createAccessTokenVerifier({
       issuer,
       keys,
@@ -39,5 +43,6 @@ export async function createOAuthService(options: {
       now,
     }),
     publishedKeys: () => keys.published(),
+    warmUp: () => warmUpTokens({ keys, issuer, now, grantToken }),
   };
 }

@@ -73,6 +73,12 @@ export class RegexMatcherPool {
     }
   }
 
+  /** Starts a thread and lets it match once, so that the first query does not wait for that. */
+  async warmUp(): Promise<void> {
+    const names = Array.from({ length: 300 }, (_, index) => `Name ${index}`);
+    await this.#matchInThread('^N.*[0-4]$', names, new RegexBudget());
+  }
+
   /** Ends all threads. Calls under way reject with 503. */
   async close(): Promise<void> {
     this.#closed = true;

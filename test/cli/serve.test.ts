@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { createPool } from '../../src/db/pool.ts';
 import { type RunningCommand, startAnnals } from '../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
@@ -91,3 +92,22 @@ async function refuses(baseUrl: URL): Promise<void> {
     if (!accepted) return;
   }
 }
+
+test('serve makes the signing key once it listens, before a token is asked for', async () => {
+  const own = await createTestDatabase();
+  try {
+    const service = serve({ DATABASE_URL: own.url });
+    await service.firstLine;
+    const pool = createPool(own.url, { maximum: 1 });
+    try {
+      const keys = async () => (await pool.query('select kid from oauth_signing_key')).rowCount;
+      await expect.poll(keys).toBe(1);
+    } finally {
+      await pool.end();
+    }
+    service.process.kill('SIGTERM');
+    expect(await service.ended).toMatchObject({ code: 0, stderr: '' });
+  } finally {
+    await own.drop();
+  }
+});

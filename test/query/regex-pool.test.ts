@@ -188,3 +188,21 @@ async function rejectionOf(call: Promise<unknown>): Promise<unknown> {
     (error: unknown) => error,
   );
 }
+
+it('starts a thread when it warms up, and the first names are matched in that one', async () => {
+  const cold = new RegexMatcherPool({ threads: 1 });
+  let started = 0;
+  const onWorker = () => {
+    started += 1;
+  };
+  process.on('worker', onWorker);
+  try {
+    await cold.warmUp();
+    expect(started).toBe(1);
+    await cold.matchNames('(?i)doe \\d*7$', people);
+    expect(started).toBe(1);
+  } finally {
+    process.off('worker', onWorker);
+    await cold.close();
+  }
+});
