@@ -68,6 +68,29 @@ describe('a stream', () => {
     expect(await faultOf(all(models.stream(callOf())))).toMatchObject({ fault: 'broken' });
   });
 
+  test(`may begin ${answerLimits.toolCalls} tool calls, and no more`, async () => {
+    const begin = (index: number) => {
+      const call = { index, id: `c${index}`, type: 'function', function: { name: 'find', arguments: '{}' } };
+      return `data: ${JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: [call] }, finish_reason: null }] })}\n\n`;
+    };
+    const calls = Array.from({ length: answerLimits.toolCalls }, (_, index) => begin(index));
+    vendor.behave({ kind: 'events', events: [...calls, ...ending] });
+    expect((await all(models.stream(callOf()))).at(-1)).toMatchObject({
+      answer: { toolCalls: { length: answerLimits.toolCalls } },
+    });
+    vendor.behave({ kind: 'events', events: [...calls, begin(answerLimits.toolCalls), ...ending] });
+    expect(await faultOf(all(models.stream(callOf())))).toMatchObject({ fault: 'broken' });
+  });
+
+  test(`may have ${answerLimits.streamBytes} bytes in all, and no more`, async () => {
+    const comment = `: ${'x'.repeat(128 * 1024 - 4)}\n\n`;
+    const comments = Array<string>(answerLimits.streamBytes / comment.length - 1).fill(comment);
+    vendor.behave({ kind: 'events', events: [...comments, textEvent('after all of it'), ...ending] });
+    expect(textOf(await all(models.stream(callOf())))).toBe('after all of it');
+    vendor.behave({ kind: 'events', events: [...comments, comment, textEvent('too late'), ...ending] });
+    expect(await faultOf(all(models.stream(callOf())))).toMatchObject({ fault: 'broken' });
+  });
+
   test('that is cut gives what had come before, and is told as cut with what it had counted', async () => {
     const usage = `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 9, completion_tokens: 3 } })}\n\n`;
     const words = Array.from({ length: 200 }, (_, index) => `${index} `);
