@@ -5,7 +5,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { createDatabase, type Database } from '../../src/db/database.ts';
+import { findHome } from '../../src/db/embedded/home.ts';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
+import { readPostmasterFile } from '../../src/db/embedded/postmaster-file.ts';
 import { createPool } from '../../src/db/pool.ts';
 import { createTenant } from '../../src/db/tenants.ts';
 import { scopes } from '../../src/http/scopes.ts';
@@ -15,6 +17,9 @@ import { makeDataFolder, removeDataFolder } from '../../test/support/server/data
 /** A database and the services on it, each in a process of its own. */
 export interface World {
   readonly db: Database;
+  readonly databaseUrl: string;
+  /** The process id of the PostgreSQL server; rejects where there is none. */
+  postmaster(): Promise<number>;
   startService(): Promise<Service>;
   /** A tenant with a client that has every scope. */
   makeTenant(tenant: string): Promise<NewClient>;
@@ -42,6 +47,12 @@ export async function openWorld(): Promise<World> {
 
   return {
     db,
+    databaseUrl: database.url,
+    async postmaster() {
+      const file = await readPostmasterFile((await findHome(dataDir)).cluster);
+      if (file === undefined) throw new Error('there is no server');
+      return file.pid;
+    },
     startService: () =>
       startService({
         PORT: '0',
