@@ -74,7 +74,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     return absent;
   }
 
-  const databaseUrl = parsed('DATABASE_URL', urlWith(['postgres:', 'postgresql:']), undefined);
+  const databaseUrl = parsed('DATABASE_URL', parseDatabaseUrl, undefined);
   const secretKeys = parsed('ANNALS_SECRET_KEY', parseSecretKeys, []);
   if (text('DATABASE_URL') !== undefined && text('ANNALS_SECRET_KEY') === undefined) {
     faults.push(`ANNALS_SECRET_KEY is required with DATABASE_URL: ${howToMakeKey}`);
@@ -134,6 +134,14 @@ function urlWith(protocols: string[]): (value: string) => string | Fault {
     if (url !== null && protocols.includes(url.protocol)) return value;
     return new Fault(`must be a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`);
   };
+}
+
+function parseDatabaseUrl(value: string): string | Fault {
+  const url = urlWith(['postgres:', 'postgresql:'])(value);
+  const poolers = typeof url === 'string' ? new URL(url).searchParams.getAll('pooler') : [];
+  return poolers.every((pooler) => pooler === 'transaction')
+    ? url
+    : new Fault('may have no other pooler than transaction');
 }
 
 function parseBaseUrl(value: string): string | Fault {

@@ -46,6 +46,16 @@ test('all faults are reported at once, and no value of a variable is ever repeat
 });
 
 describe('ANNALS_SECRET_KEY', () => {
+  test('goes with a URL that may name a pooler in transaction mode, and no other', () => {
+    const settings = (pooler: string) => ({
+      DATABASE_URL: `postgres://annals:pw@db.example/annals?pooler=${pooler}`,
+      ANNALS_SECRET_KEY: Buffer.alloc(32).toString('base64'),
+    });
+    expect(readConfig(settings('transaction')).databaseUrl).toBe(settings('transaction').DATABASE_URL);
+    const error = faultsOf(settings('session'));
+    expect(error.message).toBe('DATABASE_URL may have no other pooler than transaction');
+  });
+
   test('is required with DATABASE_URL, and the fault says how to make one', () => {
     const error = faultsOf({ DATABASE_URL: 'postgres://annals:pw@db.example/annals' });
     expect(error.faults).toHaveLength(1);

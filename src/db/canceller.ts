@@ -4,10 +4,10 @@ import { rest } from '../repeat.ts';
 /** Cancels statements of other connections, many of them by one connection of its own. */
 export interface Canceller {
   /**
-   * Cancels what the server process `backend` runs, until the function that it answers is called. That one resolves when
+   * Cancels what a server process runs, given by its id or by the mark of its statement (see pooler.ts), until the function that it answers is called. That one resolves when
    * no request to cancel is on its way any more, so the connection can then be used for something else.
    */
-  cancel(backend: number): () => Promise<void>;
+  cancel(backend: number | string): () => Promise<void>;
   /** Ends its connection. */
   close(): Promise<void>;
 }
@@ -16,8 +16,12 @@ export interface Canceller {
 const cancelEvery = 150;
 const keepConnection = 10_000;
 
+const cancelMarked = `
+  select pg_cancel_backend(pid) from pg_stat_activity
+    where state = 'active' and pid <> pg_backend_pid() and split_part(query, ' */', 1) || ' */' = any ($1::text[])`;
+
 export function createCanceller(config: pg.ClientConfig): Canceller {
-  const backends = new Set<number>();
+  const backends = new Set<number | string>();
   let running: Promise<void> | undefined;
   /** The request under way, and when it was over for all that it names. */
   let round: Promise<unknown> = Promise.resolve();
@@ -48,9 +52,12 @@ export function createCanceller(config: pg.ClientConfig): Canceller {
   async function cancelAll(): Promise<void> {
     try {
       const connected = await connect();
-      const named = [...backends];
-      if (named.length === 0) return;
-      await connected.query('select pg_cancel_backend(backend) from unnest($1::int[]) as backend', [named]);
+      const ids = [...backends].filter((backend) => typeof backend === 'number');
+      const marks = [...backends].filter((backend) => typeof backend === 'string');
+      if (ids.length > 0) {
+        await connected.query('select pg_cancel_backend(backend) from unnest($1::int[]) as backend', [ids]);
+      }
+      if (marks.length > 0) await connected.query(cancelMarked, [marks]);
     } catch {
       await disconnect();
     }

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { isBehindPooler, withoutNames } from './pooler.ts';
 
 export interface PoolOptions {
   /** How the connections name themselves in pg_stat_activity. */
@@ -15,12 +16,14 @@ export interface PoolOptions {
 
 /** A pool on a PostgreSQL. No connection is made before the first query; waiting for one is limited. */
 export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
+  const pooled = isBehindPooler(url);
   const pool = new pg.Pool({
     connectionString: url,
     application_name: options.applicationName ?? 'annals',
     max: options.maximum ?? 10,
     connectionTimeoutMillis: options.connectionLimit ?? 5_000,
-    ...(options.statementLimit === undefined || options.statementLimit === Number.POSITIVE_INFINITY
+    // A pooler refuses settings of a session.
+    ...(pooled || options.statementLimit === undefined || options.statementLimit === Number.POSITIVE_INFINITY
       ? {}
       : {
           statement_timeout: options.statementLimit,
@@ -37,7 +40,10 @@ export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
     if (!pool.ending) options.onLostConnection?.(error);
   });
   // The same for one that is lost while it is checked out and between two queries: the next query reports it.
-  pool.on('connect', (client) => client.on('error', () => {}));
+  pool.on('connect', (client) => {
+    client.on('error', () => {});
+    if (pooled) withoutNames(client);
+  });
   return pool;
 }
 

@@ -1,19 +1,23 @@
 import pg from 'pg';
 import type { Step } from '../concurrency/work.ts';
 import type { Canceller } from './canceller.ts';
+import { marked, newMark } from './pooler.ts';
 
 /** A connection that one caller has, until it is released. What runs on it is cancelled when its step is aborted. */
 export class TenantConnection {
   readonly #client: pg.PoolClient;
   readonly #canceller: Canceller;
+  readonly #pooled: boolean;
   #step: Step | undefined;
   /** Something else than the server's answer has ended a statement: nobody knows what state the connection is in. */
   #broken = false;
   #giveBack: () => void = () => {};
 
-  constructor(client: pg.PoolClient, canceller: Canceller) {
+  /** `pooled`: the server process is the pooler's choice, so that statements are found by a mark. */
+  constructor(client: pg.PoolClient, canceller: Canceller, pooled: boolean) {
     this.#client = client;
     this.#canceller = canceller;
+    this.#pooled = pooled;
   }
 
   /** For the pool alone: the connection belongs to another caller now. */
@@ -58,12 +62,13 @@ export class TenantConnection {
   ): Promise<pg.QueryResult> {
     signal.throwIfAborted();
     let stopCancelling: (() => Promise<void>) | undefined;
+    const mark = this.#pooled ? newMark() : undefined;
     const onAbort = () => {
-      stopCancelling = this.#canceller.cancel(backendOf(this.#client));
+      stopCancelling = this.#canceller.cancel(mark ?? backendOf(this.#client));
     };
     signal.addEventListener('abort', onAbort, { once: true });
     try {
-      return await this.#send(statement, values);
+      return await this.#send(mark === undefined ? statement : marked(mark, statement), values);
     } catch (error) {
       throw signal.aborted && isCancelled(error) ? signal.reason : error;
     } finally {

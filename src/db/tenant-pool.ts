@@ -3,6 +3,7 @@ import { Semaphore } from '../concurrency/semaphore.ts';
 import { currentWork } from '../concurrency/work.ts';
 import { createCanceller } from './canceller.ts';
 import { createPool, type PoolOptions } from './pool.ts';
+import { isBehindPooler } from './pooler.ts';
 import type { Statements } from './statements.ts';
 import { TenantConnection } from './tenant-connection.ts';
 
@@ -40,6 +41,7 @@ export const defaultShares = { reads: 8, writes: 6, own: 4 };
 export function createTenantPool(url: string, options: TenantPoolOptions = {}): TenantPool {
   const { reads, writes, own } = { ...defaultShares, ...options };
   const { applicationName, onLostConnection, statementLimit = 35_000 } = options;
+  const pooled = isBehindPooler(url);
   const common = {
     ...(applicationName === undefined ? {} : { applicationName }),
     ...(onLostConnection === undefined ? {} : { onLostConnection }),
@@ -60,7 +62,7 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
   function connectionOf(client: pg.PoolClient): TenantConnection {
     const known = connections.get(client);
     if (known !== undefined) return known;
-    const connection = new TenantConnection(client, canceller);
+    const connection = new TenantConnection(client, canceller, pooled);
     connections.set(client, connection);
     return connection;
   }

@@ -1,0 +1,33 @@
+import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
+
+/**
+ * Whether the connections go through a pooler in transaction mode, for instance pgbouncer: DATABASE_URL ends with
+ * `?pooler=transaction`. Then each transaction may meet another server process, and nothing of a session lasts.
+ */
+export function isBehindPooler(url: string): boolean {
+  return new URL(url).searchParams.get('pooler') === 'transaction';
+}
+
+/** Lets a connection send statements without their names: another server process does not know what a name stands for. */
+export function withoutNames(client: pg.PoolClient): void {
+  const { query } = client;
+  Object.defineProperty(client, 'query', {
+    value: (statement: unknown, ...others: unknown[]) => Reflect.apply(query, client, [unnamed(statement), ...others]),
+  });
+}
+
+function unnamed(statement: unknown): unknown {
+  const hasName = typeof statement === 'object' && statement !== null && 'text' in statement && 'name' in statement;
+  return hasName ? { ...statement, name: undefined } : statement;
+}
+
+/** A comment that tells a statement from all others; it begins the statement's text. */
+export function newMark(): string {
+  return `/* annals ${randomUUID()} */`;
+}
+
+/** The statement with its mark, by which it can be found in pg_stat_activity. */
+export function marked(mark: string, statement: string | pg.QueryConfig): string | pg.QueryConfig {
+  return typeof statement === 'string' ? `${mark} ${statement}` : { ...statement, text: `${mark} ${statement.text}` };
+}
