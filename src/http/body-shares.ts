@@ -15,7 +15,7 @@ export interface BodyLimits {
 }
 
 /** Of one process (contract: one tenant cannot stop another). */
-export const defaultBodyLimits: BodyLimits = { maxBytes: 64 * 1024 * 1024, maxLargeBodies: 8, maxWait: 30_000 };
+export const defaultBodyLimits: BodyLimits = { maxBytes: 64 * 1024 * 1024, maxLargeBodies: 4, maxWait: 30_000 };
 
 declare module 'fastify' {
   interface FastifyRequest {
