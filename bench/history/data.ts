@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type pg from 'pg';
 import { foldHistory } from '../../src/changelog/fold/fold.ts';
 import { foldAlong } from '../../src/changelog/fold/fold-along.ts';
+import { analyseHistory } from '../../src/changelog/fold/statistics.ts';
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { createPool } from '../../src/db/pool.ts';
@@ -138,6 +139,7 @@ async function record(pool: pg.Pool, db: Database): Promise<void> {
       foldAlong(
         createRecorder(db, tenant, () => benchNow),
         () => foldHistory(db, tenant),
+        () => analyseHistory(db),
       ),
     ]),
   );

@@ -12,7 +12,7 @@ language plpgsql stable
 -- planned once: its statements and those of what it calls are ranges of indexes whatever they are given, and to plan
 -- them anew takes several times as long as to run them; a plan from when the tables were small must not go through
 -- all of what an import has brought since
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 declare
   horizon bigint;
   ranks bigint[];

@@ -1,11 +1,14 @@
--- The history of documents that are named one by one, or of what is related to such documents, in [since, before), as
--- change_read answers it. Null stands for any: kinds, actors, and the entity types of the related items.
+-- The history of documents that are named one by one, of what is related to such documents, or of documents whose ids are
+-- like `ids_like`, from `ids_from` up to `ids_before` as far as 64 characters tell, in [since, before), as change_read answers
+-- it. Null stands for any: kinds, actors, and the entity types of the related items; ids are those of kinds. The total is null
+-- where more than 20,000 entries have such ids: then there may be a better way to read them.
 create function change_read_documents(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[],
                                       actors bigint[], documents uuid[], related_documents uuid[], related_entities text[],
+                                      ids_from text, ids_before text, ids_like text,
                                       skip bigint, size bigint, names_since xid8, recent bigint, lineage text)
 returns table (total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text,
                name text, schema_version text, related text, paths text)
-language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 #variable_conflict use_column
 declare
   last_moment bigint := coalesce(before, 9223372036854775807);
@@ -44,16 +47,30 @@ begin
             where r.tenant = of_tenant and r.document = any (related_documents) and r.at >= first_moment and r.at < last_moment
               and (related_entities is null or r.entity = any (related_entities))
         ) as place
-        cross join lateral (
-          select one.kind, one.actor from change_entry one
-            where one.tenant = of_tenant and (one.at, one.sequence) >= (place.at, place.sequence)
-              and (one.at, one.sequence) <= (place.at, place.sequence)
-            order by one.at, one.sequence limit 1
-        ) as e
-        where (kinds is null or e.kind = any (kinds)) and (actors is null or e.actor = any (actors))
+        where kinds is null and actors is null or exists (
+          select from (
+            select one.kind, one.actor from change_entry one
+              where one.tenant = of_tenant and (one.at, one.sequence) >= (place.at, place.sequence)
+                and (one.at, one.sequence) <= (place.at, place.sequence)
+              order by one.at, one.sequence limit 1
+          ) as e
+          where (kinds is null or e.kind = any (kinds)) and (actors is null or e.actor = any (actors)))
+      union all
+      (select e.at, e.sequence
+         from unnest(case when ids_from is not null then kinds end) as of (kind)
+         cross join lateral (
+           -- fenced, and in the order of the index that is meant
+           select one.at, one.sequence, one.actor from change_entry one
+             where one.tenant = of_tenant and one.kind = of.kind and left(one.entity_id, 64) >= ids_from
+               and left(one.entity_id, 64) < ids_before and one.entity_id like ids_like
+               and one.at >= first_moment and one.at < last_moment
+             order by left(one.entity_id, 64) offset 0
+         ) as e
+         where actors is null or e.actor = any (actors)
+         limit 20001)
     )
     select counted.total, names_current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
-      from (select count(*) as total from found) as counted
+      from (select case when ids_from is null or count(*) <= 20000 then count(*) end as total from found) as counted
       left join lateral (
         select one.* from (select * from found order by at desc, sequence desc offset skip limit size) as place
           cross join lateral (

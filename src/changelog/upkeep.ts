@@ -3,6 +3,7 @@ import type { HttpServer } from '../http/http-server-type.ts';
 import { whileListening } from '../http/while-listening.ts';
 import { rest } from '../repeat.ts';
 import { foldTenants } from './fold/fold.ts';
+import { analyseHistory, buildHistoryIndexes } from './fold/statistics.ts';
 import { dropExpired } from './retention/retention.ts';
 
 export interface UpkeepOptions {
@@ -13,6 +14,8 @@ export interface UpkeepOptions {
 // Milliseconds. What is not folded is added up at query time, so a second of it costs little.
 const foldEvery = 1_000;
 const dropEvery = 60_000;
+const analyseEvery = 10_000;
+const buildEvery = 600_000;
 const rowsAtOnce = 2_000;
 
 /** What the change history wants done beside its requests. */
@@ -29,6 +32,8 @@ export async function changelogUpkeep(app: HttpServer, { db, now }: UpkeepOption
         every: dropEvery,
         work: (signal, onError) => dropExpired(db, { signal, onError, now, most: rowsAtOnce, rest: restAfter(signal) }),
       },
+      { what: 'analysing the change history', every: analyseEvery, work: () => analyseHistory(db) },
+      { what: 'building an index of the change history', every: buildEvery, work: () => buildHistoryIndexes(db) },
     ],
   });
 }

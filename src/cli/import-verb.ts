@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { foldHistory } from '../changelog/fold/fold.ts';
 import { foldAlong } from '../changelog/fold/fold-along.ts';
+import { analyseHistory } from '../changelog/fold/statistics.ts';
 import { tenantExists } from '../db/tenants.ts';
 import { createRecorder } from '../recording/record-change.ts';
 import { runImport } from './import.ts';
@@ -39,7 +40,11 @@ Example:
         throw new OperatorError(`there is no tenant ${tenant}; make it with: annals tenant create ${tenant}`);
       }
       const recorder = createRecorder(db, tenant, now);
-      const { record, finish } = foldAlong(recorder, () => foldHistory(db, tenant));
+      const { record, finish } = foldAlong(
+        recorder,
+        () => foldHistory(db, tenant),
+        () => analyseHistory(db),
+      );
       const code = await runImport({ tenant, file, record, stdin, stdout, stderr, signal });
       if (!signal.aborted) await finish();
       if (watch.reason !== undefined) throw new OperatorError(watch.reason);

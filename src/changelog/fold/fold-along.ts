@@ -5,12 +5,13 @@ import type { Change, Outcome, RecordBatch } from '../../recording/change.ts';
 const entriesAtOnce = 50_000;
 
 /**
- * A recorder that folds as it goes, for an import that may run where no service does it. `finish` folds what is left.
+ * A recorder that folds as it goes, for an import that may run where no service does it. `finish` folds what is left and analyses the tables.
  * Whether folding succeeds is no matter of the import: totals are exact without it, and it is done again.
  */
 export function foldAlong(
   record: RecordBatch,
   fold: () => Promise<unknown>,
+  analyse: () => Promise<unknown> = async () => {},
 ): { record: RecordBatch; finish(): Promise<void> } {
   let unfolded = 0;
   let folding: Promise<unknown> | undefined;
@@ -42,6 +43,7 @@ export function foldAlong(
     async finish() {
       await folding;
       if (unfolded > 0) await foldNow();
+      await analyse().catch(() => {});
     },
   };
 }

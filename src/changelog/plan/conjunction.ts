@@ -27,11 +27,12 @@ export async function asConjunction(
   const actors = terms.filter((term) => term.kind === 'actors');
   const [onDocuments, ...others] = terms.filter((term) => term.kind === 'document' || term.kind === 'related');
   if (onDocuments === undefined || others.length > 0) return undefined;
+  const isImplied = (term: Term) => onDocuments.kind === 'related' && term === onDocuments.implies;
   const before = Math.min(...times.map((term) => term.to ?? Number.POSITIVE_INFINITY));
   return {
     since: Math.max(from, ...times.map((term) => term.from ?? 0)),
     before: before === Number.POSITIVE_INFINITY ? null : before,
-    kinds: await possibleKinds(expression, dictionary, slice),
+    kinds: await possibleKinds({ kind: 'and', operands: terms.filter((term) => !isImplied(term)) }, dictionary, slice),
     actors:
       actors.length === 0
         ? null

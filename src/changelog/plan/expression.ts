@@ -36,6 +36,8 @@ export interface RelatedTerm {
   readonly kind: 'related';
   readonly entities: readonly ResolvedMatcher[];
   readonly ids: readonly ResolvedMatcher[];
+  /** The term on kinds that stands beside it and holds wherever this one does. */
+  readonly implies?: Members<'kinds'>;
 }
 
 /** A regular expression is replaced by what it was found in. */

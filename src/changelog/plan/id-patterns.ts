@@ -1,6 +1,7 @@
 import type { Condition, Match } from '../../query/ast.ts';
 import { QueryError } from '../../query/query-error.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../query/regex-pool.ts';
+import { requiredText } from '../../query/required-text.ts';
 import type { FoundIds } from './expression.ts';
 
 /** Whose ids: of changed documents, or of what is related to them. */
@@ -71,7 +72,7 @@ export function everyId(patterns: readonly IdPattern[]): IdsFound {
  */
 export async function tryOnIds(
   patterns: readonly IdPattern[],
-  read: (of: IdsOf) => AsyncIterable<readonly HashedId[]>,
+  read: (of: IdsOf, containing: readonly string[] | null) => AsyncIterable<readonly HashedId[]>,
   { regexes, budget }: { regexes: RegexMatcherPool; budget: RegexBudget },
 ): Promise<IdsFound> {
   const found = new IdsFound();
@@ -81,7 +82,10 @@ export async function tryOnIds(
     if (first === undefined) continue;
     const sides = tried.map(() => ({ matching: new Hashes(), others: new Hashes() }));
     let count = 0;
-    for await (const batch of read(whose)) {
+    // Ids without such a text need not be read: nothing matches there.
+    const texts = tried.map(({ source }) => requiredText(source));
+    const containing = texts.includes('') ? null : texts;
+    for await (const batch of read(whose, containing)) {
       count += batch.length;
       if (count > mostIds) throw new QueryError(first.position, tooManyIds);
       const ids = batch.map(({ id }) => id);
@@ -93,7 +97,7 @@ export async function tryOnIds(
     }
     for (const [place, { matching, others }] of sides.entries()) {
       const pattern = tried[place];
-      if (pattern !== undefined) found.set(pattern, shorter(matching, others));
+      if (pattern !== undefined) found.set(pattern, toldBy(matching, containing === null ? others : undefined));
     }
   }
   return found;
@@ -101,9 +105,9 @@ export async function tryOnIds(
 
 const tooManyIds = `a regular expression that is tried on no more than ${mostIds.toLocaleString('en')} ids; narrow the query's time or its entity`;
 
-/** Whatever is not found is among the others: what is few is told. */
-function shorter(matching: Hashes, others: Hashes): FoundIds {
-  const isIn = matching.count <= others.count;
+/** Whatever does not match is among the others, where all were read: the fewer of both are told. */
+function toldBy(matching: Hashes, others: Hashes | undefined): FoundIds {
+  const isIn = others === undefined || matching.count <= others.count;
   const told = isIn ? matching : others;
   return { kind: 'ids', isIn, count: told.count, hashes: told.text() };
 }

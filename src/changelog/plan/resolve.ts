@@ -102,13 +102,10 @@ async function resolveItem(item: ItemMatch, resolver: Resolver): Promise<Express
   const ids = onIds.map((term) => resolveIds(term, 'related', resolver));
   const entities: ResolvedMatcher[] = [];
   for (const term of onEntities) entities.push(await resolveRelatedEntities(term, resolver));
-  const related: Expression = { kind: 'related', entities, ids };
+  if (onEntities.length === 0) return { kind: 'related', entities, ids };
   // The kinds that have such a related entity at all narrow what has to be read.
-  if (onEntities.length === 0) return related;
-  return {
-    kind: 'and',
-    operands: [{ kind: 'kinds', members: await matchRelatedEntities(onEntities, resolver) }, related],
-  };
+  const implies: Members<'kinds'> = { kind: 'kinds', members: await matchRelatedEntities(onEntities, resolver) };
+  return { kind: 'and', operands: [implies, { kind: 'related', entities, ids, implies }] };
 }
 
 /** The kinds with one related entity type that satisfies all the terms. */

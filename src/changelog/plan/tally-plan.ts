@@ -28,7 +28,7 @@ export interface Plan {
 
 /** Whether reading the entries may be cheaper than a plan. */
 export function isLarge({ keys, intervals }: Plan): boolean {
-  return keys > 20_000 || intervals.length > 8;
+  return keys > 4_000 || intervals.length > 32;
 }
 
 /** Plans with more keys, or that take more steps to make, are none: to read the entries themselves is cheaper. */

@@ -1,5 +1,6 @@
 import type { Statements } from '../../db/statements.ts';
 import type { Dictionary } from '../names/dictionary.ts';
+import type { IdRange } from './id-range.ts';
 import { type PageRead, type PageRow, pageColumns, pageOf } from './page-rows.ts';
 
 /** What is asked of documents that are named one by one; null stands for any. */
@@ -13,6 +14,8 @@ export interface DocumentsPage {
   documents: readonly string[] | null;
   relatedDocuments: readonly string[] | null;
   relatedEntities: readonly string[] | null;
+  /** The ids of documents instead. */
+  ids: IdRange | null;
   skip: number;
   size: number;
   dictionary: Dictionary;
@@ -27,7 +30,7 @@ export async function readDocumentsPage(
   const { rows } = await statements.query<PageRow>({
     name: 'documents page',
     text: `select ${pageColumns}
-             from change_read_documents($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::text::xid8, $13, $14)`,
+             from change_read_documents($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15::text::xid8, $16, $17)`,
     values: [
       tenant,
       page.now,
@@ -38,6 +41,9 @@ export async function readDocumentsPage(
       page.documents,
       page.relatedDocuments,
       page.relatedEntities,
+      page.ids?.from,
+      page.ids?.before,
+      page.ids?.like,
       page.skip,
       page.size,
       page.dictionary.since,

@@ -1,15 +1,14 @@
 import type { DatabaseTransaction } from '../../db/database.ts';
 import type { Interval } from '../plan/tally-plan.ts';
-import { findPlaces, type Search } from './search-store.ts';
+import { findPlaces, type Search, searchPage } from './search-store.ts';
 import type { Place } from './store.ts';
 import { readTalliedPlaces } from './tallied-page.ts';
 
 interface MergedPage {
   /** One part of the entries, which the tallies can count and walk. */
   tallied: { now: number; intervals: readonly Interval[] };
-  /** The other part, which has none of the first; `rest` of them. */
+  /** The other part, which has none of the first. */
   search: Search;
-  rest: number;
   /** Both parts at once, without the help of tallies. */
   everything: Search;
   skip: number;
@@ -18,12 +17,12 @@ interface MergedPage {
 
 interface Limits {
   /** Of the second list so many places are read. */
-  mostPlaces: number;
+  maxPlaces: number;
   /** Entries that are read rather than counted. */
   few: number;
 }
 
-const usualLimits: Limits = { mostPlaces: 200_000, few: 1_000 };
+const defaultLimits: Limits = { maxPlaces: 200_000, few: 1_000 };
 
 /**
  * A page of two disjoint lists of entries merged, and how many entries they have together, without reading what
@@ -33,23 +32,24 @@ const usualLimits: Limits = { mostPlaces: 200_000, few: 1_000 };
 export async function mergedPage(
   transaction: DatabaseTransaction,
   page: MergedPage,
-  limits = usualLimits,
+  limits = defaultLimits,
 ): Promise<{ total: number; places: Place[] }> {
-  const { mostPlaces, few } = limits;
-  const { tallied, search, rest, everything, skip, size } = page;
+  const { maxPlaces, few } = limits;
+  const { tallied, search, everything, skip, size } = page;
   const { tenant } = search;
+  // What is found comes with the total, in one look: near the newest the first ones, else all.
+  const wanted = skip + size <= few ? skip + size : maxPlaces;
+  const { total: rest, places: others } = await searchPage(transaction, search, { skip: 0, size: wanted });
   if (rest === 0) return await readTalliedPlaces(transaction, tenant, { ...tallied, skip, size });
   if (skip + size <= few) {
-    const newest = await readTalliedPlaces(transaction, tenant, { ...tallied, skip: 0, size: skip + size });
-    const others = await findPlaces(transaction, search, { skip: 0, size: skip + size });
+    const newest = await readTalliedPlaces(transaction, tenant, { ...tallied, skip: 0, size: wanted });
     return { total: newest.total + rest, places: merge(newest.places, others).slice(skip, skip + size) };
   }
-  if (rest > mostPlaces) {
+  if (rest > maxPlaces) {
     const counted = await readTalliedPlaces(transaction, tenant, { ...tallied, skip: 0, size: 0 });
     const total = counted.total + rest;
     return { total, places: skip >= total ? [] : await findPlaces(transaction, everything, { skip, size }) };
   }
-  const others = await findPlaces(transaction, search, { skip: 0, size: rest });
   const { low, high } = await othersBefore(transaction, page, others, few);
   // All that stands before the page and is not read: of the first list as many as there are at least, and `low` others.
   const tallySkip = Math.max(0, skip - high);
@@ -86,7 +86,7 @@ async function othersBefore(
 }
 
 /** Entries of one millisecond that are looked through. */
-const mostOfMoment = 200_000;
+const maxOfMoment = 200_000;
 
 /** How many tallied entries are newer than a place; of its millisecond, those that were recorded later. */
 async function countNewer(
@@ -102,7 +102,7 @@ async function countNewer(
     ...tallied,
     intervals: same,
     skip: 0,
-    size: mostOfMoment,
+    size: maxOfMoment,
   });
   return total + moment.places.filter((place) => place.sequence > sequence).length;
 }

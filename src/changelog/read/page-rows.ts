@@ -22,7 +22,8 @@ export const pageColumns = `total, current, at, kind, actor, entity_id as "entit
 
 /** A row of a page. A row without a kind has the total alone. */
 export interface PageRow extends Omit<EntryRow, 'type' | 'entity' | 'actor' | 'paths'> {
-  total: number;
+  /** Null where the statement gave up. */
+  total: number | null;
   /** Whether the snapshot has no names that the dictionary lacks. */
   current: boolean;
   kind: number | null;
@@ -35,6 +36,7 @@ export function pageOf(rows: readonly PageRow[], dictionary: Dictionary): PageRe
   const [head] = rows;
   if (head === undefined) throw new Error('a page came without its total');
   if (!head.current) return outdatedNames;
+  if (head.total === null) return severalStatements;
   const entries: EntryRow[] = [];
   for (const { at, kind, actor, entityId, name, schemaVersion, related, paths } of rows) {
     if (kind === null) continue;

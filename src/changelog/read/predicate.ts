@@ -14,6 +14,7 @@ import {
   type ResolvedMatcher,
   termsOf,
 } from '../plan/expression.ts';
+import { type IdRange, idRangeOf, indexedCharacters, likeOfPrefix } from './id-range.ts';
 
 type Condition = RawBuilder<SqlBool>;
 
@@ -45,10 +46,7 @@ export async function entryConditions(
       const ids = idsOf(dictionary.actors, term.members);
       // As text: the driver would write a long array out in one go.
       const list = ids.length <= fewMembers ? undefined : await idsText(ids, slice);
-      ofActors.set(
-        term,
-        list === undefined ? isAmong(sql`e.actor`, ids) : sql`e.actor in (select unnest(${list}::bigint[]))`,
-      );
+      ofActors.set(term, list === undefined ? isAmong(sql`e.actor`, ids) : isListed(list, ids.length));
     }
   } else {
     const ids = await idsText(
@@ -90,6 +88,14 @@ export async function entryConditions(
     }
   };
   return { satisfies };
+}
+
+/** More actors than these are looked up in a hash for each entry; for fewer the planner may go to the entries of each. */
+const maxJoined = 256;
+
+function isListed(list: string, count: number): Condition {
+  const isMember = sql<SqlBool>`e.actor in (select unnest(${list}::bigint[]))`;
+  return count <= maxJoined ? isMember : sql`case when ${isMember} then true end`;
 }
 
 /** An array's text. */
@@ -134,24 +140,26 @@ export function namesDocuments(term: DocumentTerm | RelatedTerm): boolean {
 
 const mostLookedUp = 10_000;
 
-/** The hashes of the documents that a term names one by one; undefined where it does not, or says more. */
+/** The hashes of the documents that a term names one by one, or the range of their ids; undefined where it says neither, or more. */
 export function namedDocuments(term: DocumentTerm | RelatedTerm):
   | {
       documents: string[] | null;
       relatedDocuments: string[] | null;
       relatedEntities: readonly string[] | null;
+      ids: IdRange | null;
     }
   | undefined {
   if (term.kind === 'document') {
     const texts = exactTexts(term.matcher);
-    if (texts === undefined) return undefined;
-    return { documents: texts.map(uuidOf), relatedDocuments: null, relatedEntities: null };
+    const ids = idRangeOf(term.matcher) ?? null;
+    if (texts === undefined && ids === null) return undefined;
+    return { documents: texts?.map(uuidOf) ?? null, relatedDocuments: null, relatedEntities: null, ids };
   }
   const [ids, ...otherIds] = term.ids.map(exactTexts);
   const [entities, ...otherEntities] = term.entities.map(exactTexts);
   if (ids === undefined || otherIds.length > 0 || otherEntities.length > 0) return undefined;
   if (term.entities.length > 0 && entities === undefined) return undefined;
-  return { documents: null, relatedDocuments: ids.map(uuidOf), relatedEntities: entities ?? null };
+  return { documents: null, relatedDocuments: ids.map(uuidOf), relatedEntities: entities ?? null, ids: null };
 }
 
 function matches(
@@ -167,7 +175,7 @@ function matches(
     return isAmong(hash, texts.map(uuidOf), sql`uuid`);
   }
   if (matcher.kind === 'ids') return isFound(matcher, hash);
-  if (matcher.kind === 'glob') return sql`${text} like ${likePattern(matcher)}`;
+  if (matcher.kind === 'glob') return isLike(matcher, text);
   if (matcher.kind === 'list') {
     return sql`(${sql.join(
       matcher.items.map((item) => matches(item, hash, text)),
@@ -175,6 +183,13 @@ function matches(
     )})`;
   }
   throw new Error(`a ${matcher.kind} names its texts`);
+}
+
+function isLike(glob: Extract<ResolvedMatcher, { kind: 'glob' }>, text: RawBuilder<unknown>): Condition {
+  const matching = sql<SqlBool>`${text} like ${likePattern(glob)}`;
+  const prefix = likeOfPrefix(glob.parts);
+  if (prefix === undefined) return matching;
+  return sql`(left(${text}, ${sql.lit(indexedCharacters)}) like ${prefix} and ${matching})`;
 }
 
 /** More hashes than this have no room in a hash table where `work_mem` is PostgreSQL's 4 MB: they are halved instead. */

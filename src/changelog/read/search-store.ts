@@ -18,6 +18,24 @@ export async function countEntries(transaction: DatabaseTransaction, search: Sea
   return rows[0]?.total ?? 0;
 }
 
+/** How many entries a search finds, and the places of a page of them, newest first; the search is done once. */
+export async function searchPage(
+  transaction: DatabaseTransaction,
+  search: Search,
+  page: { skip: number; size: number },
+): Promise<{ total: number; places: Place[] }> {
+  const { rows } = await sql<{ total: number; at: number | null; sequence: number }>`
+    with found as materialized (select e.at, e.sequence ${found(search)})
+    select counted.total, place.at, place.sequence
+      from (select count(*) as total from found) as counted
+      left join lateral (
+        select * from found order by at desc, sequence desc offset ${page.skip} limit ${page.size}
+      ) as place on true
+      order by place.at desc, place.sequence desc`.execute(transaction);
+  const places = rows.flatMap(({ at, sequence }) => (at === null ? [] : [{ at, sequence }]));
+  return { total: rows[0]?.total ?? 0, places };
+}
+
 /** The places of what a search finds, newest first. */
 export async function findPlaces(
   transaction: DatabaseTransaction,
@@ -44,22 +62,33 @@ export function found({ tenant, since, places, condition }: Search): RawBuilder<
 const idsAtOnce = 5_000;
 
 /**
- * The distinct ids of documents, or of related documents, that entries since then have; documents may be narrowed to those
- * of some kinds. Once at a time in a transaction.
+ * The distinct ids of documents, or of related documents, that entries since then have: those with one of some texts in them,
+ * and documents of some kinds; null stands for any. Once at a time in a transaction.
  */
 export async function* readDocumentIds(
   transaction: DatabaseTransaction,
   tenant: string,
   of: IdsOf,
-  { since, kinds }: { since: number; kinds: readonly number[] | null },
+  {
+    since,
+    kinds,
+    containing,
+  }: { since: number; kinds: readonly number[] | null; containing: readonly string[] | null },
 ): AsyncGenerator<HashedId[]> {
   const ofKinds = kinds === null ? sql`true` : sql`e.kind = any (${kinds}::bigint[])`;
+  const contains = (id: RawBuilder<unknown>) =>
+    containing === null
+      ? sql`true`
+      : sql`(${sql.join(
+          containing.map((text) => sql`strpos(${id}, ${text}) > 0`),
+          sql` or `,
+        )})`;
   const ids =
     of === 'document'
       ? sql`select distinct e.document as hash, e.entity_id as id from change_entry e
-              where e.tenant = ${tenant} and e.at >= ${since} and ${ofKinds}`
+              where e.tenant = ${tenant} and e.at >= ${since} and ${ofKinds} and ${contains(sql`e.entity_id`)}`
       : sql`select distinct r.document as hash, r.entity_id as id from change_related r
-              where r.tenant = ${tenant} and r.at >= ${since}`;
+              where r.tenant = ${tenant} and r.at >= ${since} and ${contains(sql`r.entity_id`)}`;
   // All of them are wanted, not the first ones soon.
   await sql`set local cursor_tuple_fraction = 1`.execute(transaction);
   await sql`declare document_ids no scroll cursor for ${ids}`.execute(transaction);

@@ -8,10 +8,11 @@ import {
   isNever,
   isOnDocuments,
   type RelatedTerm,
+  type Term,
   termsOf,
 } from '../plan/expression.ts';
 import { possibleKinds } from '../plan/kind-classes.ts';
-import { documentSatisfies, type EntryConditions, itemSatisfies, namesDocuments } from './predicate.ts';
+import { documentSatisfies, type EntryConditions, itemSatisfies, namedDocuments, namesDocuments } from './predicate.ts';
 import type { Search } from './search-store.ts';
 
 /** What finds the entries that satisfy the query because of its terms on documents, and not without them. */
@@ -23,28 +24,37 @@ export async function searchOf(
   const tallied = decide(expression, (term) => (isOnDocuments(term) ? false : undefined));
   const kinds = await possibleKinds(expression, dictionary, slice);
   const ofKinds = kinds === null ? sql`true` : sql`e.kind = any (${kinds}::bigint[])`;
-  const satisfied = conditions.satisfies(expression);
-  const condition = isNever(tallied)
-    ? sql<boolean>`${ofKinds} and ${satisfied}`
-    : sql<boolean>`${ofKinds} and ${satisfied} and not ${conditions.satisfies(tallied)}`;
+  const conditionOf = (part: Expression) =>
+    isNever(tallied)
+      ? sql<boolean>`${ofKinds} and ${conditions.satisfies(part)}`
+      : sql<boolean>`${ofKinds} and ${conditions.satisfies(part)} and not ${conditions.satisfies(tallied)}`;
   const terms = coverOf(expression) ?? termsOf(expression).filter(isOnDocuments);
-  const [only] = terms;
+  const [only, ...others] = terms;
   // One term on documents in an AND is found by the index that its condition names.
-  if (terms.length === 1 && only?.kind === 'document' && isNever(tallied)) return { tenant, since, condition };
-  if (!terms.every(namesDocuments)) return { tenant, since, condition };
+  const isIndexed = others.length === 0 && only?.kind === 'document' && isNever(tallied);
+  if (isIndexed || only === undefined || !terms.every(namesDocuments)) {
+    return { tenant, since, condition: conditionOf(expression) };
+  }
   const places = sql.join(
     terms.map((term) => placesOf(term, tenant, since)),
     sql` union `,
   );
-  return { tenant, since, places, condition };
+  // All places of one term satisfy it, so it is not looked up again.
+  const holds = (term: Term) => term === only || (only.kind === 'related' && term === only.implies);
+  const open = others.length > 0 ? expression : decide(expression, (term) => (holds(term) ? true : undefined));
+  return { tenant, since, places, condition: conditionOf(open) };
 }
 
 function placesOf(term: DocumentTerm | RelatedTerm, tenant: string, since: number): RawBuilder<unknown> {
-  return term.kind === 'document'
-    ? sql`select e.at, e.sequence from change_entry e
-            where e.tenant = ${tenant} and e.at >= ${since} and ${documentSatisfies(term)}`
-    : sql`select distinct r.at, r.sequence from change_related r
-            where r.tenant = ${tenant} and r.at >= ${since} and ${itemSatisfies(term)}`;
+  if (term.kind === 'document') {
+    return sql`select e.at, e.sequence from change_entry e
+      where e.tenant = ${tenant} and e.at >= ${since} and ${documentSatisfies(term)}`;
+  }
+  const named = namedDocuments(term);
+  // An entry has the same item once.
+  const isOneItem = named?.relatedDocuments?.length === 1 && named.relatedEntities?.length === 1;
+  return sql`select ${isOneItem ? sql`` : sql`distinct`} r.at, r.sequence from change_related r
+    where r.tenant = ${tenant} and r.at >= ${since} and ${itemSatisfies(term)}`;
 }
 
 /** Terms on documents of which at least one holds wherever the expression holds, as few as can be had. */

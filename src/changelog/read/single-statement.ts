@@ -38,5 +38,8 @@ const readDocuments: Read = async ({ pool }, { tenant, from, ...page }, dictiona
   const conjunction = await asConjunction(expression, dictionary, from, new TimeSlice());
   const documents = conjunction === undefined ? undefined : namedDocuments(conjunction.onDocuments);
   if (conjunction === undefined || documents === undefined) return severalStatements;
-  return await readDocumentsPage(pool, tenant, { ...page, ...conjunction, ...documents, dictionary });
+  // The index has the ids of each kind for itself.
+  const kinds =
+    documents.ids === null ? conjunction.kinds : (conjunction.kinds ?? dictionary.kinds.map(({ id }) => id));
+  return await readDocumentsPage(pool, tenant, { ...page, ...conjunction, ...documents, kinds, dictionary });
 };

@@ -3,13 +3,14 @@ import type { DatabaseTransaction } from '../../db/database.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import { type Expression, isOnDocuments, termsOf } from '../plan/expression.ts';
+import { possibleKinds } from '../plan/kind-classes.ts';
 import { isLarge, type Plan, planTallies } from '../plan/tally-plan.ts';
 import { readPlaces } from './long-page.ts';
 import { mergedPage } from './merged-page.ts';
 import type { PageQuery, Reading } from './page-query.ts';
 import { entryConditions } from './predicate.ts';
 import { searchOf } from './search.ts';
-import { countEntries, findPlaces, type Search } from './search-store.ts';
+import { countEntries, findPlaces, type Search, searchPage } from './search-store.ts';
 import { openSnapshot, resolveInTransaction } from './snapshot.ts';
 import { type PageOfEntries, type Place, readExtent } from './store.ts';
 import { readTalliedPlaces } from './tallied-page.ts';
@@ -45,8 +46,8 @@ async function findPlacesOfPage(
   const plan = await planTallies(expression, dictionary, since, slice);
   const conditions = await entryConditions(expression, dictionary, slice);
   const everything: Search = { tenant, since, condition: conditions.satisfies(expression) };
-  if (plan === undefined || !(await isWorthIt(transaction, plan, searching))) {
-    return await searchPage(transaction, everything, { skip, size });
+  if (plan === undefined || !(await isWorthIt(transaction, plan, expression, searching))) {
+    return await scanPage(transaction, everything, { skip, size });
   }
   const { intervals } = plan;
   const tallied = { now, intervals };
@@ -55,11 +56,11 @@ async function findPlacesOfPage(
   }
   const search = await searchOf(expression, conditions, searching);
   if (intervals.length === 0) return await searchPage(transaction, search, { skip, size });
-  const rest = await countEntries(transaction, search);
-  return await mergedPage(transaction, { tallied, search, rest, everything, skip, size });
+  return await mergedPage(transaction, { tallied, search, everything, skip, size });
 }
 
-async function searchPage(
+/** Most of what is read satisfies the condition, so the page's entries are soon found in their order. */
+async function scanPage(
   transaction: DatabaseTransaction,
   search: Search,
   page: { skip: number; size: number },
@@ -72,10 +73,12 @@ async function searchPage(
 async function isWorthIt(
   transaction: DatabaseTransaction,
   plan: Plan,
-  { tenant, since }: { tenant: string; since: number },
+  expression: Expression,
+  { tenant, since, dictionary, slice }: Searching,
 ): Promise<boolean> {
   if (!isLarge(plan)) return true;
   const oldest = plan.intervals.at(-1)?.since ?? since;
-  const { entries, pending } = await readExtent(transaction, tenant, Math.max(since, oldest));
+  const kinds = await possibleKinds(expression, dictionary, slice);
+  const { entries, pending } = await readExtent(transaction, tenant, Math.max(since, oldest), kinds);
   return plan.keys * 16_000 + plan.intervals.length * pending * 560 < entries * 500;
 }

@@ -41,7 +41,8 @@ export async function resolveInTransaction(
   // Only entries of these kinds can satisfy the query, whatever is found.
   const open = await resolve(query, { ...means, budget, ids: everyId(patterns) });
   const kinds = await possibleKinds(open, means.dictionary, means.slice);
-  const read = (of: IdsOf) => readDocumentIds(transaction, tenant, of, { since, kinds });
+  const read = (of: IdsOf, containing: readonly string[] | null) =>
+    readDocumentIds(transaction, tenant, of, { since, kinds, containing });
   const ids = await tryOnIds(patterns, read, { ...means, budget });
   return await resolve(query, { ...means, budget, ids });
 }

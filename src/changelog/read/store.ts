@@ -34,7 +34,11 @@ const entryColumns = `e.at, k.type, k.entity, e.entity_id as "entityId", e.name,
 const withNames = `join change_kind k on k.tenant = e.tenant and k.kind = e.kind
   join change_actor a on a.tenant = e.tenant and a.actor = e.actor`;
 
-/** What the transaction's snapshot says of the tenant: its horizon, and whether it knows no other names. */
+/**
+ * What the transaction's snapshot says of the tenant: its horizon, and whether it knows no other names. From then on the
+ * transaction's statements are not compiled, which takes longer than they run, and are planned as for a solid state disk,
+ * whatever the server's settings say.
+ */
 export async function readSnapshot(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -42,28 +46,27 @@ export async function readSnapshot(
   dictionary: Dictionary,
 ): Promise<{ horizon: number; current: boolean }> {
   const { rows } = await transaction.executeQuery<{ horizon: number; current: boolean }>(
-    CompiledQuery.raw('select horizon, current from change_snapshot($1, $2, $3::text::xid8, $4, $5)', [
-      tenant,
-      now,
-      dictionary.since,
-      dictionary.recent,
-      dictionary.lineage,
-    ]),
+    CompiledQuery.raw(
+      `select horizon, current, set_config('jit', 'off', true), set_config('random_page_cost', '1.1', true)
+         from change_snapshot($1, $2, $3::text::xid8, $4, $5)`,
+      [tenant, now, dictionary.since, dictionary.recent, dictionary.lineage],
+    ),
   );
   return rows[0] ?? { horizon: 0, current: false };
 }
 
-/** How many entries a tenant has at or after a moment, and how many of all times are not in the tallies yet. */
+/** How many entries of some kinds (null: of any) there are from a moment on, and how many of all are not in the tallies yet. */
 export async function readExtent(
   transaction: DatabaseTransaction,
   tenant: string,
   since: number,
+  kinds: readonly number[] | null,
 ): Promise<{ entries: number; pending: number }> {
   const { rows } = await transaction.executeQuery<{ entries: number; pending: number }>(
     CompiledQuery.raw(
-      `select (change_rank($1, array['{0}'], array['{0}'], array[$2::bigint]))[1] as entries,
+      `select (change_rank($1, array['{0}'], array[$3::text], array[$2::bigint]))[1] as entries,
               (select coalesce(sum(cardinality(d.ats)), 0) from change_delta d where d.tenant = $1)::bigint as pending`,
-      [tenant, since],
+      [tenant, since, `{${(kinds ?? [0]).join(',')}}`],
     ),
   );
   return rows[0] ?? { entries: 0, pending: 0 };

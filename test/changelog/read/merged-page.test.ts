@@ -10,7 +10,6 @@ import { planTallies } from '../../../src/changelog/plan/tally-plan.ts';
 import { mergedPage } from '../../../src/changelog/read/merged-page.ts';
 import { entryConditions } from '../../../src/changelog/read/predicate.ts';
 import { searchOf } from '../../../src/changelog/read/search.ts';
-import { countEntries } from '../../../src/changelog/read/search-store.ts';
 import { readEntries } from '../../../src/changelog/read/store.ts';
 import { TimeSlice } from '../../../src/concurrency/time-slice.ts';
 import { statementsOf } from '../../../src/db/statements.ts';
@@ -102,8 +101,8 @@ test.each(queries)('pages of (%s) OR (%s) are those of the list', async (onDocum
 });
 
 test.each([
-  ['halved to the end', { few: 3, mostPlaces: 1_000_000 }],
-  ['not read where there are many', { few: 3, mostPlaces: 10 }],
+  ['halved to the end', { few: 3, maxPlaces: 1_000_000 }],
+  ['not read where there are many', { few: 3, maxPlaces: 10 }],
 ])('the second list may be %s: pages are the same', async (_how, limits) => {
   const [[onDocuments, tallied]] = queries;
   const query = parseQuery(`compoundLogicalQuery:((${onDocuments}) OR (${tallied}))`, changelogDialect);
@@ -128,7 +127,6 @@ test.each([
       const parts = {
         tallied: { now, intervals },
         search,
-        rest: await countEntries(transaction, search),
         everything: { tenant, since, condition: conditions.satisfies(expression) },
       };
       for (let skip = 0; skip < list.length + 10; skip += 97) {

@@ -1,0 +1,20 @@
+import { sql } from 'kysely';
+import { analyseChanged } from '../../db/analyse-changed.ts';
+import { buildIndex } from '../../db/build-index.ts';
+import type { Database } from '../../db/database.ts';
+
+const tables = ['change_entry', 'change_related', 'change_tally', 'change_kind', 'change_actor', 'change_delta'];
+
+/** Analyses the tables of the history that have changed much, so that plans are made for them as they are. */
+export async function analyseHistory(db: Database): Promise<void> {
+  await analyseChanged(db, tables);
+}
+
+/**
+ * Builds the index that leads to ids which begin with a text. An id may have 1,000 characters, too many for an index; ids with
+ * the same first 64 are told apart by the entries. Without it such queries read the entries of the window.
+ */
+export async function buildHistoryIndexes(db: Database): Promise<void> {
+  const definition = sql`(tenant, kind, left(entity_id, 64))`;
+  await buildIndex(db, { name: 'change_entry_id', table: 'change_entry', definition });
+}

@@ -1,0 +1,65 @@
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { analyseChanged } from '../../src/db/analyse-changed.ts';
+import { buildIndex } from '../../src/db/build-index.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+
+let database: TestDatabase;
+const index = { name: 'thing_late', table: 'thing', definition: sql`(number)` };
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await database.pool.query('create table thing (number integer) with (autovacuum_enabled = off)');
+  await database.pool.query('insert into thing select generate_series(1, 1000)');
+});
+
+afterAll(() => database.drop());
+
+async function state(): Promise<{ valid: boolean; oid: number } | undefined> {
+  const { rows } = await database.pool.query(
+    `select indisvalid as valid, indexrelid::integer as oid from pg_index where indexrelid = to_regclass('thing_late')`,
+  );
+  return rows[0];
+}
+
+test('an index is built once, by several processes at a time as well', async () => {
+  await Promise.all([buildIndex(database.db, index), buildIndex(database.db, index)].map((one) => one.catch(() => {})));
+  await buildIndex(database.db, index);
+  const built = await state();
+  expect(built).toMatchObject({ valid: true });
+  await buildIndex(database.db, index);
+  expect(await state()).toEqual(built);
+});
+
+test('an index whose build broke off is built anew', async () => {
+  await database.pool.query('drop index thing_late');
+  const broken = database.pool.query('create unique index concurrently thing_late on thing ((number % 7))');
+  await expect(broken).rejects.toThrow('could not create unique index');
+  expect(await state()).toMatchObject({ valid: false });
+  await buildIndex(database.db, index);
+  expect(await state()).toMatchObject({ valid: true });
+});
+
+test('a table is analysed when more than 2,000 rows and a tenth of it have changed', async () => {
+  const analysed = async () => {
+    await database.pool.query('select pg_stat_force_next_flush()');
+    await analyseChanged(database.db, ['thing']);
+    const { rows } = await database.pool.query(
+      `select n_mod_since_analyze as changed from pg_stat_user_tables where relname = 'thing'`,
+    );
+    return rows[0].changed === 0;
+  };
+  const add = async (count: number) => {
+    const client = await database.pool.connect();
+    await client.query('insert into thing select generate_series(1, $1::integer)', [count]);
+    await client.query('select pg_stat_force_next_flush()');
+    client.release();
+  };
+  await database.pool.query('analyze thing');
+  await database.pool.query('truncate thing');
+  await database.pool.query('analyze thing');
+  await add(1_000);
+  expect(await analysed()).toBe(false);
+  await add(3_000);
+  expect(await analysed()).toBe(true);
+});
