@@ -1,5 +1,3 @@
-import { unlessAborted } from '../concurrency/deadline.ts';
-import { currentWork } from '../concurrency/work.ts';
 import type { Database } from '../db/database.ts';
 import type { Statements } from '../db/statements.ts';
 import type { Query } from '../query/ast.ts';
@@ -50,14 +48,12 @@ export function createFindPage(options: FindPageOptions): FindPage {
     const from = hasFromBound(query) ? 0 : Math.max(0, defaultWindowFrom(moment));
     const page: PageQuery = { tenant, query, from, now: moment, skip, size, inPieces };
     const reading: Reading = { pool, db, regexes };
-    // Other requests wait for the same names.
-    const signal = currentWork()?.signal;
-    let dictionary = dictionaries.known(tenant) ?? (await unlessAborted(dictionaries.get(tenant), signal));
+    let dictionary = dictionaries.known(tenant) ?? (await dictionaries.get(tenant));
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const read = await readInSingleStatement(reading, page, dictionary);
       if (read.kind === 'page') return { total: read.total, entries: read.entries };
       if (read.kind === 'several statements') break;
-      dictionary = await unlessAborted(dictionaries.get(tenant, dictionary), signal);
+      dictionary = await dictionaries.get(tenant, dictionary);
     }
     return await readInSnapshot(reading, page, dictionary);
   };

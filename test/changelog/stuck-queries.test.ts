@@ -100,7 +100,6 @@ describe('while statements get no further', () => {
     for (const outcome of await outcomes) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: { message: 'the client has gone' } });
     }
-    // Names that are read for whoever comes next are read to the end.
     await eventually(busy).toBe(0);
     await eventually(inUse).toBe(0);
   });
@@ -114,7 +113,6 @@ describe('while statements get no further', () => {
         reason: { type: 'service_unavailable', message: expect.stringContaining('not answered within 1 second.') },
       });
     }
-    // Names that are read for whoever comes next are read to the end.
     await eventually(busy).toBe(0);
     await eventually(inUse).toBe(0);
   });

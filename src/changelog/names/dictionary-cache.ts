@@ -1,10 +1,16 @@
-import { doWork, requestLimit } from '../../concurrency/work.ts';
+import { unlessAborted } from '../../concurrency/deadline.ts';
+import { currentWork, doWork, requestLimit } from '../../concurrency/work.ts';
 import type { Statements } from '../../db/statements.ts';
+import { Stop } from '../../stop-signal.ts';
 import { type Dictionary, extendDictionary } from './dictionary.ts';
 import { readNames } from './name-store.ts';
 
 interface Cached {
   reading: Promise<Dictionary>;
+  /** Ends the reading. */
+  readonly abandoned: Stop;
+  /** How many callers wait for it. */
+  waiting: number;
   /** Once it has been read. */
   dictionary: Dictionary | undefined;
   /** In milliseconds of performance.now(). */
@@ -43,33 +49,60 @@ export class DictionaryCache {
     return cached?.dictionary;
   }
 
-  /** The names of a tenant, at least as new as `outdated` is not. */
+  /**
+   * The names of a tenant, at least as new as `outdated` is not. Several callers wait for one reading; it ends in the
+   * database when the last of them has gone.
+   */
   async get(tenant: string, outdated?: Dictionary): Promise<Dictionary> {
     const cached = this.#cached.get(tenant);
     if (cached !== undefined) {
-      const dictionary = await cached.reading;
+      const dictionary = await this.#waitFor(tenant, cached);
       this.#touch(tenant, cached);
       if (dictionary !== outdated) return dictionary;
       // Another call may have begun to read them again while this one waited.
       const newer = this.#cached.get(tenant);
-      if (newer !== undefined && newer !== cached) return await newer.reading;
+      if (newer !== undefined && newer !== cached) return await this.#waitFor(tenant, newer);
     }
-    // Several requests wait for it: it goes on where the first of them has gone.
-    const read = () => readNames(this.#pool, tenant, outdated);
-    const reading = doWork({ tenant, timeLimit: this.#timeLimit }, read).then((news) =>
-      extendDictionary(outdated, news),
+    return await this.#waitFor(tenant, this.#read(tenant, outdated));
+  }
+
+  #read(tenant: string, outdated: Dictionary | undefined): Cached {
+    const abandoned = new Stop();
+    const options = { tenant, timeLimit: this.#timeLimit, signal: abandoned };
+    const reading = doWork(options, () => readNames(this.#pool, tenant, outdated)).then(
+      (news) => {
+        begun.dictionary = extendDictionary(outdated, news);
+        this.#evict();
+        return begun.dictionary;
+      },
+      (error: unknown) => {
+        this.#forget(tenant, begun);
+        throw error;
+      },
     );
-    const begun: Cached = { reading, dictionary: undefined, usedAt: performance.now() };
+    const begun: Cached = { reading, abandoned, waiting: 0, dictionary: undefined, usedAt: performance.now() };
     this.#cached.delete(tenant);
     this.#cached.set(tenant, begun);
+    return begun;
+  }
+
+  async #waitFor(tenant: string, cached: Cached): Promise<Dictionary> {
+    if (cached.dictionary !== undefined) return cached.dictionary;
+    cached.waiting += 1;
     try {
-      begun.dictionary = await reading;
-      this.#evict();
-      return begun.dictionary;
-    } catch (error) {
-      if (this.#cached.get(tenant) === begun) this.#cached.delete(tenant);
-      throw error;
+      return await unlessAborted(cached.reading, currentWork()?.signal);
+    } finally {
+      cached.waiting -= 1;
+      if (cached.waiting === 0 && cached.dictionary === undefined) {
+        this.#forget(tenant, cached);
+        cached.reading.catch(() => {});
+        cached.abandoned.abort(new Error('nobody waits for the names any more'));
+      }
     }
+  }
+
+  #forget(tenant: string, cached: Cached): void {
+    if (this.#cached.get(tenant) === cached) this.#cached.delete(tenant);
   }
 
   #touch(tenant: string, cached: Cached): void {

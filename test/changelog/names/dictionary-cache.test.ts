@@ -6,6 +6,7 @@ import { extendDictionary } from '../../../src/changelog/names/dictionary.ts';
 import { DictionaryCache } from '../../../src/changelog/names/dictionary-cache.ts';
 import { Matches } from '../../../src/changelog/names/matches.ts';
 import { readNames } from '../../../src/changelog/names/name-store.ts';
+import { doWork } from '../../../src/concurrency/work.ts';
 import { createTenantPool } from '../../../src/db/tenant-pool.ts';
 import { createTenant } from '../../../src/db/tenants.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
@@ -13,6 +14,7 @@ import { parseQuery } from '../../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder, recordChange } from '../../../src/recording/record-change.ts';
+import { Stop } from '../../../src/stop-signal.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { eventually } from '../../support/server/patience.ts';
 
@@ -114,6 +116,17 @@ describe('the cache', () => {
     blocker.release();
     await eventually(async () => (await cache.get('little1')).actors.length).toBe(20);
     await shared.end();
+  });
+
+  test('a caller that gives up takes the names from nobody who waits for them, too', async () => {
+    const cache = new DictionaryCache(database.pool);
+    const stop = new Stop();
+    const impatient = doWork({ tenant: 'little2', signal: stop }, () => cache.get('little2'));
+    const patient = cache.get('little2');
+    stop.abort(new Error('gave up'));
+    await expect(impatient).rejects.toThrow('gave up');
+    expect((await patient).actors).toHaveLength(20);
+    expect(cache.known('little2')).toBe(await patient);
   });
 
   test('of a tenant with too many names is nothing read but their number, and it is told so', async () => {
