@@ -12,6 +12,20 @@ export interface Question {
 
 const day = 86_400_000;
 
+/** The ten rows of the short table. */
+export const shortTableRows = [
+  'no filter',
+  'entity and type',
+  'type',
+  'actor with 40 %',
+  'entity with three entries',
+  'actor glob, 100 names',
+  'actor regex, 100 names',
+  'entityId',
+  'OR of unlike kinds',
+  'explicit 24 hours',
+];
+
 /** The rows, for a moment in milliseconds since 1970. */
 export function questionsAt(now: number): Question[] {
   const since = (days: number) => new Date(now - days * day).toISOString();
@@ -26,6 +40,8 @@ export function questionsAt(now: number): Question[] {
     },
     { row: 'type', q: 'type:delete', where: "type = 'delete'", names: 1 },
     { row: 'actor exact', q: 'actor:system', where: "actor = 'system'", names: 1 },
+    { row: 'actor with 40 %', q: 'actor:Mia Lang', where: "actor = 'Mia Lang'", names: 1 },
+    { row: 'entity with three entries', q: 'entity:warehouse', where: "entity = 'warehouse'", names: 1 },
     { row: 'actor exact, few entries', q: 'actor:Jane Doe 07', where: "actor = 'Jane Doe 07'", names: 1 },
     { row: 'actor glob, 100 names', q: 'actor:*ina Kim *', where: "actor like '%ina Kim %'", names: 100 },
     { row: 'actor prefix, 100 names', q: 'actor:Nina Kim *', where: "actor like 'Nina Kim %'", names: 100 },

@@ -10,7 +10,7 @@ import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-databa
 import { parseQuery } from '../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import { benchNow, openBenchDatabase } from './data.ts';
-import { type Question, questionsAt } from './questions.ts';
+import { type Question, questionsAt, shortTableRows } from './questions.ts';
 
 const size = 20;
 const tenant = 'big';
@@ -32,9 +32,11 @@ interface Row {
 
 const { values } = parseArgs({
   options: {
-    entries: { type: 'string', multiple: true, default: ['1000000', '10000000'] },
+    entries: { type: 'string', multiple: true, default: ['750000', '3750000'] },
     rounds: { type: 'string', default: '30' },
     row: { type: 'string', multiple: true },
+    /** Prints ten rows, each with its first and its middle page. */
+    short: { type: 'boolean', default: false },
     data: { type: 'string', default: join(import.meta.dirname, '../../data/bench') },
     out: { type: 'string' },
   },
@@ -48,11 +50,13 @@ try {
   for (const entries of values.entries.map(Number)) histories.push(await openHistory(embedded.url, entries));
   const rows: Row[] = [];
   for (const question of questionsAt(benchNow)) {
-    if (values.row !== undefined && !values.row.includes(question.row)) continue;
+    const wanted = values.short ? shortTableRows : values.row;
+    if (wanted !== undefined && !wanted.includes(question.row)) continue;
     rows.push(...(await measure(histories, question)));
   }
   for (const history of histories) await history.close();
-  const report = table(rows.toSorted((one, other) => one.entries - other.entries));
+  const inOrder = rows.toSorted((one, other) => one.entries - other.entries);
+  const report = values.short ? shortTable(inOrder) : table(inOrder);
   process.stdout.write(report);
   if (values.out !== undefined) await writeFile(values.out, report);
 } finally {
@@ -74,7 +78,7 @@ async function openHistory(url: string, entries: number): Promise<History> {
   // The other columns have one connection, as prepared statements want it; so has Annals, one request at a time.
   const client = new pg.Client({ connectionString: pool.options.connectionString });
   await client.connect();
-  await client.query('set jit = off; set max_parallel_workers_per_gather = 0');
+  await client.query('set jit = off; set max_parallel_workers_per_gather = 2');
   return {
     entries,
     client,
@@ -91,7 +95,7 @@ async function openHistory(url: string, entries: number): Promise<History> {
 async function measure(histories: readonly History[], question: Question): Promise<Row[]> {
   const query = parseQuery(question.q, changelogDialect);
   const rows: Row[] = [];
-  for (const page of ['first', 'middle', 'last']) {
+  for (const page of values.short ? ['first', 'middle'] : ['first', 'middle', 'last']) {
     const asked: Row[] = [];
     for (const history of histories) {
       const { total } = await history.findPage(tenant, query, { skip: 0, size: 1 });
@@ -204,22 +208,43 @@ function quantile(numbers: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-function table(rows: readonly Row[]): string {
+/** A row for each question: what its first and its middle page cost. */
+function shortTable(rows: readonly Row[]): string {
   const lines = [
-    '| entries | row | matches | page | Annals, median (p99) | plain SQL / Annals | Annals / floor | Annals / Annals at 1 million |',
+    '| entries | question | matches | page 1: plain SQL / Annals | page 1: Annals / floor | middle page: plain SQL / Annals | middle page: Annals / floor |',
+    '|---:|---|---:|---:|---:|---:|---:|',
+  ];
+  for (const { entries, question, total, columns } of rows.filter(({ page }) => page === 'first')) {
+    const middle = rows.find((row) => row.entries === entries && row.question === question && row.page === 'middle');
+    lines.push(
+      `| ${entries.toLocaleString('en')} | ${question.row} | ${total.toLocaleString('en')} | ` +
+        `${ratiosOf(columns)} | ${middle === undefined ? ' | ' : ratiosOf(middle.columns)} |`,
+    );
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function ratiosOf(columns: readonly Column[]): string {
+  const [annals, plain, lowest] = columns.map(median) as [number, number, number];
+  return `${(plain / annals).toFixed(1)} | ${(annals / lowest).toFixed(1)}`;
+}
+
+function table(rows: readonly Row[]): string {
+  const smallest = Math.min(...rows.map(({ entries }) => entries));
+  const lines = [
+    '| entries | row | matches | page | Annals, median (p99) | plain SQL / Annals | Annals / floor | Annals / Annals with the fewest entries |',
     '|---:|---|---:|---|---:|---:|---:|---:|',
   ];
   for (const { entries, question, page, total, columns } of rows) {
     const [annals, plain, lowest] = columns.map(median) as [number, number, number];
     const small = rows.find(
-      (row) => row.entries === 1_000_000 && row.question.row === question.row && row.page === page,
+      (row) => row.entries === smallest && row.question.row === question.row && row.page === page,
     );
-    const smallest =
-      small?.columns[0] === undefined || small.entries === entries ? undefined : median(small.columns[0]);
+    const least = small?.columns[0] === undefined || small.entries === entries ? undefined : median(small.columns[0]);
     const p99 = quantile(columns[0]?.milliseconds ?? [], 0.99);
     lines.push(
       `| ${entries.toLocaleString('en')} | ${question.row} | ${total.toLocaleString('en')} | ${page} | ${annals.toFixed(2)} ms (${p99.toFixed(1)}) | ` +
-        `${(plain / annals).toFixed(1)} | ${(annals / lowest).toFixed(2)} | ${smallest === undefined ? '' : (annals / smallest).toFixed(2)} |`,
+        `${(plain / annals).toFixed(1)} | ${(annals / lowest).toFixed(2)} | ${least === undefined ? '' : (annals / least).toFixed(2)} |`,
     );
   }
   return `${lines.join('\n')}\n`;
