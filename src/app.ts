@@ -9,6 +9,7 @@ import { completionUpkeep } from './completions/upkeep.ts';
 import { configurationRoutes } from './configuration/routes.ts';
 import type { Context } from './context.ts';
 import { customEntityRoutes } from './custom-entities/routes.ts';
+import { customEntitiesUpkeep } from './custom-entities/upkeep.ts';
 import { healthRoutes } from './http/health-routes.ts';
 import { createHttpServer } from './http/http-server.ts';
 import type { HttpServer } from './http/http-server-type.ts';
@@ -67,6 +68,7 @@ export async function buildApp(context: Context, { notReady, requestLimit }: App
   await app.register(changelogUpkeep, { db, now: () => clock.now() });
   await app.register(configurationRoutes, { configuration });
   await app.register(customEntityRoutes, { customEntities, paginator });
+  await app.register(customEntitiesUpkeep, { db });
   await app.register(modelRoutes, { models });
   await app.register(completionRoutes, completions);
   await app.register(completionUpkeep, completions);

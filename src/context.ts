@@ -127,6 +127,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     const paginator = createPaginator({ sealer, now: () => clock.now() });
     const customEntities = createCustomEntities({
       db,
+      logger,
       regexes,
       paginator,
       schemas,

@@ -1,10 +1,12 @@
 import { parseArgs } from 'node:util';
 import { createSortIndex, dropSortIndex, listSortIndexes } from '../custom-entities/sort-indexes.ts';
+import { createValueIndex, valueIndexName } from '../custom-entities/value-index.ts';
 import { OperatorError, UsageError, type Verb } from './verb.ts';
 import { withInterruptibleDatabase } from './with-database.ts';
 
 export const indexVerb: Verb = {
   help: `Usage: annals index create --sort SORT
+       annals index create --filters
        annals index list
        annals index drop --sort SORT
 
@@ -14,6 +16,9 @@ each page reads and sorts them all. SORT is written as in the sort parameter, 1 
 besides _id. An index serves all tenants and types, and its sort in both directions. What it
 costs: its size on disk, which list shows, and a part of each write; docs/pagination.md has
 figures. Making one does not hold up readers and writers.
+
+Filters for a value of any field (status:open) have one index for all. The service makes it after
+its start; --filters makes it now and waits for it.
 
 Example:
   annals index create --sort "price.amount:DESC,name"`,
@@ -28,9 +33,14 @@ Example:
     if (action !== 'create' && action !== 'drop') {
       throw new UsageError(action === undefined ? 'index what?' : `index cannot ${action}`);
     }
-    const { values } = parseArgs({ args, options: { sort: { type: 'string' } } });
-    const { sort } = values;
-    if (sort === undefined) throw new UsageError(`index ${action} needs --sort`);
+    const { values } = parseArgs({ args, options: { sort: { type: 'string' }, filters: { type: 'boolean' } } });
+    const { sort, filters } = values;
+    if (filters && sort === undefined && action === 'create') {
+      const made = await withInterruptibleDatabase(surroundings, ({ db }) => createValueIndex(db));
+      surroundings.answer(JSON.stringify({ name: valueIndexName, made }));
+      return 0;
+    }
+    if (sort === undefined || filters) throw new UsageError(`index ${action} needs --sort`);
     if (action === 'create') {
       const index = await withInterruptibleDatabase(surroundings, ({ db }) => createSortIndex(db, sort));
       surroundings.answer(JSON.stringify(index));

@@ -11,6 +11,7 @@ import { type DocumentMapping, documentQueryToSql, pathOfField, regexTermsOf } f
 import { textOfProjection } from '../query/json-projection.ts';
 import { QueryError } from '../query/query-error.ts';
 import { RegexBudget, type RegexMatcherPool } from '../query/regex-pool.ts';
+import { containsValue } from './value-index.ts';
 
 export interface ReadContext {
   readonly db: Database;
@@ -23,15 +24,25 @@ export function typesOf(tenant: string): DocumentRows {
   return { from: sql`custom_entity`, where: sql`tenant = ${tenant}` };
 }
 
+/** Documents of which an index knows the values of all fields. */
+interface IndexedRows extends DocumentRows {
+  /** See DocumentMapping. */
+  readonly contains?: DocumentMapping['contains'];
+}
+
 /** The instances of a type. */
-export function instancesOf(tenant: string, type: string): DocumentRows {
-  return { from: sql`custom_instance`, where: sql`tenant = ${tenant} and type = ${type}` };
+export function instancesOf(tenant: string, type: string): IndexedRows {
+  return {
+    from: sql`custom_instance`,
+    where: sql`tenant = ${tenant} and type = ${type}`,
+    contains: (path, json) => containsValue({ tenant, type }, path, json),
+  };
 }
 
 /** A page of the documents that satisfy the query, each as JSON text. */
 export async function findDocuments(
   { db, regexes, paginator }: ReadContext,
-  documents: DocumentRows,
+  documents: IndexedRows,
   query: DocumentQuery,
   wanted: PageWanted,
 ): Promise<Page> {
@@ -40,6 +51,7 @@ export async function findDocuments(
     const mapping: DocumentMapping = {
       value: documentValue,
       column: (path) => (path.length === 1 && (path[0] === 'id' || path[0] === idField) ? sql`id` : undefined),
+      contains: (path, json) => (path[0] === idField ? undefined : documents.contains?.(path, json)),
       matchedStrings: (term) => matched.get(term) ?? [],
     };
     const collection: Collection = {

@@ -1,9 +1,11 @@
+import type { FastifyBaseLogger } from 'fastify';
 import { isEmptyPage } from '../pagination/page-texts.ts';
 import type { Page, PageWanted } from '../pagination/paginator.ts';
 import { parseDocumentQuery } from '../query/parse.ts';
 import { findInstance } from './instance-store.ts';
 import { findDocuments, instancesOf, type ReadContext, typesOf } from './read-documents.ts';
 import { instanceNotFound, typeNotFound } from './refusals.ts';
+import { timingOfSlowPage } from './slow-lists.ts';
 import { findType } from './type-store.ts';
 import type { WriteContext } from './write-context.ts';
 import { createInstanceWrites, type InstanceWrites } from './write-instances.ts';
@@ -21,7 +23,9 @@ export interface CustomEntities {
   };
 }
 
-export function createCustomEntities(context: ReadContext & WriteContext): CustomEntities {
+export function createCustomEntities(
+  context: ReadContext & WriteContext & { logger: Pick<FastifyBaseLogger, 'warn'> },
+): CustomEntities {
   const { db } = context;
   return {
     types: {
@@ -41,10 +45,14 @@ export function createCustomEntities(context: ReadContext & WriteContext): Custo
         return found.document;
       },
       async list(tenant, type, q, wanted) {
-        const page = await findDocuments(context, instancesOf(tenant, type), parseDocumentQuery(q), wanted);
+        const query = parseDocumentQuery(q);
+        const began = performance.now();
+        const page = await findDocuments(context, instancesOf(tenant, type), query, wanted);
+        const took = performance.now() - began;
         // Only a list that is empty may be one of no type at all.
         if (isEmptyPage(page.texts) && (await findType(db, tenant, type)) === undefined) throw typeNotFound();
-        return page;
+        const timing = await timingOfSlowPage(db, context.logger, { took, sort: wanted.sort, query });
+        return { texts: page.texts, headers: { ...page.headers, ...timing } };
       },
     },
   };

@@ -4,8 +4,9 @@ import pg from 'pg';
 import type { Database } from '../db/database.ts';
 import { AnnalsError } from '../errors.ts';
 import { keysetOf } from '../pagination/keyset.ts';
-import { parseSort } from '../pagination/sort.ts';
+import { parseSort, type Sort } from '../pagination/sort.ts';
 import { documentValue } from './read-documents.ts';
+import { dropUnfinished } from './unfinished-index.ts';
 
 /** An index that instances are read by in the order of a sort, either way, at any page. */
 export interface SortIndex {
@@ -53,20 +54,21 @@ export async function listSortIndexes(db: Database): Promise<SortIndex[]> {
   return rows;
 }
 
+/** Whether an index serves the sort, in either direction. */
+export async function hasSortIndex(db: Database, { text }: Sort): Promise<boolean> {
+  const mirrored = text.replaceAll(/:(ASC|DESC)(?=,|$)/g, (_direction, name) => (name === 'ASC' ? ':DESC' : ':ASC'));
+  const { rows } = await sql`
+    select from pg_index i join pg_class c on c.oid = i.indexrelid
+      where i.indisvalid and c.relname = any(${[nameOf(text), nameOf(mirrored)]}::text[])`.execute(db);
+  return rows.length > 0;
+}
+
 /** False where there is none for the sort. */
 export async function dropSortIndex(db: Database, text: string): Promise<boolean> {
   const name = nameOf(parseSort(text).text);
   const known = (await listSortIndexes(db)).some((index) => index.name === name);
   if (known) await sql.raw(`drop index concurrently if exists ${name}`).execute(db);
   return known;
-}
-
-/** One that was interrupted while it was made is of no use, and in the way. */
-async function dropUnfinished(db: Database, name: string): Promise<void> {
-  const { rows } = await sql`
-    select from pg_index i join pg_class c on c.oid = i.indexrelid
-      where c.relname = ${name} and not i.indisvalid`.execute(db);
-  if (rows.length > 0) await sql.raw(`drop index concurrently if exists ${name}`).execute(db);
 }
 
 function nameOf(sort: string): string {

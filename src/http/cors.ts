@@ -12,6 +12,7 @@ const exposedHeaders = [
   'Retry-After',
   'WWW-Authenticate',
   'Session-Id',
+  'Server-Timing',
 ];
 
 /**

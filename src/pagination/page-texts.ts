@@ -1,5 +1,5 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { Readable } from 'node:stream';
+import { ofCurrentWork } from '../concurrency/work.ts';
 import { maxPieceBytes, piecesOf } from './pieces.ts';
 
 /** The texts of a page in its order: all of them, or in pieces that are read while the answer is sent. */
@@ -22,9 +22,7 @@ export type ReadTexts = (ids: readonly string[]) => Promise<ReadonlyMap<string, 
 export function textsOfPage(rows: readonly RowOfText[], readTexts: ReadTexts): PageTexts {
   const texts = rows.flatMap(({ text }) => text ?? []);
   if (texts.length === rows.length) return texts;
-  // The stream asks for a piece when its socket has room, which belongs to no request: each read belongs to this one.
-  const inRequest = AsyncLocalStorage.snapshot();
-  return readPieces(rows, (ids) => inRequest(() => readTexts(ids)));
+  return ofCurrentWork(readPieces(rows, readTexts));
 }
 
 async function* readPieces(rows: readonly RowOfText[], readTexts: ReadTexts): AsyncGenerator<readonly string[]> {

@@ -14,7 +14,12 @@ export function documentField(document: RawBuilder<unknown>, path: readonly stri
   }, document);
 }
 
+/** Whether a key stands for a place where it meets an array. */
+export function isArrayIndex(key: string): boolean {
+  return /^(?:0|[1-9][0-9]*)$/.test(key);
+}
+
 /** PostgreSQL would read such a key as an index, although it is not written as one. */
 function isOddIndex(key: string): boolean {
-  return /^\s*[+-]?[0-9]+$/.test(key) && !/^(?:0|[1-9][0-9]*)$/.test(key);
+  return /^\s*[+-]?[0-9]+$/.test(key) && !isArrayIndex(key);
 }

@@ -12,6 +12,11 @@ export interface DocumentMapping {
   value(path: readonly string[]): RawBuilder<unknown>;
   /** The column of a field that is also a text column, never null, so that its index serves; undefined for all others. */
   column(path: readonly string[]): RawBuilder<unknown> | undefined;
+  /**
+   * A condition that an index can answer and that every row fulfils whose value at the path equals `json`, a scalar as JSON text;
+   * rows with other values may fulfil it too. undefined where there is none.
+   */
+  contains(path: readonly string[], json: string): RawBuilder<SqlBool> | undefined;
   /** The strings that the regular expression of this term matches, in the form of the projection. */
   matchedStrings(term: Match): readonly string[];
 }
@@ -53,21 +58,23 @@ function conditionToSql(condition: DocumentCondition, mapping: DocumentMapping):
 function matchToSql(term: Match, mapping: DocumentMapping): Predicate {
   const { matcher } = term;
   const path = pathOfField(term.field);
-  const value = mapping.value(path);
   switch (matcher.kind) {
     case 'text':
     case 'glob':
-      return itemToSql(matcher, value, mapping.column(path));
+      return itemToSql(matcher, path, mapping);
     case 'list': {
-      const items = matcher.items.map((item) => itemToSql(item, value, mapping.column(path)));
+      const items = matcher.items.map((item) => itemToSql(item, path, mapping));
       return sql`(${sql.join(items, sql` or `)})`;
     }
-    case 'regex':
+    case 'regex': {
+      const value = mapping.value(path);
       return sql`(jsonb_typeof(${value}) = 'string' and ${value} #>> '{}' = any(${mapping.matchedStrings(term)}::text[]))`;
+    }
   }
 }
 
-function itemToSql(item: Text | Glob, value: RawBuilder<unknown>, column: RawBuilder<unknown> | undefined): Predicate {
+function itemToSql(item: Text | Glob, path: readonly string[], mapping: DocumentMapping): Predicate {
+  const value = mapping.value(path);
   if (item.kind === 'glob') {
     const pattern = likePattern({ ...item, parts: item.parts.map(projectedText) });
     return sql`(jsonb_typeof(${value}) = 'string' and (${value} #>> '{}') collate "C" like ${pattern} escape '\\')`;
@@ -77,11 +84,20 @@ function itemToSql(item: Text | Glob, value: RawBuilder<unknown>, column: RawBui
     if (item.text === 'exists') return sql`${value} is not null`;
     if (item.text === 'missing') return sql`${value} is null`;
     if (item.text === 'true' || item.text === 'false' || isJsonNumber(item.text)) {
-      return sql`${value} = ${item.text}::jsonb`;
+      return equalsJson(item.text, path, mapping);
     }
   }
+  const column = mapping.column(path);
   if (column !== undefined) return sql`${column} = ${projectedText(item.text)}`;
-  return sql`${value} = ${JSON.stringify(projectedText(item.text))}::jsonb`;
+  return equalsJson(JSON.stringify(projectedText(item.text)), path, mapping);
+}
+
+/** The exact condition comes first: it is cheaper, and where no index is used the other one is seldom tried. */
+function equalsJson(json: string, path: readonly string[], mapping: DocumentMapping): Predicate {
+  const exact = sql<SqlBool>`${mapping.value(path)} = ${json}::jsonb`;
+  const superset = mapping.contains(path, json);
+  // The planner knows how many rows the index finds, and nothing of the exact condition: in coalesce it counts as one half.
+  return superset === undefined ? exact : sql`(coalesce(${exact}, false) and ${superset})`;
 }
 
 function comparisonToSql({ field, bounds }: Comparison, mapping: DocumentMapping): Predicate {
