@@ -3,7 +3,7 @@ import { ProjectionFault, projectedJson } from '../query/json-projection.ts';
 import { mask } from '../recording/record-document-change.ts';
 import type { AgentBody, LlmConfig } from './schemas.ts';
 
-/** An agent as it goes out; a key shows as a mask. */
+/** An agent as clients see it. A mask stands in place of its key. */
 export interface AgentDocument {
   readonly id: string;
   readonly name: Readonly<Record<string, string>>;
@@ -19,7 +19,7 @@ export interface AgentDocument {
 
 const maxAgentIdBytes = 255;
 
-/** What is wrong with an id, or undefined: an index entry and a cursor have to hold it. */
+/** What is wrong with an id, or undefined. An index entry and a cursor have a maximum size, and the id must fit. */
 export function faultOfAgentId(id: string): string | undefined {
   if (id === '') return 'must not be empty';
   if (/[\p{Cc}\p{Surrogate}]/u.test(id)) return 'must not have control characters';
@@ -27,13 +27,13 @@ export function faultOfAgentId(id: string): string | undefined {
   return undefined;
 }
 
-/** What a body asks for, without what the service keeps; `current` is what is there. */
+/** The content that a body asks for, without the fields that the service sets. `current` is the stored agent. */
 export function contentOf(body: AgentBody, current: AgentDocument | undefined) {
   const { name, description, userPrompt = '', triggers = [], nativeTools = [] } = body;
   const { provider, model, temperature, maxTokens, contextTokens, apiKey, baseUrl } = body.llmConfig ?? {
     provider: 'shared' as const,
   };
-  // Members that nobody knows may be secrets of somebody's: they are not kept.
+  // A member that the service does not know may be a secret. The service does not store it.
   const llmConfig = { provider, model, temperature, maxTokens, contextTokens, baseUrl };
   return {
     name,
@@ -46,7 +46,7 @@ export function contentOf(body: AgentBody, current: AgentDocument | undefined) {
   };
 }
 
-/** Details for whatever the schema alone does not tell. */
+/** The faults that the schema alone cannot find. */
 export function faultsOfBody(body: AgentBody): ErrorDetail[] {
   const { provider, model, apiKey, baseUrl } = body.llmConfig ?? { provider: 'shared' as const };
   const details: ErrorDetail[] = [];
@@ -75,12 +75,12 @@ function faultOfBaseUrl(baseUrl: string | undefined): string | undefined {
   return 'must be a URL that begins with http:// or https://, without user, query and fragment';
 }
 
-/** The JSON text of a document. What is undefined is left out. */
+/** The JSON text of a document, without the members that are undefined. */
 export function agentText(document: AgentDocument): string {
   return JSON.stringify(document);
 }
 
-/** What jsonb is made of. Throws validation_violation for what the database has no place for. */
+/** The text for the jsonb column. Throws validation_violation for text that PostgreSQL cannot store. */
 export function projectionOf(text: string): string {
   try {
     return projectedJson(text);
@@ -94,7 +94,10 @@ export function parseAgent(text: string): AgentDocument {
   return JSON.parse(text);
 }
 
-/** What change entries and e-mails show (contract 6: at most 1,000 characters, no NUL): English, or else the first. */
+/**
+ * The name for change entries and e-mails (contract 6: at most 1,000 characters, no NUL): the English one, or
+ * else the first.
+ */
 export function displayName({ name }: Pick<AgentDocument, 'name'>): string | undefined {
   const text = name.en ?? Object.values(name)[0];
   if (text === undefined || /[\0\p{Surrogate}]/u.test(text)) return undefined;

@@ -6,9 +6,9 @@ import { maxDocument } from '../json/size.ts';
 import type { AgentPatch } from './schemas.ts';
 
 /**
- * Applies a list of ADD, REMOVE and REPLACE (contract 8) to the JSON text of an agent, and answers the new one. Throws
- * validation_violation where an operation finds no place, and payload_too_large before the agent would grow beyond its
- * limits; then nothing is applied.
+ * Applies a list of ADD, REMOVE and REPLACE (contract 8) to the JSON text of an agent, and returns the new text. Throws
+ * validation_violation where the path of an operation does not exist, and payload_too_large before the agent exceeds
+ * its limits. After an error no operation is applied.
  */
 export function patchedText(document: string, patch: AgentPatch): string {
   const operations = patch.map(readOperation);
@@ -27,7 +27,7 @@ function readOperation({ op, path, value }: AgentPatch[number], index: number): 
   return { op: op.toUpperCase() === 'ADD' ? 'add' : 'replace', path: keys, value: parseJson(JSON.stringify(value)) };
 }
 
-/** A JSON Pointer, or keys with dots between them. */
+/** Reads a JSON Pointer, or keys with dots between them. */
 function keysOf(path: string): string[] {
   if (path === '') return [];
   return path.startsWith('/') ? (parsePointer(path) ?? path.split('/').slice(1)) : path.split('.');

@@ -13,12 +13,12 @@ export interface AgentRow {
 
 export interface AgentWritten extends AgentRow {
   readonly id: string;
-  /** What jsonb is made of. */
+  /** The text for the jsonb column. */
   readonly fields: string;
   readonly enabled: boolean;
 }
 
-/** The agents of a tenant, to be listed. */
+/** The agents of a tenant, for lists. */
 export function agentRows(tenant: string): DocumentRows {
   return { from: sql`agent`, where: sql`tenant = ${tenant}` };
 }
@@ -37,7 +37,7 @@ export async function findAgent(
   return await (options.lock === true ? query.forUpdate() : query).executeTakeFirst();
 }
 
-/** False where there is one with this id. */
+/** Returns false where an agent with this id exists. */
 export async function insertAgent(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -51,7 +51,7 @@ export async function insertAgent(
   return numInsertedOrUpdatedRows === 1n;
 }
 
-/** A new term begins the count of failures anew. */
+/** A new term resets the count of failures. */
 export async function updateAgent(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -78,8 +78,8 @@ export async function deleteAgent(transaction: DatabaseTransaction, tenant: stri
 }
 
 /**
- * One configuration failure more, of a chat that began in that term; whoever else has one waits for this transaction.
- * Answers how many there are now, undefined where it does not count any more.
+ * Adds one configuration failure of a chat that began in that term. The row stays locked until the transaction ends, so
+ * other failures wait. Returns the new count, or undefined where the failure no longer counts.
  */
 export async function countFailure(
   transaction: DatabaseTransaction,
@@ -98,7 +98,7 @@ export async function countFailure(
   return row?.failures;
 }
 
-/** Locks and writes nothing where there were none. */
+/** Locks and writes nothing where the count is zero. */
 export async function resetFailures(
   transaction: DatabaseTransaction,
   tenant: string,

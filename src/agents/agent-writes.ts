@@ -32,7 +32,7 @@ export interface AgentWrites {
 const validateBody = compileValidator({ schema: AgentBody, method: 'PATCH', url: '', httpPart: 'body' });
 const isBody = Compile(AgentBody);
 
-/** Writing agents (contract 8), each write and its change entry in one transaction. */
+/** Writes agents (contract 8). Each write and its change entry are one transaction. */
 export function createAgentWrites(options: { db: Database; sealer: Sealer; now: () => number }): AgentWrites {
   const { db, sealer, now } = options;
 
@@ -83,7 +83,10 @@ export function createAgentWrites(options: { db: Database; sealer: Sealer; now: 
     await recordAgentChange(transaction, author, { before, after, at, replacedKey: isNew });
   }
 
-  /** The mask that an answer showed, sent back, leaves the key as it is; but a key goes nowhere it was not meant for. */
+  /**
+   * A client that sends the mask back keeps the stored key. The service never sends a key to an address that the key
+   * was not set for.
+   */
   function keyOf(
     tenant: string,
     before: AgentDocument,
@@ -111,9 +114,9 @@ export function createAgentWrites(options: { db: Database; sealer: Sealer; now: 
           return current !== undefined;
         });
         if (replaced) return 'replaced';
-        // A version of what is gone, or never was, is an old one.
+        // The agent does not exist, so any version that the client sends is old.
         if (body.metadata?.version !== undefined) throw oldVersion();
-        // Where somebody else was quicker there is something to replace after all.
+        // Another request may have created the agent meanwhile. Then this request replaces it.
         if (await insert(author, id, body)) return 'created';
       }
     },

@@ -5,25 +5,25 @@ import { countFailure, findAgent, resetFailures, updateAgent } from './agent-sto
 import type { QueueMail } from './ports.ts';
 import { recordAgentChange } from './recorded-change.ts';
 
-/** The tenth configuration failure in a row disables an agent (spec: limits). */
+/** The tenth configuration failure in a row disables the agent (spec: limits). */
 const maxFailures = 10;
 
 export interface FailedAgent {
   readonly id: string;
-  /** That the chat began in: a failure does not count against an agent that was enabled anew since. */
+  /** The term in which the chat began. A failure does not count after somebody has enabled the agent again. */
   readonly term: number;
-  /** For people; what only the tenant can mend. */
+  /** The cause in plain words. Only the tenant can remove it. */
   readonly reason: string;
-  /** Where the e-mail goes; undefined where the tenant has named no address. */
+  /** The address for the e-mail; undefined where the tenant has set none. */
   readonly notificationEmail: string | undefined;
   /** Milliseconds since 1970. */
   readonly at: number;
 }
 
 /**
- * Counts a configuration failure in the transaction that logs it, and disables the agent where it is the tenth. Others
- * that fail wait for the row, and then no longer count: it is disabled once, and one e-mail is queued (contract 8).
- * Answers whether it was disabled here.
+ * Counts a configuration failure in the transaction that logs it, and disables the agent at the tenth. Other failures
+ * wait for the row and then no longer count, so the agent is disabled once and one e-mail is queued (contract 8).
+ * Returns whether this call disabled the agent.
  */
 export async function noteFailure(
   transaction: DatabaseTransaction,
@@ -54,7 +54,7 @@ export async function noteFailure(
   return true;
 }
 
-/** A success resets the count; agents without failures are neither locked nor written. */
+/** A success resets the count. It neither locks nor writes an agent without failures. */
 export async function noteSuccess(
   transaction: DatabaseTransaction,
   tenant: string,

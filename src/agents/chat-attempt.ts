@@ -21,10 +21,13 @@ export interface ChatAttemptOptions extends ConverseOptions {
   logger: FastifyBaseLogger;
 }
 
-/** Converses with the model once the earlier requests of the session are done; answers what came of it, and never throws. */
+/**
+ * Waits for the earlier requests of the session, then runs the conversation with the model. Returns the outcome and
+ * never throws.
+ */
 export type ChatAttempt = (running: RunningChat, extend: () => Promise<void>) => Promise<ChatOutcome>;
 
-// Milliseconds of waiting for earlier requests of the session.
+// How long a request waits for earlier requests of its session, in milliseconds.
 const maxWait = 300_000;
 const minPause = 15;
 const maxPause = 150;
@@ -32,7 +35,7 @@ const maxPause = 150;
 export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
   const { db, sealer, logger, now } = options;
 
-  /** Requests of one session are answered in the order they came (contract 8), in whatever process. */
+  /** Requests of one session run in the order in which they arrived (contract 8), in all processes. */
   async function waitForTurn({ request: { tenant, signal }, turn }: RunningChat): Promise<void> {
     const end = performance.now() + maxWait;
     for (let pause = minPause; await hasEarlierRunning(db, tenant, turn); ) {

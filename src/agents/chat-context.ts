@@ -2,24 +2,27 @@ import type { Message } from '../providers/port.ts';
 import type { LlmConfig } from './schemas.ts';
 import type { EarlierTurn } from './turn-store.ts';
 
-/** What models take where an agent does not say, in tokens: no less than what each vendor's current models do. */
+/**
+ * The default context window in tokens, for agents that set none. Each vendor's current models accept at least this
+ * much.
+ */
 const defaultWindow: Readonly<Record<LlmConfig['provider'], number>> = {
   openai: 128_000,
   shared: 128_000,
   anthropic: 200_000,
   google: 1_000_000,
-  // Local servers cut what they do not take without a word; this is what they take unless they were told more.
+  // Local servers cut a longer input without an error. This is their default window.
   self_hosted: 8_192,
 };
 
-// Tokens of text have four bytes on average, and two in the worst of ordinary texts. Only the vendor can count them.
+// A token of text has four bytes on average, and two in the worst ordinary text. Only the vendor can count tokens.
 const bytesOfToken = 2;
 const bytesAroundMessage = 16;
 
-/** Bytes of a request to a model, however much the model takes: they are in memory some times over. */
+/** Max. bytes of a request to a model, whatever the model accepts. Memory holds several copies of a request. */
 export const maxRequestBytes = 4 * 1024 * 1024;
 
-/** The bytes that a request to the model may have, its answer being given room first. */
+/** The max. bytes of the request to the model. The space for the answer is subtracted first. */
 export function bytesForInput({ provider, contextTokens }: LlmConfig, outputCap: number): number {
   const window = contextTokens ?? defaultWindow[provider];
   const bytes = (window - Math.min(outputCap, Math.floor(window / 2))) * bytesOfToken;
@@ -27,8 +30,8 @@ export function bytesForInput({ provider, contextTokens }: LlmConfig, outputCap:
 }
 
 /**
- * The latest of the earlier turns that fit beside what has to be sent in any case: the oldest go first, never half of
- * one (contract 8).
+ * The latest of the earlier turns that fit beside the parts that every request must contain. The oldest turns are
+ * dropped first, and a turn is never cut in half (contract 8).
  */
 export function fittingTurns(
   earlier: readonly EarlierTurn[],

@@ -3,16 +3,16 @@ import { errorOfCall } from '../providers/call-error.ts';
 import type { ProviderError } from '../providers/port.ts';
 import type { LlmConfig } from './schemas.ts';
 
-/** What a failed call means for the client, and for the agent. */
+/** What a failed call means for the client and for the agent. */
 export interface ChatFailure {
   readonly error: AnnalsError;
-  /** Only the tenant can mend it (contract 8): it counts towards disabling the agent. */
+  /** Only the tenant can remove the cause (contract 8). The failure counts towards disabling the agent. */
   readonly isConfiguration: boolean;
 }
 
 const unreachable = 'The self-hosted server cannot be reached, or does not answer as one of its kind.';
 
-/** What a client is told of a call without an answer; never the provider's own text. */
+/** The error that a client gets when a call has no answer. It never contains the provider's own text. */
 export function failureOfChat(error: ProviderError, provider: LlmConfig['provider']): ChatFailure {
   if (provider === 'shared') return failureOfShared(error);
   if (provider === 'self_hosted' && isNoModelServer(error)) {
@@ -28,16 +28,16 @@ export function failureOfChat(error: ProviderError, provider: LlmConfig['provide
   }
 }
 
-/** Not reached, or by something that answers, but is not what its address promises. */
+/** Nothing answered at the address, or something that is not a model server. */
 function isNoModelServer({ fault, status }: ProviderError): boolean {
   if (fault === 'unreachable') return true;
-  // A whole answer that is none of this format has a status; one that was cut has not.
+  // A complete answer in an unknown format has a status. An answer that was cut has none.
   if (fault === 'broken') return status !== undefined;
   if (fault === 'unavailable') return status !== undefined && (status < 500 || status === 501);
   return fault === 'request_refused' && (status === 405 || status === 426);
 }
 
-/** The key and the model are the service's own: nothing that a tenant could mend. */
+/** The key and the model belong to the service, so the tenant cannot remove the cause. */
 function failureOfShared(error: ProviderError): ChatFailure {
   const isOurs = error.fault === 'key_refused' || error.fault === 'model_unknown';
   const message = 'The provider does not take the shared token of the service.';
@@ -52,7 +52,7 @@ function configuration(cause: ProviderError, message: string, field: 'apiKey' | 
   return { error: new AnnalsError('validation_violation', message, { cause, details }), isConfiguration: true };
 }
 
-/** The stored key opens with none of the service's keys: for the tenant it is as good as missing. */
+/** None of the service's secret keys decrypts the stored key. For the tenant this equals a missing key. */
 export function keyUnreadable(): ChatFailure {
   const details = [{ field: 'llmConfig.apiKey', message: 'cannot be read any more, and must be given anew' }];
   return {

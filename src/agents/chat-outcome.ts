@@ -11,19 +11,19 @@ export interface ChatAnswer {
 
 export interface ChatResult {
   readonly answer: ChatAnswer;
-  /** Whether something of the change history is in it, directly or by way of earlier answers. */
+  /** Whether the answer contains data of the change history, directly or through earlier answers. */
   readonly fromHistory: boolean;
 }
 
 /**
- * What a chat has come to. A failure that is not known as one is a fault of the service, unless it was given up: then
- * `error` is the reason of the signal that it was given.
+ * The outcome of a chat. An unknown failure is a fault of the service, unless the chat was cancelled: then `error` is
+ * the reason of its abort signal.
  */
 export type ChatOutcome =
   | { conversed: Conversed }
   | { failure: ChatFailure | undefined; error: unknown; givenUp?: boolean };
 
-/** For the log: why there is no answer, undefined where there is one. */
+/** The reason for the log why there is no answer; undefined where there is one. */
 export function reasonOf(outcome: ChatOutcome): string | undefined {
   if ('conversed' in outcome) return undefined;
   const { failure, error, givenUp = false } = outcome;
@@ -33,7 +33,7 @@ export function reasonOf(outcome: ChatOutcome): string | undefined {
   return [failure.error.message, ...details].join(' ');
 }
 
-/** For the log: the kind of that reason; undefined where there is none, or where the fault is the service's own. */
+/** The cause of that failure for the log; undefined where the chat succeeded or the service itself is at fault. */
 export function causeOfOutcome(outcome: ChatOutcome): FailureCause | undefined {
   if ('conversed' in outcome) return undefined;
   return outcome.givenUp === true ? 'cancelled' : causeOf(outcome.failure?.error ?? outcome.error);

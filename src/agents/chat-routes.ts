@@ -13,7 +13,7 @@ import { tellsHistory } from './turn-store.ts';
 
 const tags = ['Chat'];
 const scopes: readonly Scope[] = ['ai.agentexecution_manage'];
-/** Nobody reads the answer to a client that has gone; this is how logs tell it from an error. */
+/** The client has disconnected and reads no answer. This status separates that case from an error in the logs. */
 const clientClosedRequest = 499;
 
 interface ChattingRequest {
@@ -94,7 +94,7 @@ export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions
       const chat = chatOf(request);
       const { tenant, sessionId } = chat;
       await chats.refuseUnavailable(tenant, chat.agentId);
-      // What a client was told of the change history it may quote, and its jobs are read with other scopes.
+      // A message may quote change history that its session showed the client. Reading jobs needs other scopes.
       const guardsMessage = mayReadHistory(chat.credentials.scopes) && (await tellsHistory(db, tenant, sessionId));
       const jobId = await inTransaction(db, (transaction) =>
         jobs.enqueueAgentChat(transaction, chat, { guardsMessage }),

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 export const Chat = Type.Object(
   {
     agentId: Type.String({ description: 'The agent that is asked.' }),
-    // Half of a surrogate pair is no text.
+    // A lone half of a surrogate pair is not valid text.
     message: Type.String({ minLength: 1, pattern: '^[^\\ud800-\\udfff]*$', description: 'What it is told.' }),
   },
   { examples: [{ agentId: 'price-desk', message: 'Who changed the price of product 17 last week?' }] },

@@ -6,12 +6,12 @@ import { errorMessageBody } from '../http/error-bodies.ts';
 import type { RunChat } from './chat.ts';
 import type { ChatRequest } from './running-chat.ts';
 
-/** Milliseconds. What stands between here and the client cuts connections that are silent for long. */
+/** Milliseconds. Proxies between the service and the client close connections that are silent for too long. */
 const heartbeat = 15_000;
 
 /**
- * A chat as server-sent events: `token` with `{text}` for each piece of the answer, then `done` with the whole of it, or
- * `error` with an error message (contract 8).
+ * Sends a chat as server-sent events: `token` with `{text}` for each part of the answer, then `done` with the whole
+ * answer, or `error` with an error message (contract 8).
  */
 export function streamChat(run: RunChat, request: ChatRequest, logger: FastifyBaseLogger): PassThrough {
   const stream = new PassThrough();
@@ -19,7 +19,7 @@ export function streamChat(run: RunChat, request: ChatRequest, logger: FastifyBa
   const beat = setInterval(() => stream.write(': still at it\n\n'), heartbeat);
 
   async function onText(text: string): Promise<void> {
-    // A client that reads slowly holds the provider back, and not the text in memory.
+    // A slow client slows the provider down, so the text does not collect in memory.
     if (!send('token', { text }) && !stream.destroyed) {
       await once(stream, 'drain', request.signal === undefined ? {} : { signal: request.signal });
     }
@@ -41,7 +41,7 @@ export function streamChat(run: RunChat, request: ChatRequest, logger: FastifyBa
   return stream;
 }
 
-/** Seconds until a client may try again, where the error would have said so in its header. */
+/** The seconds after which the client may try again. An ordinary response has them in its Retry-After header. */
 function retryAfterOf({ headers }: AnnalsError): { retryAfter?: number } {
   const value = headers['Retry-After'];
   if (value === undefined) return {};

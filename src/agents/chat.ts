@@ -14,22 +14,22 @@ import { createFinishChat, type FinishChatOptions } from './finish-chat.ts';
 import type { ChatRequest, RunningChat } from './running-chat.ts';
 import { extendTurn, takePlace } from './turn-store.ts';
 
-/** Runs one chat to its end and logs it; rejects with what the client is told. */
+/** Runs one chat to its end and logs it. Rejects with the error for the client. */
 export type RunChat = (request: ChatRequest) => Promise<ChatResult>;
 
 export interface Chats {
   run: RunChat;
   /** Throws resource_not_found or conflict_resource where the agent cannot chat. */
   refuseUnavailable(tenant: string, agentId: string): Promise<void>;
-  /** Logs the requests that dead processes left. */
+  /** Logs the requests whose process died. */
   upkeep(): Promise<void>;
-  /** Waits for chats under way. */
+  /** Waits for the running chats. */
   close(): Promise<void>;
 }
 
 export interface ChatOptions extends ChatAttemptOptions, FinishChatOptions {}
 
-/** Milliseconds. A process that has not extended its lease is dead, and later requests of the session go on. */
+/** Milliseconds. A process that has not extended its lease is dead. Later requests of the session then continue. */
 const lease = defaultLease.length;
 
 export function createChats(options: ChatOptions): Chats {
@@ -50,7 +50,7 @@ export function createChats(options: ChatOptions): Chats {
   async function run(request: ChatRequest): Promise<ChatResult> {
     const { tenant, agentId, sessionId, requestId, logId = randomUUIDv7() } = request;
     const began = performance.now();
-    // One after another, so that requests of a session that come to one process do not overtake each other here.
+    // One after another, so requests of one session keep their order within this process.
     const { available, position } = await oneAtATime(`${tenant} ${sessionId}`, async () => ({
       available: await availableAgent(tenant, agentId),
       position: await inTransaction(
@@ -85,7 +85,7 @@ export function createChats(options: ChatOptions): Chats {
 
   return {
     run(request) {
-      // What became of it is written where its client has gone, too: only its calls end then.
+      // The outcome is written even when the client has disconnected. Then only its calls end.
       const running = doWork({ tenant: request.tenant, writes: true }, () => run(request));
       underWay.add(running);
       running.catch(() => {}).finally(() => underWay.delete(running));

@@ -14,19 +14,19 @@ import type { AskHistory } from './ports.ts';
 import type { Severity } from './request-log.ts';
 import type { EarlierTurns } from './turn-store.ts';
 
-/** What a model may have of its tools in one chat (contract 11); beyond, it is told so. */
+/** The tool limits of one chat (contract 11). A message tells the model when it reaches one. */
 export const toolLimits = {
-  /** Rounds in which its calls are run, before it has to answer. */
+  /** Rounds in which the service runs tool calls. After them the model has to answer. */
   rounds: 8,
-  /** Calls of one answer. */
+  /** Tool calls of one answer. */
   calls: 16,
   /** Bytes of all results together. */
   resultBytes: 256 * 1024,
-  /** Bytes of the input of a call: more than the longest query has. */
+  /** Bytes of the input of a call. The longest query is shorter. */
   inputBytes: 32 * 1024,
 } as const;
 
-/** Bytes of text that all answers of one chat may have together. */
+/** Max. bytes of text of all answers in one chat together. */
 export const maxTextBytes = 2 * 1024 * 1024;
 
 export interface Conversation {
@@ -36,18 +36,18 @@ export interface Conversation {
   readonly offersHistory: boolean;
   readonly signal?: AbortSignal | undefined;
   readonly onText?: ((text: string) => Promise<void> | void) | undefined;
-  /** The turns of the session that fit into so many bytes, and how many more there are. */
+  /** The turns of the session that fit into `maxBytes`, and the number of those that do not. */
   earlier(maxBytes: number): Promise<EarlierTurns>;
-  /** Before each call of the provider. */
+  /** Runs before each call of the provider. */
   beforeCall(round: number): Promise<void>;
   report(usage: Usage): void;
-  /** A line for the log; `guarded` where it tells of the change history. */
+  /** Adds a line to the log. `guarded` marks a line with data of the change history. */
   note(severity: Severity, message: string, options?: { guarded: boolean }): void;
 }
 
 export interface Conversed {
   readonly text: string;
-  /** Whether something of the change history is in it, directly or by way of earlier answers. */
+  /** Whether the conversation contains data of the change history, directly or through earlier answers. */
   readonly fromHistory: boolean;
 }
 
@@ -57,7 +57,7 @@ export interface ConverseOptions {
   now: () => number;
 }
 
-/** Asks the model, runs the tools that it asks for, and asks again, until it answers. */
+/** Calls the model, runs the tools that it requests, and calls it again until it answers. */
 export async function converse(options: ConverseOptions, conversation: Conversation): Promise<Conversed> {
   const { models, askHistory, now } = options;
   const { target, offersHistory, message, signal, note } = conversation;
@@ -107,7 +107,7 @@ export async function converse(options: ConverseOptions, conversation: Conversat
     asked.push(...(await runTools(answer, round)));
   }
 
-  /** What is streamed, joined, is the text of the answer. */
+  /** The streamed parts, joined, are the text of the answer. */
   function textOf(): Conversation['onText'] {
     const { onText } = conversation;
     if (onText === undefined) return undefined;
@@ -125,7 +125,7 @@ export async function converse(options: ConverseOptions, conversation: Conversat
     conversation.report(usage);
   }
 
-  /** What its sender has to know of an answer that is not whole, or not what the agent is set to. */
+  /** Logs that an answer is incomplete, or that the provider did not get all settings of the agent. */
   function noteEnd({ finishReason, droppedSettings = [] }: Answer, round: number): void {
     if (round === 0 && droppedSettings.length > 0) {
       note('WARNING', `The model does not take these settings, and they were left out: ${droppedSettings.join(', ')}.`);
@@ -151,7 +151,7 @@ export async function converse(options: ConverseOptions, conversation: Conversat
       const { output, said, ...outcome } = await runTool(call);
       resultRoom = outcome.usesUpRoom === true ? 0 : resultRoom - Buffer.byteLength(output);
       fromHistory ||= outcome.fromHistory;
-      // A model that has seen entries may quote them in what it asks next.
+      // A model that has seen entries may quote them in its next tool call.
       note('INFO', `Tool round ${round + 1}: ${call.name.slice(0, 64)}, ${said}`, { guarded: fromHistory });
       const last = isLast ? '\nThis was the last round of tools: answer now with what you have.' : '';
       results.push({ id: call.id, name: call.name, output: output + last });
@@ -169,7 +169,7 @@ export async function converse(options: ConverseOptions, conversation: Conversat
 
 const separator = '\n\n';
 
-/** A call whose input is no query for sure goes back to the model without it. */
+/** An input this long cannot be a query. The call goes back to the model without it. */
 function withShortInput(call: ToolCall): ToolCall {
   return Buffer.byteLength(call.input) > toolLimits.inputBytes ? { ...call, input: '{"q":null}' } : call;
 }

@@ -7,7 +7,7 @@ import { dropExpiredTurn, findExpiredTurns } from './turn-store.ts';
 
 const maxAtOnce = 100;
 
-/** Logs the requests that dead processes left, of all tenants, with the tokens that are known of them. */
+/** Logs the requests of all tenants whose process died, with the tokens that are known. */
 export async function logExpiredChats(db: Database, now: () => number): Promise<void> {
   for (const { tenant, ...turn } of await findExpiredTurns(db, maxAtOnce)) {
     await inTransaction(db, async (transaction) => {
@@ -27,7 +27,7 @@ export async function logExpiredChats(db: Database, now: () => number): Promise<
         at,
         cause: 'cancelled' as const,
       };
-      // A process that took the same chat up again knows more of it.
+      // A process that ran the same chat again has logged more.
       await writeLogs(transaction, tenant, log, { ifNone: true });
     });
   }

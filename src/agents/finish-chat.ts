@@ -14,13 +14,13 @@ export interface FinishChatOptions {
   logger: FastifyBaseLogger;
   now: () => number;
   queueMail: QueueMail;
-  /** Where e-mails of the tenant go; undefined where it has named no address. */
+  /** The tenant's address for e-mails; undefined where the tenant has set none. */
   notificationEmail(tenant: string): Promise<string | undefined>;
 }
 
 /**
- * Writes whatever became of a chat in one transaction: its turn, its logs, and what it means for its agent. Where the
- * chat counted as left by a dead process and was logged as such, this log takes the place of that one.
+ * Writes the outcome of a chat in one transaction: its turn, its logs, and the effect on its agent. If upkeep has
+ * already logged the chat as one of a dead process, this log replaces that one.
  */
 export function createFinishChat({ db, logger, now, queueMail, notificationEmail }: FinishChatOptions) {
   return async (running: RunningChat, outcome: ChatOutcome): Promise<void> => {

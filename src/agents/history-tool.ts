@@ -4,17 +4,17 @@ import type { StopSignal } from '../stop-signal.ts';
 import type { AnsweredHistory, AskHistory } from './ports.ts';
 import { changeHistoryTool } from './schemas.ts';
 
-/** What a call of the tool has come to: what the model is told, and what the log says. */
+/** The outcome of a tool call: the text for the model and the text for the log. */
 export interface ToolOutcome {
   readonly output: string;
   readonly said: string;
-  /** Whether it tells of the change history, be it that there is nothing, or too much. */
+  /** Whether the result tells of the change history. "Nothing found" and "too much" do so, too. */
   readonly fromHistory: boolean;
-  /** Whether entries were left out because there was less room than a result may have at most. */
+  /** Whether entries were left out because less space remained than the maximum of one result. */
   readonly usesUpRoom?: boolean;
 }
 
-/** For whom a call is run, and how much it may tell. */
+/** The client for whom a call runs, and the maximum size of its result. */
 export interface ToolRun {
   readonly tenant: string;
   readonly mayRead: boolean;
@@ -23,7 +23,7 @@ export interface ToolRun {
   readonly signal: StopSignal | undefined;
 }
 
-/** More entries than these tell a model nothing that a narrower query would not. */
+/** If a query finds more entries than this, a narrower query serves the model better. */
 const maxEntries = 50;
 const defaultEntries = 10;
 const maxOutputBytes = 48 * 1024;
@@ -55,7 +55,7 @@ export const historyTool: Tool = {
   },
 };
 
-/** What the model is told beside the agent's own instructions. */
+/** The instructions that the service adds to the agent's own. */
 export function historyInstructions(now: number): string {
   return (
     `The time is ${new Date(now).toISOString()} (UTC). With the tool ${changeHistoryTool} you can look up who changed ` +
@@ -64,8 +64,8 @@ export function historyInstructions(now: number): string {
 }
 
 /**
- * Runs a call as the chatting client may. What is wrong with it is told to the model, which can mend it; with the chat
- * (`signal`) its query ends too.
+ * Runs a tool call with the scopes of the chatting client. The model gets the errors of its query and can correct it.
+ * `signal` cancels the query together with the chat.
  */
 export async function runHistoryTool(
   ask: AskHistory,
@@ -83,17 +83,17 @@ export async function runHistoryTool(
     const usesUpRoom = answer.left > 0 && maxBytes < maxOutputBytes;
     return { output: withNote(answer), said, fromHistory: true, usesUpRoom };
   } catch (error) {
-    // One that took too long the model can narrow, instead of the whole chat failing for it.
+    // The model can narrow a query that took too long. The chat need not fail.
     if (!(error instanceof AnnalsError) || error.status === 500) throw error;
     const details = error.details.map(({ message }) => message);
     const fault = error.status === 503 ? 'that was not answered' : 'that is not valid';
     const told = refusal([error.message, ...details].join(' '), `a query ${fault}: ${query.q}`);
-    // What is refused may depend on what there is: a pattern that would take too long for all the names, say.
+    // A refusal can depend on the data: for example, a pattern takes too long for all the names.
     return { ...told, fromHistory: true };
   }
 }
 
-/** For a call after the results of a chat have so many bytes together. */
+/** The outcome of a call after the results of the chat have used all their bytes. */
 export function noRoomForResults(maxBytes: number): ToolOutcome {
   const error = `The results of this chat have reached their ${maxBytes / 1024} KiB. Answer with what you have.`;
   return refusal(error, 'not run: the results of this chat have reached their limit');
@@ -115,7 +115,7 @@ function isWithin(value: unknown, most: number): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= most;
 }
 
-/** The answer as it came, in which numbers keep every digit, and what the model has to know of it. */
+/** The original JSON text, so numbers keep every digit, and a note for the model. */
 function withNote({ text, left }: AnsweredHistory): string {
   if (left === 0) return text;
   const note = `${left} entries of this page were left out: they are too long together.`;

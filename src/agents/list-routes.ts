@@ -16,10 +16,10 @@ export interface Listing {
   /** Under `/ai-service/{tenant}/agentic`. */
   readonly path: string;
   readonly tags: string[];
-  /** What they are called; a cursor is one of theirs by this name. */
+  /** The plural name of the documents. A cursor of one list is valid only for this name. */
   readonly many: string;
   readonly scopes: readonly Scope[];
-  /** Those that the caller may see, as it may see them. */
+  /** The documents that the caller may read, without the fields that the caller may not read. */
   rowsFor(credentials: Credentials): DocumentRows;
 }
 
@@ -28,7 +28,7 @@ interface ListRequest extends PagingRequest {
   readonly credentials: Credentials;
 }
 
-/** Listing and searching, which differ only in where `q` stands (contract 10). */
+/** The list and the search. They differ only in where the client sends `q` (contract 10). */
 export function listRoutes(
   app: HttpServer,
   { agents: { documents }, paginator }: AgentRoutesOptions,

@@ -19,7 +19,7 @@ const kinds = [
   { of: 'agent_session_log', path: 'sessions', named: 'session log', many: 'session logs' },
 ] as const;
 
-/** Request and session logs (contract 8), both in the same way. */
+/** Request logs and session logs (contract 8). */
 export async function logRoutes(app: HttpServer, options: AgentRoutesOptions): Promise<void> {
   const { db } = options.agents;
 
@@ -45,7 +45,7 @@ export async function logRoutes(app: HttpServer, options: AgentRoutesOptions): P
   }
 }
 
-/** What a log tells of the change history is only for clients that may read it. */
+/** Only clients that may read the change history see what a log tells of it. */
 function readerOf(credentials: Credentials): LogReader {
   return { tenant: credentials.tenant, readsHistory: mayReadHistory(credentials.scopes) };
 }

@@ -21,8 +21,8 @@ const tables = {
 export type LogKind = keyof typeof tables;
 
 /**
- * Logs a request and adds it to the log of its session, both or neither. A request has one log: who knows more of it
- * replaces what was logged before; `ifNone` leaves that as it is.
+ * Logs a request and adds it to the log of its session, both or neither. A request has one log. A later call replaces
+ * the earlier log; with `ifNone` an existing log stays.
  */
 export async function writeLogs(
   transaction: DatabaseTransaction,
@@ -88,14 +88,14 @@ async function readRequestLog(
   return row && JSON.parse(row.fullDocument ?? row.document);
 }
 
-/** The logs as the reader may see them: what is not shown can neither be filtered nor sorted by. */
+/** The logs as the reader may see them. The reader can neither filter nor sort by hidden data. */
 export function logRows(of: LogKind, { tenant, readsHistory }: LogReader): DocumentRows {
   const full = sql`(select tenant, id, coalesce(full_document, document) as document,
     coalesce(full_fields, fields) as fields from ${tables[of]}) full_log`;
   return { from: readsHistory ? full : tables[of], where: sql`tenant = ${tenant}` };
 }
 
-/** The JSON text of a log, undefined where there is none. */
+/** Returns the JSON text of a log, or undefined where none exists. */
 export async function findLog(
   db: Database,
   { tenant, readsHistory }: LogReader,

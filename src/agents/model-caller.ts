@@ -2,7 +2,7 @@ import type { Answer, Message, Tool, Usage } from '../providers/port.ts';
 import type { CallProgress, ProviderCaller } from '../providers/provider-caller.ts';
 import type { LlmConfig } from './schemas.ts';
 
-/** Whom an agent asks. `apiKey` in the clear; empty for a self-hosted server that wants none. */
+/** The model that an agent calls. `apiKey` is plain text; it is empty for a self-hosted server without a key. */
 export interface Target {
   readonly tenant: string;
   readonly llmConfig: LlmConfig;
@@ -13,18 +13,18 @@ export interface Asked {
   readonly messages: readonly Message[];
   readonly tools: readonly Tool[];
   readonly signal?: AbortSignal | undefined;
-  /** Told the text piece by piece; left out: the answer is not streamed. */
+  /** Receives each part of the text. Without it the answer is not streamed. */
   readonly onText?: CallProgress['onText'];
 }
 
 export interface ModelCaller {
-  /** One call; `report` hears of its tokens before it resolves or rejects. */
+  /** Makes one call. `report` receives the token counts before the promise resolves or rejects. */
   call(target: Target, asked: Asked, report: (usage: Usage) => void): Promise<Answer>;
-  /** The cap of an answer's tokens. */
+  /** The max. tokens of an answer. */
   outputCap(config: LlmConfig): number;
 }
 
-/** Calls the model that an agent is set to use. */
+/** Calls the model that the agent's configuration names. */
 export function createModelCaller(caller: ProviderCaller): ModelCaller {
   function outputCap({ provider, maxTokens = caller.sharedMaxTokens }: LlmConfig): number {
     return provider === 'shared' ? Math.min(maxTokens, caller.sharedMaxTokens) : maxTokens;

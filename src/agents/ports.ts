@@ -4,8 +4,8 @@ import type { QueuedChat } from '../ports/queued-chat.ts';
 import type { StopSignal } from '../stop-signal.ts';
 
 /**
- * A change history query as its own operation answers it. Throws AnnalsError for what is wrong with it, and
- * the signal's reason where that was given meanwhile.
+ * Runs a change history query as the endpoint for such queries does. Throws AnnalsError for an invalid query, and the
+ * signal's reason after an abort.
  */
 export type AskHistory = (
   tenant: string,
@@ -13,39 +13,39 @@ export type AskHistory = (
 ) => Promise<AnsweredHistory>;
 
 export interface AnsweredHistory {
-  /** JSON text, with as many of the page's first entries as have at most `maxBytes` together. */
+  /** JSON text with the first entries of the page, as many as fit into `maxBytes`. */
   readonly text: string;
   readonly shown: number;
-  /** Entries of the page that are not shown. */
+  /** The number of entries of the page that were left out. */
   readonly left: number;
   readonly total: number;
 }
 
-/** Queues one e-mail, for good once the transaction is. */
+/** Queues one e-mail. It is sent only if the transaction commits. */
 export type QueueMail = (
   transaction: DatabaseTransaction,
   mail: { tenant: string; to: string; subject: string; text: string; messageId: string },
 ) => Promise<void>;
 
-/** Chats that run by themselves. */
+/** The queue of chats that run in the background. */
 export interface JobQueue {
   /**
-   * Answers the id of the job, which runs `runChat` with what it is given once the transaction is committed.
-   * `guardsMessage`: only clients that may read the change history are shown the message.
+   * Queues a job and returns its id. The job runs `runChat` with this input after the transaction commits. With
+   * `guardsMessage` only clients that may read the change history see the message.
    */
   enqueueAgentChat(
     transaction: DatabaseTransaction,
     chat: QueuedChat,
     options: { guardsMessage: boolean },
   ): Promise<string>;
-  /** Says that the transaction is committed. */
+  /** Call this after the transaction has committed. */
   wakeAgentChats(): void;
 }
 
-/** What a client is granted at this moment; undefined where it has been revoked, or is gone. */
+/** The current scopes of a client; undefined where the client is revoked or deleted. */
 export type ScopesNow = (tenant: string, clientId: string) => Promise<readonly Scope[] | undefined>;
 
-/** Who reads logs. Without a changelog scope, nothing that tells of the change history. */
+/** The reader of logs. Without a changelog scope the reader sees nothing that tells of the change history. */
 export interface LogReader {
   readonly tenant: string;
   readonly readsHistory: boolean;

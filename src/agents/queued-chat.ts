@@ -5,9 +5,9 @@ import type { Chats } from './chat.ts';
 import type { ScopesNow } from './ports.ts';
 
 /**
- * Runs a queued chat; `callBegins` is awaited before its first call leaves. Much may have happened since it was queued,
- * and while it waited for its session: before each call it is looked whether its client and its agent still may, and
- * what is refused throws an AnnalsError that says so.
+ * Runs a queued chat. It awaits `callBegins` before the first call. The rights can change while the chat waits in the
+ * queue or for its session. Before each call it therefore checks that the client and the agent may still chat, and
+ * throws an AnnalsError if not.
  */
 export async function runQueuedChat(
   { chats, scopesNow }: { chats: Chats; scopesNow: ScopesNow },
@@ -30,7 +30,7 @@ export async function runQueuedChat(
   return { response: [answer], fromHistory };
 }
 
-/** What its client was granted when it asked, and still is. */
+/** The scopes that the client had when it queued the chat and still has. */
 async function scopesLeft(scopesNow: ScopesNow, { tenant, credentials }: QueuedChat): Promise<readonly Scope[]> {
   const now = await scopesNow(tenant, credentials.clientId);
   if (now === undefined) {

@@ -7,11 +7,11 @@ export interface AgentChange {
   readonly after?: AgentDocument;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** Its key was replaced, which documents do not show. */
+  /** The change replaced the key, which the documents do not show. */
   readonly replacedKey?: boolean;
 }
 
-/** Records what became of an agent, in the transaction that changes it. */
+/** Records the change of an agent in the same transaction. */
 export async function recordAgentChange(
   transaction: DatabaseTransaction,
   author: Author,

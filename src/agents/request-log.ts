@@ -9,7 +9,7 @@ export interface LogMessage {
   readonly message: string;
   readonly agentId: string;
   readonly requestId: string;
-  /** It tells of the change history: clients that may not read that are not shown what it says. */
+  /** The message tells of the change history. It is hidden from clients that may not read the change history. */
   readonly guarded?: true;
 }
 
@@ -19,14 +19,16 @@ interface LogMetadata {
   readonly modifiedAt: string;
 }
 
-/** What became of one request (contract 8). Neither what was said nor the entries that a tool found are in it. */
+/**
+ * The outcome of one request (contract 8). The log contains neither the conversation nor the entries that a tool found.
+ */
 export interface RequestLogDocument {
   readonly id: string;
   readonly requestId: string;
   readonly sessionId: string;
   readonly triggerAgentId: string;
   readonly severity: Severity;
-  /** Why it failed; left out where it did not, or where the fault was the service's own. */
+  /** Why the request failed. It is left out for a success and where the service itself was at fault. */
   readonly cause?: FailureCause | undefined;
   readonly messages: readonly LogMessage[];
   /** Seconds. */
@@ -45,7 +47,7 @@ export interface SessionSums extends TokenCounts {
   readonly duration: number;
 }
 
-/** A request as it is logged; `duration` is in milliseconds. */
+/** A request to be logged; `duration` is in milliseconds. */
 export interface LoggedRequest {
   readonly id: string;
   readonly requestId: string;
@@ -58,11 +60,11 @@ export interface LoggedRequest {
   readonly cause?: FailureCause | undefined;
 }
 
-// A session has no end: of its log the latest messages stay, the others are in the logs of their requests.
+// A session has no end. Its log keeps the latest messages; the logs of the requests keep the others.
 const maxMessages = 500;
 const maxMessageLength = 1_000;
 
-/** A line of a request's log; `at` is in milliseconds since 1970. */
+/** Makes a line of a request's log; `at` is in milliseconds since 1970. */
 export function noteOf(noted: {
   severity: Severity;
   text: string;
@@ -72,7 +74,7 @@ export function noteOf(noted: {
   guarded?: boolean | undefined;
 }): LogMessage {
   const { severity, text, agentId, requestId, at, guarded = false } = noted;
-  // Of what a model wrote into a query only so much is worth keeping, and only what is text.
+  // A model can write anything into a query. The log keeps only the start of it, as valid text.
   const message = text.slice(0, maxMessageLength).toWellFormed();
   const line = { timestamp: new Date(at).toISOString(), severity, message, agentId, requestId };
   return guarded ? { ...line, guarded } : line;
@@ -80,13 +82,15 @@ export function noteOf(noted: {
 
 const withheld = 'A call of a tool: what it asked and found is shown to clients that may read the change history.';
 
-/** A log as clients see it that may not read the change history; the very same where nothing of it tells of that. */
+/**
+ * The log for clients that may not read the change history. Returns the same object where the log tells nothing of it.
+ */
 export function withoutHistory<Log extends Pick<RequestLogDocument, 'messages'>>(log: Log): Log {
   if (!log.messages.some(({ guarded }) => guarded)) return log;
   return { ...log, messages: log.messages.map((line) => (line.guarded ? { ...line, message: withheld } : line)) };
 }
 
-/** `replaced` is what was logged of the request before, with less knowledge. */
+/** `replaced` is an earlier, less complete log of the same request. */
 export function requestLogOf(request: LoggedRequest, replaced?: RequestLogDocument): RequestLogDocument {
   const { id, requestId, sessionId, agentId, messages, duration, tokens, at, cause } = request;
   const time = new Date(at).toISOString();
@@ -109,7 +113,7 @@ export function requestLogOf(request: LoggedRequest, replaced?: RequestLogDocume
   };
 }
 
-/** The log of a session with one request more, or with one in the place of what was logged of it before. */
+/** The log of a session with one more request, or with a new log in place of the request's earlier one. */
 export function rolledUp(
   before: SessionLogDocument | undefined,
   request: RequestLogDocument,

@@ -4,7 +4,7 @@ import { chatRoutes } from './chat-routes.ts';
 import { logRoutes } from './log-routes.ts';
 import type { AgentRoutesOptions } from './route-options.ts';
 
-/** Everything under `/ai-service/{tenant}/agentic` but the models (contract 8). */
+/** All routes under `/ai-service/{tenant}/agentic` except the models (contract 8). */
 export async function agenticRoutes(app: HttpServer, options: AgentRoutesOptions): Promise<void> {
   await app.register(agentRoutes, options);
   await app.register(chatRoutes, options);

@@ -6,17 +6,17 @@ import type { TurnName } from './turn-store.ts';
 
 export interface ChatRequest extends QueuedChat {
   /**
-   * Given when nobody wants the answer any more. Aborts the call to the provider, or its tool's query; what was used is
-   * settled and logged all the same, and so is the message of the reason, which is to be an error of our own.
+   * Cancels the chat. The abort ends the call to the provider, or the tool's query. The service still settles and logs
+   * the tokens. It also logs the message of the abort reason, so the reason must be one of the service's own errors.
    */
   readonly signal?: AbortSignal | undefined;
-  /** Told the answer piece by piece. */
+  /** Receives each part of the answer. */
   readonly onText?: ((text: string) => Promise<void> | void) | undefined;
-  /** Awaited before each call of the provider, the first being 0. The call does not leave where it rejects. */
+  /** Awaited before each call of the provider; the first round is 0. If it rejects, the call is not sent. */
   readonly beforeCall?: ((round: number) => Promise<void>) | undefined;
 }
 
-/** A chat that has its place in its session. */
+/** A chat that has its position in its session. */
 export interface RunningChat {
   readonly request: ChatRequest;
   /** The id of its request log. */
@@ -26,7 +26,7 @@ export interface RunningChat {
   readonly turn: TurnName;
   /** In milliseconds of performance.now(). */
   readonly began: number;
-  /** What its calls have used so far. */
+  /** The tokens that its calls have used so far. */
   readonly tokens: { prompt: number; completion: number };
   /** The lines of its log so far. */
   readonly messages: LogMessage[];

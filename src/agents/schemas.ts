@@ -15,7 +15,7 @@ const Texts = (description: string) =>
     examples: [{ en: 'Price desk' }],
   });
 
-/** The one tool of our own. */
+/** The only tool that the service itself offers. */
 export const changeHistoryTool = 'change-history';
 
 const LlmConfig = Type.Object(
@@ -78,7 +78,10 @@ const Metadata = Type.Object({
   modifiedAt: Type.Optional(Type.String()),
 });
 
-/** An agent as it is written. What the service keeps itself (`metadata`, `disabledReason`) may be sent back unchanged. */
+/**
+ * An agent in a request. Clients may send the fields that the service sets (`metadata`, `disabledReason`) back
+ * unchanged.
+ */
 export const AgentBody = Type.Object(
   {
     id: Type.Optional(Type.String()),

@@ -4,15 +4,15 @@ interface AgentTable {
   tenant: string;
   id: string;
   version: number;
-  /** The agent as JSON text, as it goes out: with a mask in place of its key. */
+  /** The agent as JSON text for clients, with a mask in place of its key. */
   document: string;
   /** The same as jsonb, for filters and sorting. */
   fields: string;
   sealed_key: Uint8Array | null;
   enabled: boolean;
-  /** Configuration failures in a row since it was enabled. */
+  /** Configuration failures in a row since the agent was last enabled. */
   failures: Generated<number>;
-  /** How often it was enabled: a failure of an earlier time does not count. */
+  /** How often the agent was enabled. A failure of an earlier term does not count. */
   term: Generated<number>;
 }
 
@@ -28,14 +28,14 @@ interface AgentTurnTable {
   position: number;
   request_id: string;
   agent_id: string;
-  /** Of the request's log; null in turns from before there was one. */
+  /** The id of the request's log; null in turns that are older than this column. */
   log_id: string | null;
   state: 'running' | 'answered';
   began_at: Generated<Date>;
   expires_at: Date;
   prompt_tokens: Generated<number>;
   completion_tokens: Generated<number>;
-  /** JSON text of what was said; null while it runs. */
+  /** The messages of the turn as JSON text; null while it runs. */
   exchange: string | null;
   bytes: Generated<number>;
   from_history: Generated<boolean>;
@@ -44,11 +44,11 @@ interface AgentTurnTable {
 interface AgentRequestLogTable {
   tenant: string;
   id: string;
-  /** The log as JSON text, as it goes out to clients that may not read the change history. */
+  /** The log as JSON text for clients that may not read the change history. */
   document: string;
   /** The same as jsonb, for filters and sorting. */
   fields: string;
-  /** As it goes out to clients that may; null where that is the same. */
+  /** The log for clients that may read the change history; null where it is the same. */
   full_document: string | null;
   full_fields: string | null;
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import './tables.ts';
 
-/** A request's place in its session. */
+/** The position of a request in its session. */
 export interface TurnName {
   readonly sessionId: string;
   readonly position: number;
@@ -13,7 +13,7 @@ export interface TokenCounts {
   readonly completion: number;
 }
 
-/** What was said in a turn that was answered. */
+/** The messages of a turn that was answered. */
 export interface SaidExchange {
   readonly message: string;
   readonly answer: string;
@@ -26,20 +26,20 @@ export interface EarlierTurn extends SaidExchange {
 export interface EarlierTurns {
   /** Oldest first. */
   readonly turns: readonly EarlierTurn[];
-  /** How many there are in all, whether they fit or not. */
+  /** The number of all earlier turns, including those that do not fit. */
   readonly total: number;
-  /** How many of them tell of the change history, which this client may not read. */
+  /** The number of turns that tell of the change history and that this client may not read. */
   readonly withheld: number;
-  /** Whether any of them tells this client of the change history: it may quote one that does not fit any more. */
+  /** Whether any turn tells this client of the change history. The client may quote a turn that no longer fits. */
   readonly fromHistory: boolean;
 }
 
 export interface ExpiredTurn {
   readonly requestId: string;
-  /** Null in turns from before there was one. */
+  /** Null in turns that are older than this field. */
   readonly logId: string | null;
   readonly agentId: string;
-  /** Milliseconds since it began, by the clock that it began by. */
+  /** Milliseconds since the turn began, by the same clock that gave its start. */
   readonly duration: number;
   readonly tokens: TokenCounts;
 }
@@ -50,14 +50,14 @@ const now = sql<Date>`clock_timestamp()`;
 export interface NewTurn {
   readonly sessionId: string;
   readonly requestId: string;
-  /** Of the request's log. */
+  /** The id of the request's log. */
   readonly logId: string;
   readonly agentId: string;
   /** Milliseconds. */
   readonly lease: number;
 }
 
-/** Takes the next place of a session, which is made where it is not there. */
+/** Takes the next position of a session. Creates the session where it does not exist. */
 export async function takePlace(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -78,7 +78,7 @@ export async function takePlace(
   return turns;
 }
 
-/** Whether an earlier request of the session is still under way. */
+/** Whether an earlier request of the session still runs. */
 export async function hasEarlierRunning(db: Database, tenant: string, { sessionId, position }: TurnName) {
   const row = await db
     .selectFrom('agent_turn')
@@ -93,7 +93,7 @@ export async function hasEarlierRunning(db: Database, tenant: string, { sessionI
   return row !== undefined;
 }
 
-/** Says that the process lives, and what its rounds have cost so far. */
+/** Extends the lease of the process and stores the tokens used so far. */
 export async function extendTurn(
   db: Database,
   tenant: string,
@@ -111,8 +111,8 @@ export async function extendTurn(
 }
 
 /**
- * The latest turns before this one that fit into so many bytes together. Those with entries of the change history are
- * for clients that may read it.
+ * Reads the latest turns before this one that fit into `maxBytes` together. Only clients that may read the change
+ * history get the turns that contain entries of it.
  */
 export async function readEarlierTurns(
   db: Database,
@@ -146,7 +146,7 @@ export async function readEarlierTurns(
   return { turns, total, withheld: withHistory ? 0 : fromHistory, fromHistory: withHistory && fromHistory > 0 };
 }
 
-/** Whether the session has been told something of the change history. */
+/** Whether any turn of the session tells of the change history. */
 export async function tellsHistory(db: Database, tenant: string, sessionId: string): Promise<boolean> {
   const row = await db
     .selectFrom('agent_turn')
@@ -159,7 +159,7 @@ export async function tellsHistory(db: Database, tenant: string, sessionId: stri
   return row !== undefined;
 }
 
-/** Locks a session, so that its log is written by one at a time. */
+/** Locks a session, so only one transaction at a time writes its log. */
 export async function lockSession(transaction: DatabaseTransaction, tenant: string, sessionId: string): Promise<void> {
   await transaction
     .selectFrom('agent_session')
@@ -170,7 +170,7 @@ export async function lockSession(transaction: DatabaseTransaction, tenant: stri
     .execute();
 }
 
-/** Keeps what was said, unless the turn counted as left by a dead process, and is gone. */
+/** Stores the messages, unless upkeep has dropped the turn as one of a dead process. */
 export async function answerTurn(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -187,7 +187,7 @@ export async function answerTurn(
     .execute();
 }
 
-/** Drops a turn that was not answered: nothing of it is said to later ones. */
+/** Drops a turn without an answer. Later turns do not see it. */
 export async function dropTurn(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -201,7 +201,7 @@ export async function dropTurn(
     .execute();
 }
 
-/** Turns of all tenants whose process died. */
+/** Finds turns of all tenants whose process died. */
 export async function findExpiredTurns(db: Database, limit: number): Promise<(TurnName & { tenant: string })[]> {
   return await db
     .selectFrom('agent_turn')
@@ -212,7 +212,7 @@ export async function findExpiredTurns(db: Database, limit: number): Promise<(Tu
     .execute();
 }
 
-/** Drops a turn whose process died, and answers what it was; undefined where it lives on, or is gone. */
+/** Drops a turn whose process died, and returns it. Returns undefined where the process lives or the turn is gone. */
 export async function dropExpiredTurn(
   transaction: DatabaseTransaction,
   tenant: string,

@@ -5,11 +5,11 @@ import type { Agents } from './service.ts';
 // Milliseconds.
 const every = 5_000;
 
-/** What agents want done beside their requests, and what is under way when the server closes. */
+/** Runs the upkeep of agents in the background, and waits for running chats when the server closes. */
 export async function agentUpkeep(app: HttpServer, { agents: { chats } }: { agents: Agents }): Promise<void> {
   whileListening(app, {
     upkeep: [{ what: 'the upkeep of agents', every, work: () => chats.upkeep() }],
-    // Chats whose client has gone are not among the requests that a closing server waits for.
+    // A closing server does not wait for chats whose client has disconnected, so this does.
     end: () => chats.close(),
   });
 }
