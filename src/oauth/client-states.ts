@@ -23,7 +23,8 @@ interface Entry {
 
 // Ages in milliseconds. A revocation takes effect within 5 seconds in every process (contract 1), so no older state is
 // used. A state up to `maxFresh` is used as it is. One up to `maxStale` is used while it is read again. For an older one
-// the call waits for the database. Where that does not answer within `maxWait`, a state up to `maxTrusted` is used.
+// the call waits for the database. Where that does not answer within `maxWait`, a state up to `maxTrusted` is used; without
+// such a state the call goes on waiting, as long as a connection and a statement may take.
 const maxFresh = 1_000;
 const maxStale = 3_000;
 const maxTrusted = 5_000;
@@ -53,11 +54,12 @@ export function createClientStates(db: Database, elapsed: () => number): FindCli
   }
 
   async function orElse(known: Entry | undefined, answer: Promise<Entry>): Promise<ClientState | undefined> {
+    if (known === undefined) return (await answer).state;
     try {
       return (await within(maxWait, answer)).state;
-    } catch (error) {
-      if (known !== undefined && elapsed() - known.asOf <= maxTrusted) return known.state;
-      throw error;
+    } catch {
+      if (elapsed() - known.asOf <= maxTrusted) return known.state;
+      return (await answer).state;
     }
   }
 

@@ -1,3 +1,4 @@
+import { setTimeout as rest } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTenant } from '../../src/db/tenants.ts';
 import { createClientStates, type FindClientState } from '../../src/oauth/client-states.ts';
@@ -77,4 +78,19 @@ test('without the database, what is known serves until it is 5 seconds old', asy
   elapsed += 1;
   await expect(findAway('acme', known)).rejects.toThrow();
   await expect(findAway('acme', 'acme.unseen')).rejects.toThrow();
+});
+
+test('a slow database is waited for where no state may be trusted', async () => {
+  const unknown = (await createClient(database.db, { tenant: 'acme', scope: 'ai.agent_read' })).clientId;
+  elapsed += 6_000;
+  const lock = await database.pool.connect();
+  await lock.query('begin; lock table oauth_client in access exclusive mode');
+  const answers = Promise.all([find('acme', clientId), find('acme', unknown)]);
+  await rest(2_000);
+  await lock.query('commit');
+  lock.release();
+  expect(await answers).toEqual([
+    { name: 'Jane', revoked: false },
+    { name: unknown, revoked: false },
+  ]);
 });
