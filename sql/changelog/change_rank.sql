@@ -18,6 +18,8 @@ declare
   -- the kinds whose tallies are added up, and those that tell how dense a key is
   counted bigint[];
   tallied bigint[];
+  lowest bigint;
+  highest bigint;
   since bigint;
   rank bigint;
   later bigint;
@@ -33,6 +35,7 @@ begin
     by_actors := actors <> '{0}';
     counted := case when kinds = '{}' then '{0}' else kinds end;
     tallied := case when by_actors and kinds <> '{}' then 0::bigint || kinds else counted end;
+    select min(k), max(k) into lowest, highest from unnest(tallied) as k;
     if any_pending then
       select array_agg(p.at order by p.at), array_agg(p.key order by p.at) into pending_ats, pending_keys
         from change_pending(of_tenant, actors, kinds) p;
@@ -48,13 +51,15 @@ begin
                  not cell.whole and t.children[t.place] = cell.child and (t.kind = 0 or not by_actors)
                    and (cell.depth = 4 or t.upto[t.place] - coalesce(t.upto[t.place - 1], 0) < 64) as sparse
             from change_cells(since) cell
+            cross join unnest(actors) as of (actor)
             cross join lateral (
-              -- fenced: the keys are ranges of the index, and the place is found once
+              -- fenced: each actor is a range of the index, and the place is found once. Before PostgreSQL 17 a generic plan
+              -- may take "= any" for a filter, which goes through the whole list for each row of the cell.
               select one.actor, one.kind, one.children, one.upto,
                      width_bucket((cell.child - cell.whole::integer)::smallint, one.children) as place
                 from change_tally one
                 where one.tenant = of_tenant and one.level = cell.depth and one.bucket = cell.bucket
-                  and one.actor = any (actors) and one.kind = any (tallied)
+                  and one.actor = of.actor and one.kind >= lowest and one.kind <= highest and one.kind = any (tallied)
                 offset 0
             ) as t
         ) as node;
