@@ -9,7 +9,7 @@ export interface Completion {
   readonly finishReason: 'stop' | 'length' | 'content_filter' | 'other';
 }
 
-/** Generates the text that goes on with a conversation; rejects with what the client is told. */
+/** Generates the text that continues a conversation. Rejects with the error for the client. */
 export type Complete = (
   tenant: string,
   messages: readonly Message[],
@@ -24,7 +24,7 @@ export interface CompleteOptions {
 }
 
 export interface ProviderTokens {
-  /** Of the tenant; undefined where it has none. */
+  /** The tenant's own token; undefined where it has none. */
   own(tenant: string): Promise<string | undefined>;
   shared: string | undefined;
 }

@@ -2,7 +2,7 @@ import { AnnalsError } from '../errors.ts';
 import { errorOfCall } from '../providers/call-error.ts';
 import type { ProviderError } from '../providers/port.ts';
 
-/** Whose token a call went out with. */
+/** The owner of the token that a call uses. */
 export type TokenOwner = 'own' | 'shared';
 
 const refusedToken = {
@@ -10,7 +10,7 @@ const refusedToken = {
   shared: 'is not set, and the provider refuses the shared token of the service',
 };
 
-/** What a client is told of a completion without an answer: a refused token is its providerApiToken to set. */
+/** The error that a client gets when a call has no answer. For a refused token it names the field providerApiToken. */
 export function failureOfCompletion(error: ProviderError, owner: TokenOwner): AnnalsError {
   if (error.fault !== 'key_refused') return errorOfCall(error);
   return new AnnalsError('validation_violation', 'The provider refuses the token.', {

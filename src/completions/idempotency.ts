@@ -18,15 +18,15 @@ import {
   type StoredRequest,
 } from './idempotent-request-store.ts';
 
-/** Completions that are safe to repeat (contract: completions, Idempotency-Key). */
+/** Idempotent completions (contract: completions, Idempotency-Key). */
 export interface Idempotency {
   /**
-   * Does the work once for each key of a client: a repeat of the same body waits for the first one, or is answered
-   * with what came of it. The signal gives up waiting, never the work.
+   * Runs the work once for each key of a client. A repeat with the same body waits for the first request, or gets its
+   * outcome. The signal cancels the wait, never the work.
    */
   once(request: IdempotentRequest, work: () => Promise<Completion>, signal: AbortSignal): Promise<Completion>;
   upkeep(): Promise<void>;
-  /** Waits for what is under way. */
+  /** Waits for the running work. */
   close(): Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export interface IdempotentRequest {
   body: unknown;
 }
 
-/** What is kept of a call. Results of before finish reasons were kept have none. */
+/** The stored outcome of a call. Results that are older than finish reasons have none. */
 type StoredOutcome = { result: string; finishReason?: Completion['finishReason'] } | { error: StoredError };
 
 interface StoredError {
@@ -47,10 +47,10 @@ interface StoredError {
   headers: Readonly<Record<string, string>>;
 }
 
-// Milliseconds. A process that has not extended its lease is dead, and a repeat begins anew.
+// Milliseconds. A process that has not extended its lease is dead, and a repeat starts a new attempt.
 const lease = defaultLease.length;
 const successMemory = 24 * 60 * 60 * 1_000;
-// Long enough for everybody who waited to hear of it.
+// Milliseconds. Long enough for all waiting requests to read the failure.
 const failureMemory = 60_000;
 const minPause = 50;
 const maxPause = 250;
@@ -99,14 +99,14 @@ export function createIdempotency(options: { db: Database; sealer: Sealer; logge
     async once({ tenant, clientId, key, body }, work, signal) {
       const name: RequestName = { tenant, clientId, keyHash: sha256(key) };
       const fingerprint = sha256(canonicalText(body));
-      // Whoever met an attempt while it ran shares its failure; whoever comes later begins anew.
+      // A request that arrived during an attempt shares its failure. A later request starts a new attempt.
       let met: string | undefined;
       for (let pause = minPause; ; pause = Math.min(maxPause, pause * 1.5)) {
         const stored = met === undefined ? undefined : await readRequest(db, name);
         if (stored === undefined || stored.expired) {
           const attempt = await claimRequest(db, name, fingerprint, lease);
           if (attempt !== undefined) {
-            // It goes on where its client has gone: a repeat of it asks for its result.
+            // The work continues after its client has disconnected, because a repeat can ask for the result.
             const running = doWork({ tenant, writes: true }, () => run(name, attempt, work));
             underWay.add(running);
             running.catch(() => {}).finally(() => underWay.delete(running));
@@ -132,7 +132,7 @@ export function createIdempotency(options: { db: Database; sealer: Sealer; logge
   };
 }
 
-/** Binds an outcome to its request and attempt, so that it answers no other. */
+/** Binds an outcome to its request and attempt. It cannot answer another request. */
 function purposeOf({ tenant, clientId, keyHash }: RequestName, attempt: string): string {
   return `completion outcome ${tenant} ${clientId} ${Buffer.from(keyHash).toString('hex')} ${attempt}`;
 }
@@ -179,7 +179,7 @@ function sha256(text: string): Buffer {
   return createHash('sha256').update(text, 'utf8').digest();
 }
 
-/** The same text for the same JSON value, in whatever order its keys came. */
+/** Returns the same text for the same JSON value, whatever the order of its keys. */
 function canonicalText(value: unknown): string {
   return JSON.stringify(value, (_key, member: unknown) =>
     typeof member === 'object' && member !== null && !Array.isArray(member)

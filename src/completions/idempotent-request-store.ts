@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import type { Database } from '../db/database.ts';
 import './tables.ts';
 
-/** A request that came with an Idempotency-Key: whose, and the SHA-256 of the key. */
+/** A request with an Idempotency-Key: its client, and the SHA-256 of the key. */
 export interface RequestName {
   tenant: string;
   clientId: string;
@@ -15,13 +15,13 @@ export interface StoredRequest {
   fingerprint: Uint8Array;
   state: 'running' | 'succeeded' | 'failed';
   outcome: Uint8Array | null;
-  /** Its time is over: what it says is of no effect any more. */
+  /** Whether the stored request has expired. Then it has no effect any more. */
   expired: boolean;
 }
 
 /**
- * Begins an attempt where there is none that still counts, and answers its id. A failed one is begun anew by whoever
- * comes after it; undefined: another one runs or has succeeded. `lease` in milliseconds.
+ * Starts an attempt where no other is valid, and returns its id. The next request starts a failed attempt again.
+ * Returns undefined where another attempt runs or has succeeded. `lease` is in milliseconds.
  */
 export async function claimRequest(
   db: Database,
@@ -74,7 +74,7 @@ export async function readRequest(db: Database, name: RequestName): Promise<Stor
     .executeTakeFirst();
 }
 
-/** Goes on with an attempt; `lease` in milliseconds. */
+/** Extends the lease of an attempt; `lease` is in milliseconds. */
 export async function extendRequest(db: Database, name: RequestName, attempt: string, lease: number): Promise<void> {
   await own(db, name, attempt)
     .set({ expires_at: after(lease) })
@@ -82,7 +82,7 @@ export async function extendRequest(db: Database, name: RequestName, attempt: st
     .execute();
 }
 
-/** Ends an attempt, whose sealed outcome is remembered for so many milliseconds. */
+/** Ends an attempt and stores its sealed outcome for that many milliseconds. */
 export async function finishRequest(
   db: Database,
   name: RequestName,

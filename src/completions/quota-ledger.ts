@@ -1,8 +1,8 @@
 import type { Decision, Settlement, Want } from './quota-store.ts';
 
 /**
- * What this process has to tell the database about quotas, one batch of a tenant at a time: all its calls change one
- * row, and would otherwise each hold a connection to wait for that row.
+ * Sends quota changes to the database, one batch of a tenant at a time. All calls of a tenant change one row. Without
+ * batches each call would hold a connection while it waits for that row.
  */
 export interface QuotaLedger {
   reserve(tenant: string, want: Want): Promise<Decision>;
@@ -15,9 +15,9 @@ export interface Batch {
 }
 
 export interface LedgerDatabase {
-  /** Decisions in the order of the wants; not durable yet. */
+  /** Returns the decisions in the order of the wants. They are not durable yet. */
   apply(tenant: string, batch: Batch): Promise<readonly Decision[]>;
-  /** Makes durable what was applied before. */
+  /** Makes the applied batches durable. */
   makeDurable(): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ const maxAtOnce = 256;
 
 export function createLedger(database: LedgerDatabase): QuotaLedger {
   const durable = createShared(database.makeDurable);
-  /** What waits for its batch; there for as long as a batch of the tenant is under way. */
+  /** The calls that wait for the next batch. The entry exists while a batch of the tenant runs. */
   const batches = new Map<string, PendingBatch>();
 
   function enter(tenant: string, write: (batch: PendingBatch) => void): void {
@@ -69,7 +69,7 @@ export function createLedger(database: LedgerDatabase): QuotaLedger {
     batches.delete(tenant);
   }
 
-  /** The next batch goes out meanwhile: it is the call that has to wait for the disk. */
+  /** Waits until the decision is on the disk. The next batch runs meanwhile. */
   function decide({ resolve, reject }: Pending<Want, Decision>, decision: Decision | undefined): void {
     if (decision === undefined) reject(new Error('the quota gave no decision'));
     else if (decision.outcome !== 'reserved') resolve(decision);
@@ -90,7 +90,7 @@ export function createLedger(database: LedgerDatabase): QuotaLedger {
   };
 }
 
-/** Lets all who call before it begins share the next run of the work; one run is under way at a time. */
+/** Callers that arrive before a run starts share that run. Only one run is active at a time. */
 function createShared(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined;
   let next: Promise<void> | undefined;

@@ -15,7 +15,7 @@ export interface QuotaState {
 
 export type Decision = { outcome: 'reserved'; granted: number } | { outcome: 'wait' } | { outcome: 'exceeded' };
 
-/** What was used in the place of a reservation; undefined is what was reserved. */
+/** The used tokens, which replace a reservation. An undefined figure means the reserved one. */
 export interface Settlement {
   reservation: string;
   input: number | undefined;
@@ -30,10 +30,12 @@ export interface Want {
   lease: number;
 }
 
-// Charged reservations are remembered for late figures this long.
+// How long the table keeps charged reservations, so that late figures can correct them.
 const correctable = '1 day';
 
-/** Settles and then reserves, in one transaction that is not durable yet; decisions in the order of wants. */
+/**
+ * Settles, then reserves, in one transaction that is not durable yet. Returns the decisions in the order of the wants.
+ */
 export async function applyToQuota(
   pool: Statements,
   tenant: string,
@@ -65,9 +67,10 @@ export async function applyToQuota(
   });
 }
 
-/** When it returns, whatever was committed before it was called is on the disk (or wherever commits are waited for). */
+/** When it returns, all earlier commits are durable, as the server's synchronous_commit defines it. */
 export async function makeDurable(pool: Statements): Promise<void> {
-  // A transaction of this one record, committed as the server is set to commit, takes all before it along.
+  // This transaction writes one record and commits with the server's own setting. Its flush includes all earlier
+  // commits.
   await pool.query({ name: 'completion_durable', text: "select pg_logical_emit_message(true, 'annals', '')" });
 }
 
@@ -79,7 +82,7 @@ export async function readQuota(db: Database, tenant: string): Promise<QuotaStat
   };
 }
 
-/** Charges the tenant's reservations whose lease has ended; those of dead processes. */
+/** Charges the tenant's expired reservations, which belong to dead processes. */
 export async function chargeExpired(db: Database, tenant: string): Promise<void> {
   const expired = await db
     .selectFrom('completion_reservation')
@@ -112,7 +115,7 @@ export async function tenantsWithExpired(db: Database): Promise<string[]> {
   return rows.map(({ tenant }) => tenant);
 }
 
-/** Drops charged reservations that nobody will correct any more. */
+/** Drops charged reservations that are too old for a correction. */
 export async function dropCharged(db: Database): Promise<void> {
   await db
     .deleteFrom('completion_reservation')

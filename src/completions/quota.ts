@@ -18,45 +18,45 @@ import {
 } from './quota-store.ts';
 import { createSettlements } from './settlements.ts';
 
-/** What a tenant may use of the shared token, in tokens, for its lifetime (spec: limits). */
+/** The max. tokens of the shared token that a tenant may use in its lifetime (spec: limits). */
 export const quotaLimits: Tokens = { input: 3_000_000, output: 1_000_000 };
 
-/** An answer shorter than this is not worth a call (contract: completions). */
+/** A call for a shorter answer is not worth its cost (contract: completions). */
 export const minOutput = 16;
 
 export interface QuotaRequest {
   tenant: string;
-  /** Upper bound of the input, see `inputBound`. */
+  /** Upper bound of the input tokens, see `inputBound`. */
   input: number;
-  /** The cap that the call would like. */
+  /** The max. output tokens that the caller wants. */
   output: number;
-  /** How long the call may last, in milliseconds; the reservation outlives it. */
+  /** The max. duration of the call in milliseconds. The reservation lives longer. */
   maxDuration: number;
-  /** Gives up waiting. */
+  /** Cancels the wait. */
   signal?: AbortSignal | undefined;
 }
 
 export interface Reservation {
-  /** The cap that the call has to send: near the end of the quota less than it would like. */
+  /** The max. output tokens that the call has to send. Near the end of the quota it is less than the caller wants. */
   output: number;
   /**
-   * Puts what was used in the place of what was reserved. `none` gives all back; `unknown`, and a figure that is
-   * missing, charge what was reserved. Does not throw: what the database does not take now is tried again.
+   * Replaces the reserved tokens with the used ones. `none` returns all of them. `unknown` and a missing figure charge
+   * the reserved tokens. Does not throw: a failed write to the database is tried again.
    */
   settle(usage: FailedUsage): Promise<void>;
 }
 
-/** The shared token's quota: reserve, call, settle, for whoever calls a provider with that token. */
+/** The quota of the shared token. Every call with that token reserves, calls and settles. */
 export interface Quota {
   /**
-   * Reserves before a call goes out, and waits its turn where it would fit once others have settled. Throws 403
-   * quota_exceeded where it would not, 503 after 60 seconds.
+   * Reserves tokens before a call. Waits where the call fits only after others have settled. Throws 403 quota_exceeded
+   * where it can never fit, and 503 after 60 seconds.
    */
   reserve(request: QuotaRequest): Promise<Reservation>;
   state(tenant: string): Promise<QuotaState>;
-  /** Charges what dead processes left, for all tenants. */
+  /** Charges the reservations of dead processes, for all tenants. */
   upkeep(): Promise<void>;
-  /** Waits for settlements that the database has not taken yet, within limits. */
+  /** Waits, up to a limit, for settlements that the database has not stored yet. */
   close(): Promise<void>;
 }
 
@@ -64,7 +64,7 @@ export interface QuotaOptions {
   pool: Statements;
   db: Database;
   logger: FastifyBaseLogger;
-  /** Milliseconds; tests wait less. */
+  /** Milliseconds; tests use a shorter time. */
   maxWait?: number;
 }
 
@@ -88,7 +88,7 @@ export function createQuota({ pool, db, logger, maxWait = defaultMaxWait }: Quot
     const { tenant, input, output, maxDuration } = request;
     const want = { reservation: id, inputBound: input, outputCap: output, lease: maxDuration + leaseMargin };
     const decision = await ledger.reserve(tenant, want).catch((error) => {
-      // The connection may have been lost on the way back, after the reservation was made.
+      // The connection can fail after the database has made the reservation.
       void settlements.settle(() => ledger.settle(tenant, { reservation: id, input: 0, output: 0 }));
       throw error;
     });
@@ -121,7 +121,7 @@ export function createQuota({ pool, db, logger, maxWait = defaultMaxWait }: Quot
       for (let pause = minPause; ; pause = Math.min(maxPause, pause * 1.5)) {
         const reserved = await attempt(request);
         if (reserved !== undefined) return reserved;
-        // What other processes give back is not heard of here: hence no pause is long.
+        // Other processes do not announce the tokens that they return, so every pause is short.
         await first.pause(pause * (0.5 + Math.random()), signal);
       }
     } finally {
@@ -152,8 +152,8 @@ export function createQuota({ pool, db, logger, maxWait = defaultMaxWait }: Quot
 }
 
 /**
- * An upper bound of the input tokens: a token has at least one byte, and vendors add a few of their own around a
- * message and around the whole (contract: completions). Tools count with their names, descriptions and schemas.
+ * An upper bound of the input tokens. A token has at least one byte. Vendors add some tokens around each message and
+ * around the request (contract: completions). Tools count with their names, descriptions and schemas.
  */
 export function inputBound(messages: readonly Message[], tools: readonly Tool[] = []): number {
   const described = tools.map((tool) => Buffer.byteLength(JSON.stringify(tool)) + perMessage);

@@ -15,10 +15,10 @@ import type { Completions } from './service.ts';
 
 const scopes: readonly Scope[] = ['ai.completion_manage'];
 const tags = ['Completions'];
-/** Nobody reads the answer to a client that has gone; this is how logs tell it from an error. */
+/** The client has disconnected and reads no answer. This status separates that case from an error in the logs. */
 const clientClosedRequest = 499;
 
-/** Generating a completion (spec C), and what its quota has left. */
+/** Generates completions (spec C) and shows the rest of the quota. */
 export async function completionRoutes(app: HttpServer, completions: Completions): Promise<void> {
   const { complete, idempotency, quota, tokens } = completions;
 

@@ -10,20 +10,20 @@ import { type Complete, createComplete, type ProviderTokens } from './complete.t
 import { createIdempotency, type Idempotency } from './idempotency.ts';
 import { createQuota, inputBound, type Quota } from './quota.ts';
 
-/** What completions are made of, built once for a process. */
+/** The parts of completions, built once for a process. */
 export interface Completions {
   complete: Complete;
   idempotency: Idempotency;
   quota: Quota;
   tokens: ProviderTokens;
-  /** Calls providers, for the other modules too. */
+  /** Calls providers. Other modules use it, too. */
   caller: ProviderCaller;
 }
 
 /** Milliseconds (contract: completions). */
 export interface CompletionTimes {
   provider: CallTimes;
-  /** For a place in the quota. */
+  /** The max. wait for free quota. */
   quotaWait: number;
 }
 
@@ -31,7 +31,7 @@ export const defaultTimes: CompletionTimes = { provider: defaultCallTimes, quota
 
 export function createCompletions(options: {
   db: Database;
-  /** Connections that slow work cannot take: what is used of the quota is told on them. */
+  /** Connections that slow work cannot use. The quota is written through them. */
   vital: { pool: Statements; db: Database };
   sealer: Sealer;
   logger: FastifyBaseLogger;

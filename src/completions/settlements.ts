@@ -1,14 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 
-/** Settlements that must not be lost on the way while this process lives. */
+/** Settlements that must not be lost while this process lives. */
 export interface Settlements {
-  /** Tries once and returns; what fails is tried again in the background. */
+  /** Tries once and returns. A failed attempt is repeated in the background. */
   settle(attempt: () => Promise<void>): Promise<void>;
   close(): Promise<void>;
 }
 
-// Milliseconds. What cannot be settled when the process ends is charged in full when its lease has.
+// Milliseconds. If the process ends before a settlement succeeds, the full reservation is charged when its lease has
+// expired.
 const minRest = 250;
 const maxRest = 10_000;
 const maxCloseWait = 3_000;

@@ -3,12 +3,13 @@ import type { HttpServer } from '../http/http-server-type.ts';
 import { whileListening } from '../http/while-listening.ts';
 import type { Completions } from './service.ts';
 
-// Milliseconds. A tenant that asks does its own; this is for those that do not.
+// Milliseconds. The requests of an active tenant do this work themselves. The interval serves the other tenants.
 const every = 5_000;
-// Shorter than what `annals serve` gives to what is in flight; what is cut is charged when its lease has ended.
+// Shorter than the time that `annals serve` gives running requests. A call that is cut is charged when its lease has
+// expired.
 const maxCloseWait = 25_000;
 
-/** What completions want done beside their requests, and what is under way when the server closes. */
+/** Runs the upkeep of completions in the background, and waits for running calls when the server closes. */
 export async function completionUpkeep(
   app: HttpServer,
   { quota, idempotency }: Pick<Completions, 'quota' | 'idempotency'>,
@@ -25,7 +26,7 @@ export async function completionUpkeep(
       },
     ],
     async end() {
-      // Calls whose client has gone are not among the requests that a closing server waits for.
+      // A closing server does not wait for calls whose client has disconnected, so this does.
       await Promise.race([idempotency.close(), sleep(maxCloseWait, undefined, { ref: false })]);
       await quota.close();
     },
