@@ -2,13 +2,13 @@ import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import './tables.ts';
 
-/** A piece of an export's file, packed. */
+/** A compressed part of an export's file. */
 export interface Chunk {
   readonly bytes: number;
   readonly content: Uint8Array;
 }
 
-/** Adds a piece to the end of a job's file. The caller holds the job. */
+/** Appends a part to a job's file. The caller holds the lock of the job. */
 export async function appendChunk(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -26,7 +26,7 @@ export async function dropChunks(transaction: DatabaseTransaction, tenant: strin
   await transaction.deleteFrom('job_chunk').where('tenant', '=', tenant).where('job', '=', job).execute();
 }
 
-/** The packed content of a piece, the first being 1; undefined after the last. */
+/** The compressed content of a part; the first part is 1. Returns undefined after the last. */
 export async function readChunk(
   db: Database,
   tenant: string,

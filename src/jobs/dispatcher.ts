@@ -6,25 +6,24 @@ import type { JobType } from './job.ts';
 import type { TakenJob } from './job-store.ts';
 import { freeExpiredJobs, handBack, takeNextJob, tenantsWithWaiting } from './queue-store.ts';
 
-/** Takes waiting jobs up, tenant by tenant, as far as there are places for them in this process. */
+/** Takes waiting jobs, tenant by tenant, while this process has free places. */
 export interface Dispatcher {
-  /** Begins. */
   start(): void;
-  /** Looks at once for jobs that wait, once the transaction that queued them is committed. */
+  /** Looks for waiting jobs at once. Call it after the transaction that queued them has committed. */
   wake(): void;
-  /** Takes no more jobs up, and waits for those in hand. */
+  /** Takes no more jobs and waits for the running ones. */
   close(): Promise<void>;
 }
 
 export interface DispatcherOptions {
   db: Database;
   logger: FastifyBaseLogger;
-  /** Does a job; what it throws is logged. */
+  /** Runs a job. Errors are logged. */
   work(job: TakenJob): Promise<void>;
 }
 
 /**
- * Places in a process, and how many of them one tenant can have: a chat waits for a provider, an export is a scan of the
+ * The places for jobs in a process, and the max. places of one tenant. A chat waits for a provider. An export scans the
  * history and holds a connection.
  */
 export const jobPlaces: Readonly<Record<JobType, { places: number; maxOfTenant: number }>> = {
@@ -32,7 +31,8 @@ export const jobPlaces: Readonly<Record<JobType, { places: number; maxOfTenant: 
   EXPORT: { places: 4, maxOfTenant: 1 },
 };
 
-// Milliseconds. What is queued in this process is looked for at once; this is for what others queue and leave.
+// Milliseconds. The process looks at once for jobs that it queues itself. The interval finds the jobs of other
+// processes.
 const lookEvery = 500;
 const freeEvery = 2_000;
 
@@ -74,7 +74,7 @@ export function createDispatcher({ db, logger, work }: DispatcherOptions): Dispa
     forgetTurns(new Set(waiting.map(keyOf)));
     for (const type of ['AGENT_CHAT', 'EXPORT'] as const) {
       let tenants = waiting.filter((one) => one.type === type).map(({ tenant }) => tenant);
-      // One job of each in turn, for as long as one of them gets a place.
+      // Take one job of each tenant in turn, until no tenant gets a place.
       while (tenants.length > 0 && !stop.signal.aborted) {
         const got: string[] = [];
         for (const tenant of inTurn(type, tenants)) if (await takeOne(type, tenant)) got.push(tenant);
@@ -83,12 +83,12 @@ export function createDispatcher({ db, logger, work }: DispatcherOptions): Dispa
     }
   }
 
-  /** Of tenants without jobs that wait, nobody has to know when they were served. */
+  /** Forgets the turns of tenants without waiting jobs. */
   function forgetTurns(kept: ReadonlySet<string>): void {
     for (const key of lastServed.keys()) if (!kept.has(key)) lastServed.delete(key);
   }
 
-  /** Tenants with fewer jobs in hand come first, then those that have waited longest since they were served. */
+  /** Tenants with fewer running jobs come first, then the tenants that have waited longest. */
   function inTurn(type: JobType, tenants: readonly string[]): string[] {
     const rank = (tenant: string) => lastServed.get(keyOf({ type, tenant })) ?? 0;
     return [...tenants].sort(

@@ -1,4 +1,4 @@
-/** The job is not this worker's any more: it was deleted, or another worker has taken it up. */
+/** The worker no longer holds the job: a client deleted it, or another worker took it. */
 export class JobLost extends Error {
   constructor() {
     super('the job is gone, or another worker has taken it up');
@@ -6,7 +6,7 @@ export class JobLost extends Error {
   }
 }
 
-/** Ends whatever is done for a job that is lost, and what finds it out. */
+/** Stops all work for a lost job, and throws in the code that noticed the loss. */
 export function loseJob(stop: AbortController): never {
   const lost = new JobLost();
   stop.abort(lost);

@@ -7,7 +7,7 @@ import { type JobDocument, type JobType, withoutHistory } from './job.ts';
 import type { JobReader } from './job-reader.ts';
 import './tables.ts';
 
-/** A job that a worker has taken up. What it writes counts only while nobody has taken it up after it. */
+/** A job that a worker has taken. The worker's writes count only until another worker takes the job. */
 export interface TakenJob {
   readonly tenant: string;
   readonly id: string;
@@ -33,7 +33,7 @@ export async function insertJob(
       values (${tenant}, ${id}, ${type}, ${status}, ${input}, ${textsOf(job.document)})`.execute(transaction);
 }
 
-/** The jobs as the reader may see them: what is not shown can neither be filtered nor sorted by. */
+/** The jobs as the reader may see them. The reader can neither filter nor sort by hidden data. */
 export function jobRows({ tenant, readsHistory }: JobReader): DocumentRows {
   const full = sql`(select tenant, id, coalesce(full_document, document) as document,
     coalesce(full_fields, fields) as fields from job) full_job`;
@@ -57,7 +57,7 @@ export async function findJob(
   return { document: (readsHistory ? fullDocument : null) ?? document, type, status };
 }
 
-/** Deletes a job with its file; false where there is none. */
+/** Deletes a job with its file. Returns false where it does not exist. */
 export async function deleteJob(transaction: DatabaseTransaction, tenant: string, id: string): Promise<boolean> {
   const { numDeletedRows } = await transaction
     .deleteFrom('job')
@@ -67,7 +67,7 @@ export async function deleteJob(transaction: DatabaseTransaction, tenant: string
   return numDeletedRows === 1n;
 }
 
-/** How the job stands, if it is still the worker's. */
+/** The state of the job, if the worker still holds it. */
 export async function findHeldJob(
   db: Database,
   { tenant, id, attempt }: TakenJob,
@@ -82,7 +82,7 @@ export async function findHeldJob(
     .executeTakeFirst();
 }
 
-/** Notes that a call may leave from now on; false where the job is not the worker's any more. */
+/** Stores that a call may leave from now on. Returns false where the worker no longer holds the job. */
 export async function noteCall(db: Database, { tenant, id, attempt }: TakenJob): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('job')
@@ -95,7 +95,7 @@ export async function noteCall(db: Database, { tenant, id, attempt }: TakenJob):
   return numUpdatedRows === 1n;
 }
 
-/** Ends a job, or notes how it goes on; false where it is not the worker's any more. */
+/** Ends a job, or updates its document. Returns false where the worker no longer holds it. */
 export async function updateJob(db: Database, job: TakenJob, document: JobDocument): Promise<boolean> {
   const { tenant, id, attempt } = job;
   const { numAffectedRows } = await sql`
@@ -105,7 +105,7 @@ export async function updateJob(db: Database, job: TakenJob, document: JobDocume
   return numAffectedRows === 1n;
 }
 
-/** Notes how far an export has come, in the transaction that stores the piece. */
+/** Stores the progress of an export, in the transaction that stores the part of the file. */
 export async function updateProgress(
   transaction: DatabaseTransaction,
   { tenant, id }: TakenJob,
@@ -119,14 +119,14 @@ export async function updateProgress(
     .execute();
 }
 
-/** Both texts of a document as everybody sees it, and both of the whole of it where that is something else. */
+/** Both texts of the document for all clients, and both texts of the full document where it differs. */
 function textsOf(document: JobDocument) {
   const shown = withoutHistory(document);
   const full = shown === document ? sql`null::text, null::jsonb` : textAndFields(document);
   return sql`${textAndFields(shown)}, ${full}`;
 }
 
-/** Half of a surrogate pair, which a vendor may send, is no text. */
+/** A vendor can send a lone half of a surrogate pair, which is not valid text. */
 function textAndFields(document: JobDocument) {
   const text = JSON.stringify(document, (_key, value) => (typeof value === 'string' ? value.toWellFormed() : value));
   return sql`${text}::text, ${projectedJson(text)}::jsonb`;

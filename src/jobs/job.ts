@@ -3,10 +3,10 @@ import type { ExportFormat } from '../ports/export-history.ts';
 import type { AnsweredChat, QueuedChat } from '../ports/queued-chat.ts';
 
 export type JobType = 'AGENT_CHAT' | 'EXPORT';
-/** Skipped is a chat whose agent has been deleted or disabled before anybody was asked. */
+/** `skipped` is a chat whose agent was deleted or disabled before the first call. */
 export type JobStatus = 'in_progress' | 'success' | 'failure' | 'skipped';
 
-/** A job as clients see it (contract 8); what does not apply to its type is left out. */
+/** A job as clients see it (contract 8). Fields that do not apply to its type are left out. */
 export interface JobDocument {
   id: string;
   type: JobType;
@@ -19,21 +19,21 @@ export interface JobDocument {
   metadata: {
     createdAt: string;
     modifiedAt: string;
-    /** Of an export. */
+    /** The query of an export. */
     q?: string;
     format?: ExportFormat;
     /** Change entries in its file so far. */
     entries?: number;
     /** Bytes of its file so far. */
     bytes?: number;
-    /** Why it failed, as the error of an operation would say it. */
+    /** Why the job failed, in the form of an API error. */
     error?: { type: ErrorType; message: string };
-    /** Paths of fields that tell of the change history: left out for clients that may not read it. */
+    /** Paths of fields that tell of the change history. Clients that may not read it do not get them. */
     guarded?: readonly string[];
   };
 }
 
-/** What the worker of an export needs. */
+/** The input for the worker of an export. */
 export interface ExportInput {
   q: string;
   format: ExportFormat;
@@ -41,7 +41,7 @@ export interface ExportInput {
   askedAt: number;
 }
 
-// How many entries a query finds is change history, and where a run stumbled over one tells of it too.
+// The number of entries that a query finds is change history. The message of a failure can tell of entries, too.
 const guardedOfExport = ['metadata.q', 'metadata.entries', 'metadata.bytes', 'metadata.error.message'];
 
 /** A new job's document. `at` is in milliseconds since 1970. */
@@ -54,7 +54,7 @@ export function exportDocument(
   return { id, type: 'EXPORT', status: 'in_progress', requestId, metadata };
 }
 
-/** `guardsMessage`: the message may quote what its session told of the change history. */
+/** With `guardsMessage` the message may quote change history that its session has shown. */
 export function chatDocument(
   id: string,
   at: number,
@@ -74,7 +74,7 @@ export function chatDocument(
   };
 }
 
-/** The job of a chat that was answered. */
+/** The document of a chat job that succeeded. */
 export function answeredDocument(
   { metadata, ...job }: JobDocument,
   at: number,
@@ -85,7 +85,9 @@ export function answeredDocument(
   return { ...job, status: 'success', response, metadata: { ...metadata, modifiedAt, ...guarded } };
 }
 
-/** A job as clients see it that may not read the change history; the very same where nothing of it tells of that. */
+/**
+ * The job for clients that may not read the change history. Returns the same object where the job tells nothing of it.
+ */
 export function withoutHistory(document: JobDocument): JobDocument {
   const { guarded = [] } = document.metadata;
   if (guarded.length === 0) return document;
@@ -99,7 +101,7 @@ export function withoutHistory(document: JobDocument): JobDocument {
   return copy;
 }
 
-/** What clients are told of a failure; of one inside of the service no more than that there was one. */
+/** The error for the client. An internal fault shows no details. */
 export function describeFailure(error: unknown): { type: ErrorType; message: string } {
   if (error instanceof AnnalsError && error.status !== 500) return { type: error.type, message: error.message };
   return { type: 'internal_service_error', message: 'An internal error occurred.' };

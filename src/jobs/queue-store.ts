@@ -4,13 +4,13 @@ import type { JobDocument, JobType } from './job.ts';
 import type { TakenJob } from './job-store.ts';
 import './tables.ts';
 
-/** Milliseconds. A worker that has not been heard of for so long is dead, and its job is handed out again. */
+/** Milliseconds. A worker that has not extended its lease for this long is dead, and another worker takes its job. */
 export const jobLease = 15_000;
 
 const now = sql<Date>`clock_timestamp()`;
 const later = (milliseconds: number) => sql<Date>`clock_timestamp() + ${`${milliseconds} milliseconds`}::interval`;
 
-/** The tenants that have jobs waiting, by type of job. */
+/** The tenants that have waiting jobs, with the types of these jobs. */
 export async function tenantsWithWaiting(db: Database): Promise<{ type: JobType; tenant: string }[]> {
   return await db
     .selectFrom('job')
@@ -22,8 +22,8 @@ export async function tenantsWithWaiting(db: Database): Promise<{ type: JobType;
 }
 
 /**
- * How many jobs of a tenant wait, up to `max`. Others that queue a job of the tenant wait for this transaction, so the
- * number still holds when it is committed.
+ * Counts the waiting jobs of a tenant, up to `max`. Other transactions that queue a job of the tenant wait for this
+ * one. So the number is still correct when it commits.
  */
 export async function countWaiting(transaction: DatabaseTransaction, tenant: string, max: number): Promise<number> {
   await sql`select from tenant where tenant = ${tenant} for no key update`.execute(transaction);
@@ -34,7 +34,7 @@ export async function countWaiting(transaction: DatabaseTransaction, tenant: str
   return rows[0]?.count ?? 0;
 }
 
-/** Takes up the tenant's job of that type that has waited longest; undefined where none waits any more. */
+/** Takes the tenant's oldest waiting job of that type. Returns undefined where none waits. */
 export async function takeNextJob(db: Database, tenant: string, type: JobType): Promise<TakenJob | undefined> {
   const row = await db
     .updateTable('job')
@@ -68,7 +68,7 @@ export async function takeNextJob(db: Database, tenant: string, type: JobType): 
   return { tenant, id, type, attempt, stalled, callBegan, input, progress, document };
 }
 
-/** Says that the worker lives; false where the job is not the worker's any more. */
+/** Extends the lease of the worker. Returns false where the worker no longer holds the job. */
 export async function extendHold(db: Database, { tenant, id, attempt }: TakenJob): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('job')
@@ -81,7 +81,7 @@ export async function extendHold(db: Database, { tenant, id, attempt }: TakenJob
   return numUpdatedRows === 1n;
 }
 
-/** Hands a job back, for any worker to take it up after so many milliseconds. */
+/** Returns a job to the queue. Any worker can take it after that many milliseconds. */
 export async function handBack(db: Database, { tenant, id, attempt }: TakenJob, milliseconds: number): Promise<void> {
   await db
     .updateTable('job')
@@ -93,7 +93,9 @@ export async function handBack(db: Database, { tenant, id, attempt }: TakenJob, 
     .execute();
 }
 
-/** Lets jobs wait again whose worker is dead, or that were handed back for later; of all tenants. Answers how many. */
+/**
+ * Returns expired jobs of all tenants to the queue: their worker is dead, or their delay is over. Returns their number.
+ */
 export async function freeExpiredJobs(db: Database): Promise<bigint> {
   const { numUpdatedRows } = await db
     .updateTable('job')

@@ -21,7 +21,7 @@ const fileKinds = {
   CSV: { type: 'text/csv; charset=utf-8; header=present', extension: 'csv' },
 } as const;
 
-/** Jobs (contract 8), their lists and searches paged (spec D). */
+/** Jobs (contract 8), with paginated lists and searches (spec D). */
 export async function jobRoutes(
   app: HttpServer,
   { jobs, paginator }: { jobs: Jobs; paginator: Paginator },
@@ -130,12 +130,12 @@ export async function jobRoutes(
   );
 }
 
-/** What a job tells of the change history is only for clients that may read it. */
+/** Only clients that may read the change history see what a job tells of it. */
 function readerOf({ credentials: { tenant, scopes } }: { credentials: Credentials }): JobReader {
   return { tenant, readsHistory: mayReadHistory(scopes) };
 }
 
-/** The history of an export is its own operation's to protect (contract 8), and scopes come before the body. */
+/** Contract 8 protects an export like a query of the change history. The scopes are checked before the body. */
 async function refuseWithoutHistory(request: FastifyRequest): Promise<void> {
   if (!readerOf(request).readsHistory) throw insufficientScopes();
 }

@@ -6,8 +6,8 @@ import { JobLost, loseJob } from './job-lost.ts';
 import { noteCall, type TakenJob, updateJob } from './job-store.ts';
 
 /**
- * Runs a chat at most once: one whose process died after its call to the vendor may have left is not sent again
- * (contract 8), since nobody knows whether it was answered and paid for.
+ * Runs a chat at most once. If a process dies after its call may have left, no other process sends the chat again
+ * (contract 8). Nobody knows whether the vendor has answered and charged it.
  */
 export async function runAgentChat(
   { db, runChat, now }: { db: Database; runChat: RunQueuedChat; now: () => number },

@@ -13,8 +13,8 @@ const pack = promisify(zstdCompress);
 const packing = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
 /**
- * Writes the file of an export, going on where an earlier attempt was cut off. A piece and the note of how far the
- * file has come are one transaction, so what is in the file is always the beginning of one snapshot's result.
+ * Writes the file of an export, and resumes where an earlier attempt stopped. One transaction stores a part together
+ * with the progress. So the file always holds the first entries of one snapshot's result.
  */
 export async function runExport(
   { db, exportHistory, now }: { db: Database; exportHistory: ExportHistory; now: () => number },
@@ -38,7 +38,8 @@ export async function runExport(
     entries += piece.entries;
     bytes += plain.length;
     await inTransaction(db, async (transaction) => {
-      // A crash of the database may take back the last pieces and what is noted of them, together: the end is flushed.
+      // A crash of the database can lose the last parts, and their progress with them. The commit at the end is
+      // durable.
       await sql`set local synchronous_commit = off`.execute(transaction);
       if (!(await updateJob(transaction, job, documentNow('in_progress')))) loseJob(stop);
       if (piece.isFirst) await dropChunks(transaction, tenant, id);

@@ -19,41 +19,41 @@ import { createWorker } from './worker.ts';
 
 const unpack = promisify(zstdDecompress);
 
-/** A file to be sent as it is read. */
+/** A file that is sent while it is read. */
 export interface JobContent {
   readonly format: ExportFormat;
   readonly bytes: number;
   pieces(): AsyncGenerator<Buffer>;
 }
 
-/** Jobs (contract 8): work that outlives the request that asked for it, and the process too. */
+/** Jobs (contract 8): work that continues after its request has ended, and after its process has ended. */
 export interface Jobs {
   /**
-   * Makes an export of the change history; answers the job's id. Throws AnnalsError where `q` is no query, and
-   * rate_limit_exceeded where too many jobs of the tenant wait.
+   * Creates an export of the change history and returns the job's id. Throws AnnalsError for an invalid query `q`, and
+   * rate_limit_exceeded where the tenant has too many waiting jobs.
    */
   startExport(tenant: string, asked: { q: string; format: ExportFormat; requestId: string }): Promise<string>;
   /**
-   * Makes a job that runs the chat once the transaction is committed; answers its id. `guardsMessage`: its message may
-   * quote the change history. Throws rate_limit_exceeded where too many jobs of the tenant wait.
+   * Creates a job that runs the chat after the transaction has committed, and returns its id. With `guardsMessage` the
+   * message may quote the change history. Throws rate_limit_exceeded where the tenant has too many waiting jobs.
    */
   enqueueAgentChat(
     transaction: DatabaseTransaction,
     chat: QueuedChat,
     options: { guardsMessage: boolean },
   ): Promise<string>;
-  /** Lets this process look at once for chats that have been queued, once their transaction is committed. */
+  /** Lets this process look for queued chats at once. Call it after their transaction has committed. */
   wakeAgentChats(): void;
   list(reader: JobReader, asked: { q?: string; fields?: string }, wanted: PageWanted): Promise<Page>;
   /** JSON text. Throws resource_not_found. */
   find(reader: JobReader, id: string): Promise<string>;
-  /** Deletes a job with its file; one that runs stops. Throws resource_not_found. */
+  /** Deletes a job with its file. A running job stops. Throws resource_not_found. */
   remove(tenant: string, id: string): Promise<void>;
-  /** The file of an export that has succeeded. Throws resource_not_found, or conflict_resource where it goes on. */
+  /** The file of a successful export. Throws resource_not_found, or conflict_resource while the export runs. */
   content(tenant: string, id: string): Promise<JobContent>;
-  /** Takes jobs up from now on. */
+  /** Starts to take jobs. */
   work(): void;
-  /** Hands back or ends what is being worked on. */
+  /** Returns the running jobs to the queue, or ends them. */
   close(): Promise<void>;
 }
 
@@ -64,12 +64,12 @@ export interface JobsOptions {
   documents: DocumentLists;
   exportHistory: ExportHistory;
   runChat: RunQueuedChat;
-  /** Milliseconds that a chat may go on when the process is asked to end; tests wait less. */
+  /** Milliseconds that a chat may continue when the process has to end; tests use a shorter time. */
   chatGrace?: number;
 }
 
 const defaultChatGrace = 20_000;
-/** Jobs of one tenant that wait (contract 11). */
+/** The max. number of waiting jobs of one tenant (contract 11). */
 export const maxWaiting = 1_000;
 const retryAfter = '10';
 

@@ -5,18 +5,18 @@ interface JobTable {
   id: string;
   type: 'AGENT_CHAT' | 'EXPORT';
   status: 'in_progress' | 'success' | 'failure' | 'skipped';
-  /** The job as JSON text, as it goes out to clients that may not read the change history. */
+  /** The job as JSON text for clients that may not read the change history. */
   document: string;
   /** The same as jsonb, for filters and sorting. */
   fields: string;
-  /** As it goes out to clients that may; null where that is the same. */
+  /** The job for clients that may read the change history; null where it is the same. */
   full_document: string | null;
   full_fields: string | null;
-  /** What its worker needs, as JSON text. */
+  /** The worker's input as JSON text. */
   input: string;
-  /** The order of a tenant's jobs. */
+  /** Defines the order of a tenant's jobs. */
   queued_at: Generated<Date>;
-  /** How long its worker counts as alive; null while it waits for one. */
+  /** When the lease of its worker expires; null while the job waits for a worker. */
   held_until: Date | null;
   attempt: number;
   stalled: number;
@@ -31,7 +31,7 @@ interface JobChunkTable {
   tenant: string;
   job: string;
   chunk: number;
-  /** Of the content unpacked. */
+  /** The size of the content before compression. */
   bytes: number;
   content: Uint8Array;
 }

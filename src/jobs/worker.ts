@@ -21,15 +21,15 @@ export interface WorkerOptions {
 }
 
 export interface Worker {
-  /** Does a job to its end, or hands it back. Throws where the database does not take what became of it. */
+  /** Runs a job to its end, or returns it to the queue. Throws where the database does not store the outcome. */
   work(job: TakenJob): Promise<void>;
-  /** Exports are handed back at once, and go on elsewhere; a chat has this many milliseconds to end. */
+  /** Returns exports to the queue at once; another process resumes them. A chat has this many milliseconds to end. */
   stop(grace: number): void;
 }
 
-/** Taken up so often without getting on, a job takes its processes down with it, and is given up. */
+/** A job that was taken this often without progress probably crashes its processes. The worker ends it as failed. */
 const maxStalls = 25;
-// Milliseconds: after which a worker notices that its job was deleted, and before a job that failed is tried again.
+// Milliseconds. The interval for noticing that a job was deleted, and the delay before a failed job is tried again.
 const look = 1_000;
 const retryAfter = 1_000;
 
@@ -46,7 +46,7 @@ export function createWorker(options: WorkerOptions): Worker {
     else await runAgentChat(options, job, stop);
   }
 
-  /** Whether the job is to be tried again: a chat only where its process ends before it has asked anybody. */
+  /** Whether the job is to be tried again. A chat is tried again only where its process ends before the first call. */
   function isPassing(job: TakenJob, error: unknown, stopped: boolean, callBegan: boolean): boolean {
     if (job.type === 'AGENT_CHAT') return stopped && !callBegan;
     return stopped || (job.stalled <= maxStalls && !(error instanceof AnnalsError));
@@ -103,17 +103,17 @@ export function createWorker(options: WorkerOptions): Worker {
   };
 }
 
-/** The agent has been deleted or disabled since. */
+/** The agent was deleted or disabled meanwhile. */
 function hasNobodyToAsk(error: unknown): boolean {
   return error instanceof AnnalsError && (error.type === 'resource_not_found' || error.type === 'conflict_resource');
 }
 
-/** Stops the work on a job that is not the worker's any more: a deleted job stops (contract 8). */
+/** Stops the work on a job that the worker no longer holds. Deleting a job stops it (contract 8). */
 async function watchJob(db: Database, job: TakenJob, stop: AbortController, over: AbortSignal): Promise<void> {
   for (;;) {
     await rest(look, over);
     if (over.aborted) return;
-    // What cannot be asked now is asked again in a moment.
+    // After a failed query the next round asks again.
     const held = await findHeldJob(db, job).catch(() => 'unknown');
     if (held === undefined) stop.abort(new JobLost());
   }
