@@ -4,20 +4,20 @@ import './tables.ts';
 
 export interface Mail {
   readonly tenant: string;
-  /** An address. */
+  /** The recipient's address. */
   readonly to: string;
   readonly subject: string;
   readonly text: string;
-  /** `<something@somewhere>`: one mail of a tenant, however often it is queued. */
+  /** `<something@somewhere>`. A tenant's mails with the same Message-ID are one mail, however often it is queued. */
   readonly messageId: string;
 }
 
 export interface WaitingMail extends Mail {
-  /** How often it has been tried. */
+  /** The number of attempts to send it. */
   readonly attempts: number;
 }
 
-/** False where it is in the queue, or has been sent, already. */
+/** Returns false where the mail is already in the queue or has been sent. */
 export async function insertMail(transaction: DatabaseTransaction, mail: Mail): Promise<boolean> {
   const { tenant, to, subject, text, messageId } = mail;
   const { numInsertedOrUpdatedRows } = await transaction
@@ -28,7 +28,7 @@ export async function insertMail(transaction: DatabaseTransaction, mail: Mail): 
   return numInsertedOrUpdatedRows === 1n;
 }
 
-/** A mail that is due and that nobody else has in hand: it is ours until the transaction ends, whatever ends it. */
+/** Locks one due mail that no other process holds. The lock ends with the transaction, even after a crash. */
 export async function lockDueMail(transaction: DatabaseTransaction): Promise<WaitingMail | undefined> {
   return await transaction
     .selectFrom('mail')
@@ -51,7 +51,7 @@ export async function noteSent(transaction: DatabaseTransaction, { tenant, messa
     .execute();
 }
 
-/** Tries it again after so many milliseconds. */
+/** Schedules the next attempt after that many milliseconds. */
 export async function postpone(
   transaction: DatabaseTransaction,
   { tenant, messageId }: Mail,
@@ -68,7 +68,7 @@ export async function postpone(
     .execute();
 }
 
-/** How many mails wait. */
+/** The number of waiting mails. */
 export async function countWaiting(db: Database): Promise<number> {
   const { count } = await db
     .selectFrom('mail')
@@ -78,7 +78,7 @@ export async function countWaiting(db: Database): Promise<number> {
   return count;
 }
 
-/** Forgets mails that were sent long ago. */
+/** Deletes mails that were sent long ago. */
 export async function dropSent(db: Database): Promise<void> {
   await db.deleteFrom('mail').where('sent_at', '<', sql<Date>`clock_timestamp() - interval '30 days'`).execute();
 }

@@ -5,13 +5,13 @@ import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { countWaiting, dropSent, insertMail, lockDueMail, type Mail, noteSent, postpone } from './mail-store.ts';
 
-/** E-mail that is sent once, sooner or later (contract 8). */
+/** A queue that sends each e-mail once, now or later (contract 8). */
 export interface MailQueue {
-  /** Queues a mail, for good once the transaction is committed. The same Message-ID again is the same mail. */
+  /** Queues a mail. It is sent only if the transaction commits. A second mail with the same Message-ID is ignored. */
   queueMail(transaction: DatabaseTransaction, mail: Mail): Promise<void>;
-  /** Sends what is due. Nothing where no mail server is configured: mails wait until one is. */
+  /** Sends due mails. Without a mail server in the settings it does nothing, and the mails wait. */
   deliver(signal: AbortSignal): Promise<void>;
-  /** Tells the operator what waits though no mail server is configured, and forgets what was sent long ago. */
+  /** Warns the operator about mails that wait because the settings name no mail server, and deletes old sent mails. */
   upkeep(): Promise<void>;
   close(): void;
 }
@@ -22,7 +22,7 @@ export interface MailQueueOptions {
   mail: Config['mail'];
 }
 
-// Milliseconds. A server that is slower than this does not count as there.
+// Milliseconds. A slower mail server counts as unreachable.
 const patience = { connectionTimeout: 15_000, greetingTimeout: 15_000, socketTimeout: 30_000 };
 const firstPause = 2_000;
 const maxPause = 15 * 60_000;
@@ -31,8 +31,9 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
   const transporter = settings && createTransport({ url: settings.smtpUrl, ...patience });
 
   /**
-   * One mail, within one transaction that holds it: no other process sends it meanwhile, and when this one dies the
-   * database lets go of it. Killed between the server's yes and the commit, it goes out once more as the same mail.
+   * Sends one mail in a transaction that locks it, so no other process sends it meanwhile. If this process dies, the
+   * database releases the lock. If it dies after the server has accepted the mail and before the commit, the same mail
+   * is sent again.
    */
   async function deliverOne(): Promise<boolean> {
     if (transporter === undefined || settings === undefined) return false;
@@ -41,11 +42,11 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
       if (mail === undefined) return false;
       const { tenant, to, subject, text, messageId, attempts } = mail;
       try {
-        // As an address it is one recipient, whatever is in it.
+        // An address object is always one recipient, whatever its text contains.
         await transporter.sendMail({ from: settings.from, to: { name: '', address: to }, subject, text, messageId });
       } catch (error) {
         const pause = Math.min(maxPause, firstPause * 2 ** Math.min(attempts, 20));
-        // Not the error itself: it may tell the server's credentials or the address.
+        // The error itself is not logged, because it can contain the server's credentials or the address.
         logger.warn(
           { tenant, messageId, attempts: attempts + 1, code: codeOf(error) },
           'a mail was not taken; it is sent again later',

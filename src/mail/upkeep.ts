@@ -6,7 +6,7 @@ import type { MailQueue } from './service.ts';
 const deliverEvery = 1_000;
 const upkeepEvery = 60 * 60_000;
 
-/** Sends mails for as long as the server listens. */
+/** Sends mails while the server listens. */
 export async function mailUpkeep(app: HttpServer, { mail }: { mail: MailQueue }): Promise<void> {
   whileListening(app, {
     upkeep: [
