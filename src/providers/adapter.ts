@@ -8,25 +8,25 @@ export interface ModelSettings {
   fetch: typeof fetch;
 }
 
-/** What is special about a vendor; the rest is `language-models.ts`. */
+/** The parts that differ between vendors. `language-models.ts` has the rest. */
 export interface Adapter {
-  /** Where its packages look for it, path included, unless told. */
+  /** The default base URL of the vendor's package, with its path. */
   defaultBaseUrl: string;
-  /** `baseUrl` without a slash at its end. */
+  /** `baseUrl` has no slash at its end. */
   languageModel(settings: ModelSettings): LanguageModelV4;
-  /** The conversation with system messages where the vendor wants them. */
+  /** The conversation, with system messages in the position that the vendor expects. */
   promptOf(messages: readonly Message[]): LanguageModelV4Prompt;
-  /** Tokens by the vendor's own usage object; a figure that is not there must not be taken for zero. */
+  /** Reads the tokens from the vendor's usage object. A missing figure must not become zero. */
   usageOf(raw: unknown): Usage;
-  /** The usage object in an event of a stream, where it has one. */
+  /** The usage object in an event of a stream, if the event has one. */
   usageIn(event: unknown): unknown;
-  /** Where the vendor's status alone would mislead: its refusal, read from the parsed body. */
+  /** Reads the fault from the parsed body, where the vendor's status alone would mislead. */
   faultOfRefusal?(status: number, body: unknown): ProviderFault | undefined;
 }
 
 export const noUsage: Usage = { inputTokens: undefined, outputTokens: undefined };
 
-/** The message in the form of the provider packages. */
+/** Converts a message to the form of the provider packages. */
 export function promptMessage(message: Message): LanguageModelV4Message {
   switch (message.role) {
     case 'system':
@@ -62,8 +62,9 @@ export function promptMessage(message: Message): LanguageModelV4Message {
 }
 
 /**
- * For vendors that take instructions apart from the conversation: the system messages come first, in their order. A
- * conversation of instructions alone is sent as the user's words, because such vendors want a turn to answer to.
+ * For vendors that take instructions apart from the conversation. The system messages come first, in their order. If
+ * the conversation has only instructions, they are sent as the user's message, because such vendors need a turn to
+ * answer.
  */
 export function systemFirst(messages: readonly Message[]): Message[] {
   const written = messages.filter((message) => message.role === 'tool' || !isEmpty(message));
@@ -77,16 +78,16 @@ function isEmpty(message: Exclude<Message, { role: 'tool' }>): boolean {
   return message.content === '' && (message.role !== 'assistant' || (message.toolCalls ?? []).length === 0);
 }
 
-// More than any answer has; a figure beyond would only spoil the sums.
+// No answer has more tokens. A larger figure would only make the sums wrong.
 const maxFigure = 1_000_000_000_000;
 
-/** A figure of a usage object: a whole number from 0, or nothing. */
+/** Reads a figure of a usage object: an integer from 0, or undefined. */
 export function figure(raw: unknown, name: string): number | undefined {
   const value = memberOf(raw, name);
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= maxFigure ? value : undefined;
 }
 
-/** The member of what may be an object. */
+/** The member of a value that may be an object. */
 export function memberOf(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
   return Object.entries(value).find(([key]) => key === name)?.[1];

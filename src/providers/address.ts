@@ -1,12 +1,12 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** An IP address as a number, IPv6 forms that only wrap an IPv4 address as that one. */
+/** An IP address as a number. An IPv6 form that wraps an IPv4 address counts as that IPv4 address. */
 export interface IpAddress {
   readonly family: 4 | 6;
   readonly bits: bigint;
 }
 
-/** undefined where the text is no address. A zone (`fe80::1%eth0`) names a link, and is left aside. */
+/** Returns undefined where the text is not an address. A zone (`fe80::1%eth0`) names a link and is ignored. */
 export function parseAddress(text: string): IpAddress | undefined {
   const [plain = ''] = text.split('%');
   if (isIPv4(plain)) return { family: 4, bits: bitsOfIPv4(plain) };
@@ -23,8 +23,8 @@ export function isWithin({ family, bits }: IpAddress, range: IpAddress, prefix: 
 }
 
 /**
- * Whether the address is one of the public internet: not private, loopback, link-local, multicast, documentation or
- * otherwise special (IANA's registries of special-purpose addresses), and no tunnel into such a range.
+ * Whether the address belongs to the public internet. Private, loopback, link-local, multicast, documentation and other
+ * special addresses do not (IANA's registries of special-purpose addresses), nor does a tunnel into such a range.
  */
 export function isPublic(address: IpAddress): boolean {
   if (address.family === 4) return !special.some(([range, prefix]) => isWithin(address, range, prefix));
@@ -39,7 +39,7 @@ function bitsOfIPv4(text: string): bigint {
 }
 
 function bitsOfIPv6(text: string): bigint {
-  // What Node takes for an address the URL parser writes with hexadecimal groups alone.
+  // For an address that Node accepts, the URL parser writes only hexadecimal groups.
   const canonical = new URL(`http://[${text}]`).hostname.slice(1, -1);
   const [head = '', tail] = canonical.split('::');
   const before = groupsOf(head);

@@ -1,21 +1,21 @@
 /**
- * What is read of a provider's answer. A self-hosted server is the tenant's own and may send anything; an answer beyond
- * these limits counts as no answer, so that neither memory nor the event loop is the tenant's to take.
+ * The limits for reading a provider's answer. A self-hosted server belongs to the tenant and can send anything. An
+ * answer beyond these limits counts as no answer, so a tenant can exhaust neither memory nor the event loop.
  */
 export const answerLimits = {
-  /** Bytes of an answer that comes in one piece. */
+  /** Bytes of an answer that is not streamed. */
   wholeBytes: 2 * 1024 * 1024,
-  /** JSON values of such an answer. */
+  /** JSON values of an answer that is not streamed. */
   wholeValues: 50_000,
-  /** Bytes of a stream, its events included. */
+  /** Bytes of a stream, including its events. */
   streamBytes: 64 * 1024 * 1024,
   /** Bytes of one event of a stream. */
   eventBytes: 256 * 1024,
-  /** Bytes of text that a stream may give. */
+  /** Bytes of text in a stream. */
   streamedTextBytes: 2 * 1024 * 1024,
-  /** Tool calls of one answer that are looked at; far more than are run. */
+  /** Tool calls that are read from one answer. The service runs far fewer. */
   toolCalls: 4_096,
-  /** Bytes of an answer that is an error. */
+  /** Bytes of an error answer. */
   errorBytes: 64 * 1024,
 } as const;
 
@@ -25,7 +25,7 @@ const comma = 0x2c;
 const bracket = 0x5b;
 const brace = 0x7b;
 
-/** Whether a JSON text has more values than that; of what is no JSON the answer means nothing. */
+/** Whether a JSON text has more than `max` values. For other text the result has no meaning. */
 export function hasMoreValues(text: Uint8Array, max: number): boolean {
   let values = 1;
   let inString = false;
@@ -43,12 +43,12 @@ export function hasMoreValues(text: Uint8Array, max: number): boolean {
   return false;
 }
 
-/** Counts the bytes of a stream's event; an empty line ends one. */
+/** Counts the bytes of an event in a stream. An empty line ends an event. */
 export class EventMeter {
   #bytes = 0;
   #afterLineEnd = false;
 
-  /** Takes the next bytes of the stream; answers whether an event has grown beyond the limit. */
+  /** Reads the next bytes of the stream. Returns whether an event has exceeded the limit. */
   isBeyond(chunk: Uint8Array, max: number): boolean {
     let last = 0;
     for (let index = 0; index < chunk.length; index += 1) {

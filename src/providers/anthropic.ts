@@ -1,7 +1,7 @@
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { type Adapter, figure, memberOf, promptMessage, systemFirst } from './adapter.ts';
 
-/** Instructions are a field of the request, apart from the conversation. */
+/** Instructions are a separate field of the request. */
 export const anthropic: Adapter = {
   defaultBaseUrl: 'https://api.anthropic.com/v1',
 
@@ -20,7 +20,7 @@ export const anthropic: Adapter = {
     };
   },
 
-  // There is no code for it, only a sentence.
+  // The vendor has no error code for this case, only a sentence.
   faultOfRefusal: (status, body) =>
     status === 400 && /^prompt is too long\b/.test(String(memberOf(memberOf(body, 'error'), 'message')))
       ? 'context_length_exceeded'

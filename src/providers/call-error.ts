@@ -2,8 +2,8 @@ import { AnnalsError } from '../errors.ts';
 import type { ProviderError } from './port.ts';
 
 /**
- * What a client is told of a call that a provider did not answer (contract 7); never the provider's own text. Whose key
- * or model was refused is for the caller to say, which knows where it came from.
+ * The error that a client gets when a provider did not answer a call (contract 7). It never contains the provider's own
+ * text. The calling module says whose key or model was refused, because it knows their source.
  */
 export function errorOfCall(error: ProviderError): AnnalsError {
   const answer = (type: AnnalsError['type'], message: string, headers: Record<string, string> = {}) =>
@@ -23,7 +23,7 @@ export function errorOfCall(error: ProviderError): AnnalsError {
     case 'context_length_exceeded':
       return answer('validation_violation', 'The provider refuses the request: it is longer than the model takes.');
     case 'content_filtered':
-      // A request that was refused has a status; an answer of which the filter left nothing has not.
+      // A refused request has a status. An answer that the filter has emptied has none.
       return error.status === undefined
         ? answer('provider_error', 'The provider gave no usable answer: its filter held it back.')
         : answer('validation_violation', 'The provider refuses the request: its filter does not let it pass.');

@@ -1,28 +1,28 @@
-/** How long a call may take, in milliseconds (contract 7). */
+/** The max. durations of a call, in milliseconds (contract 7). */
 export interface CallTimes {
-  /** Without a byte from the provider. */
+  /** The max. time without a byte from the provider. */
   readonly silence: number;
-  /** For the whole answer. */
+  /** The max. time for the whole answer. */
   readonly total: number;
 }
 
-/** 60 s of silence, 10 minutes in all. */
+/** 60 seconds of silence, 10 minutes in total. */
 export const defaultCallTimes: CallTimes = { silence: 60_000, total: 600_000 };
 
-/** The end of one call: when it comes, and why. */
+/** The deadline of one call and the reason of its end. */
 export interface CallDeadline {
   readonly signal: AbortSignal;
-  /** Why the signal is aborted; undefined where it is not, or was by `end`. */
+  /** Why the signal is aborted. Returns undefined where it is not aborted, or where `end` aborted it. */
   reason(): 'timeout' | 'aborted' | undefined;
-  /** The provider sent something: its silence begins anew. */
+  /** The provider has sent something, so the silence timer restarts. */
   heard(): void;
-  /** We do not read at the moment, so the provider's silence is not its own. */
+  /** The service does not read at the moment, so the provider's silence does not count. */
   paused(): void;
-  /** Lets go of the timers, and aborts what is still open. */
+  /** Clears the timers and aborts what is still open. */
   end(): void;
 }
 
-/** Begins now. The caller's signal ends the call as well. */
+/** Starts the deadline now. The caller's signal ends the call, too. */
 export function startDeadline({ silence, total }: CallTimes, caller: AbortSignal | undefined): CallDeadline {
   const controller = new AbortController();
   let reason: 'timeout' | 'aborted' | undefined;
@@ -31,7 +31,7 @@ export function startDeadline({ silence, total }: CallTimes, caller: AbortSignal
     controller.abort();
   };
   const onAbort = () => abort('aborted');
-  // Timers of our own: those of AbortSignal.timeout live on for their whole time, long after the call.
+  // Own timers, because a timer of AbortSignal.timeout runs for its whole time, long after the call.
   const wholeTimer = setTimeout(abort, total, 'timeout');
   let silenceTimer: NodeJS.Timeout | undefined = setTimeout(abort, silence, 'timeout');
   if (caller?.aborted === true) onAbort();

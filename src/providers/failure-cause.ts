@@ -1,7 +1,7 @@
 import { AnnalsError, type ErrorType } from '../errors.ts';
 import { ProviderError, type ProviderFault } from './port.ts';
 
-/** Why a request to a model failed: the closed list of contract 8. */
+/** Why a request to a model failed: the complete list of contract 8. */
 export type FailureCause =
   | 'quota_exhausted'
   | 'rate_limited'
@@ -29,7 +29,7 @@ const causeOfFault: Readonly<Record<ProviderFault, FailureCause>> = {
   aborted: 'cancelled',
 };
 
-// Of errors of our own, before or between calls.
+// The causes of the service's own errors, before or between calls.
 const causeOfType: Readonly<Partial<Record<ErrorType, FailureCause>>> = {
   quota_exceeded: 'quota_exhausted',
   rate_limit_exceeded: 'rate_limited',
@@ -42,7 +42,7 @@ const causeOfType: Readonly<Partial<Record<ErrorType, FailureCause>>> = {
   conflict_resource: 'cancelled',
 };
 
-/** The cause of what was thrown; undefined where the fault is the service's own. */
+/** The cause of a thrown error. Returns undefined where the service itself is at fault. */
 export function causeOf(error: unknown): FailureCause | undefined {
   if (error instanceof ProviderError) return causeOfFault[error.fault];
   if (!(error instanceof AnnalsError)) return undefined;

@@ -1,7 +1,7 @@
 import { createGoogle } from '@ai-sdk/google';
 import { type Adapter, figure, memberOf, promptMessage, systemFirst } from './adapter.ts';
 
-/** Instructions are a field of the request, apart from the conversation. */
+/** Instructions are a separate field of the request. */
 export const google: Adapter = {
   defaultBaseUrl: 'https://generativelanguage.googleapis.com/v1beta',
 
@@ -18,7 +18,7 @@ export const google: Adapter = {
     const thoughts = figure(raw, 'thoughtsTokenCount');
     const total = figure(raw, 'totalTokenCount');
     const inputTokens = prompt === undefined ? undefined : prompt + tools;
-    // The count of an empty answer is left out; the total still tells it.
+    // The vendor leaves out the count of an empty answer. The total still contains it.
     const rest = inputTokens === undefined || total === undefined ? undefined : Math.max(0, total - inputTokens);
     const said = text === undefined && thoughts === undefined ? undefined : (text ?? 0) + (thoughts ?? 0);
     return { inputTokens, outputTokens: said ?? rest };
@@ -26,7 +26,7 @@ export const google: Adapter = {
 
   usageIn: (event) => memberOf(event, 'usageMetadata'),
 
-  // A key that is none is a 400 here, and so is a conversation that is too long.
+  // This vendor answers 400 for an invalid key, and also for a conversation that is too long.
   faultOfRefusal(status, body) {
     if (status !== 400) return undefined;
     const error = memberOf(body, 'error');

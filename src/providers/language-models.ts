@@ -27,15 +27,18 @@ import { failureOf } from './provider-failure.ts';
 import { type HttpExchange, newExchange, type Transport } from './transport.ts';
 
 export interface LanguageModelsOptions {
-  /** The vendors' addresses by the settings; undefined is the vendor's own. */
+  /** The vendors' base URLs from the settings; undefined means the vendor's default. */
   baseUrls: Readonly<Partial<Record<ProviderName, string | undefined>>>;
-  /** `selfHosted` is a transport of its own, which looks at where it connects to; without it none is reached. */
+  /**
+   * `selfHosted` is a separate transport that checks the addresses it connects to. Without it self-hosted servers are
+   * unreachable.
+   */
   transports: { vendors: Transport; selfHosted?: Transport };
 }
 
 const adapters: Record<ProviderName, Adapter> = { openai, anthropic, google, self_hosted: selfHosted };
 
-/** The port to the providers over their packages. Nothing is tried again: the caller knows what a call costs. */
+/** Implements the port to the providers with their packages. It never retries: the caller knows what a call costs. */
 export function createLanguageModels({ baseUrls, transports }: LanguageModelsOptions): LanguageModels {
   function begin(call: ModelCall, streaming: boolean) {
     const adapter = adapters[call.provider];
@@ -68,7 +71,7 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
     const { adapter, exchange, model, deadline } = begin(call, true);
     const told: Told = { usage: {}, warnings: [] };
     try {
-      // The vendor's own events tell of tokens long before a stream ends, and even where it does not.
+      // The vendor's own events report tokens long before a stream ends, and also when it breaks off.
       const options = { ...optionsOf(call, adapter, deadline.signal), includeRawChunks: true };
       const { stream: parts } = await model.doStream(options);
       for await (const event of eventsOf(parts, adapter, told)) {
@@ -78,7 +81,7 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
     } catch (error) {
       throw failure(error, exchange, deadline, adapter, adapter.usageOf(told.usage));
     } finally {
-      // A reader that left early leaves an open connection: this closes it.
+      // Closes the connection when the reader has stopped early.
       deadline.end();
     }
   }
@@ -124,7 +127,7 @@ function answerOf({ content, finishReason: { unified }, usage, warnings }: Gener
   };
 }
 
-/** What a stream has told so far; of its usage, later events replace what earlier ones said. */
+/** The content of a stream so far. A later usage event replaces the figures of an earlier one. */
 interface Told {
   usage: object;
   warnings: readonly SharedV4Warning[];
@@ -160,7 +163,7 @@ async function* eventsOf(
     } else if (part.type === 'error') {
       throw new Error('the stream reports an error');
     } else if (part.type === 'finish') {
-      // A stream that ends without its vendor's sign of an end was cut.
+      // A stream without the vendor's end marker was cut.
       if (part.finishReason.unified === 'interrupted' || part.finishReason.unified === 'error') {
         throw new Error('the stream was cut');
       }
@@ -181,7 +184,7 @@ function failure(
   return error instanceof ProviderError ? error : failureOf(exchange, deadline.reason(), adapter, reported);
 }
 
-/** An address without a path means the vendor's usual one: both ways of writing it are in use. */
+/** A base URL without a path gets the vendor's default path, because users write it both ways. */
 function withVersion(baseUrl: string, { defaultBaseUrl }: Adapter): string {
   const url = new URL(baseUrl);
   return url.pathname === '/' ? `${url.origin}${new URL(defaultBaseUrl).pathname}` : baseUrl.replace(/\/+$/, '');

@@ -3,8 +3,8 @@ import { type Adapter, figure, type ModelSettings, memberOf, promptMessage } fro
 import type { ProviderFault } from './port.ts';
 
 /**
- * The chat completions format, which self-hosted servers and gateways speak as well, and which keeps no answers at
- * the vendor. System messages stay where they are.
+ * The chat completions format. Self-hosted servers and gateways use it, too, and the vendor stores no answers. System
+ * messages stay in their position.
  */
 export const openai: Adapter = {
   defaultBaseUrl: 'https://api.openai.com/v1',
@@ -28,7 +28,7 @@ export const openai: Adapter = {
   },
 };
 
-/** A server of any maker that speaks the same format. Nothing is guessed from the names of its models (contract 8). */
+/** Any server that uses the same format. The adapter derives nothing from the names of its models (contract 8). */
 export const selfHosted: Adapter = {
   ...openai,
 
@@ -37,15 +37,15 @@ export const selfHosted: Adapter = {
   },
 };
 
-/** A name that the provider package knows nothing of, so that it leaves every setting as it is. */
+/** The provider package does not know this name, so it leaves every setting unchanged. */
 const unknownModel = 'model-of-the-server';
 
 function fetchForServer(model: string, { apiKey, fetch }: Pick<ModelSettings, 'apiKey' | 'fetch'>): typeof fetch {
   return async (input, init = {}) => {
     const headers = new Headers(init.headers);
-    // A server without a key gets no header instead of one without a key in it.
+    // Without a key the request has no authorization header, rather than an empty one.
     if (apiKey === '') headers.delete('authorization');
-    // The model is the first member of the request, so this is it and no text of the conversation.
+    // The model is the first member of the request. So the replacement hits it, and not the text of the conversation.
     const body = String(init.body).replace(`"model":"${unknownModel}"`, () => `"model":${JSON.stringify(model)}`);
     return await fetch(input, { ...init, headers, body });
   };

@@ -1,9 +1,11 @@
 import type { CallTimes } from './deadline.ts';
 
-/** Who can be asked for text: the three vendors, and any server that speaks the first one's chat format. */
+/** The possible providers: the three vendors, and any server that uses the chat format of the first. */
 export type ProviderName = 'openai' | 'anthropic' | 'google' | 'self_hosted';
 
-/** A turn of the conversation. System messages may stand anywhere; each adapter puts them where its vendor wants them. */
+/**
+ * A message of the conversation. System messages may have any position; each adapter moves them as its vendor requires.
+ */
 export type Message =
   | { role: 'system' | 'user'; content: string }
   | { role: 'assistant'; content: string; toolCalls?: readonly ToolCall[] }
@@ -19,7 +21,7 @@ export interface Tool {
 export interface ToolCall {
   id: string;
   name: string;
-  /** JSON text, as the model wrote it: it may be no JSON at all. */
+  /** JSON text as the model wrote it. It may be invalid JSON. */
   input: string;
 }
 
@@ -29,25 +31,25 @@ export interface ToolResult {
   output: string;
 }
 
-/** One request to a provider. It is sent once: nothing here tries again. */
+/** One request to a provider. It is sent once, without retries. */
 export interface ModelCall {
   provider: ProviderName;
   model: string;
-  /** May be empty for a self-hosted server that wants none. */
+  /** May be empty for a self-hosted server without a key. */
   apiKey: string;
-  /** Left out: the vendor's address, or the one that the settings have for it. */
+  /** If left out, the base URL from the settings, or else the vendor's default. */
   baseUrl?: string | undefined;
   messages: readonly Message[];
   tools?: readonly Tool[] | undefined;
-  /** The most output tokens; always sent, so that what a call may cost is known before. */
+  /** The max. output tokens. They are always sent, so the max. cost of a call is known before it. */
   maxTokens: number;
   temperature?: number | undefined;
   times: CallTimes;
-  /** Aborts the request; the provider sees its connection closed. */
+  /** Aborts the request. The provider sees that its connection closes. */
   signal?: AbortSignal | undefined;
 }
 
-/** Tokens as the provider counted them; undefined where it did not say. */
+/** Tokens as the provider counted them; undefined where it gave no figure. */
 export interface Usage {
   inputTokens: number | undefined;
   outputTokens: number | undefined;
@@ -58,14 +60,14 @@ export interface Answer {
   toolCalls: readonly ToolCall[];
   finishReason: 'stop' | 'length' | 'tool-calls' | 'content-filter' | 'other';
   usage: Usage;
-  /** Settings of the call that were not sent, because the model does not take them; left out where all were. */
+  /** Settings of the call that were not sent because the model does not accept them; left out where all were sent. */
   droppedSettings?: readonly string[];
 }
 
-/** What comes while an answer is streamed; the last event is the whole answer. */
+/** An event of a streamed answer. The last event has the whole answer. */
 export type StreamEvent = { type: 'text'; text: string } | { type: 'answer'; answer: Answer };
 
-/** The one way to the providers. Both reject with a ProviderError, and with nothing of the provider's own text. */
+/** The only way to the providers. Both methods reject with a ProviderError, which contains no text of the provider. */
 export interface LanguageModels {
   generate(call: ModelCall): Promise<Answer>;
   /** Leaving the loop early closes the connection. */
@@ -75,13 +77,13 @@ export interface LanguageModels {
 export type ProviderFault =
   /** 401 or 403. */
   | 'key_refused'
-  /** 404: the model, or the whole address, is not known there. */
+  /** 404: the provider does not know the model or the address. */
   | 'model_unknown'
   /** 429. */
   | 'rate_limited'
   /** 429, because the account at the provider has no credit. */
   | 'quota_exhausted'
-  /** The conversation is longer than the model takes. */
+  /** The conversation is longer than the model accepts. */
   | 'context_length_exceeded'
   /** The provider's filter refused the request or its answer. */
   | 'content_filtered'
@@ -89,29 +91,31 @@ export type ProviderFault =
   | 'request_refused'
   /** 5xx, or a redirect, which is never followed. */
   | 'unavailable'
-  /** The answer was cut, has no text and calls no tool, or is none that the vendor's format knows. */
+  /** The answer was cut, has neither text nor a tool call, or does not follow the vendor's format. */
   | 'broken'
-  /** No connection could be made: nothing was sent. */
+  /** No connection was made, so nothing was sent. */
   | 'unreachable'
   | 'timeout'
-  /** By the caller's signal. */
+  /** The caller's signal aborted the call. */
   | 'aborted';
 
 /**
- * What a failed call may have cost: nothing, because it never left or was refused; the figures of an error that has
- * some; or nobody knows.
+ * The possible cost of a failed call. `none`: the call never left, or the provider refused it. `Usage`: the error has
+ * figures. `unknown`: nobody knows.
  */
 export type FailedUsage = 'none' | 'unknown' | Usage;
 
-/** A call that has no answer. Its message is ours alone: the provider's may hold keys or prompts. */
+/**
+ * A call without an answer. The message is the service's own, because the provider's text may contain keys or prompts.
+ */
 export class ProviderError extends Error {
   readonly fault: ProviderFault;
   readonly usage: FailedUsage;
-  /** HTTP status of the provider's answer, where there was one. */
+  /** HTTP status of the provider's answer, if it sent one. */
   readonly status: number | undefined;
-  /** As the provider gave it: seconds, or an HTTP date. */
+  /** The provider's value: seconds, or an HTTP date. */
   readonly retryAfter: string | undefined;
-  /** What the provider had told of the tokens by then, of a stream that was cut for instance. */
+  /** The tokens that the provider had reported before the failure, for example in a stream that was cut. */
   readonly reported: Usage;
 
   constructor(

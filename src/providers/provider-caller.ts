@@ -12,14 +12,14 @@ import {
   type Usage,
 } from './port.ts';
 
-/** The quota of the shared token, as a call needs it. */
+/** The part of the shared token's quota that a call needs. */
 export interface SharedQuota {
-  /** Reserves before the call leaves; throws AnnalsError where the quota does not allow it. */
+  /** Reserves tokens before the call. Throws AnnalsError where the quota does not allow it. */
   reserve(request: {
     tenant: string;
     input: number;
     output: number;
-    /** How long the call may last at most, in milliseconds. */
+    /** The max. duration of the call in milliseconds. */
     maxDuration: number;
     signal?: AbortSignal | undefined;
   }): Promise<{ output: number; settle(usage: FailedUsage): Promise<void> }>;
@@ -27,21 +27,24 @@ export interface SharedQuota {
   inputBound(messages: readonly Message[], tools?: readonly Tool[]): number;
 }
 
-/** How a caller follows a call. */
+/** Callbacks that follow a call. */
 export interface CallProgress {
-  /** Told the text piece by piece; left out: the answer is not streamed. */
+  /** Receives each part of the text. Without it the answer is not streamed. */
   readonly onText?: ((text: string) => Promise<void> | void) | undefined;
-  /** Told what the provider reported of its tokens, before the call resolves or rejects. */
+  /** Receives the tokens that the provider reported, before the call resolves or rejects. */
   readonly onUsage?: ((usage: Usage) => void) | undefined;
 }
 
-/** One call of a provider, with whoever's token. Rejects with ProviderError, or AnnalsError where it did not leave. */
+/**
+ * Makes one call of a provider, with the tenant's or the shared token. Rejects with ProviderError, or with AnnalsError
+ * where the call was not sent.
+ */
 export interface ProviderCaller {
-  /** The most output tokens that a call with the shared token may ask for. */
+  /** The max. output tokens of a call with the shared token. */
   readonly sharedMaxTokens: number;
-  /** With a key of the tenant's own: the quota is not touched. */
+  /** Calls with the tenant's own key. The quota does not change. */
   callOwn(call: OwnCall, progress?: CallProgress): Promise<Answer>;
-  /** With the service's shared token and model: reserves, calls and settles. */
+  /** Calls with the service's shared token and model: reserves, calls and settles. */
   callShared(call: SharedCall, progress?: CallProgress): Promise<Answer>;
 }
 
@@ -76,7 +79,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
     { onText, onUsage }: CallProgress,
     settle: (usage: FailedUsage) => Promise<void>,
   ): Promise<Answer> {
-    // Until the provider says otherwise, nobody knows what it has counted.
+    // Until the provider reports figures, nobody knows what it has counted.
     let usage: FailedUsage = 'unknown';
     try {
       const answer = await answerOf(call, onText);
@@ -127,7 +130,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
   };
 }
 
-/** The same answer where it is worth something: it has text. Throws ProviderError where it has none (contract 7). */
+/** Returns the answer if it has text. Throws ProviderError if it has none (contract 7). */
 export function withText(answer: Answer, text = answer.text): Answer {
   if (text.trim() !== '') return answer;
   const fault = answer.finishReason === 'content-filter' ? 'content_filtered' : 'broken';

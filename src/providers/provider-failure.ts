@@ -3,8 +3,8 @@ import { type FailedUsage, ProviderError, type ProviderFault, type Usage } from 
 import type { HttpExchange } from './transport.ts';
 
 /**
- * What a call without an answer has come to, told from the exchange alone: what the packages throw may hold the
- * provider's own text.
+ * The failure of a call without an answer. It is derived only from the HTTP exchange, because the errors of the
+ * packages may contain the provider's own text.
  */
 export function failureOf(
   exchange: HttpExchange,
@@ -21,12 +21,12 @@ export function failureOf(
       retryAfter: readRetryAfter(refusal.retryAfter),
     });
   }
-  // The package would not even ask: it knows that the vendor takes no such request.
+  // The package sent nothing, because it knows that the vendor accepts no such request.
   if (exchange.requests === 0 && stopped === undefined) return new ProviderError('request_refused', 'none');
   if (!exchange.left) return new ProviderError(stopped ?? 'unreachable', 'none');
   if (!exchange.answered || stopped !== undefined)
     return new ProviderError(stopped ?? 'broken', 'unknown', { reported });
-  // A whole answer without anything usable may have its figures all the same, and they count (contract 7).
+  // A complete but unusable answer can still have figures, and they count (contract 7).
   const counted = adapter.usageOf(usageIn(exchange.body ?? ''));
   const usage = isComplete(counted) ? counted : 'unknown';
   return new ProviderError('broken', usage, { status: exchange.status, reported });
@@ -41,8 +41,8 @@ function faultOfStatus(status: number): ProviderFault {
 }
 
 /**
- * A refusal costs nothing unless it has figures. A 502, 504 or 52x is no refusal: something between here and the
- * provider lost an answer that may have been made.
+ * A refusal without figures costs nothing. A 502, 504 or 52x is not a refusal: a proxy lost an answer that the provider
+ * may have made.
  */
 function usageOfRefusal(
   { status, body }: NonNullable<HttpExchange['refusal']>,
@@ -70,7 +70,7 @@ function parsed(body: string): unknown {
   }
 }
 
-/** Seconds or an HTTP date, and nothing else of what a provider may have written there (RFC 9110, 10.2.3). */
+/** Accepts seconds or an HTTP date, and no other text of the provider (RFC 9110, 10.2.3). */
 function readRetryAfter(value: string | undefined): string | undefined {
   if (value === undefined) return undefined;
   if (/^\d{1,9}$/.test(value)) return value;

@@ -4,23 +4,24 @@ import type { AllowedAddress } from '../config.ts';
 import { isPublic, isWithin, parseAddress } from './address.ts';
 import { createTransport, type Transport } from './transport.ts';
 
-/** Milliseconds. An address that answers nothing must read like one that refuses. */
+/** Milliseconds. An address that does not answer must look the same as one that refuses the connection. */
 const connectTimeout = 10_000;
 
 /**
- * The way to servers that tenants name (contract 8). Only public addresses are connected to, and those that the
- * operator allows; a name is refused where any of its addresses is; the address that was checked is connected to.
+ * The transport to servers that tenants name (contract 8). It connects only to public addresses and to addresses that
+ * the operator allows. It refuses a name if it refuses any of the name's addresses. It connects to the same address
+ * that it has checked.
  */
 export function createSelfHostedTransport(allowed: readonly AllowedAddress[]): Transport {
   return createTransport({ guard: (url) => guardedLookup(url, allowed), connectTimeout });
 }
 
-/** Throws for an address that is refused; names are checked when they are looked up. */
+/** Throws for a refused address. Names are checked when they are looked up. */
 export function guardedLookup(url: URL, allowed: readonly AllowedAddress[]): LookupFunction {
   const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase();
   const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
   const accepts = (address: string) => mayBeCalled(address, { host, port }, allowed);
-  // An address is connected to without being looked up.
+  // Node connects to a literal address without a lookup.
   if (parseAddress(host) !== undefined && !accepts(host)) throw new Error('the address is refused');
 
   return (hostname, options, callback) => {
@@ -54,7 +55,7 @@ function mayBeCalled(
   );
 }
 
-/** A range that is written in mapped form is one of IPv4. */
+/** A range in mapped form is an IPv4 range. */
 function prefixOf(text: string, prefix: number): number {
   return text.includes(':') && parseAddress(text)?.family === 4 ? Math.max(0, prefix - 96) : prefix;
 }

@@ -4,21 +4,21 @@ import type { LookupFunction } from 'node:net';
 import { answerLimits, EventMeter, hasMoreValues } from './answer-limits.ts';
 import type { CallDeadline } from './deadline.ts';
 
-/** What became of one call's request. What the call may have cost is decided from this. */
+/** The state of one call's HTTP request. The possible cost of the call is derived from it. */
 export interface HttpExchange {
-  /** Whether a connection stood, so that some of the request may have reached the provider. */
+  /** Whether a connection was made. If so, a part of the request may have reached the provider. */
   left: boolean;
-  /** How often something was asked for: an answer costs what was reserved for it only as long as that is once. */
+  /** The number of requests. The reservation covers the cost of one request only. */
   requests: number;
-  /** Of an answer that began. */
+  /** The status of the answer, once it has begun. */
   status: number | undefined;
-  /** Whether a success came in to its end, whatever is in it. */
+  /** Whether a success was read to its end, whatever it contains. */
   answered: boolean;
-  /** Whether a stream ended before its end: what had come by then was passed on. */
+  /** Whether a stream ended too early. The parts before that were passed on. */
   cut: boolean;
-  /** The text of a success that came in one piece. */
+  /** The text of a success that was not streamed. */
   body: string | undefined;
-  /** Of an answer that is no success. */
+  /** An answer that is not a success. */
   refusal: { status: number; retryAfter: string | undefined; body: string } | undefined;
 }
 
@@ -28,13 +28,13 @@ export interface FetchOptions {
 }
 
 export interface Transport {
-  /** A `fetch` for the provider packages that tells the exchange what it does and sends one request at most. */
+  /** A `fetch` for the provider packages. It records its progress in the exchange and sends at most one request. */
   fetchFor(exchange: HttpExchange, options: FetchOptions): typeof fetch;
-  /** Closes the connections that are kept alive. */
+  /** Closes the idle connections. */
   close(): void;
 }
 
-// A free connection that is older may be closed by the other side while a request is on its way (milliseconds).
+// Milliseconds. The other side may close an older idle connection while a request is on its way.
 const maxIdleTime = 30_000;
 const maxIdleConnections = 256;
 
@@ -52,16 +52,16 @@ export function newExchange(): HttpExchange {
 
 export interface TransportOptions {
   /**
-   * Asked before a connection is made: throws where the URL names an address that is refused, and answers how names are
-   * looked up. No other address than the one that was looked up is connected to.
+   * Runs before a connection is made. Throws where the URL names a refused address, and returns the lookup function for
+   * names. The transport connects only to the address that this lookup returned.
    */
   guard?: (url: URL) => LookupFunction;
-  /** Milliseconds until a connection has to stand; left out: as long as the call may last. */
+  /** Milliseconds within which the connection must be made. If left out, the max. duration of the call applies. */
   connectTimeout?: number;
 }
 
 /**
- * HTTP by Node's own client instead of the global fetch: it knows whether a request has left, keeps connections alive
+ * HTTP with Node's own client instead of the global fetch. It knows whether a request has left, keeps connections alive
  * for longer, and follows no redirect.
  */
 export function createTransport({ guard, connectTimeout }: TransportOptions = {}): Transport {
@@ -149,7 +149,7 @@ function abortWith(request: ClientRequest, signal: AbortSignal | undefined): () 
 function answerTo(request: ClientRequest, body: string): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request.once('response', resolve);
-    // Stays: what is destroyed after its answer has begun may fail once more.
+    // The listener stays, because a request that is destroyed after its answer has begun may fail again.
     request.on('error', reject);
     request.end(body);
   });
@@ -159,7 +159,7 @@ function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
   return statusCode >= 200 && statusCode <= 299;
 }
 
-/** The whole body; rejects where it is cut or larger than that many bytes. */
+/** Reads the whole body. Rejects where the body is cut or has more than `limit` bytes. */
 function collect(response: IncomingMessage, limit: number): Promise<Buffer<ArrayBuffer>> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -176,8 +176,8 @@ function collect(response: IncomingMessage, limit: number): Promise<Buffer<Array
 }
 
 /**
- * The body of a stream. One that is cut ends like one that is not, and the exchange says so: a stream that fails would
- * take with it what had come and was not read yet.
+ * The body of a stream. A stream that is cut ends normally, and the exchange records the cut. If it failed instead, the
+ * parts that the reader has not read yet would be lost.
  */
 function streamed(
   response: IncomingMessage,
@@ -210,7 +210,7 @@ function streamed(
         deadline.paused();
       });
       response.once('end', () => end(false));
-      // An error is followed by this too.
+      // This event follows an error, too.
       response.once('close', () => end(true));
       response.on('error', () => {});
     },
@@ -229,7 +229,7 @@ function streamed(
 
 async function refusalOf(response: IncomingMessage): Promise<NonNullable<HttpExchange['refusal']>> {
   const retryAfter = response.headers['retry-after'];
-  // Read to its end, so that the connection can be used again; whatever is wrong with it changes nothing.
+  // Reads to the end, so the connection can be used again. A failure here changes nothing.
   const body = await collect(response, answerLimits.errorBytes).catch(() => Buffer.alloc(0));
   return { status: response.statusCode ?? 0, retryAfter, body: body.toString('utf8') };
 }
