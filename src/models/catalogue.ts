@@ -1,9 +1,10 @@
 import type { ModelList } from './schemas.ts';
 
 /**
- * What can be chosen unless ANNALS_MODELS_FILE says otherwise: the text models that the installed provider packages
- * name, without dated snapshots and previews that a newer model has followed. Of `openai` only those that its chat
- * completions take: the `…-pro` models answer 404 there. `thinking` is left out where the packages do not tell.
+ * The default models, used without ANNALS_MODELS_FILE. These are the text models that the installed provider packages
+ * name, without dated snapshots and without previews that a newer model replaces. For `openai` only the models of its
+ * chat completions are listed: the `…-pro` models answer 404 there. `thinking` is left out where the packages do not
+ * give it.
  */
 export const builtInModels: ModelList = [
   {

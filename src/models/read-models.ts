@@ -8,8 +8,8 @@ const check = Compile(ModelList);
 const maxFaults = 10;
 
 /**
- * The models to list: those of ANNALS_MODELS_FILE, or the built-in catalogue where there is none. Always the three
- * provider groups, in order. Throws a ConfigError that names what is wrong with the file.
+ * The models to list, from ANNALS_MODELS_FILE or, without it, from the built-in catalogue. Always the three provider
+ * groups, in order. Throws a ConfigError that names the fault in the file.
  */
 export async function readModels(file: string | undefined): Promise<ModelList> {
   if (file === undefined) return builtInModels;

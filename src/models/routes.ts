@@ -1,7 +1,7 @@
 import type { HttpServer } from '../http/http-server-type.ts';
 import { ModelList, ModelsPath } from './schemas.ts';
 
-/** Listing models (spec B). */
+/** Lists models (spec B). */
 export async function modelRoutes(app: HttpServer, { models }: { models: ModelList }): Promise<void> {
   app.get(
     '/ai-service/:tenant/agentic/models',

@@ -1,7 +1,7 @@
 import type { RawBuilder, SqlBool } from 'kysely';
 import type { Page, PageWanted } from '../pagination/paginator.ts';
 
-/** Lists of documents: `q`, `sort` and `fields` are the same wherever something is listed (contracts 9 and 10). */
+/** Lists of documents. `q`, `sort` and `fields` work the same in every list (contracts 9 and 10). */
 export interface DocumentLists {
   /** A page of rows with `id`, `document` and `fields`, each as JSON text. */
   page(rows: DocumentRows, asked: AskedOfList, wanted: PageWanted): Promise<Page>;

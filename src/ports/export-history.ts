@@ -1,14 +1,14 @@
 export type ExportFormat = 'NDJSON' | 'CSV';
 
-/** Which entries an export is made of. */
+/** Defines which entries an export contains. */
 export interface ExportSnapshot {
-  /** PostgreSQL's text of a pg_snapshot. */
+  /** The text form of a pg_snapshot. */
   readonly snapshot: string;
   /** Milliseconds since 1970. */
   readonly since: number;
 }
 
-/** How far an export has come: its snapshot, and the last entry that is in the file. */
+/** The progress of an export: its snapshot, and the last entry in the file. */
 export interface ExportProgress extends ExportSnapshot {
   readonly after: { readonly at: number; readonly sequence: number };
 }
@@ -17,32 +17,32 @@ export interface ExportRequest {
   readonly tenant: string;
   readonly q: string;
   readonly format: ExportFormat;
-  /** When it was asked for, in milliseconds since 1970: the default window ends there. */
+  /** When the client requested the export, in milliseconds since 1970. The default window ends there. */
   readonly askedAt: number;
-  /** How far an earlier attempt got. */
+  /** The progress of an earlier attempt. */
   readonly resume?: ExportProgress | undefined;
-  /** Stops the export, in the middle of a statement too. */
+  /** Cancels the export, even during a statement. */
   readonly signal: AbortSignal;
 }
 
-/** A piece of an export's file. */
+/** A part of an export's file. */
 export interface ExportPiece {
   readonly text: string;
   readonly entries: number;
-  /** The last entry in it. */
+  /** The last entry of the part. */
   readonly last: ExportProgress['after'];
   readonly of: ExportSnapshot;
-  /** Nothing of an earlier attempt counts any more: this is the file's first piece. */
+  /** Whether this is the file's first part. The parts of an earlier attempt no longer count. */
   readonly isFirst: boolean;
 }
 
-/** Whole results of queries of the change history. */
+/** Complete results of change history queries. */
 export interface ExportHistory {
-  /** Throws AnnalsError where the query is not one. */
+  /** Throws AnnalsError for an invalid query. */
   check(q: string): void;
   /**
-   * Hands out the whole result of a query in pieces of some 1 MiB, newest first, all of one snapshot. A piece is asked
-   * for only when the one before has been taken.
+   * Passes the complete result of a query to `take`, in parts of about 1 MiB, newest first, all of one snapshot. It
+   * reads the next part only after `take` has finished.
    */
   run(request: ExportRequest, take: (piece: ExportPiece) => Promise<void>): Promise<void>;
 }

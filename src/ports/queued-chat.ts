@@ -1,36 +1,36 @@
 import type { Scope } from '../http/scopes.ts';
 
-/** Who chats: what the change history tool may see is what this client may. */
+/** The client that chats. The change history tool sees only what this client may see. */
 export interface ChattingClient {
   readonly clientId: string;
   readonly clientName: string;
   readonly scopes: readonly Scope[];
 }
 
-/** A chat that runs by itself, as it is queued. */
+/** A chat in the queue, which runs in the background. */
 export interface QueuedChat {
   readonly tenant: string;
   readonly agentId: string;
   readonly message: string;
   readonly sessionId: string;
   readonly requestId: string;
-  /** The id of its request log; left out in chats that were queued before there was one: it is made when it runs. */
+  /** The id of its request log. Older queued chats have none; they get one when they run. */
   readonly logId?: string | undefined;
   readonly credentials: ChattingClient;
 }
 
-/** What a chat that ran by itself was answered. */
+/** The answer of a chat that ran in the background. */
 export interface AnsweredChat {
-  /** What `POST /chat` would have answered: anything that JSON has. */
+  /** The answer that `POST /chat` would have given: any JSON value. */
   readonly response: unknown;
-  /** Whether something of the change history is in it. */
+  /** Whether the answer contains data of the change history. */
   readonly fromHistory: boolean;
 }
 
 /**
- * Runs a queued chat. `callBegins` is awaited before the first call of a provider leaves: it rejects and gives the
- * signal where the job is gone, and from then on nobody runs the chat again. Throws AnnalsError for what the client is
- * told of a failure.
+ * Runs a queued chat. It awaits `callBegins` before the first call of a provider. `callBegins` rejects and aborts the
+ * signal where the job is gone. After it has resolved, nobody runs the chat again. Throws AnnalsError with the error
+ * for the client.
  */
 export type RunQueuedChat = (
   chat: QueuedChat,
