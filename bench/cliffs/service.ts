@@ -44,6 +44,7 @@ export async function startService(
   const token = await tokenOf(String(baseUrl), pool, tenant);
   const watch = new pg.Client({ connectionString: url, application_name: 'bench' });
   await watch.connect();
+  await untilQuiet(watch);
   const headers = { authorization: `Bearer ${token}` };
   const urlOf = (q: string, page: number) => {
     const parameters = new URLSearchParams({ page: String(page), size: String(size) });
@@ -73,6 +74,19 @@ export async function startService(
       if (child.exitCode === null) await once(child, 'exit');
     },
   };
+}
+
+/** Waits until the service has done what it does after a start, indexes for example: until 3 seconds are quiet. */
+async function untilQuiet(watch: pg.Client): Promise<void> {
+  for (let quiet = 0; quiet < 6; ) {
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const { rows } = await watch.query(
+      `select from pg_stat_activity
+         where datname = current_database() and application_name <> 'bench' and state = 'active'
+           and clock_timestamp() - query_start > interval '100 milliseconds'`,
+    );
+    quiet = rows.length === 0 ? quiet + 1 : 0;
+  }
 }
 
 async function tokenOf(baseUrl: string, pool: pg.Pool, tenant: string): Promise<string> {
