@@ -1,20 +1,19 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { chmod, chown, writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { temporaryFolder } from './package-copy.ts';
+import { findPgbouncer } from './pgbouncer-program.ts';
 
-const places = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer', '/usr/local/bin/pgbouncer'];
 // pgbouncer refuses to run as root: this is "nobody".
 const unprivileged = 65_534;
 
 /** Starts pgbouncer in transaction mode before a database, for this test. Returns the URL for DATABASE_URL. */
 export async function startPooler(databaseUrl: string): Promise<string> {
-  const program = places.find((place) => existsSync(place));
+  const program = findPgbouncer();
   if (program === undefined) throw new Error('this test needs pgbouncer: apt-get install pgbouncer');
   const { hostname, port, username, password, pathname } = new URL(databaseUrl);
   const listening = await freePort();
