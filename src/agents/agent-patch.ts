@@ -1,6 +1,7 @@
 import { AnnalsError } from '../errors.ts';
 import { parseJson } from '../json/parse.ts';
-import { applyPatch, PatchFault, type PatchOperation } from '../json/patch.ts';
+import { applyPatch } from '../json/patch.ts';
+import { PatchFault, type PatchOperation } from '../json/patch-operation.ts';
 import { parsePointer } from '../json/pointer.ts';
 import { maxDocument } from '../json/size.ts';
 import type { AgentPatch } from './schemas.ts';

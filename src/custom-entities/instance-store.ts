@@ -1,8 +1,6 @@
 import { sql } from 'kysely';
-import type { Database, DatabaseTransaction } from '../db/database.ts';
+import type { Connection, DatabaseTransaction } from '../db/database.ts';
 import './tables.ts';
-
-type Connection = Database | DatabaseTransaction;
 
 export interface StoredDocument {
   readonly version: number;

@@ -1,7 +1,8 @@
 import { AnnalsError } from '../errors.ts';
 import { elementsOf, kindOf, membersOf, stringOf } from '../json/members.ts';
 import { parseJson } from '../json/parse.ts';
-import { applyPatch, maxPatchedLevels, PatchFault, type PatchOperation } from '../json/patch.ts';
+import { applyPatch, maxPatchedLevels } from '../json/patch.ts';
+import { PatchFault, type PatchOperation } from '../json/patch-operation.ts';
 import { parsePointer } from '../json/pointer.ts';
 import { maxDocument } from '../json/size.ts';
 import type { JsonNode } from '../json/tape.ts';

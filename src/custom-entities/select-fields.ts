@@ -6,7 +6,7 @@ import { compactText } from '../json/text.ts';
 import { parsePath, splitUnescaped } from '../pagination/sort.ts';
 
 /** The fields that are wanted of a document: by key, everything there or what is wanted of it. */
-export type Selection = Map<string, Selection | 'everything'>;
+export type FieldSelection = Map<string, FieldSelection | 'everything'>;
 
 const mostFields = 100;
 
@@ -14,7 +14,7 @@ const mostFields = 100;
  * Reads `fields=name,price.amount`: paths as in `sort`. The id is always wanted. Throws validation_violation for an
  * empty path and for more than 100.
  */
-export function parseFields(text: string | undefined): Selection | undefined {
+export function parseFields(text: string | undefined): FieldSelection | undefined {
   if (text === undefined) return undefined;
   const paths = splitUnescaped(text, ',').map((path) => path.trim());
   const fault = paths.includes('')
@@ -25,30 +25,30 @@ export function parseFields(text: string | undefined): Selection | undefined {
   if (fault !== undefined) {
     throw new AnnalsError('validation_violation', fault, { details: [{ field: 'fields', message: fault }] });
   }
-  const selection: Selection = new Map([['id', 'everything']]);
+  const selection: FieldSelection = new Map([['id', 'everything']]);
   for (const path of paths) add(selection, parsePath(path));
   return selection;
 }
 
 /** A document with those fields alone, in the order they have in it; every value as it was written. */
-export function selectFields(document: string, selection: Selection): string {
+export function selectFields(document: string, selection: FieldSelection): string {
   return selectedText(parseJson(document), selection);
 }
 
-function add(selection: Selection, [key = '', ...rest]: string[]): void {
+function add(selection: FieldSelection, [key = '', ...rest]: string[]): void {
   const known = selection.get(key);
   if (known === 'everything') return;
   if (rest.length === 0) {
     selection.set(key, 'everything');
     return;
   }
-  const inner: Selection = known ?? new Map();
+  const inner: FieldSelection = known ?? new Map();
   selection.set(key, inner);
   add(inner, rest);
 }
 
 /** In an array the fields are those of each of its objects. */
-function selectedText(value: JsonNode, selection: Selection): string {
+function selectedText(value: JsonNode, selection: FieldSelection): string {
   if (kindOf(value) === 'array') {
     const inner = elementsOf(value).filter((element) => kindOf(element) === 'object' || kindOf(element) === 'array');
     return `[${inner.map((element) => selectedText(element, selection)).join(',')}]`;

@@ -90,7 +90,7 @@ export interface Segment {
   memberCount: number;
 }
 
-export interface Group {
+export interface CustomerGroup {
   name: { en: string; de: string };
   description: string;
   priceListFactor: number;
@@ -121,7 +121,7 @@ export interface Documents {
   quote: Quote;
   coupon: Coupon;
   segment: Segment;
-  group: Group;
+  group: CustomerGroup;
   'group-assignment': GroupAssignment;
   WARRANTY_CLAIM: WarrantyClaim;
 }

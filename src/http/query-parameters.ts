@@ -20,8 +20,8 @@ interface QuerySchema {
   required?: readonly string[];
 }
 
-type Reading = { value: unknown } | { message: string };
-type ReadText = (text: string) => Reading;
+type ParameterReading = { value: unknown } | { message: string };
+type ReadText = (text: string) => ParameterReading;
 
 /**
  * Compiles a route's query schema to a strict reader. A parameter that is given twice is an error. Unknown parameters are
@@ -59,7 +59,7 @@ function readParameter(
   required: boolean,
   fallback: unknown,
   readText: ReadText,
-): Reading {
+): ParameterReading {
   if (given === undefined) return required ? { message: `${name} is required` } : { value: fallback };
   const [text] = given;
   if (text === undefined || given.length > 1) return { message: `${name} must be given once` };

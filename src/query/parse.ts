@@ -63,7 +63,7 @@ function parse(text: string, dialect: Dialect): And<AnyCondition> {
   return new Parser(text).parse(dialect);
 }
 
-interface Place {
+interface ParsePlace {
   /** The number of groups around this place. */
   readonly level: number;
   readonly inParentheses: boolean;
@@ -79,7 +79,7 @@ class Parser {
   }
 
   parse(dialect: Dialect): And<AnyCondition> {
-    const place: Place = { level: 0, inParentheses: false };
+    const place: ParsePlace = { level: 0, inParentheses: false };
     return and(
       this.#sequence(place, () => this.#term(dialect, place)),
       1,
@@ -87,7 +87,7 @@ class Parser {
   }
 
   /** Parses terms with blanks between them, up to the end or to the parenthesis that closes their group. */
-  #sequence<Term>(place: Place, readTerm: () => Term): Term[] {
+  #sequence<Term>(place: ParsePlace, readTerm: () => Term): Term[] {
     const cursor = this.#cursor;
     const terms: Term[] = [];
     cursor.skipBlanks();
@@ -100,11 +100,11 @@ class Parser {
     return terms;
   }
 
-  #ends({ inParentheses }: Place): boolean {
+  #ends({ inParentheses }: ParsePlace): boolean {
     return this.#cursor.atEnd || (inParentheses && this.#cursor.next === ')');
   }
 
-  #term(dialect: Dialect, place: Place): AnyCondition {
+  #term(dialect: Dialect, place: ParsePlace): AnyCondition {
     const { field, rule, position } = this.#field(dialect);
     switch (rule.kind) {
       case 'time':
@@ -148,7 +148,7 @@ class Parser {
     const cursor = this.#cursor;
     cursor.expect('elemMatch(', `elemMatch( right after ${field}:`);
     const start = cursor.position;
-    const place: Place = { level: 0, inParentheses: true };
+    const place: ParsePlace = { level: 0, inParentheses: true };
     const terms = this.#sequence(place, (): Match => {
       const inner = this.#field(dialect);
       const { rule } = inner;
@@ -196,13 +196,13 @@ class Parser {
     if (cursor.text.startsWith('((', cursor.offset)) return this.#group(dialect, level + 1);
     const { position } = cursor;
     cursor.expect('(', 'a ( that begins an operand');
-    const place: Place = { level, inParentheses: true };
+    const place: ParsePlace = { level, inParentheses: true };
     const terms = this.#sequence(place, () => this.#term(dialect, place));
     cursor.expect(')', 'the ) that ends the operand');
     return and(terms, position);
   }
 
-  #valueContext({ inParentheses }: Place): ValueContext {
+  #valueContext({ inParentheses }: ParsePlace): ValueContext {
     return { inParentheses, inList: false };
   }
 }

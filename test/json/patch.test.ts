@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseJson } from '../../src/json/parse.ts';
-import { applyPatch, PatchFault, type PatchOperation } from '../../src/json/patch.ts';
+import { applyPatch } from '../../src/json/patch.ts';
+import { PatchFault, type PatchOperation } from '../../src/json/patch-operation.ts';
 import { parsePointer } from '../../src/json/pointer.ts';
 import { maxDocument, sizeOfJson } from '../../src/json/size.ts';
 

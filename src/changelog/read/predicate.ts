@@ -16,11 +16,11 @@ import {
 } from '../plan/expression.ts';
 import { type IdRange, idRangeOf, indexedCharacters, likeOfPrefix } from './id-range.ts';
 
-type Condition = RawBuilder<SqlBool>;
+type SqlCondition = RawBuilder<SqlBool>;
 
 /** Writes what an expression, or a part of it, asks as conditions on a row `e` of change_entry. */
 export interface EntryConditions {
-  satisfies(expression: Expression): Condition;
+  satisfies(expression: Expression): SqlCondition;
 }
 
 /**
@@ -39,7 +39,7 @@ export async function entryConditions(
     if (slice.isDue) await slice.rest();
     for (const member of members) listed += member;
   }
-  const ofActors = new Map<Expression, Condition>();
+  const ofActors = new Map<Expression, SqlCondition>();
   if (listed <= mostListed) {
     for (const term of terms) {
       if (slice.isDue) await slice.rest();
@@ -59,7 +59,7 @@ export async function entryConditions(
       ofActors.set(term, sql`get_bit(${bits}::bit varying, width_bucket(e.actor, ${ids}::bigint[]) - 1) = 1`);
     }
   }
-  const satisfies = (part: Expression): Condition => {
+  const satisfies = (part: Expression): SqlCondition => {
     switch (part.kind) {
       case 'and':
       case 'or': {
@@ -93,7 +93,7 @@ export async function entryConditions(
 /** More actors than these are looked up in a hash for each entry; for fewer the planner may go to the entries of each. */
 const maxJoined = 256;
 
-function isListed(list: string, count: number): Condition {
+function isListed(list: string, count: number): SqlCondition {
   const isMember = sql<SqlBool>`e.actor in (select unnest(${list}::bigint[]))`;
   return count <= maxJoined ? isMember : sql`case when ${isMember} then true end`;
 }
@@ -119,12 +119,12 @@ async function bitsOf(members: Uint8Array, slice: TimeSlice): Promise<string> {
 }
 
 /** The condition that the document of a row `e` of change_entry is meant. */
-export function documentSatisfies(term: DocumentTerm): Condition {
+export function documentSatisfies(term: DocumentTerm): SqlCondition {
   return matches(term.matcher, sql`e.document`, sql`e.entity_id`);
 }
 
 /** The condition that a row `r` of change_related is meant. */
-export function itemSatisfies(term: RelatedTerm): Condition {
+export function itemSatisfies(term: RelatedTerm): SqlCondition {
   const ids = term.ids.map((matcher) => matches(matcher, sql`r.document`, sql`r.entity_id`));
   const entities = term.entities.map((matcher) => matches(matcher, undefined, sql`r.entity`));
   return sql`(${sql.join([...ids, ...entities], sql` and `)})`;
@@ -166,7 +166,7 @@ function matches(
   matcher: ResolvedMatcher,
   hash: RawBuilder<unknown> | undefined,
   text: RawBuilder<unknown>,
-): Condition {
+): SqlCondition {
   const texts = exactTexts(matcher);
   if (texts !== undefined) {
     const [only] = texts;
@@ -185,7 +185,7 @@ function matches(
   throw new Error(`a ${matcher.kind} names its texts`);
 }
 
-function isLike(glob: Extract<ResolvedMatcher, { kind: 'glob' }>, text: RawBuilder<unknown>): Condition {
+function isLike(glob: Extract<ResolvedMatcher, { kind: 'glob' }>, text: RawBuilder<unknown>): SqlCondition {
   const matching = sql<SqlBool>`${text} like ${likePattern(glob)}`;
   const prefix = likeOfPrefix(glob.parts);
   if (prefix === undefined) return matching;
@@ -195,7 +195,7 @@ function isLike(glob: Extract<ResolvedMatcher, { kind: 'glob' }>, text: RawBuild
 /** More hashes than this have no room in a hash table where `work_mem` is PostgreSQL's 4 MB: they are halved instead. */
 const mostHashed = 200_000;
 
-function isFound({ isIn, count, hashes }: FoundIds, hash: RawBuilder<unknown> | undefined): Condition {
+function isFound({ isIn, count, hashes }: FoundIds, hash: RawBuilder<unknown> | undefined): SqlCondition {
   if (count === 0) return isIn ? sql`false` : sql`true`;
   const isTold =
     count <= mostHashed
@@ -218,7 +218,7 @@ function exactTexts(matcher: ResolvedMatcher): readonly string[] | undefined {
 const fewMembers = 16;
 
 /** A long list is hashed once instead of being gone through for each row. */
-function isAmong(value: RawBuilder<unknown>, members: readonly unknown[], type = sql`bigint`): Condition {
+function isAmong(value: RawBuilder<unknown>, members: readonly unknown[], type = sql`bigint`): SqlCondition {
   if (members.length <= fewMembers) return sql`${value} = any (${members}::${type}[])`;
   return sql`${value} in (select unnest(${members}::${type}[]))`;
 }
