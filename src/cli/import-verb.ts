@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { foldHistory } from '../changelog/fold/fold.ts';
 import { foldAlong } from '../changelog/fold/fold-along.ts';
-import { analyseHistory } from '../changelog/fold/statistics.ts';
+import { analyseHistory, buildHistoryIndexes } from '../changelog/fold/statistics.ts';
 import { tenantExists } from '../db/tenants.ts';
 import { createRecorder } from '../recording/record-change.ts';
 import { runImport } from './import.ts';
@@ -43,7 +43,10 @@ Example:
       const { record, finish } = foldAlong(
         recorder,
         () => foldHistory(db, tenant),
-        () => analyseHistory(db),
+        async () => {
+          await buildHistoryIndexes(db);
+          await analyseHistory(db);
+        },
       );
       const code = await runImport({ tenant, file, record, stdin, stdout, stderr, signal });
       if (!signal.aborted) await finish();
