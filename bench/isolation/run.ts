@@ -37,7 +37,7 @@ interface Row {
   /** MiB. */
   memory: { before: number; most: number };
   /** Milliseconds of processor time. */
-  longestTurn: { before: number; attacked: number };
+  maxTurn: { before: number; attacked: number };
   /** Milliseconds after the attackers left until no statement of theirs ran. */
   quiet: number;
   counts: Record<string, number>;
@@ -65,15 +65,15 @@ async function measure(place: World, name: string): Promise<Row> {
   const attackers = await startAttackers(place, service, attack, name);
   // A first round warms caches and compiled code, as in a service that has been at work for a while.
   await watch(bystander, 3);
-  await longestTurnOf(service, own);
+  await maxTurnOf(service, own);
   const memoryBefore = new MemorySampler(service);
   const idle = await watch(bystander, Number(settings.idle));
-  const before = { memory: await memoryBefore.end(), turn: await longestTurnOf(service, own) };
+  const before = { memory: await memoryBefore.end(), turn: await maxTurnOf(service, own) };
 
   const memoryAttacked = new MemorySampler(service);
   attackers.send('begin');
   const attacked = await watch(bystander, secondsOf(attack));
-  const turn = await longestTurnOf(service, own);
+  const turn = await maxTurnOf(service, own);
   const counts = await answerOf<Record<string, number>>(attackers, 'end');
   await stop(attackers);
   const quiet = await untilQuiet(place);
@@ -85,7 +85,7 @@ async function measure(place: World, name: string): Promise<Row> {
     idle,
     attacked,
     memory: { before: before.memory, most },
-    longestTurn: { before: before.turn, attacked: turn },
+    maxTurn: { before: before.turn, attacked: turn },
     quiet,
     counts,
   };
@@ -130,8 +130,8 @@ function watch(bystander: ChildProcess, seconds: number): Promise<Seen> {
   return answerOf<Seen>(bystander, { seconds });
 }
 
-async function longestTurnOf(...services: readonly Service[]): Promise<number> {
-  return maxOf(await Promise.all([...new Set(services)].map((service) => service.longestTurn())));
+async function maxTurnOf(...services: readonly Service[]): Promise<number> {
+  return maxOf(await Promise.all([...new Set(services)].map((service) => service.maxTurn())));
 }
 
 async function untilQuiet(place: World): Promise<number> {
@@ -165,7 +165,7 @@ function printTable(measured: readonly Row[]): void {
   );
   console.log(`| ${head.join(' | ')} |\n|${'---|'.repeat(head.length)}`);
   for (const row of measured) {
-    const { attack, idle, attacked, memory, longestTurn, quiet } = row;
+    const { attack, idle, attacked, memory, maxTurn, quiet } = row;
     const beside = (of: (seen: Seen) => number | null) => `${shown(of(idle))} → ${shown(of(attacked))}`;
     const cells = [
       `${attack.row} ${attack.title}`,
@@ -177,7 +177,7 @@ function printTable(measured: readonly Row[]): void {
       beside(({ chatBegins }) => chatBegins),
       beside(({ exportDone }) => exportDone),
       `${shown(memory.before)} → ${shown(memory.most)}`,
-      `${shown(longestTurn.before)} → ${shown(longestTurn.attacked)}`,
+      `${shown(maxTurn.before)} → ${shown(maxTurn.attacked)}`,
       shown(quiet),
       faultsOf(row).join(', ') || 'yes',
     ];

@@ -5,18 +5,18 @@ import { main } from '../../src/main.ts';
 // thread's processor clock. The probe's timer runs once in each turn of the loop in which it is due, so what the thread
 // computed between two of its calls is one turn's work and at most what fits between two timers.
 const interval = 5;
-let longestTurn = 0;
+let maxTurn = 0;
 let before = cpuMilliseconds();
 
 setInterval(() => {
   const now = cpuMilliseconds();
-  longestTurn = Math.max(longestTurn, now - before - interval);
+  maxTurn = Math.max(maxTurn, now - before - interval);
   before = now;
 }, interval).unref();
 
 process.on('message', () => {
-  process.send?.({ longestTurn });
-  longestTurn = 0;
+  process.send?.({ maxTurn });
+  maxTurn = 0;
 });
 process.channel?.unref();
 

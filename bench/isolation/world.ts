@@ -33,7 +33,7 @@ export interface Service {
   /** Resident memory in MiB: of the process, its threads included. */
   memory(): Promise<number>;
   /** Milliseconds of processor time of the longest turn of the event loop since this was last asked. */
-  longestTurn(): Promise<number>;
+  maxTurn(): Promise<number>;
   tokenOf(client: NewClient): Promise<string>;
   stop(): Promise<void>;
 }
@@ -91,10 +91,10 @@ async function startService(settings: Record<string, string>): Promise<Service> 
       const status = await readFile(`/proc/${child.pid}/status`, 'utf8');
       return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
     },
-    async longestTurn() {
+    async maxTurn() {
       child.send('read');
-      const [{ longestTurn }] = (await once(child, 'message')) as [{ longestTurn: number }];
-      return longestTurn;
+      const [{ maxTurn }] = (await once(child, 'message')) as [{ maxTurn: number }];
+      return maxTurn;
     },
     async tokenOf({ clientId, clientSecret }) {
       const body = new URLSearchParams({

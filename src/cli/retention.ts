@@ -4,7 +4,7 @@ import { tenantExists } from '../db/tenants.ts';
 import { OperatorError, UsageError, type Verb } from './verb.ts';
 import { withDatabase } from './with-database.ts';
 
-const mostDays = 100_000;
+const maxDays = 100_000;
 
 export const retentionVerb: Verb = {
   help: `Usage: annals retention --tenant T --keep-days N
@@ -28,8 +28,8 @@ Example:
     if (positionals.length > 0) throw new UsageError(`retention takes no ${positionals[0]}`);
     if (tenant === undefined) throw new UsageError('retention needs --tenant');
     const keepDays = days !== undefined && /^[0-9]+$/.test(days) ? Number(days) : Number.NaN;
-    if (!(keepDays >= 1 && keepDays <= mostDays)) {
-      throw new UsageError(`retention needs --keep-days with a whole number from 1 to ${mostDays}`);
+    if (!(keepDays >= 1 && keepDays <= maxDays)) {
+      throw new UsageError(`retention needs --keep-days with a whole number from 1 to ${maxDays}`);
     }
     return await withDatabase(surroundings, async ({ db, now }) => {
       if (!(await tenantExists(db, tenant))) throw new OperatorError(`there is no tenant ${tenant}`);

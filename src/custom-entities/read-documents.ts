@@ -92,7 +92,7 @@ export function documentValue(path: readonly string[]): RawBuilder<unknown> {
 }
 
 /** What may be read at most to try a regular expression on, in bytes; the pattern's own budget comes on top. */
-const mostTried = 32 * 1024 * 1024;
+const maxTriedBytes = 32 * 1024 * 1024;
 
 /** The distinct strings at the field that the regular expression matches, found by the linear engine (contract 4). */
 async function matchStrings(
@@ -108,7 +108,7 @@ async function matchStrings(
     where ${where} and jsonb_typeof(${tried}) = 'string'`;
   const size = await sql<{ bytes: number | null }>`
     select sum(octet_length(text) + 1)::bigint as bytes from (${distinct}) strings`.execute(transaction);
-  if ((size.rows[0]?.bytes ?? 0) > mostTried) {
+  if ((size.rows[0]?.bytes ?? 0) > maxTriedBytes) {
     throw new QueryError(position, `a regular expression on a field whose different values have at most 32 MiB in all`);
   }
   const { rows } = await sql<{ text: string }>`${distinct}`.execute(transaction);

@@ -3,13 +3,13 @@ import { AnnalsError } from '../errors.ts';
 /** Ids of types: capital letters, digits and `_`, a letter first (contract 9). */
 export const typeIdPattern = /^[A-Z][A-Z0-9_]{0,62}$/;
 
-export const longestInstanceId = 255;
+export const maxInstanceIdBytes = 255;
 
 /** What is wrong with an instance's id, or undefined: an index entry and a cursor have to hold it. */
 export function faultOfInstanceId(id: string): string | undefined {
   if (id === '') return 'must not be empty';
   if (/[\p{Cc}\p{Surrogate}]/u.test(id)) return 'must not have control characters';
-  if (Buffer.byteLength(id) > longestInstanceId) return `must have at most ${longestInstanceId} bytes of UTF-8`;
+  if (Buffer.byteLength(id) > maxInstanceIdBytes) return `must have at most ${maxInstanceIdBytes} bytes of UTF-8`;
   return undefined;
 }
 

@@ -21,7 +21,7 @@ interface Task {
 const timeLimit = 1_000;
 /** A new thread has to start before it can check anything. */
 const startLimit = 10_000;
-const mostWaiting = 1_000;
+const maxWaiting = 1_000;
 
 /**
  * Checks documents against the schemas that tenants write, one after the other in a thread of its own: whatever a
@@ -87,7 +87,7 @@ export function createSchemaChecker(options: { timeLimit?: number } = {}): Schem
   }
 
   async function ask(request: SchemaRequest): Promise<SchemaReply | 'too slow'> {
-    if (closed || waiting.length >= mostWaiting) throw unavailable();
+    if (closed || waiting.length >= maxWaiting) throw unavailable();
     return await new Promise((resolve, reject) => {
       waiting.push({ request, resolve, reject });
       next();

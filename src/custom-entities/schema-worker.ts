@@ -14,8 +14,8 @@ export interface SchemaRequest {
 export type SchemaReply = { readonly details: readonly ErrorDetail[] } | { readonly fault: readonly ErrorDetail[] };
 
 /** Enough to mend a document by. */
-const mostDetails = 100;
-const mostCompiled = 500;
+const maxDetails = 100;
+const maxCompiledSchemas = 500;
 const dialects = [undefined, 'https://json-schema.org/draft/2020-12/schema'];
 
 /** By the text of the schema, which changes with the version of its type. */
@@ -53,7 +53,7 @@ function compile(text: string): ValidateFunction {
   }
   if (metaSchema.validateSchema(schema) !== true) throw new SchemaFault(detailsOf(metaSchema.errors ?? []));
   const validate = compileSafely(schema);
-  if (compiled.size >= mostCompiled) compiled.delete(compiled.keys().next().value ?? '');
+  if (compiled.size >= maxCompiledSchemas) compiled.delete(compiled.keys().next().value ?? '');
   compiled.set(text, validate);
   return validate;
 }
@@ -121,7 +121,7 @@ function detailsOf(errors: readonly ErrorObject[]): ErrorDetail[] {
   for (const error of errors) {
     const field = fieldOf(error);
     if (!details.has(field)) details.set(field, messageOf(error));
-    if (details.size === mostDetails) break;
+    if (details.size === maxDetails) break;
   }
   return [...details].map(([field, message]) => ({ field, message }));
 }

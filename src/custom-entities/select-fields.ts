@@ -8,7 +8,7 @@ import { parsePath, splitUnescaped } from '../pagination/sort.ts';
 /** The fields that are wanted of a document: by key, everything there or what is wanted of it. */
 export type FieldSelection = Map<string, FieldSelection | 'everything'>;
 
-const mostFields = 100;
+const maxFields = 100;
 
 /**
  * Reads `fields=name,price.amount`: paths as in `sort`. The id is always wanted. Throws validation_violation for an
@@ -19,8 +19,8 @@ export function parseFields(text: string | undefined): FieldSelection | undefine
   const paths = splitUnescaped(text, ',').map((path) => path.trim());
   const fault = paths.includes('')
     ? 'fields must not have an empty field'
-    : paths.length > mostFields
-      ? `fields must have at most ${mostFields} fields`
+    : paths.length > maxFields
+      ? `fields must have at most ${maxFields} fields`
       : undefined;
   if (fault !== undefined) {
     throw new AnnalsError('validation_violation', fault, { details: [{ field: 'fields', message: fault }] });

@@ -18,7 +18,7 @@ export interface SortIndex {
 }
 
 /** An entry of the index has to fit a third of a page of the database: so many keys of 128 characters and an id do. */
-const mostFields = 4;
+const maxFields = 4;
 const namePrefix = 'custom_instance_sort_';
 
 /**
@@ -28,8 +28,8 @@ const namePrefix = 'custom_instance_sort_';
 export async function createSortIndex(db: Database, text: string): Promise<SortIndex> {
   const sort = parseSort(text);
   const { keys } = keysetOf({ field: documentValue }, sort);
-  if (keys.length === 0 || keys.length > mostFields) {
-    throw new AnnalsError('validation_violation', `An index is for a sort of 1 to ${mostFields} fields besides _id.`);
+  if (keys.length === 0 || keys.length > maxFields) {
+    throw new AnnalsError('validation_violation', `An index is for a sort of 1 to ${maxFields} fields besides _id.`);
   }
   const name = nameOf(sort.text);
   await dropUnfinished(db, name);

@@ -7,12 +7,12 @@ export function cents(amount: number): number {
 }
 
 /** Up to `count` different products that are for sale, at today's price. */
-export function chooseItems(shop: Shop, count: number, mostOfOne: number): LineItem[] {
+export function chooseItems(shop: Shop, count: number, maxOfOne: number): LineItem[] {
   const forSale = shop.idsWhere('product', (product) => product.published && product.stock > 0);
   return shop.random.sample(forSale, count).map((product) => {
     const { name, price } = shop.get('product', product);
     // Of what is expensive people take one.
-    const quantity = price.amount > 100 ? 1 : shop.random.integer(1, mostOfOne);
+    const quantity = price.amount > 100 ? 1 : shop.random.integer(1, maxOfOne);
     return { product, name: name.en, quantity, unitPrice: price.amount };
   });
 }

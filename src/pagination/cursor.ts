@@ -13,7 +13,7 @@ export interface CursorScope {
 /** Milliseconds that a cursor lives (contract 10). */
 export const cursorLifetime = 24 * 60 * 60 * 1000;
 
-const longestCursor = 4096;
+const maxCursorBytes = 4096;
 const timeBytes = 6;
 /** Lengths are rounded up to this many bytes, so that they tell little of what is in it. */
 const padding = 16;
@@ -42,7 +42,7 @@ export function openCursor(
 ): Position {
   const sealed = Buffer.from(cursor, 'base64url');
   // One canonical form: no padding, no other alphabet, no stray bits in the last character.
-  if (cursor.length > longestCursor || sealed.toString('base64url') !== cursor) throw invalidCursor();
+  if (cursor.length > maxCursorBytes || sealed.toString('base64url') !== cursor) throw invalidCursor();
   const opened = sealer.open(sealed, boundTo(scope));
   if (opened === undefined) throw invalidCursor();
   const content = Buffer.from(opened.subarray(opened[0] ?? 0));

@@ -14,7 +14,7 @@ export interface RowPlace {
 }
 
 /** The most bytes that a position takes: a cursor of 4 KiB has room for no more. */
-export const longestPosition = 3_000;
+export const maxPositionBytes = 3_000;
 
 const flagAfter = 1;
 const flagEnd = 2;
@@ -30,7 +30,7 @@ export function encodePosition({ row, after }: Position): Buffer {
   const id = Buffer.from(row.id);
   const plain = row.keys.flatMap((key) => [lengthBytes(key.length), key]);
   const whole = Buffer.concat([Buffer.of(flags), ...plain, id]);
-  if (whole.length <= longestPosition) return whole;
+  if (whole.length <= maxPositionBytes) return whole;
   const packed = row.keys.map(packKey).flatMap((key) => [lengthBytes(key.length), key]);
   return Buffer.concat([Buffer.of(flags | flagPacked), ...packed, id]);
 }

@@ -13,7 +13,7 @@ export interface SortField {
   readonly descending: boolean;
 }
 
-const mostFields = 8;
+const maxFields = 8;
 export const idField = '_id';
 
 /**
@@ -22,7 +22,7 @@ export const idField = '_id';
  */
 export function parseSort(text: string | undefined): Sort {
   const criteria = text === undefined ? [] : splitUnescaped(text, ',').map(parseCriterion);
-  if (criteria.length > mostFields) throw invalidSort(`sort must have at most ${mostFields} fields`);
+  if (criteria.length > maxFields) throw invalidSort(`sort must have at most ${maxFields} fields`);
   const names = criteria.map(({ path }) => JSON.stringify(path));
   const repeated = names.find((name, index) => names.indexOf(name) < index);
   if (repeated !== undefined) throw invalidSort('sort must name each field once');

@@ -186,9 +186,9 @@ interface Sent {
   signal?: AbortSignal;
 }
 
-const usualBody = '{"id":"x","messages":[{"role":"USER","content":"Hello"}]}';
+const defaultBody = '{"id":"x","messages":[{"role":"USER","content":"Hello"}]}';
 
-async function send(key: string, { on = server, by = token, tenant = 'acme', body = usualBody, signal }: Sent = {}) {
+async function send(key: string, { on = server, by = token, tenant = 'acme', body = defaultBody, signal }: Sent = {}) {
   const response = await on.call(`/ai-service/${tenant}/completions`, {
     method: 'POST',
     token: by,

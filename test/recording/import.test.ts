@@ -10,12 +10,12 @@ class MemoryRecorder {
   readonly changes = new Map<string, Change>();
   readonly sizes: number[] = [];
   atOnce = 0;
-  mostAtOnce = 0;
+  maxAtOnce = 0;
 
   readonly record: RecordBatch = async (batch) => {
     this.sizes.push(batch.length);
     this.atOnce += 1;
-    this.mostAtOnce = Math.max(this.mostAtOnce, this.atOnce);
+    this.maxAtOnce = Math.max(this.maxAtOnce, this.atOnce);
     await new Promise((resolve) => setTimeout(resolve, 1));
     this.atOnce -= 1;
     return batch.map((change) => this.#outcomeOf(change));
@@ -134,7 +134,7 @@ describe('batches', () => {
     const recorder = new MemoryRecorder();
     await run([...Array(5000).keys()].map((id) => line({ id: `${id}` })).join('\n'), recorder);
     expect(recorder.sizes).toEqual([2000, 2000, 1000]);
-    expect(recorder.mostAtOnce).toBe(1);
+    expect(recorder.maxAtOnce).toBe(1);
     const large = new MemoryRecorder();
     await run([...Array(20).keys()].map((id) => line({ id: `${id}`, after: 'x'.repeat(2 ** 20) })).join('\n'), large);
     expect(large.sizes).toEqual([8, 8, 4]);

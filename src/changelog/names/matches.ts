@@ -1,5 +1,5 @@
 /** Bytes that are kept of all dictionaries together. */
-const mostBytes = 64 * 1024 * 1024;
+const maxBytes = 64 * 1024 * 1024;
 
 /** Those that keep something, the one that was asked longest ago first. */
 const keepers = new Set<Matches>();
@@ -23,7 +23,7 @@ export class Matches {
     kept += bytes;
     this.#touch();
     for (const keeper of keepers) {
-      if (kept <= mostBytes) return;
+      if (kept <= maxBytes) return;
       if (keeper === this) this.#forgetAllBut(pattern);
       else keeper.#forgetAllBut(undefined);
     }

@@ -6,7 +6,7 @@ import type { Actor, Dictionary, Kind, NamesRead } from './dictionary.ts';
 /** What a name takes in memory besides its text, in bytes: the object, its text's head, its place in the list. */
 const bytesOfName = 80;
 /** Of one tenant's names; some 10 million names. */
-const mostBytes = 1024 * 1024 * 1024;
+const maxBytes = 1024 * 1024 * 1024;
 const namesAtOnce = 4_096;
 
 /**
@@ -17,7 +17,7 @@ export async function readNames(
   statements: Statements,
   tenant: string,
   known: Pick<Dictionary, 'since' | 'lineage'> | undefined,
-  most = mostBytes,
+  most = maxBytes,
 ): Promise<NamesRead> {
   const { rows } = await statements.query<{
     since: string;

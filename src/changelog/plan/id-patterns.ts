@@ -21,7 +21,7 @@ export interface IdPattern {
 }
 
 /** So many ids are tried for a query, each of all its expressions: some 80 MB of hashes. */
-export const mostIds = 2_000_000;
+export const maxIds = 2_000_000;
 
 /** The regular expressions of a query that are tried on ids, and not on names alone; each once. */
 export function patternsOnIds(query: Condition): IdPattern[] {
@@ -87,7 +87,7 @@ export async function tryOnIds(
     const containing = texts.includes('') ? null : texts;
     for await (const batch of read(whose, containing)) {
       count += batch.length;
-      if (count > mostIds) throw new QueryError(first.position, tooManyIds);
+      if (count > maxIds) throw new QueryError(first.position, tooManyIds);
       const ids = batch.map(({ id }) => id);
       for (const [place, { source, position }] of tried.entries()) {
         const members = await regexes.matchNames(source, ids, { position, budget });
@@ -103,7 +103,7 @@ export async function tryOnIds(
   return found;
 }
 
-const tooManyIds = `a regular expression that is tried on no more than ${mostIds.toLocaleString('en')} ids; narrow the query's time or its entity`;
+const tooManyIds = `a regular expression that is tried on no more than ${maxIds.toLocaleString('en')} ids; narrow the query's time or its entity`;
 
 /** Whatever does not match is among the others, where all were read: the fewer of both are told. */
 function toldBy(matching: Hashes, others: Hashes | undefined): FoundIds {

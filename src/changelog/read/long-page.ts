@@ -7,8 +7,8 @@ import { type EntryRow, type PageOfEntries, type Place, readEntries, readLengths
 
 // Bytes of text, in memory some times as much: of a page that is answered as one, and of a page that is answered as one to
 // who takes no pieces. An entry that has more than a piece may have is one of its own; it has some 32 MiB at most.
-const mostOfPage = 8 * 1024 * 1024;
-const mostWithoutPieces = 64 * 1024 * 1024;
+const maxPageBytes = 8 * 1024 * 1024;
+const maxBytesWithoutPieces = 64 * 1024 * 1024;
 
 /** The entries of a page. Throws validation_violation where they have too much text for who takes no pieces. */
 export async function readPlaces(
@@ -18,7 +18,7 @@ export async function readPlaces(
   { tenant, inPieces }: { tenant: string; inPieces: boolean },
 ): Promise<Pick<PageOfEntries, 'entries' | 'pieces'>> {
   const statements = statementsOf(transaction);
-  const entries = await readEntries(statements, tenant, places, inPieces ? mostOfPage : mostWithoutPieces);
+  const entries = await readEntries(statements, tenant, places, inPieces ? maxPageBytes : maxBytesWithoutPieces);
   if (entries !== undefined) return { entries };
   const lengths = await readLengths(statements, tenant, places);
   if (!inPieces) throw tooLong(lengths.reduce((sum, length) => sum + length, 0));

@@ -24,14 +24,14 @@ export interface EntryConditions {
 }
 
 /**
- * The conditions for an expression and its parts. More numbers of actors than `mostListed` in one statement are told by
+ * The conditions for an expression and its parts. More numbers of actors than `maxListedKeys` in one statement are told by
  * bits, which take less room, and more time for each entry.
  */
 export async function entryConditions(
   expression: Expression,
   dictionary: Dictionary,
   slice: TimeSlice,
-  mostListed = 200_000,
+  maxListedKeys = 200_000,
 ): Promise<EntryConditions> {
   const terms = new Set(termsOf(expression).filter((term) => term.kind === 'actors'));
   let listed = 0;
@@ -40,7 +40,7 @@ export async function entryConditions(
     for (const member of members) listed += member;
   }
   const ofActors = new Map<Expression, SqlCondition>();
-  if (listed <= mostListed) {
+  if (listed <= maxListedKeys) {
     for (const term of terms) {
       if (slice.isDue) await slice.rest();
       const ids = idsOf(dictionary.actors, term.members);
@@ -134,11 +134,11 @@ export function itemSatisfies(term: RelatedTerm): SqlCondition {
 export function namesDocuments(term: DocumentTerm | RelatedTerm): boolean {
   return (term.kind === 'document' ? [term.matcher] : term.ids).some(
     (matcher) =>
-      exactTexts(matcher) !== undefined || (matcher.kind === 'ids' && matcher.isIn && matcher.count <= mostLookedUp),
+      exactTexts(matcher) !== undefined || (matcher.kind === 'ids' && matcher.isIn && matcher.count <= maxLookedUp),
   );
 }
 
-const mostLookedUp = 10_000;
+const maxLookedUp = 10_000;
 
 /** The hashes of the documents that a term names one by one, or the range of their ids; undefined where it says neither, or more. */
 export function namedDocuments(term: DocumentTerm | RelatedTerm):
@@ -193,12 +193,12 @@ function isLike(glob: Extract<ResolvedMatcher, { kind: 'glob' }>, text: RawBuild
 }
 
 /** More hashes than this have no room in a hash table where `work_mem` is PostgreSQL's 4 MB: they are halved instead. */
-const mostHashed = 200_000;
+const maxHashed = 200_000;
 
 function isFound({ isIn, count, hashes }: FoundIds, hash: RawBuilder<unknown> | undefined): SqlCondition {
   if (count === 0) return isIn ? sql`false` : sql`true`;
   const isTold =
-    count <= mostHashed
+    count <= maxHashed
       ? sql`${hash} in (select unnest(${hashes}::uuid[]))`
       : sql`exists (
           select from (select (select array_agg(one order by one) from unnest(${hashes}::uuid[]) as one)) as told (hashes)

@@ -58,7 +58,7 @@ export function settingsFile(settings: Record<string, string>): string {
   return `# Written at every start of the server. Settings of your own belong into own.conf beside this file.\n${lines.join('\n')}\n`;
 }
 
-function share(memory: number, divisor: number, leastMegabytes: number, mostMegabytes: number): string {
+function share(memory: number, divisor: number, minMegabytes: number, maxMegabytes: number): string {
   const megabytes = Math.floor(memory / divisor / megabyte);
-  return `${Math.min(Math.max(megabytes, leastMegabytes), mostMegabytes)}MB`;
+  return `${Math.min(Math.max(megabytes, minMegabytes), maxMegabytes)}MB`;
 }

@@ -168,8 +168,8 @@ describe('a history', () => {
     for (const q of [armsOf(40), 'actor:actor 1*', 'actor:*', 'actor:nobody', 'actor:~7$ actor:*1*']) {
       const expression = await expressionOf(q, dictionary);
       const counts: number[] = [];
-      for (const mostListed of [200_000, 0]) {
-        const { satisfies } = await entryConditions(expression, dictionary, new TimeSlice(), mostListed);
+      for (const maxListedKeys of [200_000, 0]) {
+        const { satisfies } = await entryConditions(expression, dictionary, new TimeSlice(), maxListedKeys);
         const { rows } = await sql<{ total: number }>`
           select count(*) as total from change_entry e where e.tenant = ${tenant} and ${satisfies(expression)}`.execute(
           db,
