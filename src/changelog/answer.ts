@@ -6,14 +6,14 @@ import type { FindPage } from './find-page.ts';
 import type { EntryRow, PageOfEntries } from './read/store.ts';
 import { entryText, historyText } from './read/view.ts';
 
-/** A query of the change history as its operation answers it; throws AnnalsError for a wrong query. */
+/** Answers a query of the change history as the HTTP operation does. Throws AnnalsError for a wrong query. */
 export type AnswerQuery = (tenant: string, asked: AskedQuery) => Promise<AnsweredQuery>;
 
 interface AnsweredQuery {
-  /** JSON text, with as many of the page's first entries as have at most `maxBytes` together. */
+  /** JSON text of the page's first entries: as many as fit into `maxBytes` together. */
   readonly text: string;
   readonly shown: number;
-  /** Entries of the page that are not shown. */
+  /** The number of entries of the page that the text leaves out. */
   readonly left: number;
   readonly total: number;
 }
@@ -23,11 +23,11 @@ interface AskedQuery {
   page: number;
   size: number;
   maxBytes: number;
-  /** Given when nobody waits for the answer any more: the query ends in the database too. */
+  /** Aborted when nobody waits for the answer any more. Annals then cancels the query in the database too. */
   signal?: StopSignal | undefined;
 }
 
-/** For rooms that ask the change history in the name of a client that may; context.ts hands it to them. */
+/** For modules that query the change history for a client that is allowed to. context.ts hands it to them. */
 export function createAnswerQuery(findPage: FindPage): AnswerQuery {
   return async (tenant, { q, page, size, maxBytes, signal }) => {
     const query = parseQuery(q, changelogDialect);
@@ -47,7 +47,7 @@ export function createAnswerQuery(findPage: FindPage): AnswerQuery {
   };
 }
 
-/** The first entries that have so many bytes together. Further pieces of a long page are not even read. */
+/** The first entries that fit into so many bytes together. Annals does not read the later pieces of a long page. */
 async function fittingEntries({ entries, pieces }: PageOfEntries, maxBytes: number): Promise<EntryRow[]> {
   const fitting: EntryRow[] = [];
   let room = maxBytes;

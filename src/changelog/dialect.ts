@@ -1,6 +1,6 @@
 import { type Dialect, fixedFields } from '../query/dialect.ts';
 
-/** The fields that `q` of the change history knows (spec A), with what each takes (contract 4). */
+/** The fields that `q` of the change history knows (spec A), and the values that each field takes (contract 4). */
 export const changelogDialect: Dialect = {
   ...fixedFields({
     entity: { kind: 'text' },

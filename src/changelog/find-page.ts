@@ -12,14 +12,15 @@ import { defaultWindowFrom, hasFromBound } from './window.ts';
 export interface AskedPage {
   skip: number;
   size: number;
-  /** Whether a page with much text may come as `pieces`. Without, a page with more than 64 MiB is a 400. */
+  /** Whether a page with much text may come as `pieces`. If not, a page with more than 64 MiB is a 400. */
   inPieces?: boolean;
 }
 
 /**
- * Finds a page of the entries that satisfy a query: `size` entries after the first `skip`, newest first, and how many there
- * are in all. Both are of one snapshot of the database. Rejects with an AnnalsError, validation_violation, when a regular
- * expression passes its budget or the page has too much text, and with the current work's reason when that is aborted.
+ * Finds a page of the entries that satisfy a query: `size` entries after the first `skip`, newest first. Also finds the
+ * total. Page and total come from one snapshot of the database. Rejects with an AnnalsError, validation_violation, when a
+ * regular expression exceeds its budget or the page has too much text. Rejects with the current work's reason when that
+ * work is aborted.
  *
  * @example
  * const query = parseQuery('entity:order type:delete', changelogDialect);
@@ -32,11 +33,11 @@ interface FindPageOptions {
   db: Database;
   regexes: RegexMatcherPool;
   now: () => number;
-  /** Names that other parts of the process share; left out: a cache of its own. */
+  /** Names that other parts of the process share; default: a cache of its own. */
   dictionaries?: DictionaryCache;
 }
 
-// New names come seldom. If so many reads in a row find new ones, they are read in the snapshot that answers.
+// New names are rare. If so many reads in a row find new names, Annals reads the names in the snapshot that answers.
 const maxAttempts = 3;
 
 export function createFindPage(options: FindPageOptions): FindPage {

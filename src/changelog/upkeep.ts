@@ -11,14 +11,14 @@ export interface UpkeepOptions {
   now: () => number;
 }
 
-// Milliseconds. What is not folded is added up at query time, so a second of it costs little.
+// Milliseconds. A query adds up the entries that are not folded yet, so one second of them costs little.
 const foldEvery = 1_000;
 const dropEvery = 60_000;
 const analyseEvery = 10_000;
 const buildEvery = 600_000;
 const rowsAtOnce = 2_000;
 
-/** What the change history wants done beside its requests. */
+/** The background work of the change history. */
 export async function changelogUpkeep(app: HttpServer, { db, now }: UpkeepOptions): Promise<void> {
   whileListening(app, {
     upkeep: [
@@ -38,7 +38,7 @@ export async function changelogUpkeep(app: HttpServer, { db, now }: UpkeepOption
   });
 }
 
-/** As long as the work took: recorders and readers have the other half of the disk. */
+/** The pause is as long as the work took, so recorders and readers have the other half of the disk. */
 function restAfter(signal: AbortSignal): (taken: number) => Promise<void> {
   return (taken) => rest(taken, signal);
 }

@@ -1,16 +1,16 @@
 import type { Condition, Query } from '../query/ast.ts';
 
-/** Milliseconds of the trailing window that holds where a query has no from-bound of its own (spec A, rule 2). */
+/** Milliseconds of the default window. It applies if a query has no from-bound of its own (spec A, rule 2). */
 export const defaultWindowLength = 30 * 86_400_000;
 
-/** Where the default window begins: a time in milliseconds since 1970, itself inside. It has no upper bound. */
+/** The beginning of the default window, in milliseconds since 1970. The window includes it and has no upper bound. */
 export function defaultWindowFrom(nowMs: number): number {
   return nowMs - defaultWindowLength;
 }
 
 /**
- * Whether the query has an `occurredAt` from-bound that replaces the default window: every group above it is
- * an AND or has a single operand (spec A, rules 2 to 4; contract 4).
+ * Whether the query has an `occurredAt` from-bound that replaces the default window: every group above the bound is an
+ * AND or has a single operand (spec A, rules 2 to 4; contract 4).
  */
 export function hasFromBound(query: Query): boolean {
   return bounds(query);

@@ -20,17 +20,19 @@ import { defaultWindowFrom, hasFromBound } from '../window.ts';
 import { csvColumns, openLines, readExportSnapshot, takeLines } from './export-store.ts';
 
 export interface ExportDependencies {
-  /** Each export holds one of its connections for as long as it goes on. */
+  /** Each export holds one connection of this pool until it ends. */
   db: Database;
   regexes: RegexMatcherPool;
   now: () => number;
   dictionaries: DictionaryCache;
-  /** Bytes of a piece, more or less; 1 MiB unless told. */
+  /** Approximate bytes of a piece; default 1 MiB. */
   pieceBytes?: number;
 }
 
 const defaultPieceBytes = 1024 * 1024;
-/** Milliseconds by which the clocks of two processes may differ where one drops old entries and the other exports. */
+/**
+ * The maximum difference, in milliseconds, between the clocks of two processes: one drops old entries, the other exports.
+ */
 const clockMargin = 3_600_000;
 
 export function createExportHistory(means: ExportDependencies): ExportHistory {
@@ -59,7 +61,7 @@ export function createExportHistory(means: ExportDependencies): ExportHistory {
         for (;;) {
           const lines = await taking;
           if (lines === undefined) break;
-          // The database looks for the next piece while this one is being put away.
+          // The database looks for the next piece while the export stores this one.
           taking = next();
           taking.catch(() => {});
           try {
@@ -82,7 +84,7 @@ export function createExportHistory(means: ExportDependencies): ExportHistory {
 
     async run(request, take) {
       const { tenant, signal } = request;
-      // It has no time limit: no client waits for it.
+      // The transaction has no time limit: no client waits for it.
       await doWork({ tenant, signal, stepLimit: Number.POSITIVE_INFINITY }, async () => {
         await exportAll(request, await dictionaries.get(tenant), take);
       });
@@ -90,7 +92,7 @@ export function createExportHistory(means: ExportDependencies): ExportHistory {
   };
 }
 
-/** The place that every entry follows, newest first. */
+/** The place before all entries, newest first. */
 const beforeAll: Place = { at: Number.MAX_SAFE_INTEGER, sequence: 0 };
 
 /** Opens the cursor. */
@@ -103,13 +105,14 @@ async function open(
   const snapshot = await readExportSnapshot(transaction);
   const { horizon, dictionary } = await openSnapshot(transaction, tenant, now(), known);
   const { horizon: margin } = await readSnapshot(transaction, tenant, now() + clockMargin, dictionary);
-  // Where retention has passed the beginning meanwhile, entries of the old snapshot may be gone: it begins anew.
+  // Retention may have passed the beginning meanwhile. Then entries of the old snapshot may be gone, and the export
+  // starts again.
   const going = resume !== undefined && margin <= resume.since ? resume : undefined;
   const query = parseQuery(q, changelogDialect);
   const since = going?.since ?? Math.max(windowFrom(query, askedAt), horizon);
   const slice = new TimeSlice();
   const expression = await resolveInTransaction(transaction, query, { tenant, since, dictionary, regexes, slice });
-  // Where only terms on documents can hold, their indexes lead there; anything else is one walk along the time.
+  // If only terms on documents can hold, their indexes find the entries. Otherwise the export walks once along the time.
   const plan = asksForDocuments(query) ? await planTallies(expression, dictionary, since, slice) : undefined;
   const conditions = await entryConditions(expression, dictionary, slice);
   const search: Search =

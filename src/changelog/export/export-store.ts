@@ -4,11 +4,11 @@ import type { ExportFormat, ExportSnapshot } from '../../ports/export-history.ts
 import { found, type Search } from '../read/search-store.ts';
 import type { Place } from '../read/store.ts';
 
-/** Some lines of an export, each with its end of line. */
+/** Some lines of an export, each with its line ending. */
 export interface Lines {
   text: string;
   entries: number;
-  /** Of the last of them. */
+  /** The place of the last line. */
   last: Place;
 }
 
@@ -27,7 +27,7 @@ export const csvColumns = [
 
 const at = sql`to_char(timestamp 'epoch' + e.at * interval '1 millisecond', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-// The very texts that the endpoint answers: lines are made where the data is, so that no other request waits for them.
+// The same texts as the endpoint's. The database makes the lines, so that no other request waits for this work.
 const ndjsonLine = sql`
   '{"at":"' || ${at} || '","type":"' || k.type || '","entity":' || to_json(k.entity)::text
     || ',"entityId":' || to_json(e.entity_id)::text || coalesce(',"name":' || to_json(e.name)::text, '')
@@ -40,15 +40,15 @@ const csvLine = sql`
     || ',' || csv_field(coalesce(e.related, '[]')) || ',' || csv_field(e.paths) || E'\r\n'`;
 
 /**
- * Opens the cursor of an export in a transaction that is repeatable read. Entries come newest first; what follows
- * `after` where an earlier attempt got that far.
+ * Opens the cursor of an export in a repeatable read transaction. Entries come newest first. If an earlier attempt got as
+ * far as `after`, the cursor continues after that place.
  */
 export async function openLines(
   transaction: DatabaseTransaction,
   search: Search,
   { format, resume }: { format: ExportFormat; resume?: (ExportSnapshot & { after: Place }) | undefined },
 ): Promise<void> {
-  // Lines are wanted as they are found, and not once everything has been found and sorted.
+  // The export needs lines as the database finds them, not after it has found and sorted all of them.
   await sql`set local enable_sort = off`.execute(transaction);
   await sql`set local jit = off`.execute(transaction);
   const seen: RawBuilder<SqlBool> =
@@ -65,7 +65,7 @@ export async function openLines(
         order by e.at desc, e.sequence desc`.execute(transaction);
 }
 
-/** The next lines, some `bytes` of them; undefined where there are none left. */
+/** The next lines, about `bytes` bytes of them; undefined if no lines are left. */
 export async function takeLines(transaction: DatabaseTransaction, bytes: number): Promise<Lines | undefined> {
   const { rows } = await sql<{ lines: string; entries: number; last_at: number; last_sequence: number }>`
     select lines, entries, last_at, last_sequence from change_export_take('export_lines', ${bytes})`.execute(

@@ -1,12 +1,13 @@
 import type { Change, Outcome, RecordBatch } from '../../recording/change.ts';
 
-// So many entries are folded at once: fewer make queries cheaper meanwhile, and leave less to fold at the end, when nothing
-// is recorded beside it any more. A fold of these costs as much an entry as one of many more.
+// The number of entries in one fold. A smaller number makes queries cheaper during the import and leaves less to fold at
+// the end, when nothing is recorded in parallel. The cost per entry is the same as in a much larger fold.
 const entriesAtOnce = 50_000;
 
 /**
- * A recorder that folds as it goes, for an import that may run where no service does it. `finish` folds what is left and analyses the tables.
- * Whether folding succeeds is no matter of the import: totals are exact without it, and it is done again.
+ * A recorder that folds while it records, for an import that may run where no service folds. `finish` folds the rest and
+ * analyses the tables. The import does not fail if folding fails: totals are exact without folding, and a later fold does
+ * the work.
  */
 export function foldAlong(
   record: RecordBatch,

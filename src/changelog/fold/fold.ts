@@ -3,12 +3,12 @@ import type { Database, DatabaseTransaction } from '../../db/database.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import type { StopSignal } from '../../stop-signal.ts';
 
-/** So many entries, more or less, are folded in one transaction: what the database keeps of them in memory is bounded. */
+/** Approximate number of entries that one transaction folds. It limits what the database keeps of them in memory. */
 const entriesOfPortion = 500_000;
 
 /**
- * Moves what recorders have appended into the tallies, portion by portion, and answers how many entries that were.
- * Totals are exact before, after and meanwhile; folding keeps them cheap. Does nothing where another process is
+ * Moves the entries that recorders have appended into the tallies, portion by portion. Returns the number of these
+ * entries. Totals are exact before, during and after a fold; folding keeps them cheap. Does nothing if another process is
  * folding the tenant.
  */
 export async function foldHistory(db: Database, tenant: string, portion = entriesOfPortion): Promise<number> {
@@ -20,7 +20,7 @@ export async function foldHistory(db: Database, tenant: string, portion = entrie
   }
 }
 
-/** The same for one portion: as many entries, or some more; fewer are all there were. */
+/** Folds one portion: `portion` entries or slightly more. A smaller result means that no more entries were left. */
 export async function foldPortion(db: Database, tenant: string, portion: number): Promise<number> {
   return await inTransaction(
     db,
@@ -35,18 +35,18 @@ export async function foldPortion(db: Database, tenant: string, portion: number)
 }
 
 export interface FoldTenantsOptions {
-  /** Ends it after the portion that is being folded. */
+  /** Stops folding after the current portion. */
   signal: StopSignal;
-  /** Told how many milliseconds the last round took, when there is no more to do at once. */
+  /** Called when no work is left for now, with the milliseconds that the last round took. */
   rest: (taken: number) => Promise<void>;
   onError: (error: unknown) => void;
-  /** Entries. */
+  /** The number of entries of a portion. */
   portion?: number;
 }
 
 /**
- * Folds what all tenants have, a portion of each in turn, so that one with much to fold keeps nobody else waiting for
- * long. A tenant whose turn fails is left to the next round.
+ * Folds the entries of all tenants, one portion of each tenant in turn. So a tenant with many entries does not delay the
+ * others for long. If the turn of a tenant fails, the next round tries it again.
  */
 export async function foldTenants(db: Database, options: FoldTenantsOptions): Promise<void> {
   const { signal, rest, onError, portion = entriesOfPortion } = options;
@@ -68,8 +68,9 @@ export async function foldTenants(db: Database, options: FoldTenantsOptions): Pr
 }
 
 /**
- * The tenants with entries that are not folded yet. The index is asked for the first of them, and from each for the next:
- * every process looks each second, and pays for these alone, however many tenants there are and whatever one has left.
+ * The tenants with entries that are not folded yet. The query asks the index for the first tenant, and then from each
+ * tenant for the next one. Every process runs it each second. Its cost depends only on the number of these tenants, not
+ * on the number of all tenants or of their entries.
  */
 export async function tenantsToFold(db: Database | DatabaseTransaction): Promise<string[]> {
   const { rows } = await db.executeQuery<{ tenant: string }>(

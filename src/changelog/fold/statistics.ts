@@ -5,14 +5,15 @@ import type { Database } from '../../db/database.ts';
 
 const tables = ['change_entry', 'change_related', 'change_tally', 'change_kind', 'change_actor', 'change_delta'];
 
-/** Analyses the tables of the history that have changed much, so that plans are made for them as they are. */
+/** Analyses the tables of the history that have changed much, so that the planner knows their current contents. */
 export async function analyseHistory(db: Database): Promise<void> {
   await analyseChanged(db, tables);
 }
 
 /**
- * Builds the index that leads to ids which begin with a text. An id may have 1,000 characters, too many for an index; ids with
- * the same first 64 are told apart by the entries. Without it such queries read the entries of the window.
+ * Builds the index for queries for ids that begin with a text. An id may have 1,000 characters, too many for an index, so
+ * the index has the first 64. The entries tell apart ids whose first 64 characters are equal. Without the index, such
+ * queries read all entries of the window.
  */
 export async function buildHistoryIndexes(db: Database): Promise<void> {
   const definition = sql`(tenant, kind, left(entity_id, 64))`;

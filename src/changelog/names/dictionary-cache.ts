@@ -7,32 +7,38 @@ import { readNames } from './name-store.ts';
 
 interface Cached {
   reading: Promise<Dictionary>;
-  /** Ends the reading. */
+  /** Cancels the read. */
   readonly abandoned: Stop;
-  /** How many callers wait for it. */
+  /** The number of callers that wait for the read. */
   waiting: number;
-  /** Once it has been read. */
+  /** Set once the names have been read. */
   dictionary: Dictionary | undefined;
   /** In milliseconds of performance.now(). */
   usedAt: number;
 }
 
 export interface DictionaryCacheOptions {
-  /** Bytes of all names together; 256 MB unless told. */
+  /** Maximum bytes of all names together; default 256 MB. */
   most?: number;
-  /** Milliseconds after which a tenant whose names alone are more than that is let go; a minute unless told. */
+  /**
+   * Some tenants have more names than this maximum. The cache drops such a tenant after this many milliseconds; default 1
+   * minute.
+   */
   idle?: number;
-  /** Milliseconds that names may take to be read; 30 seconds unless told. Others wait for the connection. */
+  /** Maximum milliseconds of a read of names; default 30 seconds. Other callers wait for the connection meanwhile. */
   timeLimit?: number;
 }
 
-/** Keeps the names of the tenants that were asked last. Those of one tenant are kept while it is asked, however many. */
+/**
+ * Caches the names of the tenants that were queried last. It keeps the names of one tenant during use, whatever their
+ * size.
+ */
 export class DictionaryCache {
   readonly #pool: Statements;
   readonly #most: number;
   readonly #idle: number;
   readonly #timeLimit: number;
-  /** The one that was asked longest ago first. */
+  /** The least recently used tenant comes first. */
   readonly #cached = new Map<string, Cached>();
 
   constructor(pool: Statements, options: DictionaryCacheOptions = {}) {
@@ -42,7 +48,7 @@ export class DictionaryCache {
     this.#timeLimit = options.timeLimit ?? requestLimit;
   }
 
-  /** The names of a tenant where they are known at once. */
+  /** The names of a tenant if the cache has them. */
   known(tenant: string): Dictionary | undefined {
     const cached = this.#cached.get(tenant);
     if (cached?.dictionary !== undefined) this.#touch(tenant, cached);
@@ -50,8 +56,8 @@ export class DictionaryCache {
   }
 
   /**
-   * The names of a tenant, at least as new as `outdated` is not. Several callers wait for one reading; it ends in the
-   * database when the last of them has gone.
+   * The names of a tenant, newer than `outdated`. Several callers share one read. When the last caller has gone, Annals
+   * cancels the read in the database.
    */
   async get(tenant: string, outdated?: Dictionary): Promise<Dictionary> {
     const cached = this.#cached.get(tenant);
@@ -59,7 +65,7 @@ export class DictionaryCache {
       const dictionary = await this.#waitFor(tenant, cached);
       this.#touch(tenant, cached);
       if (dictionary !== outdated) return dictionary;
-      // Another call may have begun to read them again while this one waited.
+      // Another call may have started a new read while this call waited.
       const newer = this.#cached.get(tenant);
       if (newer !== undefined && newer !== cached) return await this.#waitFor(tenant, newer);
     }
@@ -122,7 +128,7 @@ export class DictionaryCache {
     }
   }
 
-  /** It is more than there is room for: kept while it is asked, and no longer. */
+  /** The names exceed the maximum: the cache keeps them during use and no longer. */
   #dropWhenIdle(tenant: string, cached: Cached): void {
     const look = () => {
       if (this.#cached.get(tenant) !== cached) return;

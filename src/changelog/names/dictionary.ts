@@ -13,9 +13,9 @@ export interface Actor {
 }
 
 /**
- * Every kind and every actor that a tenant's history has, as of some snapshot. `since` and `recent` tell whether a
- * later snapshot knows more: names are only ever added, so where as many rows as before were registered by
- * transactions from `since` on, they are the same rows.
+ * Every kind and every actor of a tenant's history in one snapshot. `since` and `recent` show whether a later snapshot
+ * has more names. Names are only ever added. So if transactions from `since` on registered the same number of rows as
+ * before, these are the same rows.
  */
 export interface Dictionary {
   /** Both in ascending order of their ids. */
@@ -25,21 +25,23 @@ export interface Dictionary {
   readonly actorOf: Numbered<Actor>;
   readonly since: string;
   readonly recent: number;
-  /** The database as it was when the names were read; another one where it was put back to an earlier state since. */
+  /**
+   * Identifies the state of the database when the names were read. It changes when somebody restores an earlier state.
+   */
   readonly lineage: string;
-  /** What the names take in memory, more or less. */
+  /** Approximate memory of the names, in bytes. */
   readonly bytes: number;
   readonly matched: Matches;
 }
 
-/** Finds a name by its number; without a table of its own, which would take as much memory as the names. */
+/** Finds a name by its number. It has no table of its own, which would take as much memory as the names. */
 export interface Numbered<Named> {
   get(id: number): Named | undefined;
 }
 
 export type NamesRead = Pick<Dictionary, 'kinds' | 'actors' | 'since' | 'recent' | 'lineage' | 'bytes'>;
 
-/** A dictionary with the names that were registered since; those are in ascending order of their ids, too. */
+/** Adds the names that were registered since to a dictionary. The result is in ascending order of the ids, too. */
 export function extendDictionary(before: Dictionary | undefined, news: NamesRead): Dictionary {
   const known = before?.lineage === news.lineage ? before : undefined;
   const kinds = known === undefined ? news.kinds : union(known.kinds, known.kindOf, news.kinds);
@@ -64,7 +66,7 @@ function union<Named extends { id: number }>(
 ): readonly Named[] {
   const added = news.filter(({ id }) => knownOf.get(id) === undefined);
   const all = known.concat(added);
-  // A transaction that was open for long may register a lower number than there was.
+  // A long transaction may register a lower number than the dictionary's last one.
   const inOrder = (known.at(-1)?.id ?? 0) < (added[0]?.id ?? Number.POSITIVE_INFINITY);
   return inOrder ? all : all.sort((one, other) => one.id - other.id);
 }

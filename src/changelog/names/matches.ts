@@ -1,11 +1,14 @@
-/** Bytes that are kept of all dictionaries together. */
+/** Maximum bytes that are cached for all dictionaries together. */
 const maxBytes = 64 * 1024 * 1024;
 
-/** Those that keep something, the one that was asked longest ago first. */
+/** The dictionaries with cached matches, the least recently used one first. */
 const keepers = new Set<Matches>();
 let kept = 0;
 
-/** Which names of a dictionary a pattern matches, one byte a name, found once for each pattern as long as there is room. */
+/**
+ * Which names of a dictionary a pattern matches, one byte for each name. Annals caches the result while there is memory
+ * for it.
+ */
 export class Matches {
   readonly #members = new Map<string, { members: Promise<Uint8Array>; bytes: number }>();
 
@@ -15,7 +18,7 @@ export class Matches {
     return found?.members;
   }
 
-  /** For so many names. */
+  /** The number of names that the result covers. */
   set(pattern: string, members: Promise<Uint8Array>, names: number): void {
     this.delete(pattern);
     const bytes = names + 2 * pattern.length + 200;

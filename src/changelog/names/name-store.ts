@@ -3,15 +3,15 @@ import type { Statements } from '../../db/statements.ts';
 import { AnnalsError } from '../../errors.ts';
 import type { Actor, Dictionary, Kind, NamesRead } from './dictionary.ts';
 
-/** What a name takes in memory besides its text, in bytes: the object, its text's head, its place in the list. */
+/** Bytes of memory that a name takes besides its text: the object, the head of its text, its place in the list. */
 const bytesOfName = 80;
-/** Of one tenant's names; some 10 million names. */
+/** Maximum bytes of the names of one tenant: about 10 million names. */
 const maxBytes = 1024 * 1024 * 1024;
 const namesAtOnce = 4_096;
 
 /**
- * The names registered since a dictionary was read, and some that it may have; all of them where there is none. Throws
- * service_unavailable where they take more than `most` bytes of memory.
+ * Reads the names registered since a dictionary was read, and perhaps some that it already has. Reads all names if there
+ * is no dictionary. Throws service_unavailable if the names take more than `most` bytes of memory.
  */
 export async function readNames(
   statements: Statements,
@@ -27,7 +27,7 @@ export async function readNames(
     kinds: string | null;
     actors: string | null;
   }>({
-    // Many in a row, as JSON: a row for each would be parsed while nothing else goes on.
+    // One row has many names as JSON. With one row for each name, parsing would block the event loop.
     text: `with snapshot as (
        select pg_snapshot_xmin(pg_current_snapshot()) as since, change_lineage() as lineage,
               case when change_lineage() = $3 then $2::text::xid8 else '0'::xid8 end as unknown_since

@@ -4,17 +4,17 @@ import { type DocumentTerm, type Expression, isGroup, type RelatedTerm, type Ter
 import { possibleKinds } from './kind-classes.ts';
 import { actorsOf } from './tally-plan.ts';
 
-/** An AND of terms of which one alone is on documents. */
+/** An AND of terms, exactly one of them on documents. */
 export interface Conjunction {
   readonly since: number;
   readonly before: number | null;
-  /** null: any. */
+  /** null means any. */
   readonly kinds: readonly number[] | null;
   readonly actors: readonly number[] | null;
   readonly onDocuments: DocumentTerm | RelatedTerm;
 }
 
-/** The expression as a conjunction, where it is one. `from` is where the window begins. */
+/** Converts the expression to a conjunction if it is one. `from` is the beginning of the window. */
 export async function asConjunction(
   expression: Expression,
   dictionary: Dictionary,

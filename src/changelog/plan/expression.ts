@@ -1,8 +1,8 @@
 import type { Matcher } from '../../query/ast.ts';
 
 /**
- * A query whose names are looked up: what is left of a term on entity, type, related entity or actor is which kinds
- * and which actors satisfy it, as one byte for each of the dictionary's.
+ * A query after the lookup of its names. A term on entity, type, related entity or actor becomes the set of kinds or
+ * actors that satisfy it: one byte for each kind or actor of the dictionary.
  */
 export type Expression = Group | Term;
 
@@ -18,37 +18,37 @@ export interface Members<Of extends 'kinds' | 'actors'> {
   readonly members: Uint8Array;
 }
 
-/** In milliseconds since 1970: `from` inside, `to` the first one after it. */
+/** In milliseconds since 1970: the range includes `from` and excludes `to`. */
 export interface TimeTerm {
   readonly kind: 'time';
   readonly from: number | undefined;
   readonly to: number | undefined;
 }
 
-/** A term that tallies cannot answer: on the document's own id. */
+/** A term that tallies cannot answer: it is on the document's own id. */
 export interface DocumentTerm {
   readonly kind: 'document';
   readonly matcher: ResolvedMatcher;
 }
 
-/** One related item satisfies all of these. There is at least one on its id. */
+/** One related item satisfies all of these terms. At least one of them is on its id. */
 export interface RelatedTerm {
   readonly kind: 'related';
   readonly entities: readonly ResolvedMatcher[];
   readonly ids: readonly ResolvedMatcher[];
-  /** The term on kinds that stands beside it and holds wherever this one does. */
+  /** A term on kinds in the same AND. It holds wherever this term holds. */
   readonly implies?: Members<'kinds'>;
 }
 
-/** A regular expression is replaced by what it was found in. */
+/** The ids that a regular expression matches replace it. */
 export type ResolvedMatcher =
   | Exclude<Matcher, { kind: 'regex' }>
   | { readonly kind: 'found'; readonly texts: readonly string[] }
   | FoundIds;
 
 /**
- * The ids in which a regular expression was found, as hashes in the text of an array: these, or all but these of those that
- * the entries have that can satisfy the query.
+ * The ids that a regular expression matches, as hashes in the text of an array. The array lists either the ids that
+ * match, or the ids that do not match. It covers the ids of the entries that can satisfy the query.
  */
 export interface FoundIds {
   readonly kind: 'ids';
@@ -73,8 +73,8 @@ export function isNever(expression: Expression): boolean {
 }
 
 /**
- * The expression with some terms decided: `decide` answers true or false for a term it can tell, and undefined for
- * one that stays. What that settles is folded away, so the result is `always`, `never` or has open terms only.
+ * Simplifies the expression. `decide` returns true or false for a term that it can decide, and undefined for an open
+ * term. The result is `always`, `never` or an expression with open terms only.
  */
 export function decide(expression: Expression, decideTerm: (term: Term) => boolean | undefined): Expression {
   if (!isGroup(expression)) {
@@ -100,7 +100,7 @@ export function termsOf(expression: Expression): Term[] {
   return expression.operands.flatMap(termsOf);
 }
 
-/** The numbers of those names that are members, found without a look at the others: there may be many. */
+/** The numbers of the names that are members. It skips the others without a look at each, because they may be many. */
 export function idsOf(names: readonly { id: number }[], members: Uint8Array): number[] {
   const ids: number[] = [];
   for (let index = members.indexOf(1); index !== -1; index = members.indexOf(1, index + 1)) {
@@ -110,7 +110,7 @@ export function idsOf(names: readonly { id: number }[], members: Uint8Array): nu
   return ids;
 }
 
-/** Whether it is a term that tallies cannot answer. */
+/** Whether the term is one that tallies cannot answer. */
 export function isOnDocuments(expression: Expression): expression is DocumentTerm | RelatedTerm {
   return expression.kind === 'document' || expression.kind === 'related';
 }

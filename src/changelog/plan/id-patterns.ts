@@ -4,26 +4,26 @@ import type { RegexBudget, RegexMatcherPool } from '../../query/regex-pool.ts';
 import { requiredText } from '../../query/required-text.ts';
 import type { FoundIds } from './expression.ts';
 
-/** Whose ids: of changed documents, or of what is related to them. */
+/** Which ids: those of the changed documents, or those of related documents. */
 export type IdsOf = 'document' | 'related';
 
-/** An id of a document, and what stands for it in indexes. */
+/** The id of a document, and the hash that indexes have for it. */
 export interface HashedId {
   readonly id: string;
   readonly hash: string;
 }
 
-/** A regular expression that is tried on ids, and where in the query it first stands. */
+/** A regular expression that Annals matches against ids, and its first position in the query. */
 export interface IdPattern {
   readonly of: IdsOf;
   readonly source: string;
   readonly position: number;
 }
 
-/** So many ids are tried for a query, each of all its expressions: some 80 MB of hashes. */
+/** Maximum number of ids that a query's expressions are matched against: their hashes take about 80 MB. */
 export const maxIds = 2_000_000;
 
-/** The regular expressions of a query that are tried on ids, and not on names alone; each once. */
+/** The regular expressions of a query that need ids and not only names; each expression once. */
 export function patternsOnIds(query: Condition): IdPattern[] {
   const patterns = new Map<string, IdPattern>();
   const add = (of: IdsOf, { matcher, position }: Match) => {
@@ -44,7 +44,7 @@ export function patternsOnIds(query: Condition): IdPattern[] {
   return [...patterns.values()];
 }
 
-/** What was found of each pattern. */
+/** The matches of each pattern. */
 export class IdsFound {
   readonly #found = new Map<string, FoundIds>();
 
@@ -59,7 +59,7 @@ export class IdsFound {
   }
 }
 
-/** As if every pattern were found in every id. */
+/** Treats every pattern as if it matched every id. */
 export function everyId(patterns: readonly IdPattern[]): IdsFound {
   const found = new IdsFound();
   for (const pattern of patterns) found.set(pattern, { kind: 'ids', isIn: false, count: 0, hashes: '{}' });
@@ -67,8 +67,8 @@ export function everyId(patterns: readonly IdPattern[]): IdsFound {
 }
 
 /**
- * Tries patterns on ids as they are read, so many at a time that neither memory nor other requests suffer. Rejects with
- * QueryError where that passes the budget.
+ * Matches patterns against ids while it reads them, in batches that limit memory and let other requests run. Rejects with
+ * QueryError if the patterns exceed the budget.
  */
 export async function tryOnIds(
   patterns: readonly IdPattern[],
@@ -82,7 +82,7 @@ export async function tryOnIds(
     if (first === undefined) continue;
     const sides = tried.map(() => ({ matching: new Hashes(), others: new Hashes() }));
     let count = 0;
-    // Ids without such a text need not be read: nothing matches there.
+    // Annals need not read ids without such a text: the pattern does not match them.
     const texts = tried.map(({ source }) => requiredText(source));
     const containing = texts.includes('') ? null : texts;
     for await (const batch of read(whose, containing)) {
@@ -105,14 +105,14 @@ export async function tryOnIds(
 
 const tooManyIds = `a regular expression that is tried on no more than ${maxIds.toLocaleString('en')} ids; narrow the query's time or its entity`;
 
-/** Whatever does not match is among the others, where all were read: the fewer of both are told. */
+/** Lists the ids that match or the ids that do not match, whichever are fewer. The second needs a read of all ids. */
 function toldBy(matching: Hashes, others: Hashes | undefined): FoundIds {
   const isIn = others === undefined || matching.count <= others.count;
   const told = isIn ? matching : others;
   return { kind: 'ids', isIn, count: told.count, hashes: told.text() };
 }
 
-/** Hashes as the text of an array, made piece by piece: the driver would write a long array out in one go. */
+/** Hashes as the text of an array, made piece by piece: the driver would write a long array in one step. */
 class Hashes {
   readonly #parts: string[] = [];
   count = 0;

@@ -2,7 +2,7 @@ import { TimeSlice } from '../../concurrency/time-slice.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import { decide, type Expression, isAlways, type Members, termsOf } from './expression.ts';
 
-/** Kinds that no term of a query tells apart; `first` is the place of one of them. */
+/** Kinds that satisfy the same terms of a query; `first` is the place of one of them. */
 export interface KindClass {
   readonly first: number;
   readonly ids: number[];
@@ -25,7 +25,7 @@ export async function classesOfKinds(
   return [...classes.values()];
 }
 
-/** Which of the terms a kind satisfies: as a number, which is quick to make and to find, as long as it is exact. */
+/** The set of terms that a kind satisfies. It is a number, which is quick to make and to find, while that is exact. */
 function signatureOf(terms: readonly Members<'kinds'>[], index: number): number | string {
   if (terms.length > 50) return terms.map((term) => term.members[index]).join('');
   let bits = 1;
@@ -33,7 +33,7 @@ function signatureOf(terms: readonly Members<'kinds'>[], index: number): number 
   return bits;
 }
 
-/** The kinds whose entries may satisfy the query at all; null where all of them may. */
+/** The kinds whose entries may satisfy the query; null means all kinds. */
 export async function possibleKinds(
   expression: Expression,
   dictionary: Dictionary,

@@ -10,11 +10,11 @@ export interface Resolver {
   readonly dictionary: Dictionary;
   readonly regexes: RegexMatcherPool;
   readonly budget: RegexBudget;
-  /** What was found of the regular expressions on ids; left out where there are none. */
+  /** The matches of the regular expressions on ids; undefined if there are none. */
   readonly ids?: IdsFound;
 }
 
-/** Looks up every name of a query. Rejects with QueryError where a regular expression passes the budget. */
+/** Looks up every name of a query. Rejects with QueryError if a regular expression exceeds the budget. */
 export async function resolve(condition: Condition, resolver: Resolver): Promise<Expression> {
   switch (condition.kind) {
     case 'and':
@@ -32,14 +32,14 @@ export async function resolve(condition: Condition, resolver: Resolver): Promise
   }
 }
 
-/** The fields whose terms have to know the document, or the related document, itself. */
+/** The fields whose terms need the document, or the related document, itself. */
 export function asksForDocuments(condition: Condition): boolean {
   if (condition.kind === 'and' || condition.kind === 'or') return condition.operands.some(asksForDocuments);
   if (condition.kind === 'item') return condition.operand.operands.some((term) => term.field === 'entityId');
   return condition.kind === 'match' && (condition.field === 'entityId' || condition.field === 'related.entityId');
 }
 
-/** Terms on kinds that stand side by side are one, and so are terms on actors: less to look at for all that follows. */
+/** Merges terms on kinds of the same group into one, and terms on actors too. The later steps then have fewer terms. */
 async function joined(kind: 'and' | 'or', operands: readonly Expression[]): Promise<Expression[]> {
   const kinds = operands.filter((operand) => operand.kind === 'kinds');
   const actors = operands.filter((operand) => operand.kind === 'actors');
@@ -53,7 +53,7 @@ async function asOne<Of extends 'kinds' | 'actors'>(
 ): Promise<Members<Of>[]> {
   if (first === undefined || others.length === 0) return first === undefined ? [] : [first];
   const slice = new TimeSlice();
-  // A copy: what a pattern matches is remembered for others.
+  // A copy: other queries use the cached matches.
   const members = first.members.slice();
   for (const other of others) {
     if (slice.isDue) await slice.rest();
@@ -103,7 +103,7 @@ async function resolveItem(item: ItemMatch, resolver: Resolver): Promise<Express
   const entities: ResolvedMatcher[] = [];
   for (const term of onEntities) entities.push(await resolveRelatedEntities(term, resolver));
   if (onEntities.length === 0) return { kind: 'related', entities, ids };
-  // The kinds that have such a related entity at all narrow what has to be read.
+  // Only kinds with such a related entity can match, so Annals reads only their entries.
   const implies: Members<'kinds'> = { kind: 'kinds', members: await matchRelatedEntities(onEntities, resolver) };
   return { kind: 'and', operands: [implies, { kind: 'related', entities, ids, implies }] };
 }
@@ -135,7 +135,7 @@ function relatedEntitiesOf(dictionary: Dictionary): string[] {
   return [...new Set(dictionary.kinds.flatMap((kind) => kind.relatedEntities))];
 }
 
-/** One byte for each name. What a pattern matches in a dictionary is found once, whoever asks. */
+/** One byte for each name. All callers share the matches of a pattern in a dictionary. */
 async function matchNames(
   of: string,
   names: () => readonly string[],
@@ -148,7 +148,7 @@ async function matchNames(
     const known = matched.get(key);
     if (known !== undefined) return await known;
   } catch {
-    // Another query's budget, not this one's.
+    // The pattern exceeded the budget of another query, not of this one.
   }
   const among = names();
   const matching = matchEach(of, among, term, resolver);
@@ -169,7 +169,7 @@ async function matchEach(
 ): Promise<Uint8Array> {
   if (matcher.kind !== 'regex') return await matchEachPaced(names, compileMatcher(matcher));
   if (of === 'actor') return await regexes.matchNames(matcher.source, names, { position, budget });
-  // Many kinds share an entity; each name is tried once.
+  // Many kinds share an entity; Annals tries each name once.
   const distinct = [...new Set(names)];
   const members = await regexes.matchNames(matcher.source, distinct, { position, budget });
   const found = new Set(distinct.filter((_name, index) => members[index] === 1));
@@ -177,7 +177,7 @@ async function matchEach(
 }
 
 async function matchEachPaced(names: readonly string[], matches: (name: string) => boolean): Promise<Uint8Array> {
-  // Others may wait for the same, so it goes on whoever leaves.
+  // Other callers may wait for the same result, so the work goes on when one of them leaves.
   const slice = new TimeSlice();
   const members = new Uint8Array(names.length);
   for (const [index, name] of names.entries()) {

@@ -3,15 +3,15 @@ import type { Dictionary } from '../names/dictionary.ts';
 import { decide, type Expression, idsOf, isAlways, isNever, termsOf } from './expression.ts';
 import { classesOfKinds, type KindClass } from './kind-classes.ts';
 
-/** The entries of some actors and of some kinds, by their numbers; null: any. */
+/** The entries of some actors and of some kinds, by their numbers; null means any. */
 export interface Selection {
   readonly actors: readonly number[] | null;
   readonly kinds: readonly number[] | null;
 }
 
 /**
- * A range of time [since, before) in which some selections are asked for, of which no two share an entry; `before`
- * null: without an end.
+ * A range of time [since, before) and the selections for it. No two selections share an entry. If `before` is null, the
+ * range has no end.
  */
 export interface Interval {
   readonly since: number;
@@ -19,10 +19,10 @@ export interface Interval {
   readonly selections: readonly Selection[];
 }
 
-/** How much of the tallies a question has to look at. */
+/** How much of the tallies a query has to read. */
 export interface Plan {
   readonly intervals: readonly Interval[];
-  /** Tallies in all intervals, of each its cells at both ends: each takes some 16 microseconds. */
+  /** Tallies in all intervals, including the cells at both ends of each interval. Each takes about 16 microseconds. */
   readonly keys: number;
 }
 
@@ -31,15 +31,15 @@ export function isLarge({ keys, intervals }: Plan): boolean {
   return keys > 4_000 || intervals.length > 32;
 }
 
-/** Plans with more keys, or that take more steps to make, are none: to read the entries themselves is cheaper. */
+/** Annals drops a plan with more keys or more steps: it is cheaper to read the entries. */
 const maxKeys = 400_000;
 const maxSteps = 300_000_000;
 
 /**
- * What of a query the tallies can answer, newest first: the entries that satisfy it whatever its terms on document
- * and related ids say. There is no negation in the language, so these entries are a part of the answer, and the
- * rest of the answer satisfies at least one of those terms. Undefined where that would be too much for tallies, as where
- * many arms each have a time and a pattern of their own.
+ * The part of a query that the tallies can answer, newest first: the entries that satisfy the query for every value of
+ * its terms on document and related ids. The language has no negation, so these entries are a part of the answer. The
+ * rest of the answer satisfies at least one of those terms. Undefined if this is too much work for tallies, for example
+ * if many arms each have a time and a pattern of their own.
  */
 export async function planTallies(
   expression: Expression,
@@ -90,7 +90,7 @@ function keysOf({ actors, kinds }: Selection): number {
   return (actors?.length ?? 1) * (actors === null ? (kinds?.length ?? 1) : 1 + (kinds?.length ?? 0));
 }
 
-/** The time from `from` on, cut wherever a range of the query begins or ends, newest first. */
+/** The time from `from` on, split at each begin and end of a range in the query, newest first. */
 function rangesOf(expression: Expression, from: number): { since: number; before: number | null }[] {
   const cuts = new Set<number>([from]);
   for (const term of termsOf(expression)) {
@@ -128,7 +128,7 @@ async function selectionsOf(expression: Expression, planning: Planning): Promise
       selections.push(selection);
       keys += keysOf(selection);
     }
-    // Whoever asked gives up as well.
+    // The caller gives up as well.
     if (keys > maxKeys) planning.steps = Number.POSITIVE_INFINITY;
     if (planning.steps > maxSteps) return [];
   }
@@ -136,7 +136,7 @@ async function selectionsOf(expression: Expression, planning: Planning): Promise
   return byWhomever.length === 0 ? selections : [{ actors: null, kinds: byWhomever }, ...selections];
 }
 
-/** Kinds for which the same is left to be said of the actor. */
+/** Groups the kinds for which the same condition on the actor is left. */
 async function groupKinds(expression: Expression, planning: Planning): Promise<{ open: Expression; ids: number[] }[]> {
   const groups = new Map<string, { open: Expression; ids: number[] }>();
   const nameOf = termNames();
@@ -176,7 +176,7 @@ async function combine(expression: Expression, planning: Planning): Promise<Uint
   return combined;
 }
 
-/** A text for an expression that is the same for the same structure of the same terms. */
+/** A text that is equal for two expressions of the same structure with the same terms. */
 function termNames(): (expression: Expression) => string {
   const names = new Map<Expression, number>();
   const nameOf = (expression: Expression): string => {

@@ -3,25 +3,25 @@ import type { Dictionary } from '../names/dictionary.ts';
 import type { IdRange } from './id-range.ts';
 import { type PageRead, type PageRow, pageColumns, pageOf } from './page-rows.ts';
 
-/** What is asked of documents that are named one by one; null stands for any. */
+/** The conditions on documents that the query names one by one; null means any. */
 export interface DocumentsPage {
   now: number;
   since: number;
   before: number | null;
   kinds: readonly number[] | null;
   actors: readonly number[] | null;
-  /** Hashes of ids; either the documents' own or those of what they are related to. */
+  /** Hashes of ids: those of the documents, or those of their related documents. */
   documents: readonly string[] | null;
   relatedDocuments: readonly string[] | null;
   relatedEntities: readonly string[] | null;
-  /** The ids of documents instead. */
+  /** The ids of documents instead of the hashes. */
   ids: IdRange | null;
   skip: number;
   size: number;
   dictionary: Dictionary;
 }
 
-/** A page of documents that are named one by one, or of what is related to them, and its total, from one statement. */
+/** Reads a page and its total in one statement. The query names its documents, or their related documents, one by one. */
 export async function readDocumentsPage(
   statements: Statements,
   tenant: string,

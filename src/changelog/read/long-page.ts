@@ -5,12 +5,12 @@ import { AnnalsError } from '../../errors.ts';
 import { piecesOf } from '../../pagination/pieces.ts';
 import { type EntryRow, type PageOfEntries, type Place, readEntries, readLengths } from './store.ts';
 
-// Bytes of text, in memory some times as much: of a page that is answered as one, and of a page that is answered as one to
-// who takes no pieces. An entry that has more than a piece may have is one of its own; it has some 32 MiB at most.
+// Maximum bytes of text of a page in one piece; memory holds them several times. The second maximum is for a caller that
+// takes no pieces. An entry that is longer than a piece is a piece of its own; an entry has at most about 32 MiB.
 const maxPageBytes = 8 * 1024 * 1024;
 const maxBytesWithoutPieces = 64 * 1024 * 1024;
 
-/** The entries of a page. Throws validation_violation where they have too much text for who takes no pieces. */
+/** The entries of a page. Throws validation_violation if they have too much text for a caller that takes no pieces. */
 export async function readPlaces(
   pool: Statements,
   transaction: DatabaseTransaction,
@@ -25,7 +25,7 @@ export async function readPlaces(
   return { entries: [], pieces: ofCurrentWork(readPieces(pool, tenant, piecesOf(places, lengths))) };
 }
 
-/** Entries are never changed, so a piece needs no snapshot, and who reads slowly keeps no connection. */
+/** Entries never change, so a piece needs no snapshot. A slow client holds no connection. */
 async function* readPieces(
   statements: Statements,
   tenant: string,

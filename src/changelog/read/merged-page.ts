@@ -5,29 +5,28 @@ import type { Place } from './store.ts';
 import { readTalliedPlaces } from './tallied-page.ts';
 
 interface MergedPage {
-  /** One part of the entries, which the tallies can count and walk. */
+  /** One part of the entries: tallies can count them and find their places. */
   tallied: { now: number; intervals: readonly Interval[] };
-  /** The other part, which has none of the first. */
+  /** The other part, which shares no entry with the first part. */
   search: Search;
-  /** Both parts at once, without the help of tallies. */
+  /** Both parts in one search, without tallies. */
   everything: Search;
   skip: number;
   size: number;
 }
 
 interface Limits {
-  /** Of the second list so many places are read. */
+  /** Maximum number of places that Annals reads of the second list. */
   maxPlaces: number;
-  /** Entries that are read rather than counted. */
+  /** Number of entries that Annals reads rather than counts. */
   few: number;
 }
 
 const defaultLimits: Limits = { maxPlaces: 200_000, few: 1_000 };
 
 /**
- * A page of two disjoint lists of entries merged, and how many entries they have together, without reading what
- * comes before the page: the first list is walked by its tallies, and of the second, which is the shorter as a rule,
- * all places are known.
+ * Merges a page from two lists of entries that share no entry, and counts both lists. It does not read the entries before
+ * the page: tallies find the places of the first list. It knows all places of the second list, which is usually shorter.
  */
 export async function mergedPage(
   transaction: DatabaseTransaction,
@@ -37,7 +36,7 @@ export async function mergedPage(
   const { maxPlaces, few } = limits;
   const { tallied, search, everything, skip, size } = page;
   const { tenant } = search;
-  // What is found comes with the total, in one look: near the newest the first ones, else all.
+  // One search gives the total and the places: the first places for a page near the newest entry, else all of them.
   const wanted = skip + size <= few ? skip + size : maxPlaces;
   const { total: rest, places: others } = await searchPage(transaction, search, { skip: 0, size: wanted });
   if (rest === 0) return await readTalliedPlaces(transaction, tenant, { ...tallied, skip, size });
@@ -51,7 +50,8 @@ export async function mergedPage(
     return { total, places: skip >= total ? [] : await findPlaces(transaction, everything, { skip, size }) };
   }
   const { low, high } = await othersBefore(transaction, page, others, few);
-  // All that stands before the page and is not read: of the first list as many as there are at least, and `low` others.
+  // Skips what stands before the page: at least this many entries of the first list, and `low` entries of the second
+  // list.
   const tallySkip = Math.max(0, skip - high);
   const { total, places } = await readTalliedPlaces(transaction, tenant, {
     ...tallied,
@@ -63,8 +63,8 @@ export async function mergedPage(
 }
 
 /**
- * Between which numbers it is, how many of the places stand before the page in the merged list: halves what is between
- * until it is few enough to be read.
+ * The minimum and maximum number of places that stand before the page in the merged list. Halves the range until it is
+ * small enough to read.
  */
 async function othersBefore(
   transaction: DatabaseTransaction,
@@ -85,10 +85,10 @@ async function othersBefore(
   return { low, high };
 }
 
-/** Entries of one millisecond that are looked through. */
+/** Maximum number of entries of one millisecond to look through. */
 const maxOfMoment = 200_000;
 
-/** How many tallied entries are newer than a place; of its millisecond, those that were recorded later. */
+/** Counts the tallied entries that are newer than a place. In the same millisecond, an entry recorded later is newer. */
 async function countNewer(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -111,7 +111,7 @@ function merge(some: readonly Place[], others: readonly Place[]): Place[] {
   return [...some, ...others].sort((one, other) => other.at - one.at || other.sequence - one.sequence);
 }
 
-/** What of an interval is in [since, before). */
+/** The part of an interval that is in [since, before). */
 function clip(interval: Interval, since: number, before: number | null): Interval[] {
   const clipped = {
     ...interval,

@@ -16,9 +16,9 @@ export interface PageQuery {
   readonly inPieces: boolean;
 }
 
-/** What reading a page works with. */
+/** What a read of a page needs. */
 export interface Reading {
-  /** For one statement at a time. */
+  /** Runs one statement at a time. */
   readonly pool: Statements;
   readonly db: Database;
   readonly regexes: RegexMatcherPool;

@@ -1,7 +1,7 @@
 import type { Dictionary } from '../names/dictionary.ts';
 import type { EntryRow } from './store.ts';
 
-/** What one statement read of a page. */
+/** The result of one statement that reads a page. */
 export type PageRead =
   | { readonly kind: 'page'; readonly total: number; readonly entries: EntryRow[] }
   /** The statement's snapshot has names that the dictionary lacks. */
@@ -12,15 +12,15 @@ export type PageRead =
 export const outdatedNames: PageRead = { kind: 'outdated names' };
 export const severalStatements: PageRead = { kind: 'several statements' };
 
-/** Bytes of an entry's text; a page with a longer one is read in several statements. */
+/** Maximum bytes of an entry's text. Annals reads a page with a longer entry in several statements. */
 const maxTextBytes = 256 * 1024;
 const fits = `octet_length(paths) + coalesce(octet_length(related), 0) <= ${maxTextBytes}`;
 
-/** The columns of the functions of the database that answer a page. */
+/** The columns of the database functions that answer a page. */
 export const pageColumns = `total, current, at, kind, actor, entity_id as "entityId", name, schema_version as "schemaVersion",
   case when ${fits} then related end as related, case when ${fits} then paths end as paths`;
 
-/** A row of a page. A row without a kind has the total alone. */
+/** A row of a page. A row without a kind has only the total. */
 export interface PageRow extends Omit<EntryRow, 'type' | 'entity' | 'actor' | 'paths'> {
   /** Null where the statement gave up. */
   total: number | null;
@@ -31,7 +31,7 @@ export interface PageRow extends Omit<EntryRow, 'type' | 'entity' | 'actor' | 'p
   paths: string | null;
 }
 
-/** The page that these rows are, with names for the numbers of kinds and actors. */
+/** Converts these rows to a page: names replace the numbers of kinds and actors. */
 export function pageOf(rows: readonly PageRow[], dictionary: Dictionary): PageRead {
   const [head] = rows;
   if (head === undefined) throw new Error('a page came without its total');

@@ -18,14 +18,14 @@ import { type IdRange, idRangeOf, indexedCharacters, likeOfPrefix } from './id-r
 
 type SqlCondition = RawBuilder<SqlBool>;
 
-/** Writes what an expression, or a part of it, asks as conditions on a row `e` of change_entry. */
+/** Writes an expression, or a part of it, as SQL conditions on a row `e` of change_entry. */
 export interface EntryConditions {
   satisfies(expression: Expression): SqlCondition;
 }
 
 /**
- * The conditions for an expression and its parts. More numbers of actors than `maxListedKeys` in one statement are told by
- * bits, which take less room, and more time for each entry.
+ * The conditions for an expression and its parts. If a statement has more numbers of actors than `maxListedKeys`, it uses
+ * bits for them. Bits take less memory, and more time for each entry.
  */
 export async function entryConditions(
   expression: Expression,
@@ -44,7 +44,7 @@ export async function entryConditions(
     for (const term of terms) {
       if (slice.isDue) await slice.rest();
       const ids = idsOf(dictionary.actors, term.members);
-      // As text: the driver would write a long array out in one go.
+      // As text: the driver would write a long array in one step.
       const list = ids.length <= fewMembers ? undefined : await idsText(ids, slice);
       ofActors.set(term, list === undefined ? isAmong(sql`e.actor`, ids) : isListed(list, ids.length));
     }
@@ -55,7 +55,7 @@ export async function entryConditions(
     );
     for (const term of terms) {
       const bits = await bitsOf(term.members, slice);
-      // Every actor of the tenant is among them, so the number of those up to it is its place.
+      // The dictionary has every actor of the tenant, so the place of an actor is the number of actors up to it.
       ofActors.set(term, sql`get_bit(${bits}::bit varying, width_bucket(e.actor, ${ids}::bigint[]) - 1) = 1`);
     }
   }
@@ -90,7 +90,10 @@ export async function entryConditions(
   return { satisfies };
 }
 
-/** More actors than these are looked up in a hash for each entry; for fewer the planner may go to the entries of each. */
+/**
+ * The database looks up more actors than this in a hash for each entry. For fewer, the planner may read the entries of
+ * each.
+ */
 const maxJoined = 256;
 
 function isListed(list: string, count: number): SqlCondition {
@@ -98,7 +101,7 @@ function isListed(list: string, count: number): SqlCondition {
   return count <= maxJoined ? isMember : sql`case when ${isMember} then true end`;
 }
 
-/** An array's text. */
+/** The text of an array. */
 async function idsText(ids: readonly number[], slice: TimeSlice): Promise<string> {
   const parts: string[] = [];
   for (let start = 0; start < ids.length; start += 4_096) {
@@ -108,7 +111,7 @@ async function idsText(ids: readonly number[], slice: TimeSlice): Promise<string
   return `{${parts.join(',')}}`;
 }
 
-/** One bit for each, as PostgreSQL reads it: hexadecimal, the first in the highest bit. */
+/** One bit for each actor in the form that PostgreSQL reads: hexadecimal, the first actor in the highest bit. */
 async function bitsOf(members: Uint8Array, slice: TimeSlice): Promise<string> {
   const bytes = Buffer.alloc(Math.ceil(members.length / 8));
   for (const [index, member] of members.entries()) {
@@ -118,19 +121,19 @@ async function bitsOf(members: Uint8Array, slice: TimeSlice): Promise<string> {
   return `x${bytes.toString('hex')}`;
 }
 
-/** The condition that the document of a row `e` of change_entry is meant. */
+/** The condition that the term is on the document of a row `e` of change_entry. */
 export function documentSatisfies(term: DocumentTerm): SqlCondition {
   return matches(term.matcher, sql`e.document`, sql`e.entity_id`);
 }
 
-/** The condition that a row `r` of change_related is meant. */
+/** The condition that the term is on a row `r` of change_related. */
 export function itemSatisfies(term: RelatedTerm): SqlCondition {
   const ids = term.ids.map((matcher) => matches(matcher, sql`r.document`, sql`r.entity_id`));
   const entities = term.entities.map((matcher) => matches(matcher, undefined, sql`r.entity`));
   return sql`(${sql.join([...ids, ...entities], sql` and `)})`;
 }
 
-/** Whether the term names its documents one by one, so that an index leads to them; not where they are too many. */
+/** Whether the term names its documents one by one, so that an index finds them. False if they are too many. */
 export function namesDocuments(term: DocumentTerm | RelatedTerm): boolean {
   return (term.kind === 'document' ? [term.matcher] : term.ids).some(
     (matcher) =>
@@ -140,7 +143,10 @@ export function namesDocuments(term: DocumentTerm | RelatedTerm): boolean {
 
 const maxLookedUp = 10_000;
 
-/** The hashes of the documents that a term names one by one, or the range of their ids; undefined where it says neither, or more. */
+/**
+ * The hashes of the documents that a term names one by one, or the range of their ids. Undefined if it has neither, or
+ * too many.
+ */
 export function namedDocuments(term: DocumentTerm | RelatedTerm):
   | {
       documents: string[] | null;
@@ -192,7 +198,10 @@ function isLike(glob: Extract<ResolvedMatcher, { kind: 'glob' }>, text: RawBuild
   return sql`(left(${text}, ${sql.lit(indexedCharacters)}) like ${prefix} and ${matching})`;
 }
 
-/** More hashes than this have no room in a hash table where `work_mem` is PostgreSQL's 4 MB: they are halved instead. */
+/**
+ * If `work_mem` is PostgreSQL's 4 MB, a hash table has no memory for more hashes than this. The query then uses a binary
+ * search.
+ */
 const maxHashed = 200_000;
 
 function isFound({ isIn, count, hashes }: FoundIds, hash: RawBuilder<unknown> | undefined): SqlCondition {
@@ -206,7 +215,7 @@ function isFound({ isIn, count, hashes }: FoundIds, hash: RawBuilder<unknown> | 
   return isIn ? sql`${isTold}` : sql`not ${isTold}`;
 }
 
-/** The texts that a matcher takes, where it names them one by one. */
+/** The texts that a matcher accepts, if it names them one by one. */
 function exactTexts(matcher: ResolvedMatcher): readonly string[] | undefined {
   if (matcher.kind === 'text') return [matcher.text];
   if (matcher.kind === 'found') return matcher.texts;
@@ -217,7 +226,7 @@ function exactTexts(matcher: ResolvedMatcher): readonly string[] | undefined {
 
 const fewMembers = 16;
 
-/** A long list is hashed once instead of being gone through for each row. */
+/** The database hashes a long list once instead of a scan of it for each row. */
 function isAmong(value: RawBuilder<unknown>, members: readonly unknown[], type = sql`bigint`): SqlCondition {
   if (members.length <= fewMembers) return sql`${value} = any (${members}::${type}[])`;
   return sql`${value} in (select unnest(${members}::${type}[]))`;

@@ -3,22 +3,22 @@ import type { DatabaseTransaction } from '../../db/database.ts';
 import type { HashedId, IdsOf } from '../plan/id-patterns.ts';
 import type { Place } from './store.ts';
 
-/** Where entries may be found that satisfy a condition on `e`: rows of change_entry, or places first. */
+/** The source of the entries that satisfy a condition on `e`: rows of change_entry, or places first. */
 export interface Search {
   tenant: string;
   since: number;
-  /** A select of (at, sequence), without repetitions; all of the tenant's entries where it is left out. */
+  /** A select of (at, sequence) without duplicates; default: all entries of the tenant. */
   places?: RawBuilder<unknown> | undefined;
   condition: RawBuilder<SqlBool>;
 }
 
-/** How many entries a search finds. */
+/** Counts the entries that a search finds. */
 export async function countEntries(transaction: DatabaseTransaction, search: Search): Promise<number> {
   const { rows } = await sql<{ total: number }>`select count(*) as total ${found(search)}`.execute(transaction);
   return rows[0]?.total ?? 0;
 }
 
-/** How many entries a search finds, and the places of a page of them, newest first; the search is done once. */
+/** Counts the entries that a search finds and reads the places of a page of them, newest first. It searches once. */
 export async function searchPage(
   transaction: DatabaseTransaction,
   search: Search,
@@ -36,7 +36,7 @@ export async function searchPage(
   return { total: rows[0]?.total ?? 0, places };
 }
 
-/** The places of what a search finds, newest first. */
+/** The places of the entries that a search finds, newest first. */
 export async function findPlaces(
   transaction: DatabaseTransaction,
   search: Search,
@@ -48,7 +48,7 @@ export async function findPlaces(
   return rows;
 }
 
-/** What finds them, from `from` on. */
+/** The SQL of the search, from `from` on. */
 export function found({ tenant, since, places, condition }: Search): RawBuilder<unknown> {
   const from =
     places === undefined
@@ -58,12 +58,12 @@ export function found({ tenant, since, places, condition }: Search): RawBuilder<
   return sql`from ${from} where e.tenant = ${tenant} and e.at >= ${since} and ${condition}`;
 }
 
-/** So many ids are fetched at a time. */
+/** Number of ids in one fetch. */
 const idsAtOnce = 5_000;
 
 /**
- * The distinct ids of documents, or of related documents, that entries since then have: those with one of some texts in them,
- * and documents of some kinds; null stands for any. Once at a time in a transaction.
+ * Reads the distinct ids of the documents, or of the related documents, of entries since `since`. It reads ids that
+ * contain one of some texts, and documents of some kinds; null means any. A transaction can run it once at a time.
  */
 export async function* readDocumentIds(
   transaction: DatabaseTransaction,
@@ -89,7 +89,7 @@ export async function* readDocumentIds(
               where e.tenant = ${tenant} and e.at >= ${since} and ${ofKinds} and ${contains(sql`e.entity_id`)}`
       : sql`select distinct r.document as hash, r.entity_id as id from change_related r
               where r.tenant = ${tenant} and r.at >= ${since} and ${contains(sql`r.entity_id`)}`;
-  // All of them are wanted, not the first ones soon.
+  // The caller needs all ids, not the first ones soon.
   await sql`set local cursor_tuple_fraction = 1`.execute(transaction);
   await sql`declare document_ids no scroll cursor for ${ids}`.execute(transaction);
   for (;;) {

@@ -15,7 +15,7 @@ import { possibleKinds } from '../plan/kind-classes.ts';
 import { documentSatisfies, type EntryConditions, itemSatisfies, namedDocuments, namesDocuments } from './predicate.ts';
 import type { Search } from './search-store.ts';
 
-/** What finds the entries that satisfy the query because of its terms on documents, and not without them. */
+/** The search for the entries that satisfy the query because of its terms on documents, and not without them. */
 export async function searchOf(
   expression: Expression,
   conditions: EntryConditions,
@@ -30,7 +30,7 @@ export async function searchOf(
       : sql<boolean>`${ofKinds} and ${conditions.satisfies(part)} and not ${conditions.satisfies(tallied)}`;
   const terms = coverOf(expression) ?? termsOf(expression).filter(isOnDocuments);
   const [only, ...others] = terms;
-  // One term on documents in an AND is found by the index that its condition names.
+  // An index finds a single term on documents in an AND by its own condition.
   const isIndexed = others.length === 0 && only?.kind === 'document' && isNever(tallied);
   if (isIndexed || only === undefined || !terms.every(namesDocuments)) {
     return { tenant, since, condition: conditionOf(expression) };
@@ -39,7 +39,7 @@ export async function searchOf(
     terms.map((term) => placesOf(term, tenant, since)),
     sql` union `,
   );
-  // All places of one term satisfy it, so it is not looked up again.
+  // All places of this one term satisfy it, so Annals does not check the term again.
   const holds = (term: Term) => term === only || (only.kind === 'related' && term === only.implies);
   const open = others.length > 0 ? expression : decide(expression, (term) => (holds(term) ? true : undefined));
   return { tenant, since, places, condition: conditionOf(open) };
@@ -57,7 +57,7 @@ function placesOf(term: DocumentTerm | RelatedTerm, tenant: string, since: numbe
     where r.tenant = ${tenant} and r.at >= ${since} and ${itemSatisfies(term)}`;
 }
 
-/** Terms on documents of which at least one holds wherever the expression holds, as few as can be had. */
+/** The smallest set of terms on documents such that at least one holds wherever the expression holds. */
 function coverOf(expression: Expression): (DocumentTerm | RelatedTerm)[] | undefined {
   if (expression.kind === 'and') {
     const covers = expression.operands.map(coverOf).filter((cover) => cover !== undefined);

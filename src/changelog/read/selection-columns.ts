@@ -1,6 +1,6 @@
 import type { Interval } from '../plan/tally-plan.ts';
 
-/** The arrays that change_read wants: the selections of all intervals in one list, their numbers as texts of arrays. */
+/** The arrays that change_read takes: the selections of all intervals in one list, their numbers as texts of arrays. */
 export function intervalColumns(intervals: readonly Interval[]): unknown[] {
   const selections = intervals.flatMap((interval) => interval.selections);
   let ended = 0;

@@ -12,7 +12,7 @@ import { type PageRead, severalStatements } from './page-rows.ts';
 import { namedDocuments } from './predicate.ts';
 import { readTalliedPage } from './tallied-page.ts';
 
-/** Answers a page from one statement, where one can: from tallies, or of documents that the query names one by one. */
+/** Answers a page with one statement if it can: from tallies, or for documents that the query names one by one. */
 export async function readInSingleStatement(
   reading: Reading,
   page: PageQuery,
@@ -38,7 +38,7 @@ const readDocuments: Read = async ({ pool }, { tenant, from, ...page }, dictiona
   const conjunction = await asConjunction(expression, dictionary, from, new TimeSlice());
   const documents = conjunction === undefined ? undefined : namedDocuments(conjunction.onDocuments);
   if (conjunction === undefined || documents === undefined) return severalStatements;
-  // The index has the ids of each kind for itself.
+  // The index has a separate range of ids for each kind.
   const kinds =
     documents.ids === null ? conjunction.kinds : (conjunction.kinds ?? dictionary.kinds.map(({ id }) => id));
   return await readDocumentsPage(pool, tenant, { ...page, ...conjunction, ...documents, kinds, dictionary });

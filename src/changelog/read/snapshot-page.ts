@@ -15,7 +15,7 @@ import { openSnapshot, resolveInTransaction } from './snapshot.ts';
 import { type PageOfEntries, type Place, readExtent } from './store.ts';
 import { readTalliedPlaces } from './tallied-page.ts';
 
-/** Answers a page from several statements in one snapshot, with the names that the snapshot has. */
+/** Answers a page with several statements in one snapshot, with the names of that snapshot. */
 export async function readInSnapshot(reading: Reading, page: PageQuery, known: Dictionary): Promise<PageOfEntries> {
   const { pool, db, regexes } = reading;
   const { tenant, query, from, now } = page;
@@ -59,7 +59,7 @@ async function findPlacesOfPage(
   return await mergedPage(transaction, { tallied, search, everything, skip, size });
 }
 
-/** Most of what is read satisfies the condition, so the page's entries are soon found in their order. */
+/** Most entries satisfy the condition, so a read in their order finds the page soon. */
 async function scanPage(
   transaction: DatabaseTransaction,
   search: Search,
@@ -69,7 +69,7 @@ async function scanPage(
   return { total, places: page.skip >= total ? [] : await findPlaces(transaction, search, page) };
 }
 
-/** Whether it is cheaper to read the tallies than the entries; in nanoseconds, as measured with 1.2 million entries. */
+/** Whether the tallies are cheaper to read than the entries; in nanoseconds, measured with 1.2 million entries. */
 async function isWorthIt(
   transaction: DatabaseTransaction,
   plan: Plan,

@@ -12,7 +12,7 @@ import { resolve } from '../plan/resolve.ts';
 import { readDocumentIds } from './search-store.ts';
 import { readSnapshot } from './store.ts';
 
-/** The tenant's horizon, and its names, as the snapshot of a repeatable read transaction has them. */
+/** The tenant's horizon and names in the snapshot of a repeatable read transaction. */
 export async function openSnapshot(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -25,7 +25,7 @@ export async function openSnapshot(
   return { horizon, dictionary: extendDictionary(known, news) };
 }
 
-/** The query with everything in it looked up, ids too. */
+/** The query after the lookup of all its names and ids. */
 export async function resolveInTransaction(
   transaction: DatabaseTransaction,
   query: Query,
@@ -38,7 +38,7 @@ export async function resolveInTransaction(
   const budget = new RegexBudget();
   const patterns = patternsOnIds(query);
   if (patterns.length === 0) return await resolve(query, { ...means, budget });
-  // Only entries of these kinds can satisfy the query, whatever is found.
+  // Only entries of these kinds can satisfy the query, whatever the patterns match.
   const open = await resolve(query, { ...means, budget, ids: everyId(patterns) });
   const kinds = await possibleKinds(open, means.dictionary, means.slice);
   const read = (of: IdsOf, containing: readonly string[] | null) =>

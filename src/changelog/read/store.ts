@@ -3,7 +3,7 @@ import type { DatabaseTransaction } from '../../db/database.ts';
 import type { Statements } from '../../db/statements.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 
-/** An entry as the database has it; `related` and `paths` are JSON texts. */
+/** An entry as the database stores it; `related` and `paths` are JSON texts. */
 export interface EntryRow {
   at: number;
   type: string;
@@ -16,7 +16,7 @@ export interface EntryRow {
   paths: string;
 }
 
-/** Where an entry stands in time; of one millisecond the later sequence was recorded later. */
+/** The place of an entry in time. In one millisecond, the entry with the higher sequence was recorded later. */
 export interface Place {
   at: number;
   sequence: number;
@@ -25,7 +25,7 @@ export interface Place {
 export interface PageOfEntries {
   total: number;
   entries: EntryRow[];
-  /** The entries instead, a few at a time, where they have more text than should be in memory at once. */
+  /** The entries a few at a time, if their text is too much for memory at once. */
   pieces?: AsyncIterable<EntryRow[]>;
 }
 
@@ -35,9 +35,9 @@ const withNames = `join change_kind k on k.tenant = e.tenant and k.kind = e.kind
   join change_actor a on a.tenant = e.tenant and a.actor = e.actor`;
 
 /**
- * What the transaction's snapshot says of the tenant: its horizon, and whether it knows no other names. From then on the
- * transaction's statements are not compiled, which takes longer than they run, and are planned as for a solid state disk,
- * whatever the server's settings say.
+ * Reads the tenant's horizon from the transaction's snapshot, and whether the snapshot has other names. It also sets two
+ * options for the later statements of the transaction. PostgreSQL does not compile them, because that takes longer than
+ * to run them. It plans them for a solid state disk, whatever the server's settings are.
  */
 export async function readSnapshot(
   transaction: DatabaseTransaction,
@@ -55,7 +55,7 @@ export async function readSnapshot(
   return rows[0] ?? { horizon: 0, current: false };
 }
 
-/** How many entries of some kinds (null: of any) there are from a moment on, and how many of all are not in the tallies yet. */
+/** Counts the entries of some kinds (null: of any) from a moment on, and all entries that are not in the tallies yet. */
 export async function readExtent(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -74,14 +74,14 @@ export async function readExtent(
 
 const bytesOfEntry = 'octet_length(e.paths) + coalesce(octet_length(e.related), 0)';
 
-/** The entries at these places, in the same order; undefined where their texts have more than `most` bytes together. */
+/** The entries at these places, in the same order; undefined if their texts have more than `most` bytes together. */
 export async function readEntries(
   statements: Statements,
   tenant: string,
   places: readonly Place[],
   most = Number.MAX_SAFE_INTEGER,
 ): Promise<EntryRow[] | undefined> {
-  // What is too much is not even read: lengths are known without it.
+  // PostgreSQL knows the lengths without the texts, so Annals does not read a text that is too long.
   const { rows } = await statements.query<EntryRow & { fits: boolean }>({
     text: `select found.at, found.type, found.entity, found."entityId", found.name, found."schemaVersion", found.actor,
                   found.fits, case when found.fits then found.related end as related,
@@ -97,7 +97,7 @@ export async function readEntries(
   return rows[0]?.fits === false ? undefined : rows;
 }
 
-/** How many bytes the texts of the entries at these places have, in the same order. */
+/** The bytes of the text of each entry at these places, in the same order. */
 export async function readLengths(statements: Statements, tenant: string, places: readonly Place[]): Promise<number[]> {
   const { rows } = await statements.query<{ bytes: number }>({
     text: `select ${bytesOfEntry} as bytes

@@ -6,7 +6,7 @@ import { type PageRead, type PageRow, pageColumns, pageOf } from './page-rows.ts
 import { intervalColumns } from './selection-columns.ts';
 import type { Place } from './store.ts';
 
-/** A page of what tallies can count. */
+/** A page that tallies can count. */
 export interface TalliedPage {
   /** Milliseconds since 1970. */
   now: number;
@@ -19,8 +19,8 @@ export interface TalliedPage {
 const call = 'change_read($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::xid8, $11, $12)';
 
 /**
- * A page and its exact total, from one statement and so from one snapshot. `byNames`: whether the intervals were planned by
- * names, so that a name which the dictionary lacks might belong to them.
+ * Reads a page and its exact total in one statement, and so from one snapshot. `byNames`: whether names decided the
+ * intervals. Then a name that the dictionary lacks might belong to them.
  */
 export async function readTalliedPage(
   statements: Statements,
@@ -38,7 +38,7 @@ export async function readTalliedPage(
   return pageOf(rows, dictionary);
 }
 
-/** The total, and where the entries of a page stand, in a transaction whose snapshot has no names that the plan lacks. */
+/** Reads the total and the places of a page in a transaction. The plan has all names of the transaction's snapshot. */
 export async function readTalliedPlaces(
   transaction: DatabaseTransaction,
   tenant: string,

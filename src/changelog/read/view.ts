@@ -1,6 +1,6 @@
 import type { EntryRow, PageOfEntries } from './store.ts';
 
-/** The body of the answer (spec: change history response) as JSON text: values go out as they were recorded. */
+/** The body of the answer (spec: change history response) as JSON text. Values go out as they were recorded. */
 export function historyText({ total, entries }: PageOfEntries, { page, size }: { page: number; size: number }): string {
   return (
     `{"items":[${entries.map(entryText).join(',')}],"page":${page},"size":${size},` +
@@ -8,7 +8,7 @@ export function historyText({ total, entries }: PageOfEntries, { page, size }: {
   );
 }
 
-/** One change entry (spec: change entry); `name` and `schemaVersion` are left out where unknown (contract 4). */
+/** One change entry (spec: change entry). It leaves out `name` and `schemaVersion` if they are unknown (contract 4). */
 export function entryText(entry: EntryRow): string {
   const name = entry.name === null ? '' : `"name":${JSON.stringify(entry.name)},`;
   const version = entry.schemaVersion === null ? '' : `"schemaVersion":${JSON.stringify(entry.schemaVersion)},`;
@@ -24,7 +24,7 @@ const pairs = Array.from({ length: 60 }, (_none, number) => String(number).padSt
 let lastDay = Number.NaN;
 let lastDate = '';
 
-/** What Date.toISOString answers; of a page's entries, which are mostly of one day, the date is written out once. */
+/** The same text as Date.toISOString. The entries of a page are mostly of one day, so it writes that date once. */
 function timeText(at: number): string {
   const day = Math.floor(at / dayLength);
   if (day !== lastDay) {

@@ -12,9 +12,9 @@ export interface Retention {
 }
 
 /**
- * Keeps of a tenant's history today and the `keepDays` whole UTC days before it, from now on and day by day. What is
- * older is in no answer any more when this returns; its rows go afterwards. A horizon never moves back: what it has
- * passed may be gone already.
+ * Sets a tenant's retention: today and the `keepDays` whole UTC days before it, from now on and day by day. When this
+ * returns, no answer has older entries; Annals deletes their rows later. A horizon never moves back, because the entries
+ * before it may be gone already.
  */
 export async function setRetention(db: Database, tenant: string, keepDays: number, now: number): Promise<Retention> {
   const horizon = Math.max(0, (Math.floor(now / day) - keepDays) * day);
@@ -30,7 +30,7 @@ export async function setRetention(db: Database, tenant: string, keepDays: numbe
   return { tenant, keepDays, horizon: rows[0]?.horizon ?? horizon };
 }
 
-/** The tenants that have dropped some of their history, with what is their horizon now. */
+/** The tenants that have dropped some of their history, and the current horizon of each. */
 export async function readHorizons(db: Database, now: number): Promise<{ tenant: string; horizon: number }[]> {
   const { rows } = await db.executeQuery<{ tenant: string; horizon: number }>(
     CompiledQuery.raw('select tenant, change_horizon(tenant, $1) as horizon from change_retention', [now]),
@@ -39,11 +39,11 @@ export async function readHorizons(db: Database, now: number): Promise<{ tenant:
 }
 
 /**
- * Deletes some of what a tenant has from before the horizon, entries first, oldest first, and answers how many rows that
- * were; 0: there is none left. `from` is where an earlier portion came to, so that what that one has deleted is not looked
- * through again; `reached` is where this one came to, in milliseconds since 1970. Each call is a short transaction
- * that no reader and no recorder waits for. In the tallies it may meet a fold, or another process that drops the same;
- * whoever loses such a race begins again.
+ * Deletes some rows of a tenant from before the horizon: entries first, oldest first. Returns the number of rows; 0 means
+ * that none are left. `from` is where an earlier portion stopped, so that this one does not search the same range again.
+ * `reached` is where this portion stopped, in milliseconds since 1970. Each call is a short transaction, and no reader or
+ * recorder waits for it. In the tallies it may conflict with a fold, or with another process that deletes the same rows.
+ * The loser of such a race starts again.
  */
 export async function dropPortion(
   db: Database,
@@ -89,25 +89,25 @@ export async function dropPortion(
 
 export interface DropExpiredOptions {
   now: () => number;
-  /** Rows of a portion. */
+  /** The number of rows of a portion. */
   most: number;
   signal: AbortSignal;
-  /** Told how many milliseconds a portion took. */
+  /** Called with the milliseconds that a portion took. */
   rest: (taken: number) => Promise<void>;
   onError: (error: unknown) => void;
 }
 
 /**
- * Deletes all that is expired, a portion of each tenant in turn, so that one with a long history keeps nobody else's from
- * going. A tenant whose turn fails is left to the next time.
+ * Deletes all expired rows, one portion of each tenant in turn. So a tenant with a long history does not delay the
+ * others. If the turn of a tenant fails, the next run tries it again.
  */
 export async function dropExpired(db: Database, options: DropExpiredOptions): Promise<void> {
   const { now, most, signal, rest, onError } = options;
   const reached = new Map<string, number>();
-  /** The horizons before which there is nothing left. */
+  /** The horizons before which no rows are left. */
   const done = new Map<string, number>();
   while (!signal.aborted) {
-    // Read again in each round: another tenant may have got a horizon since.
+    // Each round reads them again: another tenant may have a horizon by now.
     const open = (await readHorizons(db, now())).filter(({ tenant, horizon }) => done.get(tenant) !== horizon);
     if (open.length === 0) return;
     for (const { tenant, horizon } of open) {
