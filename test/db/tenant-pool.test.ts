@@ -155,6 +155,49 @@ describe('shares', () => {
     }
   });
 
+  describe('beside a write', () => {
+    let inUse = 0;
+    let most = 0;
+    const count = (change: number) => () => {
+      inUse += change;
+      most = Math.max(most, inUse);
+    };
+
+    /** The most connections at once while a tenant reads a lot, all of it quick. */
+    async function mostWhileReading(): Promise<number> {
+      most = inUse;
+      const quick = () => doWork({ tenant: 'acme' }, () => pool.query({ text: 'select pg_sleep(0.002)' }));
+      await Promise.all(Array.from({ length: 10 }, quick));
+      return most;
+    }
+
+    beforeAll(() => {
+      const [shared] = pool.pools;
+      shared?.on('acquire', count(1));
+      shared?.on('release', count(-1));
+    });
+
+    test('quick reads of a tenant begin one after another, which they do not without one', async () => {
+      await eventually(mostWhileReading).toBe(2);
+      const { stop, ended } = occupy('writer', 1, true);
+      await eventually(busy).toBe(1);
+      // The write and one read.
+      await eventually(mostWhileReading).toBe(2);
+      stop.abort(new Error('enough'));
+      await ended;
+    });
+
+    test('reads that are slow keep nobody waiting', async () => {
+      const occupied = [occupy('writer', 1, true), occupy('acme', 1, false), occupy('rival', 1, false)];
+      await eventually(busy).toBe(3);
+      const bystander = doWork({ tenant: 'bystander', timeLimit: 10_000 }, () => pool.query(soon));
+      expect((await bystander).rows).toEqual([{ answer: 1 }]);
+      for (const { stop } of occupied) stop.abort(new Error('enough'));
+      await Promise.all(occupied.map(({ ended }) => ended));
+      await eventually(busy).toBe(0);
+    });
+  });
+
   test('what the process does by itself has connections that no tenant can take', async () => {
     const tenants = ['a', 'b', 'c', 'd', 'e', 'f'];
     const occupied = tenants.flatMap((tenant) => [occupy(tenant, 5, false), occupy(tenant, 5, true)]);
