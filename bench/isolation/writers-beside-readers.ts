@@ -123,6 +123,6 @@ async function call(baseUrl: string, { path, token, body }: Call): Promise<numbe
   return await promise;
 }
 
-function median(values: readonly number[]): number {
-  return [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
+function median(figures: readonly number[]): number {
+  return [...figures].sort((one, other) => one - other)[Math.floor(figures.length / 2)] ?? 0;
 }
