@@ -4,7 +4,7 @@ import { parseDocumentQuery } from '../query/parse.ts';
 import { findDocuments, type ReadContext } from './read-documents.ts';
 import { parseFields, selectFields } from './select-fields.ts';
 
-/** Lists of documents for the other modules too. */
+/** Lists of documents; other modules use them too. */
 export function createDocumentLists(context: ReadContext): DocumentLists {
   return {
     async page(rows, { q = '', fields }, wanted) {

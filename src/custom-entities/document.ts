@@ -6,18 +6,18 @@ import { type JsonNode, JsonSyntaxError } from '../json/tape.ts';
 import { compactText } from '../json/text.ts';
 import { ProjectionFault, projectedJson } from '../query/json-projection.ts';
 
-/** A type or an instance as it is written: what the service keeps about it, and the rest as it came. */
+/** A type or an instance as a client writes it: the members that Annals keeps, and the other members unchanged. */
 export interface DocumentInput {
   readonly id: string | undefined;
-  /** What the writer believes the document's version to be. */
+  /** The version that the writer expects the document to have. */
   readonly version: number | undefined;
   readonly name: JsonNode | undefined;
-  /** Further members of `metadata` than those that the service keeps. */
+  /** Members of `metadata` besides those that Annals keeps. */
   readonly metadata: readonly (readonly [string, JsonNode])[];
   readonly rest: readonly (readonly [string, JsonNode])[];
 }
 
-/** What the service keeps about a document. Times are in milliseconds since 1970. */
+/** The members that Annals keeps about a document. Times are in milliseconds since 1970. */
 export interface DocumentState {
   readonly id: string;
   readonly version: number;
@@ -63,7 +63,7 @@ export function readDocument(text: string): DocumentInput {
   };
 }
 
-/** The JSON text of a document as it is stored and goes out; every value as it was written. */
+/** The JSON text of a document, as Annals stores it and sends it. Every value is as the client wrote it. */
 export function documentText(input: DocumentInput, state: DocumentState): string {
   const metadata = objectText([
     ['version', String(state.version)],
@@ -79,16 +79,16 @@ export function documentText(input: DocumentInput, state: DocumentState): string
   ]);
 }
 
-/** How many JSON values `documentText` writes. */
+/** The number of JSON values that `documentText` writes. */
 export function valuesOfDocument({ name, metadata, rest }: DocumentInput): number {
   const given = [...(name === undefined ? [] : [name]), ...[...metadata, ...rest].map(([, value]) => value)];
   return given.reduce((sum, value) => sum + sizeOfJson(value).values, valuesOfService);
 }
 
-/** The document itself, its id, `metadata`, and the three members of it that the service keeps. */
+/** The document itself, its id, `metadata`, and the three members of `metadata` that Annals keeps. */
 const valuesOfService = 6;
 
-/** What jsonb is made of. Throws validation_violation for what the database has no place for. */
+/** The text for the jsonb column. Throws validation_violation for a value that jsonb cannot hold. */
 export function projectionOf(text: string): string {
   try {
     return projectedJson(text);
@@ -99,15 +99,15 @@ export function projectionOf(text: string): string {
   }
 }
 
-/** Reads a stored document's time; in milliseconds since 1970. */
+/** Reads the time of a stored document, in milliseconds since 1970. */
 export function createdAtOf(document: string): number {
   const metadata = memberOf(parseJson(document), 'metadata');
   return Date.parse(stringOf(metadata && memberOf(metadata, 'createdAt')) ?? '');
 }
 
 /**
- * What change entries show as the name (contract 6: at most 1,000 characters without NUL and lone surrogates): the
- * name itself, or of a map by language the English one, or else the first.
+ * The name that change entries show (contract 6: at most 1,000 characters without NUL and lone surrogates). If the name
+ * is a map by language, it is the English one, or else the first one.
  */
 export function displayName(name: JsonNode | undefined): string | undefined {
   const plain = stringOf(name) ?? nameByLanguage(name);

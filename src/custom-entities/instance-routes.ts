@@ -34,7 +34,7 @@ export async function instanceRoutes(
 ): Promise<void> {
   acceptJsonOf(app, 'application/json-patch+json');
 
-  /** Listing and searching differ only in where `q` stands. */
+  /** The list and the search differ only in the place of `q`. */
   async function answer(request: InstancesRequest, reply: FastifyReply, verb: 'list' | 'search', q = '') {
     const { tenant, type } = request.params;
     const selection = parseFields(request.query.fields);

@@ -11,7 +11,7 @@ export interface StoredDocument {
 export interface InstanceRow extends StoredDocument {
   readonly type: string;
   readonly id: string;
-  /** What jsonb is made of. */
+  /** The text for the jsonb column. */
   readonly fields: string;
 }
 
@@ -29,7 +29,7 @@ export async function findInstance(
     .executeTakeFirst();
 }
 
-/** The same, and nobody else changes it until the transaction ends. */
+/** Reads an instance and locks it: nobody else changes it until the transaction ends. */
 export async function lockInstance(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -45,7 +45,7 @@ export async function lockInstance(
     .executeTakeFirst();
 }
 
-/** False where there is one with this id. Fails on its foreign key where the type is not there. */
+/** Returns false if the id exists already. Fails on its foreign key if the type does not exist. */
 export async function insertInstance(
   transaction: DatabaseTransaction,
   tenant: string,

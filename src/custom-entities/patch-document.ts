@@ -9,7 +9,7 @@ import type { JsonNode } from '../json/tape.ts';
 
 const maxOperations = 1_000;
 
-/** An operation, and its pointers as the client wrote them. */
+/** An operation, with its pointers as the client wrote them. */
 interface ReadOperation {
   readonly operation: PatchOperation;
   readonly path: string;
@@ -17,10 +17,10 @@ interface ReadOperation {
 }
 
 /**
- * Applies a patch (RFC 6902) to a document; both are JSON texts. Throws conflict_resource where a `test` fails, since then the
- * document is not what the client believes, payload_too_large before the document would grow beyond its limits, and
- * validation_violation for everything else that is wrong with the patch, a target that is not there among it. Nothing is
- * applied unless all is.
+ * Applies a patch (RFC 6902) to a document; both are JSON texts. Throws conflict_resource if a `test` fails: then the
+ * document is not what the client expects. Throws payload_too_large before the document would exceed its limits. Throws
+ * validation_violation for every other error of the patch, for example a target that does not exist. It applies all
+ * operations or none.
  */
 export function patchDocument(document: string, patch: string): string {
   const read = readOperations(patch);

@@ -24,7 +24,7 @@ export function typesOf(tenant: string): DocumentRows {
   return { from: sql`custom_entity`, where: sql`tenant = ${tenant}` };
 }
 
-/** Documents of which an index knows the values of all fields. */
+/** Documents whose fields all have their values in an index. */
 interface IndexedRows extends DocumentRows {
   /** See DocumentMapping. */
   readonly contains?: DocumentMapping['contains'];
@@ -65,7 +65,7 @@ export async function findDocuments(
     return await paginator.fetch(connection, wanted, collection);
   };
   if (terms.length === 0) return await fetch(db, new Map());
-  // The strings that are tried and the page are of one snapshot.
+  // The strings for the pattern and the page come from one snapshot.
   const work = async (transaction: DatabaseTransaction) => {
     const budget = new RegexBudget();
     const matched = new Map<Match, readonly string[]>();
@@ -75,7 +75,7 @@ export async function findDocuments(
   return await inTransaction(db, work, { isolation: 'repeatable read' });
 }
 
-/** The texts of documents by id, as they are now. */
+/** The current texts of documents by id. */
 async function readTexts(
   db: Database,
   { from, where }: DocumentRows,
@@ -86,15 +86,15 @@ async function readTexts(
   return new Map(rows.map(({ id, document }) => [id, document]));
 }
 
-/** The value of a field; `_id` is the document's own id. Indexes for a sort are made of the same expression. */
+/** The value of a field; `_id` is the document's own id. Indexes for a sort use the same expression. */
 export function documentValue(path: readonly string[]): RawBuilder<unknown> {
   return path.length === 1 && path[0] === idField ? sql`to_jsonb(id)` : documentField(sql`fields`, path);
 }
 
-/** What may be read at most to try a regular expression on, in bytes; the pattern's own budget comes on top. */
+/** Maximum bytes that Annals reads to match a regular expression against. The pattern has its own budget as well. */
 const maxTriedBytes = 32 * 1024 * 1024;
 
-/** The distinct strings at the field that the regular expression matches, found by the linear engine (contract 4). */
+/** The distinct strings of the field that the regular expression matches; the linear engine finds them (contract 4). */
 async function matchStrings(
   transaction: DatabaseTransaction,
   regexes: RegexMatcherPool,

@@ -1,11 +1,11 @@
 import { AnnalsError } from '../errors.ts';
 
-/** Ids of types: capital letters, digits and `_`, a letter first (contract 9). */
+/** Ids of types: capital letters, digits and `_`; the first character is a letter (contract 9). */
 export const typeIdPattern = /^[A-Z][A-Z0-9_]{0,62}$/;
 
 export const maxInstanceIdBytes = 255;
 
-/** What is wrong with an instance's id, or undefined: an index entry and a cursor have to hold it. */
+/** Why an instance's id is wrong, or undefined. An index entry and a cursor must be able to hold the id. */
 export function faultOfInstanceId(id: string): string | undefined {
   if (id === '') return 'must not be empty';
   if (/[\p{Cc}\p{Surrogate}]/u.test(id)) return 'must not have control characters';
@@ -28,7 +28,7 @@ export function alreadyThere(what: 'type' | 'instance'): AnnalsError {
   );
 }
 
-/** Optimistic locking: somebody else has written since the client read (contract 9). */
+/** Optimistic locking: somebody else has written the document since the client read it (contract 9). */
 export function oldVersion(): AnnalsError {
   return new AnnalsError(
     'conflict_resource',
@@ -42,7 +42,9 @@ export function idDiffers(): AnnalsError {
   });
 }
 
-/** The error of a statement that met a foreign key (SQLSTATE 23503): the other row is gone, or still needed. */
+/**
+ * Converts the error of a statement that violates a foreign key (SQLSTATE 23503): the other row is gone, or still in use.
+ */
 export function isForeignKeyViolation(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '23503';
 }

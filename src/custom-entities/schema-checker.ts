@@ -3,7 +3,7 @@ import { AnnalsError, type ErrorDetail } from '../errors.ts';
 import type { SchemaReply, SchemaRequest } from './schema-worker.ts';
 
 export interface SchemaChecker {
-  /** Throws validation_violation where the text is no usable JSON Schema 2020-12. */
+  /** Throws validation_violation if the text is not a usable JSON Schema 2020-12. */
   checkSchema(schema: string): Promise<void>;
   /** Throws validation_violation with a detail for each wrong field of the document. */
   checkDocument(schema: string, document: string): Promise<void>;
@@ -17,15 +17,15 @@ interface Task {
   reject(error: Error): void;
 }
 
-/** Milliseconds by the clock for one check: schemas can be written whose work doubles with each level of a document. */
+/** Maximum milliseconds of one check. In some schemas, each level of a document doubles the work. */
 const timeLimit = 1_000;
-/** A new thread has to start before it can check anything. */
+/** A new thread needs this time to start before it can check anything. */
 const startLimit = 10_000;
 const maxWaiting = 1_000;
 
 /**
- * Checks documents against the schemas that tenants write, one after the other in a thread of its own: whatever a
- * schema does, it holds up no other request for longer than the limit, and other work not at all.
+ * Checks documents against the schemas that tenants write, one at a time in a separate thread. So a slow schema delays
+ * another check for no longer than the limit, and it does not delay other work.
  */
 export function createSchemaChecker(options: { timeLimit?: number } = {}): SchemaChecker {
   const limit = options.timeLimit ?? timeLimit;
@@ -36,7 +36,7 @@ export function createSchemaChecker(options: { timeLimit?: number } = {}): Schem
   let closed = false;
 
   function start(): Worker {
-    // The sources run as they are and compiled; this path is in no import that the compiler would rewrite.
+    // The sources run both uncompiled and compiled. No import has this path, so the compiler does not rewrite it.
     const file = import.meta.url.endsWith('.ts') ? './schema-worker.ts' : './schema-worker.js';
     const started = new Worker(new URL(file, import.meta.url), {
       execArgv: [],
@@ -44,7 +44,7 @@ export function createSchemaChecker(options: { timeLimit?: number } = {}): Schem
       resourceLimits: { maxOldGenerationSizeMb: 256, stackSizeMb: 4 },
     });
     started.on('message', (reply: SchemaReply) => finish((task) => task.resolve(reply)));
-    // Out of memory, or out of stack: what the schema made of the document, not a fault of the service.
+    // Out of memory or out of stack: the schema caused this with the document. It is not a fault of the service.
     started.on('error', () => lose(started));
     started.on('exit', () => lose(started));
     return started;

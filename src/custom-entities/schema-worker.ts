@@ -10,15 +10,15 @@ export interface SchemaRequest {
   readonly document: string | undefined;
 }
 
-/** What is wrong with the document, or why the schema is none. */
+/** The errors of the document, or why the schema is not valid. */
 export type SchemaReply = { readonly details: readonly ErrorDetail[] } | { readonly fault: readonly ErrorDetail[] };
 
-/** Enough to mend a document by. */
+/** Maximum number of errors: enough to correct a document. */
 const maxDetails = 100;
 const maxCompiledSchemas = 500;
 const dialects = [undefined, 'https://json-schema.org/draft/2020-12/schema'];
 
-/** By the text of the schema, which changes with the version of its type. */
+/** The key is the text of the schema, which changes with the version of its type. */
 const compiled = new Map<string, ValidateFunction>();
 const metaSchema = new Ajv2020({ strict: false, validateFormats: false, logger: false, allErrors: true });
 
@@ -59,14 +59,14 @@ function compile(text: string): ValidateFunction {
 }
 
 /**
- * An instance of Ajv for each schema, so that no `$id` of one is seen by another. Without meta-schemas and with nothing
- * to load from, a `$ref` reaches its own schema and nothing else.
+ * Each schema has its own instance of Ajv, so that no schema sees the `$id` of another one. The instance has no
+ * meta-schemas and can load nothing, so a `$ref` reaches only its own schema.
  */
 function compileSafely(schema: object | boolean): ValidateFunction {
   const ajv = new Ajv2020({
     allErrors: true,
     strict: false,
-    // 1e400 is a number of JSON, though no finite double.
+    // 1e400 is a valid JSON number, but not a finite double.
     strictNumbers: false,
     // In 2020-12 a format is an annotation.
     validateFormats: false,
@@ -74,7 +74,7 @@ function compileSafely(schema: object | boolean): ValidateFunction {
     meta: false,
     addUsedSchema: false,
     inlineRefs: false,
-    // What every object inherits is not in the document.
+    // The properties that every object inherits are not in the document.
     ownProperties: true,
     logger: false,
     code: { regExp: Object.assign(linearPattern, { code: 'linearPattern' }) },
@@ -96,14 +96,14 @@ function compileSafely(schema: object | boolean): ValidateFunction {
   }
 }
 
-/** Patterns run in time linear in the text (contract 9), by the engine of the query language. */
+/** Patterns run in time linear in the text (contract 9): the engine of the query language runs them. */
 function linearPattern(pattern: string) {
   const expression = RE2JS.compile(RE2JS.translateRegExp(pattern));
-  // Ajv tells patterns apart by this text.
+  // Ajv uses this text to tell patterns apart.
   return { test: (text: string) => expression.test(text), toString: () => `/${pattern}/` };
 }
 
-/** Ajv compares each item with each other one; this looks each up. */
+/** Ajv compares each item with every other item; this function looks each item up. */
 function hasUniqueItems(wanted: boolean, items: readonly unknown[]): boolean {
   return !wanted || new Set(items.map(canonicalText)).size === items.length;
 }
@@ -115,7 +115,7 @@ function canonicalText(value: unknown): string {
   return `{${members.sort().join(',')}}`;
 }
 
-/** A detail for each wrong field: of several faults of one field the first. */
+/** One detail for each wrong field: the first error of that field. */
 function detailsOf(errors: readonly ErrorObject[]): ErrorDetail[] {
   const details = new Map<string, string>();
   for (const error of errors) {
@@ -126,7 +126,7 @@ function detailsOf(errors: readonly ErrorObject[]): ErrorDetail[] {
   return [...details].map(([field, message]) => ({ field, message }));
 }
 
-/** The path of the field as change entries write it; one that is missing or too many is named itself. */
+/** The path of the field as change entries write it. For a missing or an extra field, it is the path of that field. */
 function fieldOf({ instancePath, params }: ErrorObject): string {
   const keys = instancePath
     .split('/')

@@ -12,7 +12,7 @@ export const TypesPath = Type.Object({ tenant: TenantName });
 export const TypePath = Type.Object({ tenant: TenantName, type: TypeId });
 export const InstancePath = Type.Object({ tenant: TenantName, type: TypeId, id: InstanceId });
 
-// What is wrong with a body is told by the room itself, since it reads the text and not what was parsed of it.
+// This module itself reports the errors of a body, because it reads the text and not the parsed value.
 const Metadata = Type.Unknown({
   description:
     '`version` counts up, and a write that carries another one than the current is refused with 409; `createdAt` and ' +
@@ -59,7 +59,7 @@ export const CustomInstance = Type.Object(
 
 export const Created = Type.Object({ id: Type.String() });
 
-/** An operation of a patch (RFC 6902); what is wrong with one is told by the room itself. */
+/** An operation of a patch (RFC 6902). This module itself reports its errors. */
 export const JsonPatch = Type.Unknown({
   description: 'A patch as RFC 6902 has it: a list of operations, all of them or none.',
   examples: [[{ op: 'replace', path: '/amount', value: 24.9 }]],

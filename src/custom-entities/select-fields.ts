@@ -5,14 +5,17 @@ import type { JsonNode } from '../json/tape.ts';
 import { compactText } from '../json/text.ts';
 import { parsePath, splitUnescaped } from '../pagination/sort.ts';
 
-/** The fields that are wanted of a document: by key, everything there or what is wanted of it. */
+/**
+ * The fields of a document that the client selects. The value of a key is everything, or the selected fields inside of
+ * it.
+ */
 export type FieldSelection = Map<string, FieldSelection | 'everything'>;
 
 const maxFields = 100;
 
 /**
- * Reads `fields=name,price.amount`: paths as in `sort`. The id is always wanted. Throws validation_violation for an
- * empty path and for more than 100.
+ * Reads `fields=name,price.amount`: paths as in `sort`. The result always includes the id. Throws validation_violation
+ * for an empty path and for more than 100 paths.
  */
 export function parseFields(text: string | undefined): FieldSelection | undefined {
   if (text === undefined) return undefined;
@@ -30,7 +33,7 @@ export function parseFields(text: string | undefined): FieldSelection | undefine
   return selection;
 }
 
-/** A document with those fields alone, in the order they have in it; every value as it was written. */
+/** A document with only the selected fields, in the document's order. Every value is as the client wrote it. */
 export function selectFields(document: string, selection: FieldSelection): string {
   return selectedText(parseJson(document), selection);
 }
@@ -47,7 +50,7 @@ function add(selection: FieldSelection, [key = '', ...rest]: string[]): void {
   add(inner, rest);
 }
 
-/** In an array the fields are those of each of its objects. */
+/** In an array, the selection applies to each of its objects. */
 function selectedText(value: JsonNode, selection: FieldSelection): string {
   if (kindOf(value) === 'array') {
     const inner = elementsOf(value).filter((element) => kindOf(element) === 'object' || kindOf(element) === 'array');

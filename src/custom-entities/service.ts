@@ -49,7 +49,7 @@ export function createCustomEntities(
         const began = performance.now();
         const page = await findDocuments(context, instancesOf(tenant, type), query, wanted);
         const took = performance.now() - began;
-        // Only a list that is empty may be one of no type at all.
+        // An empty list may mean that the type does not exist.
         if (isEmptyPage(page.texts) && (await findType(db, tenant, type)) === undefined) throw typeNotFound();
         const timing = await timingOfSlowPage(db, context.logger, { took, sort: wanted.sort, query });
         return { texts: page.texts, headers: { ...page.headers, ...timing } };

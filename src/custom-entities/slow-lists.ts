@@ -4,7 +4,7 @@ import type { Sort } from '../pagination/sort.ts';
 import type { DocumentCondition, DocumentQuery, Glob, Text } from '../query/ast.ts';
 import { hasSortIndex } from './sort-indexes.ts';
 
-/** Milliseconds from which on a page counts as slow. */
+/** A page that takes this many milliseconds or more counts as slow. */
 export const slowPage = 1_000;
 
 export interface SlowPage {
@@ -15,8 +15,8 @@ export interface SlowPage {
 }
 
 /**
- * The `Server-Timing` header of a page of instances that was slow because no index served its sort or its filter; the log names
- * the index to make. No header where the page was quick, or where indexes served it.
+ * The `Server-Timing` header of a slow page of instances whose sort or filter has no index. The log names the index to
+ * build. A quick page, and a page with indexes, has no header.
  */
 export async function timingOfSlowPage(
   db: Database,
@@ -44,7 +44,7 @@ export async function timingOfSlowPage(
   return { 'Server-Timing': `list;dur=${took.toFixed(1)};desc="${reasons.join(', ')}"` };
 }
 
-/** The fields of terms that the index for values does not answer: ranges, patterns, `null`, `exists` and `missing`. */
+/** The fields of terms that the index for values cannot answer: ranges, patterns, `null`, `exists` and `missing`. */
 function fieldsWithoutIndex(condition: DocumentCondition): string[] {
   switch (condition.kind) {
     case 'and':

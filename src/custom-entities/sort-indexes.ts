@@ -8,22 +8,22 @@ import { parseSort, type Sort } from '../pagination/sort.ts';
 import { documentValue } from './read-documents.ts';
 import { dropUnfinished } from './unfinished-index.ts';
 
-/** An index that instances are read by in the order of a sort, either way, at any page. */
+/** An index for a sort. Annals reads instances by it in both directions, at any page. */
 export interface SortIndex {
   readonly name: string;
-  /** The sort it is for, with `_id` at its end. */
+  /** The sort that the index serves, with `_id` at its end. */
   readonly sort: string;
-  /** On disk, in bytes. */
+  /** Its size on disk, in bytes. */
   readonly bytes: number;
 }
 
-/** An entry of the index has to fit a third of a page of the database: so many keys of 128 characters and an id do. */
+/** An entry of the index must fit into a third of a database page. This many keys of 128 characters and an id fit. */
 const maxFields = 4;
 const namePrefix = 'custom_instance_sort_';
 
 /**
- * Makes the index for a sort; a second call is no error. Instances can be read and written meanwhile, and it takes as
- * long as reading all instances of all tenants. Throws validation_violation for a sort that has none to make.
+ * Builds the index for a sort; idempotent. Clients can read and write instances during the build. The build takes as long
+ * as a read of all instances of all tenants. Throws validation_violation for a sort by `_id` alone or by too many fields.
  */
 export async function createSortIndex(db: Database, text: string): Promise<SortIndex> {
   const sort = parseSort(text);
@@ -34,11 +34,11 @@ export async function createSortIndex(db: Database, text: string): Promise<SortI
   const name = nameOf(sort.text);
   await dropUnfinished(db, name);
   const columns = keys.map((key) => `(${inlined(db, key)})`).join(', ');
-  // An index has no parameters: what is inlined are literals.
+  // An index cannot have parameters: the statement contains literals only.
   const create = `create index concurrently if not exists ${name} on custom_instance (tenant, type, ${columns}, id)`;
   await sql.raw(create).execute(db);
   await sql.raw(`comment on index ${name} is ${pg.escapeLiteral(sort.text)}`).execute(db);
-  // Without statistics of the keys the planner may take another way.
+  // Without statistics of the keys, the planner may not use the index.
   await sql`analyze custom_instance`.execute(db);
   const made = (await listSortIndexes(db)).find((index) => index.name === name);
   if (made === undefined) throw new Error(`the index ${name} was made and is not there`);
@@ -63,7 +63,7 @@ export async function hasSortIndex(db: Database, { text }: Sort): Promise<boolea
   return rows.length > 0;
 }
 
-/** False where there is none for the sort. */
+/** Returns false if the sort has no index. */
 export async function dropSortIndex(db: Database, text: string): Promise<boolean> {
   const name = nameOf(parseSort(text).text);
   const known = (await listSortIndexes(db)).some((index) => index.name === name);

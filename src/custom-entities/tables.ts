@@ -2,9 +2,9 @@ interface CustomEntityTable {
   tenant: string;
   id: string;
   version: number;
-  /** The type as JSON text, as it goes out. */
+  /** The type as JSON text, as Annals sends it. */
   document: string;
-  /** The same as jsonb, for filters and sorting. */
+  /** The type as jsonb, for filters and sorting. */
   fields: string;
   json_schema: string | null;
 }

@@ -19,7 +19,7 @@ export async function findType(db: Connection, tenant: string, id: string): Prom
     .executeTakeFirst();
 }
 
-/** The same, and nobody else changes it until the transaction ends; instances of it can still be written. */
+/** Reads a type and locks it: nobody else changes it until the transaction ends. Others can still write its instances. */
 export async function lockType(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -34,7 +34,7 @@ export async function lockType(
     .executeTakeFirst();
 }
 
-/** False where there is one with this id. */
+/** Returns false if the id exists already. */
 export async function insertType(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -61,7 +61,7 @@ export async function updateType(
     .execute();
 }
 
-/** Fails on a foreign key where the type has instances. */
+/** Fails on a foreign key if the type has instances. */
 export async function deleteType(transaction: DatabaseTransaction, tenant: string, id: string): Promise<void> {
   await transaction.deleteFrom('custom_entity').where('tenant', '=', tenant).where('id', '=', id).execute();
 }

@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import type { Database } from '../db/database.ts';
 
 /**
- * What there is of an index: one that is being made by another process counts as there. One whose making was interrupted is of
- * no use and in the way: it is dropped.
+ * Looks up an index. An index that another process is building counts as present. An index whose build broke off is
+ * useless and blocks a new build, so this function drops it.
  */
 export async function dropUnfinished(db: Database, name: string): Promise<'there' | 'being made' | 'missing'> {
   const { rows } = await sql<{ valid: boolean; beingMade: boolean }>`

@@ -3,10 +3,13 @@ import type { HttpServer } from '../http/http-server-type.ts';
 import { whileListening } from '../http/while-listening.ts';
 import { createValueIndex } from './value-index.ts';
 
-/** Milliseconds. The index is made once; a look whether it is there costs next to nothing. */
+/** Milliseconds. Annals builds the index once; a check whether it exists costs almost nothing. */
 const lookEvery = 60_000;
 
-/** What custom entities want done beside their requests: the index for filters, made after the start and used once it is there. */
+/**
+ * The background work of custom entities: it builds the index for filters after the start. Queries use the index once it
+ * exists.
+ */
 export async function customEntitiesUpkeep(app: HttpServer, { db }: { db: Database }): Promise<void> {
   whileListening(app, {
     upkeep: [

@@ -7,14 +7,17 @@ import { dropUnfinished } from './unfinished-index.ts';
 /** The index that answers `field:value` of any field of instances (docs/decisions/0014-lists-and-indexes.md). */
 export const valueIndexName = 'custom_instance_values';
 
-// In an object of its own for each tenant and type: the same value of another tenant is another key of the index.
+// Each tenant and type has its own object around the value, so the same value of another tenant is another key of the
+// index.
 const indexed = sql`jsonb_set('{}', array[tenant || ' ' || type], fields)`;
-/** Keys of digits can be a key or a place in an array: each doubles the ways to write the path. */
+/**
+ * A key of digits can be a key of an object or an index of an array. Each such key doubles the ways to write the path.
+ */
 const maxVariants = 4;
 
 /**
- * A condition that the index answers: true of every instance of the type whose value at the path equals `json`, a scalar as
- * JSON text. It is true of some others too. undefined where the path has too many keys of digits.
+ * A condition that the index answers. It is true for every instance of the type whose value at the path equals `json`, a
+ * scalar as JSON text. It is also true for some other instances. Undefined if the path has too many keys of digits.
  */
 export function containsValue(
   { tenant, type }: { tenant: string; type: string },
@@ -29,7 +32,7 @@ export function containsValue(
   return sql`(${sql.join(conditions, sql` or `)})`;
 }
 
-/** The JSON texts of objects that have the value at the path, and nothing else. */
+/** The JSON texts of objects that have only the value at the path. */
 function variantsOf(path: readonly string[], json: string): string[] {
   let variants = [json];
   for (const key of path.toReversed()) {
@@ -42,8 +45,8 @@ function variantsOf(path: readonly string[], json: string): string[] {
 }
 
 /**
- * Makes the index where it is not there yet; true where this call has made it. Instances can be read and written meanwhile.
- * Several processes may call it at once: one makes it.
+ * Builds the index if it does not exist; returns true if this call has built it. Clients can read and write instances
+ * during the build. If several processes call it at once, one of them builds the index.
  */
 export async function createValueIndex(db: Database): Promise<boolean> {
   const state = await dropUnfinished(db, valueIndexName);

@@ -3,7 +3,7 @@ import type { Outcome } from '../recording/change.ts';
 import type { recordChange } from '../recording/record-change.ts';
 import type { SchemaChecker } from './schema-checker.ts';
 
-/** What writing types and instances takes. */
+/** What the functions that write types and instances need. */
 export interface WriteContext {
   readonly db: Database;
   readonly schemas: Pick<SchemaChecker, 'checkSchema' | 'checkDocument'>;
@@ -17,5 +17,5 @@ export interface WriteContext {
   ) => Promise<Outcome>;
 }
 
-/** What became of a PUT. */
+/** The outcome of a PUT. */
 export type Put = 'created' | 'replaced';

@@ -41,7 +41,7 @@ import { findType, type TypeRow } from './type-store.ts';
 import type { Put, WriteContext } from './write-context.ts';
 
 export interface InstanceWrites {
-  /** Answers the id, drawn at random where the document has none. */
+  /** Returns the id. If the document has none, Annals makes a random one. */
   create(author: Author, type: string, text: string): Promise<string>;
   put(author: Author, type: string, id: string, text: string): Promise<Put>;
   /** `patch` is the JSON text of a patch (RFC 6902). */
@@ -50,8 +50,8 @@ export interface InstanceWrites {
 }
 
 /**
- * Writing instances (contract 9). Each write and its change entry are one transaction, so that both happen or neither;
- * writers of one instance wait for each other, and whoever brings an old version is refused.
+ * Writes instances (contract 9). One transaction has both the write and its change entry, so the database has both or
+ * neither. Writers of one instance wait for each other. Annals refuses a write with an old version.
  */
 export function createInstanceWrites(context: WriteContext): InstanceWrites {
   const { db, now } = context;
@@ -145,9 +145,9 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
           return current !== undefined;
         });
         if (replaced) return 'replaced';
-        // A version of what is gone, or never was, is an old one.
+        // The version of an instance that does not exist counts as an old one.
         if (input.version !== undefined) throw oldVersion();
-        // Where somebody else was quicker there is something to replace after all.
+        // Another writer was faster, so this write replaces the instance.
         if (await insert(author, type, id, input)) return 'created';
       }
     },
@@ -155,7 +155,7 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
     async patch(author, typeId, id, patch) {
       const type = await typeOf(author.tenant, typeId);
       for (;;) {
-        // Patched and checked without a lock: a schema may take its time. What is stored is what was checked.
+        // Patches and checks without a lock, because a schema may be slow. Annals stores exactly what it has checked.
         const current = await findInstance(db, author.tenant, { type: type.id, id });
         if (current === undefined) throw instanceNotFound();
         const slice = new TimeSlice();
@@ -195,7 +195,7 @@ function readInstance(text: string): DocumentInput {
   return input;
 }
 
-/** The instance as it is stored, in slices where it is large. Throws payload_too_large (contract 11). */
+/** The instance as Annals stores it. A large one is made in time slices. Throws payload_too_large (contract 11). */
 async function instanceTexts(
   input: DocumentInput,
   state: DocumentState,
@@ -214,8 +214,8 @@ function refuseId(id: string): void {
 }
 
 /**
- * What the schema sees is the instance's own fields: id, name and metadata, which every instance has, only where the
- * schema itself speaks of them. So a schema that allows nothing further need not list them.
+ * The schema sees the instance's own fields. Every instance has id, name and metadata; the schema sees them only if it
+ * mentions them. So a schema that forbids additional fields need not list these three.
  */
 async function checkAgainstSchema(
   { schemas }: WriteContext,

@@ -22,19 +22,19 @@ import { deleteType, insertType, lockType, updateType } from './type-store.ts';
 import type { Put, WriteContext } from './write-context.ts';
 
 export interface TypeWrites {
-  /** Answers the id. */
+  /** Returns the id. */
   create(author: Author, text: string): Promise<string>;
   put(author: Author, id: string, text: string): Promise<Put>;
-  /** Throws validation_violation where there are instances. */
+  /** Throws validation_violation if the type has instances. */
   remove(author: Author, id: string): Promise<void>;
 }
 
-/** How types show in the change history; no type can have this id, which has small letters. */
+/** The name of types in the change history. It has small letters, so no type can have it as its id. */
 const entityOfTypes = 'custom-entity';
 const largestSchema = 64 * 1024;
 const deepestSchema = 32;
 
-/** Writing types (contract 9), recorded as instances are. */
+/** Writes types (contract 9). Annals records these changes as it does for instances. */
 export function createTypeWrites({ db, now, schemas, record }: WriteContext): TypeWrites {
   async function recordType(
     transaction: DatabaseTransaction,
