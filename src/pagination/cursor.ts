@@ -2,7 +2,7 @@ import { AnnalsError } from '../errors.ts';
 import type { Sealer } from '../sealing.ts';
 import { decodePosition, encodePosition, type Position } from './position.ts';
 
-/** What a cursor is good for; with anything else it does not open. */
+/** The scope of a cursor. The cursor does not open with another scope. */
 export interface CursorScope {
   readonly tenant: string;
   readonly operation: string;
@@ -10,28 +10,28 @@ export interface CursorScope {
   readonly sort: string;
 }
 
-/** Milliseconds that a cursor lives (contract 10). */
+/** Milliseconds after which a cursor is expired (contract 10). */
 export const cursorLifetime = 24 * 60 * 60 * 1000;
 
 const maxCursorBytes = 4096;
 const timeBytes = 6;
-/** Lengths are rounded up to this many bytes, so that they tell little of what is in it. */
+/** Lengths are rounded up to this many bytes, so that the length of a cursor tells little about its content. */
 const padding = 16;
 
-/** Makes the opaque text of a position. It is encrypted and bound to its scope; `now` is in milliseconds since 1970. */
+/** Encodes a position as an opaque text: encrypted and bound to its scope. `now` is in milliseconds since 1970. */
 export function sealCursor(sealer: Sealer, scope: CursorScope, position: Position, now: number): string {
   const time = Buffer.alloc(timeBytes);
   time.writeUIntBE(now + cursorLifetime, 0, timeBytes);
   const content = Buffer.concat([time, encodePosition(position)]);
-  // The first byte of padding counts itself and what follows it.
+  // The first byte of padding has the number of padding bytes, itself included.
   const padded = padding - (content.length % padding);
   const sealed = sealer.seal(Buffer.concat([Buffer.alloc(padded, padded), content]), boundTo(scope));
   return Buffer.from(sealed).toString('base64url');
 }
 
 /**
- * The position that a cursor stands for. Whatever is wrong with it, the answer is the same validation_violation: which
- * of the checks failed is nobody's business.
+ * Decodes the position of a cursor. Every error is the same validation_violation, so that the caller does not learn which
+ * check failed.
  */
 export function openCursor(
   sealer: Sealer,
@@ -41,7 +41,7 @@ export function openCursor(
   now: number,
 ): Position {
   const sealed = Buffer.from(cursor, 'base64url');
-  // One canonical form: no padding, no other alphabet, no stray bits in the last character.
+  // There is one canonical form: no padding, no other alphabet, no unused bits in the last character.
   if (cursor.length > maxCursorBytes || sealed.toString('base64url') !== cursor) throw invalidCursor();
   const opened = sealer.open(sealed, boundTo(scope));
   if (opened === undefined) throw invalidCursor();

@@ -3,32 +3,32 @@ import type { ReadTexts } from './page-texts.ts';
 import type { Position } from './position.ts';
 import type { Sort } from './sort.ts';
 
-/** What a room tells of the rows that a list is made of. This room knows no table. */
+/** What a module says about the rows of its list. The pagination module knows no table. */
 export interface Collection {
-  /** What stands after `from`. */
+  /** The SQL after `from`. */
   readonly from: RawBuilder<unknown>;
-  /** The tenant's rows that the filter keeps. */
+  /** The condition that selects the tenant's rows that satisfy the filter. */
   readonly where: RawBuilder<SqlBool>;
-  /** The id of a row: unique among these, text with the collation "C", at most 255 bytes. */
+  /** The id of a row, a text with the collation "C" of at most 255 bytes. It is unique among the rows of the list. */
   readonly id: RawBuilder<unknown>;
-  /** The value of a field, of type jsonb; null where there is none. */
+  /** The value of a field, of type jsonb; null if the row has none. */
   field(path: readonly string[]): RawBuilder<unknown>;
-  /** What is wanted of a row, of type text. */
+  /** The result for a row, of type text. */
   readonly text: RawBuilder<unknown>;
-  /** Reads the same of rows by their ids, each with a statement of its own. */
+  /** Reads the same results for rows by their ids, in a separate statement. */
   readonly readTexts: ReadTexts;
 }
 
-/** The order of a list as SQL: key columns and the id, all of them in one direction, so that a seek is one comparison. */
+/** The order of a list as SQL: key columns and the id. All have the same direction, so that a seek is one comparison. */
 export interface Keyset {
   readonly keys: readonly RawBuilder<unknown>[];
-  /** A list whose id descends is walked backwards along the keys of its mirror. */
+  /** If the id descends, the list is read backwards along the mirror of its keys. */
   readonly reversed: boolean;
 }
 
 /**
- * Keys order by their bytes, whatever the database's collation; those of a descending field are inverted. The
- * expressions are the ones that indexes for a sort are made of.
+ * Keys order by their bytes, independent of the database's collation. The keys of a descending field are inverted. The
+ * indexes for a sort use the same expressions.
  */
 export function keysetOf(collection: Pick<Collection, 'field'>, sort: Sort): Keyset {
   const reversed = sort.idDescending;
@@ -40,16 +40,16 @@ export function keysetOf(collection: Pick<Collection, 'field'>, sort: Sort): Key
   };
 }
 
-/** Where a row stands relative to a position, in the order of the list. */
+/** Compares a row with a position, in the order of the list. */
 export type Side = 'following' | 'preceding';
 
-/** The `order by` list that begins next to the position and leads away from it. */
+/** The `order by` list that starts next to the position and goes away from it. */
 export function orderBy({ keys, reversed }: Keyset, id: RawBuilder<unknown>, side: Side): RawBuilder<unknown> {
   const direction = ascends(reversed, side) ? sql`asc` : sql`desc`;
   return sql.join([...keys, id].map((column) => sql`${column} ${direction}`));
 }
 
-/** The condition that a row lies on that side of the position. */
+/** The condition that a row is on that side of the position. */
 export function seek(
   { keys, reversed }: Keyset,
   id: RawBuilder<unknown>,

@@ -2,22 +2,22 @@ import { Readable } from 'node:stream';
 import { ofCurrentWork } from '../concurrency/work.ts';
 import { maxPieceBytes, piecesOf } from './pieces.ts';
 
-/** The texts of a page in its order: all of them, or in pieces that are read while the answer is sent. */
+/** The texts of a page in its order: all of them, or in pieces that Annals reads while it sends the answer. */
 export type PageTexts = readonly string[] | AsyncIterable<readonly string[]>;
 
-/** A row of a page. Its text is undefined where it is so long that it is read when it is sent. */
+/** A row of a page. A long text is undefined here: Annals reads it when it sends it. */
 export interface RowOfText {
   readonly id: string;
   readonly bytes: number;
   readonly text: string | undefined;
 }
 
-/** The texts of these rows as they are now, by id; a row that is gone is not in it. */
+/** The current texts of these rows by id. A deleted row is not in the result. */
 export type ReadTexts = (ids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
 
 /**
- * The texts of a page. Those that are not there yet are read piece by piece, each at the moment when the client has taken what
- * came before, so a slow client keeps no connection and little memory. A row that has changed since is sent as it is.
+ * The texts of a page. Annals reads each missing piece when the client has taken the piece before. So a slow client holds
+ * no connection and little memory. If a row has changed since, Annals sends its current text.
  */
 export function textsOfPage(rows: readonly RowOfText[], readTexts: ReadTexts): PageTexts {
   const texts = rows.flatMap(({ text }) => text ?? []);
@@ -31,7 +31,7 @@ async function* readPieces(rows: readonly RowOfText[], readTexts: ReadTexts): As
     rows.map(({ bytes }) => bytes),
     maxPieceBytes / 2,
   );
-  // What has been sent is let go, so the pieces are taken off their list.
+  // Removes each piece from the list after it is sent, to free its memory.
   for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) {
     const missing = piece.filter(({ text }) => text === undefined).map(({ id }) => id);
     const read = missing.length === 0 ? new Map<string, string>() : await readTexts(missing);
@@ -44,7 +44,7 @@ async function* readPieces(rows: readonly RowOfText[], readTexts: ReadTexts): As
   }
 }
 
-/** Each text changed, whenever it is read. */
+/** Applies a function to each text when it is read. */
 export function mapTexts(texts: PageTexts, change: (text: string) => string): PageTexts {
   return isWhole(texts) ? texts.map(change) : mapPieces(texts, change);
 }
@@ -56,7 +56,7 @@ async function* mapPieces(
   for await (const piece of pieces) yield piece.map(change);
 }
 
-/** Whether the page is known to have no row. */
+/** Whether the page is known to have no rows. */
 export function isEmptyPage(texts: PageTexts): boolean {
   return isWhole(texts) && texts.length === 0;
 }

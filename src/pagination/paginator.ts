@@ -9,13 +9,13 @@ import { parseSort, type Sort } from './sort.ts';
 
 export interface PagedOperation {
   readonly tenant: string;
-  /** Names the operation and what its path holds: a cursor of one serves no other. */
+  /** The operation and the parameters of its path. A cursor of one scope does not open in another one. */
   readonly operation: string;
-  /** Everything that narrows the list, as it was asked for. */
+  /** Everything that narrows the list, as the client sent it. */
   readonly filter: string;
 }
 
-/** What a request asks of a list, checked. */
+/** The validated paging parameters of a request. */
 export interface PageWanted {
   readonly scope: CursorScope;
   readonly sort: Sort;
@@ -31,11 +31,11 @@ export interface Page {
 export interface Paginator {
   /** Checks everything about paging; throws validation_violation. */
   read(request: PagingRequest, operation: PagedOperation): PageWanted;
-  /** Reads that page of the rows; in a transaction where the filter was prepared in it. */
+  /** Reads that page of the rows. If a transaction prepared the filter, the read is in that transaction. */
   fetch(db: QueryExecutorProvider, wanted: PageWanted, collection: Collection): Promise<Page>;
 }
 
-/** Offset and cursor mode for any list (contract 10): rooms hand in their rows and add no paging of their own. */
+/** Offset mode and cursor mode for any list (contract 10). Modules pass their rows and have no paging of their own. */
 export function createPaginator({ sealer, now }: { sealer: Sealer; now: () => number }): Paginator {
   return {
     read(request, operation) {

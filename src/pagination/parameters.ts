@@ -4,7 +4,10 @@ import { AnnalsError } from '../errors.ts';
 
 const defaultPageSize = 60;
 
-/** The paging parameters of a list or a search (spec D), for the route's `querystring` schema; the server's reader of query strings knows the `x-` keywords. */
+/**
+ * The paging parameters of a list or a search (spec D), for the route's `querystring` schema. The server's parser of
+ * query strings knows the `x-` keywords.
+ */
 export const pagingParameters = {
   pageNumber: Type.Optional(
     Type.Integer({
@@ -14,7 +17,7 @@ export const pagingParameters = {
       description: 'The page to fetch; the first is 1. Ignored with `next` or `prev`.',
       'x-message': 'pageNumber must be >= 1',
       'x-message-above': 'pageNumber must be <= 2147483647',
-      // Rule 2: in cursor mode it is not even validated.
+      // Rule 2: in cursor mode, Annals does not validate it.
       'x-ignored-with': ['next', 'prev'],
     }),
   ),
@@ -51,7 +54,7 @@ export const PagingHeaders = Type.Object({
   ),
 });
 
-/** What a request asks of a list, as it stands in its query string and header. */
+/** The paging parameters of a request, as its query string and header have them. */
 export interface PagingRequest {
   readonly query: {
     pageNumber?: number;

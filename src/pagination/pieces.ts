@@ -1,9 +1,9 @@
-/** Bytes of text that are read and sent at once (contract 11). Memory holds them a few times over. */
+/** Bytes of text that Annals reads and sends at once (contract 11). Memory holds them several times. */
 export const maxPieceBytes = 4 * 1024 * 1024;
 
 /**
- * Puts items into pieces whose lengths add up to at most `most`. The order stays, and an item that is longer than that is
- * a piece of its own.
+ * Puts items into pieces whose lengths add up to at most `most`. The order stays the same. A longer item is a piece of
+ * its own.
  *
  * @example
  * piecesOf(['a', 'b', 'c'], [3, 4, 9], 8); // [['a', 'b'], ['c']]

@@ -1,9 +1,9 @@
 /**
- * A place between two rows of a sorted list: right after or right before where a row with these keys stands, or would
- * stand. It outlives the row (contract 10: a position, not a row).
+ * A place between two rows of a sorted list: right before or right after the place of a row with these keys. The place
+ * remains when the row is deleted (contract 10: a position, not a row).
  */
 export interface Position {
-  /** One sort key for each field but the id, as the database made them; undefined: behind the very last row. */
+  /** One sort key for each field except the id, as the database made them. Undefined means after the last row. */
   readonly row: RowPlace | undefined;
   readonly after: boolean;
 }
@@ -13,7 +13,7 @@ export interface RowPlace {
   readonly id: string;
 }
 
-/** The most bytes that a position takes: a cursor of 4 KiB has room for no more. */
+/** Maximum bytes of a position: a cursor of 4 KiB can hold no more. */
 export const maxPositionBytes = 3_000;
 
 const flagAfter = 1;
@@ -21,8 +21,8 @@ const flagEnd = 2;
 const flagPacked = 4;
 
 /**
- * The bytes of a position. Long keys are packed, 21 bits a character, so that 8 fields of 128 characters and an id of
- * 255 bytes always fit; a longer id than that is refused by whoever gives ids out.
+ * Encodes a position as bytes. Long keys take 21 bits for each character, so that 8 fields of 128 characters and an id of
+ * 255 bytes always fit. The modules that create ids refuse a longer id.
  */
 export function encodePosition({ row, after }: Position): Buffer {
   const flags = (after ? flagAfter : 0) | (row === undefined ? flagEnd : 0);
@@ -35,7 +35,7 @@ export function encodePosition({ row, after }: Position): Buffer {
   return Buffer.concat([Buffer.of(flags | flagPacked), ...packed, id]);
 }
 
-/** Reads what `encodePosition` wrote of so many keys. */
+/** Decodes a position with this number of keys. */
 export function decodePosition(bytes: Buffer, keyCount: number): Position {
   const flags = bytes.readUInt8(0);
   const after = (flags & flagAfter) !== 0;
@@ -56,16 +56,16 @@ function lengthBytes(length: number): Buffer {
   return bytes;
 }
 
-// The first byte of a key tells its kind (sort_key in the database); of a descending one all bytes are inverted.
+// The first byte of a key is its kind (sort_key in the database). For a descending key, all bytes are inverted.
 const textKinds = [0x10, 0x40, 0x50];
 const bitsOfCharacter = 21;
 
-/** A key of text becomes its first byte and its characters at 21 bits each; any other key stays as it is. */
+/** A text key becomes its first byte and its characters at 21 bits each. Any other key is unchanged. */
 function packKey(key: Uint8Array): Buffer {
   const inverted = (key[0] ?? 0) >= 0x80;
   const upright = inverted ? invert(key) : Buffer.from(key);
   if (!textKinds.includes(upright[0] ?? 0)) return Buffer.from(key);
-  // Without the zero byte at the end; what stands for U+0000 and U+0001 becomes one character again.
+  // Drops the zero byte at the end. The escapes of U+0000 and U+0001 become one character again.
   const text = upright
     .toString('utf8', 1, upright.length - 1)
     .replaceAll(pairs, (pair) => (pair === zero ? '\0' : '\u0001'));

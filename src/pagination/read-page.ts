@@ -4,24 +4,24 @@ import type { RowOfText } from './page-texts.ts';
 import { maxPieceBytes } from './pieces.ts';
 import type { Position, RowPlace } from './position.ts';
 
-/** What to read of a list: a page by its number, or the rows on one side of a position, those next to it. */
+/** Which rows of a list to read: a page by its number, or the rows next to a position on one side of it. */
 export type PagePlace =
   | { readonly kind: 'page'; readonly skip: number; readonly size: number; readonly wantsTotal: boolean }
   | { readonly kind: 'beside'; readonly position: Position; readonly side: Side; readonly size: number };
 
 export interface RowsOfPage {
-  /** In the order of the list, whichever way they were read. */
+  /** In the order of the list, in both read directions. */
   readonly rows: readonly RowOfText[];
   readonly total: number | undefined;
-  /** Where the page begins, if something comes before it. */
+  /** The begin of the page, if rows come before it. */
   readonly begin: Position | undefined;
-  /** Where it ends, if something follows. */
+  /** The end of the page, if rows follow. */
   readonly end: Position | undefined;
 }
 
 /**
- * Reads a page in one statement, and so from one snapshot: ids, order, where it begins and ends, and the texts of
- * rows of usual size. A count is made only where the total is wanted.
+ * Reads a page in one statement, and so from one snapshot: ids, order, the begin and the end of the page, and the texts
+ * of rows of normal size. It counts only if the caller wants the total.
  */
 export async function readPage(
   db: QueryExecutorProvider,
@@ -48,7 +48,7 @@ async function readByNumber(
     condition: where,
     skip,
     total,
-    // Only beyond the end: everything there is comes before it.
+    // The page is beyond the end, so all rows come before it.
     beyond: sql`case when key_id is null and ${skip > 0}::boolean then (select true from ${from} where ${where} limit 1) end`,
   });
   const { page, more } = cut(read.rows, size);
@@ -69,7 +69,7 @@ async function readBeside(
 ): Promise<RowsOfPage> {
   const { from, where, id } = collection;
   const otherSide: Side = side === 'following' ? 'preceding' : 'following';
-  // In a subquery that is a value the order stays, and with it the index; "exists" would drop it.
+  // A scalar subquery keeps the order and so the index; "exists" would drop it.
   const beyond = sql`(select true from ${from} where ${where} and ${seek(keyset, id, position, otherSide)}
     order by ${orderBy(keyset, id, otherSide)} limit 1)`;
   const read = await readRows(db, collection, keyset, {
@@ -105,7 +105,7 @@ interface RowsWanted {
   beyond: RawBuilder<unknown>;
 }
 
-/** The rows in the order they are met going to that side, with what is told besides even if there are none. */
+/** The rows in the order of the read on that side. It returns the total and the flags even without rows. */
 async function readRows(
   db: QueryExecutorProvider,
   { from, id, text }: Collection,
@@ -114,7 +114,7 @@ async function readRows(
 ): Promise<{ rows: PlacedRow[]; total: number | undefined; beyond: boolean }> {
   const names = keyset.keys.map((_key, index) => sql.ref(`key_${index}`));
   const keys = keyset.keys.map((key, index) => sql`${key} as ${names[index]}, `);
-  // All texts that come at once have a piece's bytes at most; a row with more than its part of them is read later.
+  // All texts of this statement have at most the bytes of one piece. Annals reads a row that exceeds its share later.
   const maxTextBytes = Math.floor(maxPieceBytes / wanted);
   const direction = orderBy({ ...keyset, keys: names }, sql.ref('key_id'), side);
   const { rows } = await sql<Record<string, unknown>>`
@@ -146,7 +146,7 @@ async function readRows(
   };
 }
 
-/** One row more than the page was asked for: whether it is there tells whether something follows. */
+/** One row more than the page size: if it exists, more rows follow. */
 function cut(rows: readonly PlacedRow[], size: number): { page: readonly PlacedRow[]; more: boolean } {
   return { page: rows.slice(0, size), more: rows.length > size };
 }

@@ -1,10 +1,10 @@
 import { AnnalsError } from '../errors.ts';
 
-/** By what a list is ordered, in the order of importance; the document's own id settles what ties (spec D, rule 7). */
+/** The fields that order a list, the most important first. The document's own id breaks ties (spec D, rule 7). */
 export interface Sort {
   readonly fields: readonly SortField[];
   readonly idDescending: boolean;
-  /** The same sort always has the same text, however it was asked for. */
+  /** Equal sorts have the same text, however the client wrote them. */
   readonly text: string;
 }
 
@@ -17,8 +17,8 @@ const maxFields = 8;
 export const idField = '_id';
 
 /**
- * Reads `field:ASC,other:DESC` (contract 10). In a key of a path, `\` stands before a `.`, `,`, `:` or `\` that is
- * part of it. Throws validation_violation for an unknown direction, an empty or repeated field and more than 8 fields.
+ * Parses `field:ASC,other:DESC` (contract 10). A key of a path escapes its own `.`, `,`, `:` and `\` with `\`. Throws
+ * validation_violation for an unknown direction, for an empty or a repeated field, and for more than 8 fields.
  */
 export function parseSort(text: string | undefined): Sort {
   const criteria = text === undefined ? [] : splitUnescaped(text, ',').map(parseCriterion);
@@ -26,7 +26,7 @@ export function parseSort(text: string | undefined): Sort {
   const names = criteria.map(({ path }) => JSON.stringify(path));
   const repeated = names.find((name, index) => names.indexOf(name) < index);
   if (repeated !== undefined) throw invalidSort('sort must name each field once');
-  // An id is unique: what is asked for after it decides nothing.
+  // An id is unique, so the fields after it have no effect.
   const idAt = criteria.findIndex(({ path }) => path.length === 1 && path[0] === idField);
   const fields = idAt === -1 ? criteria : criteria.slice(0, idAt);
   const idDescending = criteria[idAt]?.descending ?? false;
@@ -40,12 +40,12 @@ export function parseSort(text: string | undefined): Sort {
   };
 }
 
-/** The keys of a path as it is written. */
+/** The keys of a path. */
 export function parsePath(text: string): string[] {
   return splitUnescaped(text, '.').map((key) => key.replaceAll(/\\([\\.,:])/g, '$1'));
 }
 
-/** Splits at a separator that no `\` stands before. */
+/** Splits at a separator that no `\` escapes. */
 export function splitUnescaped(text: string, separator: string): string[] {
   const parts: string[] = [];
   let start = 0;
