@@ -8,14 +8,15 @@ interface Deadline {
   readonly stop: Stop;
 }
 
-// One timer for all deadlines: most work ends in a millisecond, and a timer for each would cost a good part of that.
+// All deadlines share one timer. Most work ends within a millisecond, and a timer for each would cost a large part of
+// that.
 const deadlines = new Set<Deadline>();
 const lookEvery = 50;
 let looking: NodeJS.Timeout | undefined;
 
 /**
- * Aborts `stop` after `rest` milliseconds, with a 503 service_unavailable that tells the `limit` as a whole. Answers the
- * function that takes the deadline away.
+ * Aborts `stop` after `rest` milliseconds with a 503 service_unavailable, whose message states the whole `limit`. Returns
+ * the function that removes the deadline.
  */
 export function setDeadline(stop: Stop, limit: number, rest = limit): () => void {
   const deadline = { until: performance.now() + rest, limit, stop };
@@ -38,7 +39,7 @@ function lookAtDeadlines(): void {
   looking = undefined;
 }
 
-/** The result of work that others wait for too. Rejects with the signal's reason; the work goes on. */
+/** The result of work that several callers wait for. Rejects with the signal's reason; the work goes on. */
 export async function unlessAborted<Result>(work: Promise<Result>, signal: StopSignal | undefined): Promise<Result> {
   if (signal === undefined) return await work;
   signal.throwIfAborted();
@@ -52,7 +53,7 @@ export async function unlessAborted<Result>(work: Promise<Result>, signal: StopS
   }
 }
 
-/** The result of the work, or an error after so many milliseconds; the work goes on. */
+/** The result of the work, or an error after this many milliseconds; the work goes on. */
 export async function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error(`no answer within ${milliseconds} ms`)), milliseconds);

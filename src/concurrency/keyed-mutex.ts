@@ -1,4 +1,4 @@
-/** Runs work of the same key one after another, in the order it was asked for; rejects with what the work throws. */
+/** Runs work of the same key one at a time, in the order of the calls. Rejects with the error that the work throws. */
 export type KeyedMutex = <Result>(key: string, work: () => Promise<Result>) => Promise<Result>;
 
 /**

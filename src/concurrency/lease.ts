@@ -1,9 +1,12 @@
-/** How long a process that is not heard of counts as alive, and how often it says that it is (milliseconds). */
+/**
+ * `length`: a process counts as alive for this long after its last heartbeat. `heartbeat`: the time between two
+ * heartbeats. Both are in milliseconds.
+ */
 export const defaultLease = { length: 30_000, heartbeat: 8_000 };
 
 /**
- * Extends a lease at every heartbeat until the returned function is called. A lease is a time in a row: a process that
- * has not extended it is dead, and another one takes up what it had in hand.
+ * Extends a lease at every heartbeat until the caller calls the returned function. A lease is a time in a row. A process
+ * that has not extended its lease is dead, and another process continues its work.
  *
  * @example
  * const stop = keepLease(() => extendRequest(db, name), { onError: warn });
@@ -15,7 +18,7 @@ export function keepLease(
 ): () => void {
   let isExtending = false;
   const timer = setInterval(() => {
-    // A database that is slow to answer is not asked a second time meanwhile.
+    // If the database is slow to answer, the process does not send a second heartbeat meanwhile.
     if (isExtending) return;
     isExtending = true;
     extend()

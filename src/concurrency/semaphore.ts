@@ -2,17 +2,17 @@ import { AnnalsError } from '../errors.ts';
 import type { StopSignal } from '../stop-signal.ts';
 
 export interface SemaphoreLimits {
-  /** How many places there are; left out: any number. */
+  /** Number of places; default: no limit. */
   readonly places?: number;
-  /** How many places one tenant can have; left out: half of them, and at least one. */
+  /** Maximum number of places of one tenant; default: half of all places, and at least one. */
   readonly maxOfTenant?: number;
-  /** How many callers of one tenant can wait; left out: any number. */
+  /** Maximum number of callers of one tenant that wait; default: no limit. */
   readonly maxWaitingOfTenant?: number;
-  /** What the places are for, in the message of a refusal: `calls to providers`. */
+  /** What the places are for, for the message of a refusal: `calls to providers`. */
   readonly name?: string;
 }
 
-/** Gives the place back. A second call does nothing. */
+/** Releases the place; idempotent. */
 export type Release = () => void;
 
 interface Waiting {
@@ -21,9 +21,9 @@ interface Waiting {
 }
 
 /**
- * Shares places among tenants. A tenant gets a further place only where at least as many places stay free as it
- * has then, so one tenant never has more than half, and several that want all they can get leave places free for the
- * next one. Callers that wait get their turn tenant by tenant, those of one tenant in the order they came.
+ * Shares places among tenants. A tenant gets another place only if at least as many places stay free as it then has. So
+ * one tenant never has more than half, and several tenants that take their maximum leave places free for the next one.
+ * Waiting tenants take turns; the callers of one tenant get places in the order of their calls.
  *
  * @example
  * const calls = new Semaphore({ places: 64, maxOfTenant: 32 });
@@ -34,7 +34,7 @@ export class Semaphore {
   readonly #maxWaitingOfTenant: number;
   readonly #name: string;
   readonly #taken = new Map<string, number>();
-  /** The tenant that has waited longest for a turn comes first. */
+  /** The tenant that has waited longest comes first. */
   readonly #waiting = new Map<string, Set<Waiting>>();
   #free: number;
 
@@ -46,34 +46,34 @@ export class Semaphore {
     this.#free = places;
   }
 
-  /** How many callers have a place, of one tenant or of all. */
+  /** The number of callers that have a place, of one tenant or of all. */
   taken(tenant?: string): number {
     if (tenant !== undefined) return this.#taken.get(tenant) ?? 0;
     return this.#taken.values().reduce((sum, taken) => sum + taken, 0);
   }
 
-  /** How many callers wait, of one tenant or of all. */
+  /** The number of callers that wait, of one tenant or of all. */
   waiting(tenant?: string): number {
     if (tenant !== undefined) return this.#waiting.get(tenant)?.size ?? 0;
     return this.#waiting.values().reduce((sum, { size }) => sum + size, 0);
   }
 
-  /** A place, or as many as are asked for; undefined where the caller would have to wait. */
+  /** Takes one or more places; undefined if the caller would have to wait. */
   tryAcquire(tenant: string, places = 1): Release | undefined {
     if (this.#waiting.has(tenant) || !this.#hasPlaces(tenant, places)) return undefined;
     return this.#take(tenant, places);
   }
 
   /**
-   * Waits for a place, or for as many at once as are asked for. Rejects with the signal's reason once that is aborted,
-   * and with rate_limit_exceeded (429) where too many callers of the tenant wait already.
+   * Waits for one or more places at once. Rejects with the signal's reason when it is aborted. Rejects with
+   * rate_limit_exceeded (429) if too many callers of the tenant wait already.
    */
   async acquire(tenant: string, signal?: StopSignal, places = 1): Promise<Release> {
     signal?.throwIfAborted();
     return this.tryAcquire(tenant, places) ?? (await this.#wait(tenant, signal, places));
   }
 
-  /** Does the work as soon as there is a place for it; rejects as `acquire` does, or with what the work throws. */
+  /** Runs the work as soon as it has a place. Rejects as `acquire` does, or with the error of the work. */
   async use<Result>(tenant: string, signal: StopSignal | undefined, work: () => Promise<Result>): Promise<Result> {
     const release = await this.acquire(tenant, signal);
     try {
@@ -125,7 +125,7 @@ export class Semaphore {
     if (taken === 0) this.#taken.delete(tenant);
     else this.#taken.set(tenant, taken);
     this.#free += places;
-    // What came back can make room for callers of several tenants: of each the next one, in turn.
+    // The released places may be enough for callers of several tenants: the next caller of each tenant, in turn.
     let served = true;
     while (served) {
       served = false;
@@ -133,12 +133,12 @@ export class Semaphore {
     }
   }
 
-  /** Whether the next caller of the tenant got what it waits for. */
+  /** Whether the next caller of the tenant got its places. */
   #serve(tenant: string, queue: Set<Waiting>): boolean {
     for (const waiting of queue) {
       if (!this.#hasPlaces(tenant, waiting.places)) return false;
       queue.delete(waiting);
-      // The tenant had its turn: all others that wait come before it.
+      // The tenant had its turn: all other waiting tenants now come before it.
       this.#waiting.delete(tenant);
       if (queue.size > 0) this.#waiting.set(tenant, queue);
       waiting.begin();

@@ -25,14 +25,14 @@ export class TimeSlice {
     this.#length = length;
   }
 
-  /** Whether the slice is used up. Ask it every few thousand steps. */
+  /** Whether the slice is used up. Check it every few thousand steps. */
   get isDue(): boolean {
     return performance.now() - this.#begun >= this.#length;
   }
 
-  /** Lets everything else go on, then begins the next slice. Throws the reason where the current work was aborted. */
+  /** Lets other work run, then starts the next slice. Throws the reason if the current work was aborted. */
   async rest(): Promise<void> {
-    // One computation goes on in each round of the event loop, however many there are.
+    // One computation continues in each round of the event loop, however many computations wait.
     const turn = lastTurn.then(() => setImmediate());
     lastTurn = turn;
     await turn;

@@ -1,22 +1,22 @@
 import type { StopSignal } from '../stop-signal.ts';
 
 /**
- * Callers that wait for something that is not a place in this process, in the order they came: only the first caller of
- * a tenant tries to get it.
+ * Queues callers that wait for something outside of this process. They wait in the order of their calls, and only the
+ * first caller of a tenant tries to get it.
  */
 export interface WaitQueue {
-  /** Whether a caller of the tenant waits, so that a new one has to wait too. */
+  /** Whether a caller of the tenant waits, so that a new caller must wait too. */
   busy(tenant: string): boolean;
-  /** Resolves when the caller is the first of its tenant; rejects with the signal's reason. */
+  /** Resolves when the caller is the first one of its tenant. Rejects with the signal's reason. */
   enter(tenant: string, signal: StopSignal): Promise<FirstInQueue>;
-  /** Something was given back: the tenant's first caller tries at once. */
+  /** Reports a release: the tenant's first caller tries again at once. */
   wake(tenant: string): void;
 }
 
 export interface FirstInQueue {
-  /** Lets so many milliseconds pass, or fewer where something is given back; rejects with the signal's reason. */
+  /** Waits this many milliseconds, or less if something is released. Rejects with the signal's reason. */
   pause(milliseconds: number, signal: StopSignal): Promise<void>;
-  /** Makes the next caller the first. */
+  /** Makes the next caller the first one. */
   leave(): void;
 }
 

@@ -2,26 +2,26 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Stop, type StopSignal } from '../stop-signal.ts';
 import { setDeadline } from './deadline.ts';
 
-/** Milliseconds that a request has until its headers are sent, and a later statement of it (contract 11). */
+/** Maximum milliseconds until a request's headers are sent, and of each later statement (contract 11). */
 export const requestLimit = 30_000;
 
 export interface WorkOptions {
   readonly tenant: string;
-  /** Whether it takes its connections from the share of writes; left out: from that of reads. */
+  /** Whether the work takes its connections from the share for writes; default: from the share for reads. */
   readonly writes?: boolean | undefined;
-  /** Milliseconds of a statement or a transaction, waiting included; 30,000 unless given. */
+  /** Maximum milliseconds of a statement or a transaction, waiting included; default 30,000. */
   readonly stepLimit?: number | undefined;
 }
 
-/** What a statement or a transaction, waiting for its connection included, is stopped by. */
+/** Stops a statement or a transaction, including its wait for a connection. */
 export interface Step {
   readonly signal: StopSignal;
   end(): void;
 }
 
 /**
- * What a tenant has asked for and what goes on for it now: a request, or a part of a job. It tells everything that is
- * done for it whose share to take, and when to stop.
+ * The current work of a tenant: a request, or a part of a job. Every function that the work calls reads from it whose
+ * share to use and when to stop.
  */
 export class Work {
   readonly tenant: string;
@@ -32,7 +32,7 @@ export class Work {
   #limit = 0;
   /** In milliseconds of performance.now(). */
   #until = 0;
-  /** Milliseconds that are left once the limit goes on. */
+  /** Milliseconds that are left when the limit resumes. */
   #left: number | undefined;
 
   constructor({ tenant, writes = false, stepLimit = requestLimit }: WorkOptions) {
@@ -41,7 +41,7 @@ export class Work {
     this.#stepLimit = stepLimit;
   }
 
-  /** Aborted where nobody waits for the work any more, or its time is over. */
+  /** Aborted when nobody waits for the work any more, or when its time is over. */
   get signal(): StopSignal {
     return this.#stop;
   }
@@ -51,13 +51,16 @@ export class Work {
     this.#stop.abort(reason);
   }
 
-  /** All steps together have so many milliseconds, from now until `endLimit`; then it is aborted with 503. */
+  /**
+   * Sets a limit in milliseconds for all steps together, from now until `endLimit`. After it, the work is aborted with
+   * 503.
+   */
   limit(milliseconds: number): void {
     this.#limit = milliseconds;
     this.#setLimit(milliseconds);
   }
 
-  /** The time until `resumeLimit` does not count. */
+  /** Pauses the limit until `resumeLimit`. */
   pauseLimit(): void {
     if (this.#endLimit === undefined) return;
     this.endLimit();
@@ -68,7 +71,7 @@ export class Work {
     if (this.#left !== undefined) this.#setLimit(this.#left);
   }
 
-  /** From now on each step has its own time. */
+  /** Ends the common limit: from now on each step has its own limit. */
   endLimit(): void {
     this.#endLimit?.();
     this.#endLimit = undefined;
@@ -81,7 +84,7 @@ export class Work {
     this.#endLimit = setDeadline(this.#stop, this.#limit, rest);
   }
 
-  /** Begins a statement or a transaction. */
+  /** Starts a statement or a transaction. */
   beginStep(): Step {
     if (this.#endLimit !== undefined || this.#stepLimit === Number.POSITIVE_INFINITY) {
       return { signal: this.#stop, end: () => {} };
@@ -103,19 +106,19 @@ export class Work {
 
 const storage = new AsyncLocalStorage<Work>({ name: 'annals work' });
 
-/** What the caller works on; undefined in upkeep and in commands, which work for no tenant. */
+/** The work of the caller; undefined in upkeep and in commands, which work for no tenant. */
 export function currentWork(): Work | undefined {
   return storage.getStore();
 }
 
-/** Calls a function whose work, and all that follows from it, is `work`. */
+/** Calls a function with `work` as the current work, also of everything that the function starts. */
 export function enterWork<Result>(work: Work, call: () => Result): Result {
   return storage.run(work, call);
 }
 
 /**
- * Does work that goes on where the request that began it is over: what others wait for too, or what has to be written
- * whatever becomes of its client. `signal` stops it; `timeLimit` is in milliseconds for the whole of it.
+ * Runs work that goes on after the end of the request that started it: several callers wait for it, or Annals must write
+ * something even if the client has gone. `signal` stops it; `timeLimit` is in milliseconds for all of the work.
  *
  * @example
  * const names = await doWork({ tenant, timeLimit: 30_000 }, () => readNames(pool, tenant));
@@ -139,7 +142,7 @@ export async function doWork<Result>(
 }
 
 /**
- * Pieces of an answer that are read while it is being sent: they belong to the current work, wherever they are asked for.
+ * Reads the pieces of an answer while Annals sends it. They belong to the current work, whichever code reads them.
  *
  * @example
  * reply.send(Readable.from(ofCurrentWork(readPieces(pool, places))));
@@ -161,7 +164,7 @@ async function* inWork<Piece>(work: Work, pieces: AsyncIterator<Piece>): AsyncGe
   }
 }
 
-/** Calls a function that works for no tenant: what the process itself has to do, whoever was the first to need it. */
+/** Calls a function that works for no tenant: the process itself needs it, whichever caller needed it first. */
 export function leaveWork<Result>(call: () => Result): Result {
   return storage.exit(call);
 }
