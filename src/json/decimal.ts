@@ -1,17 +1,17 @@
-/** A number as it was written, taken apart: its value is 0.DIGITS * 10^(exponent + shift), negative or not. */
+/** The parts of a number as it was written: its value is 0.DIGITS * 10^(exponent + shift), negative or not. */
 interface Decimal {
   isNegative: boolean;
   /** Without zeros at either end; empty for zero. */
   digits: string;
-  /** The exponent that stands in the text: a sign and digits, as many of them as anybody liked to write. */
+  /** The exponent of the text: a sign and any number of digits. */
   exponent: string;
-  /** What the place of the decimal point adds to it. */
+  /** What the position of the decimal point adds to the exponent. */
   shift: number;
 }
 
 /**
- * Whether two JSON numbers have the same decimal value: 1.10 = 11e-1, -0 = 0, 9007199254740993 ≠ 9007199254740992.
- * Exact, and linear in the text whatever the exponents: nothing is ever multiplied out.
+ * Whether two JSON numbers have the same decimal value: 1.10 = 11e-1, -0 = 0, 9007199254740993 ≠ 9007199254740992. The
+ * result is exact. The time is linear in the text for every exponent, because no power is ever calculated.
  */
 export function isSameDecimal(first: string, second: string): boolean {
   const one = decimalOf(first);
@@ -41,10 +41,10 @@ function decimalOf(text: string): Decimal {
   };
 }
 
-/** Beyond this two exponents differ by more than any place of the decimal point can make up for. */
+/** If two exponents differ by more than this, no position of the decimal point can make the numbers equal. */
 const farApart = 2 ** 31;
 
-/** `first - second`, or infinity where they are far apart; from the highest digit down, so it never overflows. */
+/** `first - second`, or infinity if they are far apart. It starts at the highest digit, so it never overflows. */
 function exponentDifference(first: string, second: string): number {
   const firstSign = first.startsWith('-') ? -1 : 1;
   const secondSign = second.startsWith('-') ? -1 : 1;
@@ -59,7 +59,7 @@ function exponentDifference(first: string, second: string): number {
   return difference;
 }
 
-/** The digit that many places from the right, which counts from 1. */
+/** The digit at a position from the right; the first position is 1. */
 function digitAt(digits: string, place: number): number {
   return place > digits.length ? 0 : digits.charCodeAt(digits.length - place) - 0x30;
 }

@@ -1,16 +1,16 @@
 import { cellAt, cellsOfNode, detailCell, type JsonTape, nextCell, sizeCell } from './tape.ts';
 import { decodedString } from './text.ts';
 
-/** Objects of up to this many members are compared pair by pair, which is cheaper than a table. */
+/** In objects of up to this many members, each pair is compared: that is cheaper than a table. */
 const fewMembers = 8;
-/** A search in the table that takes more steps than this was made to: the object is then looked at in full. */
+/** If a search in the table takes more steps than this, the object is checked in full. */
 const manySteps = 32;
 
 let table = new Int32Array(256);
 
 /**
- * Takes those members out of a closed object whose keys come again later in it, for the last one counts. Returns
- * how many bytes they had in compact form, commas included.
+ * Removes the members of a closed object whose keys come again later in it: the last one counts. Returns the bytes of
+ * these members in compact form, commas included.
  */
 export function duplicateBytes(tape: JsonTape, object: number): number {
   return mayRepeatKeys(tape, object) ? dropRepeated(tape, object) : 0;
@@ -52,7 +52,7 @@ function mayRepeatManyKeys(cells: Int32Array, first: number): boolean {
   return false;
 }
 
-/** Links the object's keys anew, without those that come again later. */
+/** Links the object's keys again, without those that come again later. */
 function dropRepeated(tape: JsonTape, object: number): number {
   const cells = tape.cells;
   const last = new Map<string, number>();
@@ -61,7 +61,7 @@ function dropRepeated(tape: JsonTape, object: number): number {
     const name = decodedString(tape, key);
     const former = last.get(name);
     if (former !== undefined) {
-      // Its key, the colon, its value and the comma after it.
+      // The bytes of its key, the colon, its value and the comma after it.
       dropped += cellAt(cells, former + sizeCell) + cellAt(cells, former + cellsOfNode + sizeCell) + 2;
     }
     last.set(name, key);

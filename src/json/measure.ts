@@ -1,12 +1,12 @@
 export interface JsonMeasure {
-  /** Values of every kind, those in arrays and objects included. Right where the text is valid JSON. */
+  /** Number of values of every kind, those in arrays and objects included. Correct if the text is valid JSON. */
   values: number;
   isTooDeep: boolean;
 }
 
 /**
- * Counts the values and the levels of JSON from the characters outside of its strings, before anything is made of
- * them. It stops at the first bracket that is nested too deep.
+ * Counts the values and the levels of JSON from the characters outside of its strings, before the text is parsed. It
+ * stops at the first bracket that is nested too deep.
  *
  * @example
  * measureJson('[1,{"a":[]}]', 3); // { values: 4, isTooDeep: false }
@@ -15,7 +15,7 @@ export function measureJson(text: string, maxDepth: number): JsonMeasure {
   let depth = 0;
   let values = 1;
   let inString = false;
-  // Whether the last character, blanks left out, has opened an array or an object.
+  // Whether the last character that is not whitespace has opened an array or an object.
   let hasOpened = false;
   for (let index = 0; index < text.length; index += 1) {
     const code = text.charCodeAt(index);

@@ -37,7 +37,7 @@ export function kindOf({ tape, node }: JsonNode): JsonKind {
   }
 }
 
-/** The nodes of an object's values by key, in the order in which the keys were written; of a key given twice the last. */
+/** The nodes of an object's values by key, in the order of the text. If a key comes twice, the last one counts. */
 export function memberNodes(tape: JsonTape, object: number): Map<string, number> {
   const nodes = new Map<string, number>();
   for (let key = firstChild(tape, object); key !== -1; key = nextChild(tape, key)) {
@@ -47,7 +47,7 @@ export function memberNodes(tape: JsonTape, object: number): Map<string, number>
 }
 
 /**
- * The members of an object by key, in the order in which they were written; of a key given twice the last.
+ * The members of an object by key, in the order of the text. If a key comes twice, the last one counts.
  *
  * @example
  * membersOf(parseJson('{"id":"a","price":1.10}')).get('price'); // the node of 1.10
@@ -56,7 +56,7 @@ export function membersOf(object: JsonNode): Map<string, JsonNode> {
   return new Map(entriesOf(object));
 }
 
-/** What `membersOf` has, as a list: of an object of many members it is made in a fraction of the time. */
+/** The result of `membersOf` as a list. For an object of many members, it takes a fraction of the time. */
 export function entriesOf({ tape, node }: JsonNode): [string, JsonNode][] {
   const entries: [string, JsonNode][] = [];
   for (let key = firstChild(tape, node); key !== -1; key = nextChild(tape, key)) {
@@ -66,7 +66,7 @@ export function entriesOf({ tape, node }: JsonNode): [string, JsonNode][] {
 }
 
 /**
- * One member of an object, found without decoding the others' keys.
+ * One member of an object. It does not decode the other keys.
  *
  * @example
  * memberOf(parseJson('{"id":"a","price":1.10}'), 'price'); // the node of 1.10
@@ -90,20 +90,20 @@ export function elementsOf({ tape, node }: JsonNode): JsonNode[] {
   return elements;
 }
 
-/** The values inside of an object or an array, in their order; none of any other value. */
+/** The values inside of an object or an array, in their order; empty for any other value. */
 export function childrenOf(value: JsonNode): JsonNode[] {
   const kind = kindOf(value);
   if (kind === 'array') return elementsOf(value);
   return kind === 'object' ? [...membersOf(value).values()] : [];
 }
 
-/** The string that a node stands for, or undefined where it is no string. */
+/** The string of a node, or undefined if the node is not a string. */
 export function stringOf(value: JsonNode | undefined): string | undefined {
   return value !== undefined && kindOf(value) === 'string' ? decodedString(value.tape, value.node) : undefined;
 }
 
 /**
- * The text of an object with these members, each as it was written.
+ * The text of an object with these members. Each member is as it was written.
  *
  * @example
  * objectText([['id', '"a"'], ['price', parseJson('1.10')]]); // '{"id":"a","price":1.10}'

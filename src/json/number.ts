@@ -3,10 +3,10 @@ export function isJsonNumber(text: string): boolean {
   return jsonNumber.test(text);
 }
 
-/** What a document may hold and a query may ask for: values beyond have no place in the database's exact numbers. */
+/** The limits of a number in a document and in a query: the database's exact numbers cannot hold values beyond them. */
 export const numberLimits = { digits: 500, exponent: 9_999 } as const;
 
-/** Whether a JSON number keeps the limits: its significant digits, and the power of ten of the first of them. */
+/** Whether a JSON number is within the limits: its significant digits, and the power of ten of the first of them. */
 export function keepsNumberLimits(text: string): boolean {
   const [mantissa = '', exponent = '0'] = text.split(/[eE]/);
   const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.');

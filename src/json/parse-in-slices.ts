@@ -5,8 +5,8 @@ const valuesBetweenPauses = 500;
 type Container = { array: unknown[] } | { object: Record<string, unknown>; key: string };
 
 /**
- * Does what JSON.parse does, and lets other requests go on between slices: JSON.parse takes 60 ms for an object of
- * 100,000 keys. Throws a SyntaxError where the text is not valid JSON.
+ * Does the same as JSON.parse, but in slices, so that other requests run in between: JSON.parse takes 60 ms for an object
+ * of 100,000 keys. Throws a SyntaxError if the text is not valid JSON.
  */
 export async function parseJsonInSlices(text: string, slice: TimeSlice): Promise<unknown> {
   const reader = new JsonReader(text);
@@ -24,7 +24,7 @@ export async function parseJsonInSlices(text: string, slice: TimeSlice): Promise
     } else {
       value = reader.scalar();
     }
-    // The value may be the last one of its container, and that the last one of the container around it.
+    // The value may be the last one of its container, and this container the last value of the container around it.
     for (;;) {
       const parent = open.at(-1);
       if (parent === undefined) {
@@ -63,7 +63,7 @@ class JsonReader {
     this.#text = text;
   }
 
-  /** The array or object that begins here; undefined where a scalar does. */
+  /** The array or object that begins here; undefined if it is a scalar. */
   openContainer(): Container | undefined {
     const character = this.#next();
     if (character !== '[' && character !== '{') return undefined;
@@ -71,7 +71,7 @@ class JsonReader {
     return character === '[' ? { array: [] } : { object: {}, key: '' };
   }
 
-  /** Whether the container that was opened just now is empty. Reads the first key where it is an object that is not. */
+  /** Whether the container that was opened just now is empty. If it is an object with members, it reads the first key. */
   skipEmptyEnd(container: Container): boolean {
     if (this.#next() === endOf(container)) {
       this.#index += 1;
@@ -81,7 +81,7 @@ class JsonReader {
     return false;
   }
 
-  /** Whether the container ends after a value. Reads the comma, and the next key of an object, where it goes on. */
+  /** Whether the container ends after a value. If it goes on, it reads the comma, and in an object the next key. */
   endsContainer(container: Container): boolean {
     const character = this.#next();
     if (character !== ',' && character !== endOf(container)) throw this.#fault();
@@ -133,13 +133,13 @@ class JsonReader {
     throw this.#fault();
   }
 
-  /** The next character that is no blank, without going past it; the empty string at the end. */
+  /** The next character that is not whitespace, without a move past it; the empty string at the end. */
   #next(): string {
     while (blanks.has(this.#text.charCodeAt(this.#index))) this.#index += 1;
     return this.#text.charAt(this.#index);
   }
 
-  /** Without the text, which may hold a secret. */
+  /** The message has no text of the input, which may contain a secret. */
   #fault(): SyntaxError {
     return new SyntaxError('The text is not valid JSON.');
   }

@@ -1,14 +1,17 @@
 import type { JsonNode } from './tape.ts';
 
-/** One operation of a patch (RFC 6902). Paths are keys, from the document down; the empty path is the document itself. */
+/**
+ * One operation of a patch (RFC 6902). A path is a list of keys from the document down; the empty path is the document
+ * itself.
+ */
 export type PatchOperation =
   | { readonly op: 'add' | 'replace' | 'test'; readonly path: readonly string[]; readonly value: JsonNode }
   | { readonly op: 'remove'; readonly path: readonly string[] }
   | { readonly op: 'move' | 'copy'; readonly path: readonly string[]; readonly from: readonly string[] };
 
 /**
- * Why an operation cannot be applied: `no place` has nothing that could hold the value, `beyond` is an index after the end of
- * an array, `nothing` has no value, `document` would remove the document itself.
+ * Why an operation fails. `no place`: nothing at the path can hold the value. `beyond`: the index is after the end of an
+ * array. `nothing`: there is no value. `document`: the operation would remove the document itself.
  */
 export type PatchReason =
   | 'no place'
@@ -22,7 +25,7 @@ export type PatchReason =
   | 'too deep'
   | 'too much moved';
 
-/** An operation of a patch cannot be applied. `index` counts the operations from 0, `path` leads to the place. */
+/** An operation of a patch cannot be applied. `index` counts the operations from 0; `path` is the path that failed. */
 export class PatchFault extends Error {
   readonly index: number;
   readonly reason: PatchReason;

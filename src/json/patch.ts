@@ -5,19 +5,22 @@ import { type JsonSize, maxDocument, sizeOfJson } from './size.ts';
 import { cellsOfNode, firstChild, type JsonNode, nextChild } from './tape.ts';
 import { compactText, decodedString, isSameScalar } from './text.ts';
 
-/** Levels of arrays and objects in a document. */
+/** Maximum levels of arrays and objects in a document. */
 export const maxPatchedLevels = 100;
-/** What a patch may add, move and copy in all. One of 1 KiB could otherwise copy a document a thousand times. */
+/**
+ * Maximum size of all that a patch adds, moves and copies. Otherwise a patch of 1 KiB could copy a document a thousand
+ * times.
+ */
 const maxMoved = { bytes: 4 * 1_048_576, values: 4 * maxDocument.values } as const;
 
-/** A value: as it was parsed, or, where an operation went into it, its members or elements. */
+/** A value as it was parsed, or, after a change inside of it, its members or elements. */
 type Tree = JsonNode | Branch;
 type Branch = Map<string, Tree> | Tree[];
 
 /**
- * Applies a patch to a document and answers the JSON text of the new one; values that no operation touches keep their text.
- * Throws PatchFault for the first operation that cannot be applied, and before an operation that would make the document
- * larger than `maxDocument` or deeper than `maxPatchedLevels`. Nothing is applied unless all is.
+ * Applies a patch to a document and returns the JSON text of the new document. Values that no operation changes keep
+ * their text. Throws PatchFault for the first operation that fails, and before an operation that would make the document
+ * larger than `maxDocument` or deeper than `maxPatchedLevels`. It applies all operations or none.
  *
  * @example
  * applyPatch(parseJson('{"price":1.10}'), [{ op: 'move', from: ['price'], path: ['cost'] }]); // '{"cost":1.10}'
@@ -73,12 +76,12 @@ class PatchedDocument {
     if (path.length > from.length && from.every((key, level) => key === path[level])) throw this.#fault('into itself');
     const value = this.#find(from, 'from');
     if (path.length === from.length && from.every((key, level) => key === path[level])) return;
-    // RFC 6902, 4.4: the target is looked for once the value is gone from where it was.
+    // RFC 6902, 4.4: the target is looked up after the value is removed from its old place.
     this.#remove(from);
     this.#add(path, value);
   }
 
-  /** Puts a value where there is none yet, or in place of a member that is there; a copy stays apart from its source. */
+  /** Adds a value, or replaces an existing member. A copy stays independent of its source. */
   #add(path: readonly string[], value: Tree, { isCopy = false } = {}): void {
     const key = path.at(-1);
     const holder = this.#holderOf(path);
@@ -98,7 +101,7 @@ class PatchedDocument {
     holder.splice(place, 0, isCopy ? copyOf(value) : value);
   }
 
-  /** Puts a value in place of one that is there. */
+  /** Replaces an existing value. */
   #replace(path: readonly string[], value: Tree, { isCopy = false } = {}): void {
     const former = sizeOf(this.#find(path));
     this.#grow(path, sizeOf(value), -former.bytes, -former.values);
@@ -121,7 +124,7 @@ class PatchedDocument {
     this.#values -= values;
   }
 
-  /** Counts what an operation will add, and refuses it before it is carried out. */
+  /** Counts what an operation will add. Refuses the operation before it runs. */
   #grow(path: readonly string[], size: JsonSize, otherBytes: number, otherValues = 0): void {
     this.#movedBytes += size.bytes;
     this.#movedValues += size.values;
@@ -130,12 +133,12 @@ class PatchedDocument {
     const [bytes, values] = [size.bytes + otherBytes, size.values + otherValues];
     this.#bytes += bytes;
     this.#values += values;
-    // What is too large already may become smaller in steps.
+    // A document that is too large already may become smaller in steps.
     if (bytes > 0 && this.#bytes > maxDocument.bytes) throw this.#fault('too many bytes');
     if (values > 0 && this.#values > maxDocument.values) throw this.#fault('too many values');
   }
 
-  /** The value at a path that has to be there. */
+  /** The value at a path. It must exist. */
   #find(path: readonly string[], at: 'path' | 'from' = 'path'): Tree {
     const key = path.at(-1);
     const holder = this.#holderOf(path, at);
@@ -145,7 +148,7 @@ class PatchedDocument {
     return value;
   }
 
-  /** What holds the value at a path, taken apart so that it can be changed; undefined for the document itself. */
+  /** The container of the value at a path, in a form that can be changed; undefined for the document itself. */
   #holderOf(path: readonly string[], at: 'path' | 'from' = 'path'): Branch | undefined {
     if (path.length === 0) return undefined;
     let holder = branchOf(this.root);
@@ -167,7 +170,7 @@ class PatchedDocument {
   }
 }
 
-/** The members or elements of a value; undefined where it can have none. */
+/** The members or elements of a value; undefined if the value is a scalar. */
 function branchOf(value: Tree): Branch | undefined {
   if (isBranch(value)) return value;
   const kind = kindOf(value);
@@ -189,7 +192,7 @@ function childOf(holder: Branch, key: string): Tree | undefined {
   return index === undefined ? undefined : holder[index];
 }
 
-/** What was parsed never changes and may stand in two places; what was taken apart may not. */
+/** A parsed value never changes and may be in two places; a value in changeable form may not. */
 function copyOf(value: Tree): Tree {
   if (Array.isArray(value)) return value.map(copyOf);
   if (value instanceof Map) return new Map([...value].map(([key, member]) => [key, copyOf(member)]));
@@ -214,12 +217,15 @@ function sizeOf(value: Tree): JsonSize {
   };
 }
 
-/** What a key takes with its quotes and its colon. */
+/** The bytes of a key with its quotes and its colon. */
 function bytesOfKey(key: string): number {
   return Buffer.byteLength(JSON.stringify(key)) + 1;
 }
 
-/** RFC 6902, 4.6: strings by their characters, numbers by value, members in any order. Reads no more than `other` has. */
+/**
+ * RFC 6902, 4.6: compares strings by their characters, numbers by value, members in any order. Reads no more than `other`
+ * has.
+ */
 function isEqual(one: Tree, other: JsonNode): boolean {
   const kind = kindOf(other);
   if (kind === 'array') return isEqualArray(one, other);

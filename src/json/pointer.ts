@@ -1,5 +1,5 @@
 /**
- * The keys of a JSON Pointer (RFC 6901), or undefined where the text is none.
+ * The keys of a JSON Pointer (RFC 6901), or undefined if the text is not a JSON Pointer.
  *
  * @example
  * parsePointer('/lines/0/a~1b'); // ['lines', '0', 'a/b']
@@ -13,7 +13,7 @@ export function parsePointer(text: string): string[] | undefined {
     .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** The index that a key of a path is in an array; undefined for `01`, `-1`, `length` and other keys that are none. */
+/** The array index of a key of a path; undefined for `01`, `-1`, `length` and other keys that are not an index. */
 export function arrayIndexOf(key: string): number | undefined {
   return /^(?:0|[1-9][0-9]{0,8})$/.test(key) ? Number(key) : undefined;
 }

@@ -1,4 +1,4 @@
-/** Throws JsonSyntaxError: at this place stands something else than was expected. */
+/** Throws JsonSyntaxError: the text at this position is not what JSON requires. */
 export type Fail = (expected: string, position: number) => never;
 
 /** The position after the escape that starts at `position`. */
@@ -62,7 +62,7 @@ function afterDigits(bytes: Buffer, start: number, to: number, fail: Fail): numb
   return position;
 }
 
-/** Whether `word` stands at `position`; its first byte is known to. */
+/** Whether `word` stands at `position`. The caller has checked its first byte. */
 export function isWord(bytes: Buffer, position: number, to: number, word: string): boolean {
   if (position + word.length > to) return false;
   for (let index = 1; index < word.length; index += 1) {

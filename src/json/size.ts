@@ -12,21 +12,21 @@ import {
   sizeCell,
 } from './tape.ts';
 
-/** How large a JSON value is. */
+/** The size of a JSON value. */
 export interface JsonSize {
-  /** Of its text without insignificant whitespace, in bytes of UTF-8. */
+  /** Bytes of its UTF-8 text without insignificant whitespace. */
   readonly bytes: number;
-  /** The value itself and all values inside of it; keys are no values. */
+  /** Number of values: the value itself and all values inside of it. Keys do not count. */
   readonly values: number;
-  /** Arrays and objects in one another; 0 of a string, a number, true, false and null. */
+  /** Levels of nested arrays and objects; 0 for a string, a number, true, false and null. */
   readonly levels: number;
 }
 
-/** A stored instance, agent or configuration value has at most this size (contract 11). */
+/** Maximum size of a stored instance, agent or configuration value (contract 11). */
 export const maxDocument = { bytes: 1_048_576, values: 100_000 } as const;
 
 /**
- * How large a value is.
+ * The size of a value.
  *
  * @example
  * sizeOfJson(parseJson('{ "a": [1, 2] }')); // { bytes: 11, values: 4, levels: 2 }
@@ -50,7 +50,7 @@ function countValues(tape: JsonTape, node: number): { values: number; levels: nu
 }
 
 /**
- * Throws payload_too_large for a stored document that is larger than `maxDocument`; `what` begins the message.
+ * Throws payload_too_large for a stored document that is larger than `maxDocument`. The message begins with `what`.
  *
  * @example
  * refuseLargeDocument('An agent', { bytes: 12, values: 1 });

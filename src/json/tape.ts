@@ -1,15 +1,15 @@
 /**
- * A parsed JSON document as a tape: a node is a run of five whole numbers, named by the index of its first.
- * Nothing is decoded: a node says where its text stands in `bytes`, and its kind is the byte it starts with.
- * Values therefore keep their source text (contract 6), and a line of an import costs no garbage.
+ * A parsed JSON document as a tape. A node is five integers in a row; its name is the index of the first one. The parser
+ * decodes nothing: a node has the position of its text in `bytes`, and the first byte of this text gives its kind. So
+ * values keep their source text (contract 6), and a line of an import creates no garbage.
  */
 export class JsonTape {
   bytes: Buffer = Buffer.alloc(0);
-  /** The same text as a string, where each of its characters is one byte: cutting it is quicker than decoding bytes. */
+  /** The same text as a string, if each of its characters is one byte: a slice of it is faster than decoding bytes. */
   ascii: string | undefined;
   cells: Int32Array = new Int32Array(1024 * cellsOfNode);
 
-  /** Makes room for `wanted` cells. */
+  /** Grows the tape to at least `wanted` cells. */
   grow(wanted: number): Int32Array {
     const cells = new Int32Array(Math.max(wanted, this.cells.length * 2));
     cells.set(this.cells);
@@ -18,12 +18,12 @@ export class JsonTape {
   }
 }
 
-/** The byte at a position inside of `bytes`; -1 outside of it. */
+/** The byte at a position of `bytes`; -1 outside of it. */
 export function byteAt(bytes: Buffer, position: number): number {
   return bytes[position] ?? -1;
 }
 
-/** The number in a cell of a tape; -1 where there is no such cell. */
+/** The number in a cell of a tape; -1 if there is no such cell. */
 export function cellAt(cells: Int32Array, index: number): number {
   return cells[index] ?? -1;
 }
@@ -31,22 +31,22 @@ export function cellAt(cells: Int32Array, index: number): number {
 export const cellsOfNode = 5;
 /** First byte of the node's text. A key is a node too: a string, and its value is the node right after it. */
 export const startCell = 0;
-/** The byte after its last. */
+/** The byte after the node's last byte. */
 export const endCell = 1;
 /** The next key of the object, or the next element of the array; -1 after the last. */
 export const nextCell = 2;
 /**
- * Of an object or array: its first key or element, -1 where it is empty. Of a string: `isEscaped`, `hasDot` (keys
- * alone) and, from bit 2 on, a hash of the decoded key.
+ * For an object or array: its first key or element, -1 if it is empty. For a string: `isEscaped`, `hasDot` (keys only)
+ * and, from bit 2 on, a hash of the decoded key.
  */
 export const detailCell = 3;
-/** Length in bytes of the node's text without insignificant whitespace and without members that were overridden. */
+/** Bytes of the node's text without insignificant whitespace and without overridden members. */
 export const sizeCell = 4;
 
 export const isEscaped = 1;
 export const hasDot = 2;
 
-/** The first byte of a node, which tells its kind. */
+/** The first byte of a node. It gives the node's kind. */
 export const quoteByte = 0x22;
 export const braceByte = 0x7b;
 export const bracketByte = 0x5b;
@@ -57,7 +57,7 @@ export interface JsonNode {
   readonly node: number;
 }
 
-/** The text is no JSON as RFC 8259 has it. `position` counts UTF-16 units from 0. */
+/** The text is not valid JSON (RFC 8259). `position` counts UTF-16 units from 0. */
 export class JsonSyntaxError extends Error {
   readonly position: number;
 
@@ -73,7 +73,7 @@ export function firstByte({ bytes, cells }: JsonTape, node: number): number {
   return byteAt(bytes, cellAt(cells, node + startCell));
 }
 
-/** The first key of an object or the first element of an array; -1 where it is empty. */
+/** The first key of an object or the first element of an array; -1 if it is empty. */
 export function firstChild({ cells }: JsonTape, container: number): number {
   return cellAt(cells, container + detailCell);
 }

@@ -20,7 +20,7 @@ export function sourceText({ tape, node }: JsonNode): string {
   return textBetween(tape, cellAt(tape.cells, node + startCell), cellAt(tape.cells, node + endCell));
 }
 
-/** The text of a value without insignificant whitespace, each number and string in it as it was written. */
+/** The text of a value without insignificant whitespace. Each number and string is as it was written. */
 export function compactText({ tape, node }: JsonNode): string {
   const size = cellAt(tape.cells, node + sizeCell);
   if (size === cellAt(tape.cells, node + endCell) - cellAt(tape.cells, node + startCell))
@@ -30,7 +30,7 @@ export function compactText({ tape, node }: JsonNode): string {
   return target.toString('utf8');
 }
 
-/** The string that a string or a key stands for; it may hold lone surrogates, which JSON can write. */
+/** The decoded text of a string or a key. It may contain lone surrogates, which JSON can write. */
 export function decodedString(tape: JsonTape, node: number): string {
   const start = cellAt(tape.cells, node + startCell);
   const end = cellAt(tape.cells, node + endCell);
@@ -43,7 +43,7 @@ function textBetween({ ascii, bytes }: JsonTape, start: number, end: number): st
   return ascii === undefined ? bytes.toString('utf8', start, end) : ascii.slice(start, end);
 }
 
-/** Whether two strings or keys stand for the same string, however each is written. */
+/** Whether two strings or keys decode to the same text, however each is written. */
 export function isSameString(first: JsonTape, one: number, second: JsonTape, other: number): boolean {
   if (isSameSource(first, one, second, other)) return true;
   const flags = cellAt(first.cells, one + detailCell) | cellAt(second.cells, other + detailCell);
@@ -57,8 +57,8 @@ export function isSameKey(first: JsonTape, one: number, second: JsonTape, other:
 }
 
 /**
- * Whether two values are equal that are not both arrays or both objects: strings as decoded, numbers by value. A
- * value never equals one of another kind.
+ * Whether two values are equal: strings as decoded, numbers by value. The caller does not pass two arrays or two objects.
+ * Values of different kinds are never equal.
  */
 export function isSameScalar(first: JsonTape, one: number, second: JsonTape, other: number): boolean {
   const byte = byteAt(first.bytes, cellAt(first.cells, one + startCell));
@@ -74,7 +74,7 @@ function isNumber(byte: number): boolean {
   return byte === 0x2d || (byte >= 0x30 && byte <= 0x39);
 }
 
-/** Whether two nodes are written with the same bytes. */
+/** Whether two nodes have the same bytes. */
 export function isSameSource(first: JsonTape, one: number, second: JsonTape, other: number): boolean {
   const start = cellAt(first.cells, one + startCell);
   const length = cellAt(first.cells, one + endCell) - start;
@@ -91,7 +91,7 @@ export function isSameSource(first: JsonTape, one: number, second: JsonTape, oth
   return true;
 }
 
-/** From this many bytes on, a call of the runtime's own copy or comparison is worth its fixed cost. */
+/** From this many bytes on, the runtime's own copy or comparison is worth its fixed cost. */
 const longCopy = 64;
 
 /** Copies `source` from `start` to `end` to `target` at `at`; returns the position after it. */
@@ -102,7 +102,7 @@ export function copyBytes(source: Buffer, start: number, end: number, target: Bu
   return position;
 }
 
-/** Writes a value as `compactText` has it to `target` at `at`; returns the position after it. */
+/** Writes the text of `compactText` to `target` at `at`; returns the position after it. */
 export function writeCompact(tape: JsonTape, root: number, target: Buffer, at: number): number {
   const { bytes, cells } = tape;
   const open: number[] = [];
@@ -153,7 +153,7 @@ export function writeCompact(tape: JsonTape, root: number, target: Buffer, at: n
   }
 }
 
-/** The hash of a key that is written with escapes: the one that its decoded bytes have where it is written plainly. */
+/** The hash of a key with escapes: the same as that of the key without escapes. */
 export function hashOfEscapedKey(bytes: Buffer, start: number, end: number): number {
   const decoded: string = JSON.parse(bytes.toString('utf8', start, end));
   let hash = firstHash;
@@ -161,6 +161,8 @@ export function hashOfEscapedKey(bytes: Buffer, start: number, end: number): num
   return hash;
 }
 
-/** FNV-1a over the bytes of a key; its first value is drawn anew by every process, against keys made to collide. */
+/**
+ * FNV-1a over the bytes of a key. Every process draws a random start value, so that nobody can prepare keys that collide.
+ */
 export const firstHash = Math.trunc(Math.random() * 0x7fffffff);
 export const hashFactor = 0x01000193;
