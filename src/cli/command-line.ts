@@ -10,9 +10,9 @@ import { Stopped } from './stopped.ts';
 import { OperatorError, type Surroundings, UsageError, type Verb } from './verb.ts';
 
 interface ListedVerb {
-  /** One line for the list of verbs. */
+  /** One line for the list of commands. */
   summary: string;
-  /** A verb loads what it needs and no other one does: to load all of the service takes a second of processor time. */
+  /** A command loads only what it needs: to load the whole service takes one second of processor time. */
   load: () => Promise<Verb>;
 }
 
@@ -49,7 +49,7 @@ const verbs: Record<string, ListedVerb> = {
   },
 };
 
-/** Runs what the arguments ask for and answers the exit code: 0 done, 1 failed, 2 wrong usage (contract 1). */
+/** Runs the command of the arguments and returns the exit code: 0 done, 1 failed, 2 wrong usage (contract 1). */
 export async function runCommandLine(args: string[], surroundings: Surroundings): Promise<number> {
   const [name, ...rest] = args;
   try {
@@ -128,7 +128,7 @@ function describe(error: unknown): string {
   return fault === undefined ? (error.stack ?? error.message) : `the database of DATABASE_URL ${fault}`;
 }
 
-/** What operators see when the database cannot be had; the driver's messages do not hold its password. */
+/** The message for operators when the database is not available. The driver's messages do not contain its password. */
 function databaseFault(error: Error): string | undefined {
   const code = 'code' in error ? String(error.code) : '';
   if (/^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT)$/.test(code)) {
@@ -137,6 +137,6 @@ function databaseFault(error: Error): string | undefined {
   if (error.message === 'timeout expired' || error.message.startsWith('timeout exceeded when trying to connect')) {
     return 'cannot be reached: no answer within 5 seconds';
   }
-  // SQLSTATE classes: 28 authorisation, 3D no such database, 57 the server goes or comes, 53 no room.
+  // SQLSTATE classes: 28 authorisation, 3D no such database, 57 the server stops or starts, 53 insufficient resources.
   return /^(28|3D|57|53)[0-9A-Z]{3}$/.test(code) ? `refuses: ${error.message} (${code})` : undefined;
 }

@@ -35,7 +35,7 @@ Example:
     try {
       await withContext(surroundings, (context, config, watch) => runDemo(context, config, { surroundings, watch }));
     } catch (error) {
-      // As for serve: asked to end before it had begun.
+      // As for serve: the process was asked to stop before it had started.
       if (!(error instanceof Stopped)) throw error;
     }
     return 0;
@@ -69,7 +69,7 @@ async function fillHistory({ db, clock, findPage }: Context, { tell }: Surroundi
   tell(`Recorded ${recorded} changes of an invented shop for the tenant "${tenant}".`);
 }
 
-/** The secret of the last start is known to nobody but whoever saw it, so each start has a client of its own. */
+/** Annals does not store the secret of the last start, so each start creates a new client. */
 async function freshClient({ db }: Context): Promise<NewClient> {
   for (const { clientId, name, revokedAt } of await listClients(db, tenant)) {
     if (name === clientName && revokedAt === null) await revokeClient(db, clientId);
@@ -77,7 +77,7 @@ async function freshClient({ db }: Context): Promise<NewClient> {
   return await createClient(db, { tenant, scope: scopes.join(' '), name: clientName });
 }
 
-/** Something for the calls to ask about that is there, whenever the history was recorded. */
+/** Finds values for the sample calls that exist in the history, whenever it was recorded. */
 async function sampleSubjects({ findPage, clock }: Context): Promise<{ order: string; around: number }> {
   const latest = (q: string) => findPage(tenant, parseQuery(`${q} ${allTime}`, changelogDialect), { skip: 0, size: 1 });
   const [order] = (await latest('entity:order type:update')).entries;

@@ -11,14 +11,14 @@ export interface ImportCommand {
   record: RecordBatch;
   stdin: Readable;
   stdout: Writable;
-  /** Where it is a terminal, it shows progress. */
+  /** Shows progress if it is a terminal. */
   stderr: Writable & { isTTY?: boolean | undefined };
   signal?: AbortSignal | undefined;
 }
 
 /**
- * `annals import`: records the changes of a file, prints their counts as one JSON object on stdout, and on stderr each
- * rejected line with its number and the reason. Returns the exit code: 1 where a line was rejected or anything failed.
+ * `annals import`: records the changes of a file. Prints their counts as one JSON object on stdout, and each rejected
+ * line with its number and the reason on stderr. Returns the exit code: 1 if a line was rejected or anything failed.
  */
 export async function runImport(command: ImportCommand): Promise<number> {
   const { tenant, record, stdout, stderr, signal } = command;
@@ -55,11 +55,11 @@ export async function runImport(command: ImportCommand): Promise<number> {
 
 interface Input {
   source: Readable;
-  /** How much of it has been read, from 0 to 1, where that can be known. */
+  /** The part of the input that has been read, from 0 to 1; undefined if the size is unknown. */
   share(): number | undefined;
 }
 
-/** The input, or why there is none. */
+/** The input, or why it cannot be read. */
 async function openInput({ file, stdin }: ImportCommand): Promise<Input | string> {
   if (file === '-') return { source: stdin, share: () => undefined };
   try {

@@ -5,15 +5,15 @@ import { openEmbeddedDatabase } from '../db/embedded/open-embedded-database.ts';
 import { writeOnce } from '../db/write-once.ts';
 import { OperatorError } from './verb.ts';
 
-/** The database of the settings, with the keys for what is sealed in it. */
+/** The database of the settings, with the keys for its sealed values. */
 export interface OpenDatabase {
   url: string;
   secretKeys: Buffer[];
-  /** Lets go of the embedded database; nothing to do for another one. */
+  /** Releases the embedded database; does nothing for another one. */
   release(): Promise<void>;
 }
 
-/** Opens DATABASE_URL, or the embedded database and the key kept beside it (contract 1: ANNALS_SECRET_KEY). */
+/** Opens DATABASE_URL, or the embedded database and the key in its data folder (contract 1: ANNALS_SECRET_KEY). */
 export async function openDatabase(config: Config, tell: (line: string) => void): Promise<OpenDatabase> {
   if (config.databaseUrl !== undefined) {
     return { url: config.databaseUrl, secretKeys: config.secretKeys, release: async () => {} };
@@ -28,7 +28,7 @@ export async function openDatabase(config: Config, tell: (line: string) => void)
   }
 }
 
-/** The key of a data folder, made at the first call. The file may hold a list, as ANNALS_SECRET_KEY may. */
+/** The key of a data folder; the first call creates it. The file may contain a list, as ANNALS_SECRET_KEY may. */
 export async function keptSecretKeys(dataDir: string): Promise<Buffer[]> {
   const path = join(dataDir, 'secret.key');
   const kept = await writeOnce(path, `${randomBytes(32).toString('base64')}\n`).catch((error) => {

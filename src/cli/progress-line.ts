@@ -1,10 +1,13 @@
 import type { Writable } from 'node:stream';
 
 const width = 24;
-/** Drawn at most this often, in milliseconds. */
+/** Minimum time between two updates, in milliseconds. */
 const interval = 100;
 
-/** One line of progress on a terminal, drawn over itself; on anything that is no terminal it draws nothing (contract 1). */
+/**
+ * One line of progress on a terminal; each update overwrites it. If the output is not a terminal, it writes nothing
+ * (contract 1).
+ */
 export class ProgressLine {
   readonly #stream: Writable & { isTTY?: boolean | undefined };
   #drawn = Number.NEGATIVE_INFINITY;
@@ -14,7 +17,7 @@ export class ProgressLine {
     this.#stream = stream;
   }
 
-  /** `share` is from 0 to 1; without it there is no bar. */
+  /** `share` is from 0 to 1; without it, the line has no bar. */
   show(text: string, share: number | undefined): void {
     if (this.#stream.isTTY !== true) return;
     const now = performance.now();
@@ -26,7 +29,7 @@ export class ProgressLine {
     this.#isShown = true;
   }
 
-  /** Takes the line away, before anything else is written. */
+  /** Removes the line before other output. */
   clear(): void {
     if (this.#isShown) this.#stream.write('\r\x1b[K');
     this.#isShown = false;

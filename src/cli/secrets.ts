@@ -6,7 +6,7 @@ import { sealedSigningKeys } from '../oauth/signing-key.ts';
 import { UsageError, type Verb } from './verb.ts';
 import { withInterruptibleDatabase } from './with-database.ts';
 
-/** Everything that the rooms keep sealed. */
+/** Every sealed column of the modules. */
 const sealedColumns: readonly SealedColumn[] = [
   sealedAgentKeys,
   sealedConfiguration,

@@ -10,9 +10,9 @@ import { Stopped } from './stopped.ts';
 import { OperatorError, type Surroundings, UsageError, type Verb } from './verb.ts';
 import { withContext } from './with-context.ts';
 
-// How long what is in flight may take to finish once the process is asked to end, in milliseconds.
+// Maximum milliseconds that open requests have to finish after the process was asked to stop.
 const graceLimit = 30_000;
-// The same where another version waits for it, and how long load balancers have to notice before.
+// The maximum if another version waits for the process, and the time for load balancers to notice before it.
 const outdatedGraceLimit = 10_000;
 const outdatedNotice = 2_000;
 
@@ -46,7 +46,7 @@ Example:
         serveUntilStopped(context, config, { surroundings, watch }),
       );
     } catch (error) {
-      // Asked to end before it had begun: that is a good end too.
+      // The process was asked to stop before it had started: this is a success too.
       if (!(error instanceof Stopped)) throw error;
     }
     return 0;
@@ -56,13 +56,13 @@ Example:
 export interface ServeOptions {
   surroundings: Surroundings;
   watch: SchemaWatch;
-  /** Told the base URL; prints it unless given. */
+  /** Called with the base URL; default: prints it. */
   ready?: (baseUrl: string) => Promise<void> | void;
 }
 
 /**
- * Serves until the process is asked to end. Throws an OperatorError where it ends because the database is brought to the
- * schema of another version: it is not ready from then on, and finishes what is in flight.
+ * Serves until the process is asked to stop. Throws an OperatorError if it stops because another version changes the
+ * schema of the database. From then on, the process is not ready, and it finishes its open requests.
  */
 export async function serveUntilStopped(
   context: Context,
@@ -71,7 +71,7 @@ export async function serveUntilStopped(
 ): Promise<void> {
   const app = await buildApp(context, { notReady: () => watch.reason });
   await listen(app, config);
-  // Nobody waits for it, and calls that come meanwhile are answered.
+  // The start does not wait for the warm-up, and Annals answers calls meanwhile.
   context
     .warmUp()
     .catch((error) => context.logger.debug({ err: error }, 'the warm-up failed; first calls take longer'));
@@ -82,7 +82,7 @@ export async function serveUntilStopped(
     if (watch.reason !== undefined) {
       grace = outdatedGraceLimit;
       context.logger.error(watch.reason);
-      // Until the schema has changed, all answers are right.
+      // All answers are correct until the schema has changed.
       if (!watch.late) await sleep(outdatedNotice, undefined, { signal: surroundings.stop }).catch(() => {});
       throw new OperatorError(watch.reason);
     }

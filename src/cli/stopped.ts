@@ -1,4 +1,4 @@
-/** The process was asked to end before its work was done. */
+/** The process was asked to stop before its work was done. */
 export class Stopped extends Error {
   readonly signal: NodeJS.Signals;
 

@@ -1,24 +1,24 @@
 import type { Readable, Writable } from 'node:stream';
 
-/** What a verb is given of the world around it. */
+/** What a command can use of its environment. */
 export interface Surroundings {
   environment: Record<string, string | undefined>;
   stdin: Readable;
   stdout: Writable;
   stderr: Writable & { isTTY?: boolean | undefined };
-  /** Writes a line to stdout: the answer, and nothing else (contract 1). */
+  /** Writes a line to stdout: only the answer (contract 1). */
   answer(line: string): void;
   /** Writes a line to stderr. */
   tell(line: string): void;
-  /** Aborted when the process is asked to end; the reason is the name of the signal. */
+  /** Aborted when the process is asked to stop; the reason is the name of the signal. */
   stop: AbortSignal;
 }
 
-/** One verb of the command line. */
+/** One command of the command line. */
 export interface Verb {
-  /** What `--help` shows: usage, what it does, an example. */
+  /** The text of `--help`: usage, what the command does, an example. */
   help: string;
-  /** Answers the exit code: 0 done, 1 failed. Wrong usage is thrown, see UsageError. */
+  /** Returns the exit code: 0 done, 1 failed. Throws a UsageError for wrong usage. */
   run(args: string[], surroundings: Surroundings): Promise<number>;
 }
 
@@ -30,7 +30,7 @@ export class UsageError extends Error {
   }
 }
 
-/** Something that the operator can mend: shown as it is, without a stack. Exit code 1. */
+/** An error that the operator can correct. Annals prints its message without a stack. Exit code 1. */
 export class OperatorError extends Error {
   constructor(message: string) {
     super(message);

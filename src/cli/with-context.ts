@@ -5,8 +5,8 @@ import type { Surroundings } from './verb.ts';
 import { closeInTime, withCurrentDatabase } from './with-database.ts';
 
 /**
- * Opens the database of the settings, brings it to the current schema, builds the whole service on it, does the work and
- * lets go again. The work has to end when the watch tells it to.
+ * Opens the database of the settings, migrates it to the current schema, builds the service on it, runs the work and
+ * closes everything. The work must end when the watch says so.
  */
 export async function withContext<Result>(
   surroundings: Surroundings,

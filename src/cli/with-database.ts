@@ -10,7 +10,7 @@ import { openDatabase } from './open-database.ts';
 import { Stopped } from './stopped.ts';
 import { OperatorError, type Surroundings } from './verb.ts';
 
-/** Milliseconds. What has not given its connections back after that time is ended with the process. */
+/** Milliseconds. After that time, the end of the process closes the connections that are still in use. */
 const closingLimit = 5_000;
 
 /** The database of the settings, at the current schema. */
@@ -18,11 +18,11 @@ export interface CurrentDatabase {
   config: Config;
   url: string;
   secretKeys: readonly Uint8Array[];
-  /** Tells when another version brings the database to its own schema: the work has to end then. */
+  /** Says when another version migrates the database to its own schema. The work must then end. */
   watch: SchemaWatch;
 }
 
-/** What a command has that works on the database alone, without the service. */
+/** What a command needs that uses only the database, without the service. */
 export interface DatabaseTools {
   db: Database;
   sealer: Sealer;
@@ -31,8 +31,8 @@ export interface DatabaseTools {
 }
 
 /**
- * Opens the database of the settings, brings it to the current schema, does the work and lets go again. Throws `Stopped`
- * where the process is asked to end before the work begins.
+ * Opens the database of the settings, migrates it to the current schema, runs the work and closes the database. Throws
+ * `Stopped` if the process is asked to stop before the work starts.
  */
 export async function withCurrentDatabase<Result>(
   surroundings: Surroundings,
@@ -54,7 +54,10 @@ export async function withCurrentDatabase<Result>(
   }
 }
 
-/** The same with connections; they are closed when the work has ended. The work has to end when the watch tells it to. */
+/**
+ * Runs the work as withCurrentDatabase does, with connections, and closes them after it. The work must end when the watch
+ * says so.
+ */
 export async function withDatabase<Result>(
   surroundings: Surroundings,
   work: (tools: DatabaseTools, watch: SchemaWatch) => Promise<Result>,
@@ -70,9 +73,9 @@ export async function withDatabase<Result>(
 }
 
 /**
- * The same for work that does not listen to signals: when the process is asked to end, or has to because of the schema,
- * the connections are closed under it, so that it gets no further than what it has in hand, and the database is let go
- * of in an orderly way.
+ * Runs work as withDatabase does, for work that does not listen to signals. When the process is asked to stop, or must
+ * stop because of the schema, this function closes the connections. The work then stops after its current step, and the
+ * database is closed in order.
  */
 export async function withInterruptibleDatabase<Result>(
   surroundings: Surroundings,
@@ -80,7 +83,7 @@ export async function withInterruptibleDatabase<Result>(
 ): Promise<Result> {
   const { promise: stopped, reject } = Promise.withResolvers<never>();
   const onStop = () => reject(new Stopped(surroundings.stop.reason));
-  // Unheard until the work begins: a signal that comes earlier is seen by withCurrentDatabase itself.
+  // Nobody handles it until the work starts: withCurrentDatabase itself handles an earlier signal.
   stopped.catch(() => {});
   surroundings.stop.addEventListener('abort', onStop);
   try {
@@ -96,12 +99,12 @@ export async function withInterruptibleDatabase<Result>(
   }
 }
 
-/** Waits until what is being closed has ended, for 5 seconds at most. */
+/** Waits until the connections are closed, for 5 seconds at most. */
 export async function closeInTime(closing: Promise<void>): Promise<void> {
   await Promise.race([closing, sleep(closingLimit, undefined, { ref: false })]);
 }
 
-/** Runs the migrations on a pool of their own; answers the names of those that ran. */
+/** Runs the migrations on a separate pool. Returns the names of those that ran. */
 export async function migrateDatabase(url: string): Promise<string[]> {
   const pool = createPool(url, { applicationName: 'annals migrate', maximum: 2 });
   try {
