@@ -1,13 +1,13 @@
 import { sql } from 'kysely';
 import type { Database } from './database.ts';
 
-/** Rows that may change before a table's statistics are out of date: so many, and a share of the table. */
+/** After this many changed rows, the statistics of a table are out of date: a fixed number plus a share of the table. */
 const changedRows = 2_000;
 const changedShare = 0.1;
 
 /**
- * Analyses those tables of which much has changed since it was done last, at once and not when autovacuum comes to it: until
- * then plans are made for tables that look empty. Leaves out a table that somebody else analyses.
+ * Analyses the tables that have changed much since their last analysis. It does so at once and does not wait for
+ * autovacuum: until then the planner treats the tables as empty. Skips a table that somebody else analyses.
  */
 export async function analyseChanged(db: Database, tables: readonly string[]): Promise<void> {
   const { rows } = await sql<{ name: string }>`

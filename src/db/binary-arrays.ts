@@ -1,4 +1,4 @@
-// Arrays in PostgreSQL's binary form (array_recv), which needs no quoting here and no parsing there.
+// Arrays in PostgreSQL's binary form (array_recv). They need no quoting in Annals and no parsing in PostgreSQL.
 
 const oids = { int4: 23, int8: 20, text: 25, uuid: 2950 } as const;
 const headerBytes = 20;
@@ -23,7 +23,7 @@ export function int8Array(values: readonly number[]): Buffer {
   return buffer;
 }
 
-/** Of 16 bytes each. */
+/** Each has 16 bytes. */
 export function uuidArray(values: readonly Uint8Array[]): Buffer {
   const { buffer, at } = begun('uuid', values.length, values.length * 20);
   values.forEach((value, index) => {
@@ -33,7 +33,7 @@ export function uuidArray(values: readonly Uint8Array[]): Buffer {
   return buffer;
 }
 
-/** Texts without NUL; null is a null. */
+/** Texts without NUL; null becomes NULL. */
 export function textArray(values: readonly (string | null)[]): Buffer {
   // A UTF-16 unit takes at most three bytes.
   const maxBytes = values.reduce((bytes, value) => bytes + 4 + (value === null ? 0 : value.length * 3), 0);
@@ -47,7 +47,7 @@ export function textArray(values: readonly (string | null)[]): Buffer {
   return buffer.subarray(0, at);
 }
 
-/** One dimension, which begins at 1. An empty array has no dimension. */
+/** One dimension with 1 as its first index. An empty array has no dimension. */
 function begun(type: keyof typeof oids, length: number, bytes: number): { buffer: Buffer; at: number } {
   const empty = length === 0;
   const buffer = Buffer.allocUnsafe(empty ? 12 : headerBytes + bytes);

@@ -1,17 +1,17 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from './database.ts';
 
-/** An index that is built after the start, since writers of a large table must not wait for it. */
+/** An index that Annals builds after the start, so that writers of a large table do not wait for it. */
 export interface LateIndex {
   readonly name: string;
   readonly table: string;
-  /** What stands after the name of the table: `(tenant, lower(name))`. */
+  /** The SQL after the name of the table: `(tenant, lower(name))`. */
   readonly definition: RawBuilder<unknown>;
 }
 
 /**
- * Builds an index unless it is there, while others read and write. An index whose build broke off is built anew. Does nothing
- * while another process builds one on that table. Statements use the index from then on, since PostgreSQL's planner finds it.
+ * Builds an index if it does not exist, while others read and write. If a build broke off, it builds the index again.
+ * Does nothing while another process builds an index on that table. PostgreSQL's planner uses the index from then on.
  *
  * @example
  * await buildIndex(db, { name: 'job_tenant', table: 'job', definition: sql`(tenant, id)` });
@@ -26,6 +26,6 @@ export async function buildIndex(db: Database, { name, table, definition }: Late
   if (state === undefined || state.valid || state.building) return;
   await sql`drop index concurrently if exists ${sql.id(name)}`.execute(db);
   await sql`create index concurrently if not exists ${sql.id(name)} on ${sql.id(table)} ${definition}`.execute(db);
-  // Without statistics of its expressions the planner may not take it.
+  // Without statistics of its expressions, the planner may not use the index.
   await sql`analyze ${sql.id(table)}`.execute(db);
 }

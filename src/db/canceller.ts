@@ -1,18 +1,19 @@
 import pg from 'pg';
 import { rest } from '../repeat.ts';
 
-/** Cancels statements of other connections, many of them by one connection of its own. */
+/** Cancels statements of other connections. One separate connection cancels many of them. */
 export interface Canceller {
   /**
-   * Cancels what a server process runs, given by its id or by the mark of its statement (see pooler.ts), until the function that it answers is called. That one resolves when
-   * no request to cancel is on its way any more, so the connection can then be used for something else.
+   * Cancels what a server process runs, until the caller calls the returned function. The caller names the server process
+   * by its id or by the mark of its statement (see pooler.ts). The returned function resolves when no cancel request is
+   * open any more, so the connection can then be used again.
    */
   cancel(backend: number | string): () => Promise<void>;
-  /** Ends its connection. */
+  /** Closes its connection. */
   close(): Promise<void>;
 }
 
-// Milliseconds. The first request to cancel can come between two statements and find none: hence it is repeated.
+// Milliseconds. The first cancel request can arrive between two statements and find none, so Annals repeats it.
 const cancelEvery = 150;
 const keepConnection = 10_000;
 
@@ -23,7 +24,7 @@ const cancelMarked = `
 export function createCanceller(config: pg.ClientConfig): Canceller {
   const backends = new Set<number | string>();
   let running: Promise<void> | undefined;
-  /** The request under way, and when it was over for all that it names. */
+  /** The current round of cancel requests; it resolves when all of them are done. */
   let round: Promise<unknown> = Promise.resolve();
   let client: pg.Client | undefined;
   let idle: NodeJS.Timeout | undefined;
@@ -48,7 +49,9 @@ export function createCanceller(config: pg.ClientConfig): Canceller {
     await last?.end().catch(() => {});
   }
 
-  /** One request for all backends. The database may be away, or have no connection to spare: it is tried again. */
+  /**
+   * One request for all backends. The database may be away, or may have no free connection: the next round tries again.
+   */
   async function cancelAll(): Promise<void> {
     try {
       const connected = await connect();

@@ -11,12 +11,12 @@ import { packageSchema, readSchema, type Schema, type SchemaFolders } from './sc
 import { inPoolTransaction } from './transaction.ts';
 
 /**
- * Brings the database to the current schema and returns the names of the migrations it ran. Migrations only go forward,
- * each in a transaction of its own; then the routines of the database are made those of the folder, in one transaction.
- * Several processes may call this at once. Processes of another version that use the database are told first, and it
+ * Migrates the database to the current schema and returns the names of the migrations that it ran. Migrations only go
+ * forward, each in a separate transaction. Then one transaction makes the routines of the database those of the folder.
+ * Several processes may call this at once. It first notifies processes of another version that use the database, and
  * waits until they have ended. The pool must allow 2 connections.
  *
- * Throws a MigrationError where the database is newer, where an applied migration was edited, or where one fails.
+ * Throws a MigrationError if the database is newer, if an applied migration was edited, or if a migration fails.
  */
 export async function migrate(pool: pg.Pool, folders: SchemaFolders = packageSchema()): Promise<string[]> {
   const schema = await readSchema(folders);
@@ -37,7 +37,7 @@ export async function migrate(pool: pg.Pool, folders: SchemaFolders = packageSch
       if (await run(pool, migration)) ran.push(migration.name);
     }
     await inLedger(pool, async (client) => {
-      // Another version may have been quicker.
+      // Another version may have been faster.
       checkLedger(await readLedger(client), schema, predecessors.migrations);
       await applyRoutines(client, schema);
     });

@@ -2,19 +2,19 @@ import pg from 'pg';
 import { isBehindPooler, withoutNames } from './pooler.ts';
 
 export interface PoolOptions {
-  /** How the connections name themselves in pg_stat_activity. */
+  /** The name of the connections in pg_stat_activity. */
   applicationName?: string;
-  /** The most connections of this process; 10 unless told. */
+  /** Maximum connections of this process; default 10. */
   maximum?: number;
-  /** Milliseconds of a statement, and of a transaction in which nothing runs, until the server ends it; left out: none. */
+  /** Maximum milliseconds of a statement, and of an idle transaction. The server then ends it; default: no limit. */
   statementLimit?: number;
-  /** Milliseconds of waiting for a connection; 5,000 unless given. */
+  /** Maximum milliseconds that a caller waits for a connection; default 5,000. */
   connectionLimit?: number;
-  /** Told when an idle connection is lost. The pool goes on and makes new ones. */
+  /** Called when an idle connection is lost. The pool goes on and opens new connections. */
   onLostConnection?: (error: Error) => void;
 }
 
-/** A pool on a PostgreSQL. No connection is made before the first query; waiting for one is limited. */
+/** A connection pool for PostgreSQL. The first query opens the first connection. The wait for a connection is limited. */
 export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
   const pooled = isBehindPooler(url);
   const pool = new pg.Pool({
@@ -22,7 +22,7 @@ export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
     application_name: options.applicationName ?? 'annals',
     max: options.maximum ?? 10,
     connectionTimeoutMillis: options.connectionLimit ?? 5_000,
-    // A pooler refuses settings of a session.
+    // A pooler refuses session settings.
     ...(pooled || options.statementLimit === undefined || options.statementLimit === Number.POSITIVE_INFINITY
       ? {}
       : {
@@ -34,12 +34,12 @@ export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
     keepAliveInitialDelayMillis: 30_000,
     types: { getTypeParser },
   });
-  // A lost connection is an event of daily life; unheard, it would end the process.
+  // Connections are lost in normal operation. Without a listener, the error would end the process.
   pool.on('error', (error) => {
-    // Connections on their way out may yet hear from a server that is on its way out as well.
+    // A closing connection may still get an error from a server that is closing as well.
     if (!pool.ending) options.onLostConnection?.(error);
   });
-  // The same for one that is lost while it is checked out and between two queries: the next query reports it.
+  // A connection in use can be lost between two queries. The next query reports this.
   pool.on('connect', (client) => {
     client.on('error', () => {});
     if (pooled) withoutNames(client);
@@ -49,11 +49,11 @@ export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
 
 const parserOf: Record<number, (text: string) => unknown> = {
   [pg.types.builtins.INT8]: parseInt8,
-  // As the driver reads it, a date becomes midnight of the machine's time zone: another day in half the world.
+  // The driver would parse a date as midnight of the machine's time zone: in half the world, that is another day.
   [pg.types.builtins.DATE]: (text) => text,
 };
 
-/** int8 is a number: our counts and ids stay far below 2^53, and one that does not fails loudly, never rounded. */
+/** int8 becomes a number: our counts and ids are far below 2^53. A larger value is an error and is never rounded. */
 function parseInt8(text: string): number {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError(`int8 ${text} is beyond the safe integers`);

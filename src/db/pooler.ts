@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 
 /**
- * Whether the connections go through a pooler in transaction mode, for instance pgbouncer: DATABASE_URL ends with
- * `?pooler=transaction`. Then each transaction may meet another server process, and nothing of a session lasts.
+ * Whether the connections go through a pooler in transaction mode, for example pgbouncer: DATABASE_URL ends with
+ * `?pooler=transaction`. Then each transaction may use another server process, and nothing of a session remains.
  */
 export function isBehindPooler(url: string): boolean {
   return new URL(url).searchParams.get('pooler') === 'transaction';
 }
 
-/** Lets a connection send statements without their names: another server process does not know what a name stands for. */
+/** Makes a connection send statements without names: another server process does not know the statement of a name. */
 export function withoutNames(client: pg.PoolClient): void {
   const { query } = client;
   Object.defineProperty(client, 'query', {
@@ -22,12 +22,12 @@ function unnamed(statement: unknown): unknown {
   return hasName ? { ...statement, name: undefined } : statement;
 }
 
-/** A comment that tells a statement from all others; it begins the statement's text. */
+/** A comment at the start of a statement's text. It tells this statement from all others. */
 export function newMark(): string {
   return `/* annals ${randomUUID()} */`;
 }
 
-/** The statement with its mark, by which it can be found in pg_stat_activity. */
+/** The statement with its mark, which finds it in pg_stat_activity. */
 export function marked(mark: string, statement: string | pg.QueryConfig): string | pg.QueryConfig {
   return typeof statement === 'string' ? `${mark} ${statement}` : { ...statement, text: `${mark} ${statement.text}` };
 }

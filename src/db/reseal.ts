@@ -8,28 +8,28 @@ export interface SealedColumn {
   column: string;
   /** The primary key. */
   keys: readonly string[];
-  /** Further columns that the value is bound to. */
+  /** More columns that the value is bound to. */
   bound?: readonly string[];
-  /** What the value of that row is bound to. */
+  /** The context that the value of a row is bound to. */
   purposeOf(row: Readonly<Record<string, unknown>>): string;
 }
 
 export interface ResealCounts {
-  /** Sealed again with the first key. */
+  /** Number of values sealed again with the first key. */
   resealed: number;
-  /** Already sealed with the first key. */
+  /** Number of values that the first key had sealed already. */
   current: number;
-  /** No key opens them; they stay as they are. */
+  /** Number of values that no key opens. They stay unchanged. */
   unreadable: number;
 }
 
 const maxRows = 500;
 
-/** Seals with the first key what another key has sealed. Others may write meanwhile. A second call is no error. */
+/** Seals again, with the first key, the values that another key has sealed. Others may write meanwhile. Idempotent. */
 export async function resealColumn(db: Database, sealer: Sealer, sealed: SealedColumn): Promise<ResealCounts> {
   const counts: ResealCounts = { resealed: 0, current: 0, unreadable: 0 };
   const { table, column, keys, bound = [], purposeOf } = sealed;
-  // The typed builder does not know tables that a value names.
+  // The typed builder does not know a table whose name is a value.
   const untyped = db as unknown as Kysely<Record<string, Record<string, unknown>>>;
   const order = sql.join(keys.map((key) => sql.ref(key)));
   let after: readonly unknown[] | undefined;
@@ -55,7 +55,7 @@ export async function resealColumn(db: Database, sealer: Sealer, sealed: SealedC
     if (plaintext === undefined) return 'unreadable';
     let update = untyped.updateTable(table).set({ [column]: sealer.seal(plaintext, purpose) });
     for (const key of keys) update = update.where(key, '=', row[key]);
-    // Whoever wrote it meanwhile has sealed it with the first key.
+    // Another writer has sealed the value with the first key meanwhile.
     await update.where(column, '=', value).execute();
     return 'resealed';
   }

@@ -2,7 +2,7 @@ import { CompiledQuery } from 'kysely';
 import type pg from 'pg';
 import type { DatabaseTransaction } from './database.ts';
 
-/** Takes statements, one at a time: a pool, a connection, or a transaction by `statementsOf`. */
+/** Runs statements, one at a time: a pool, a connection, or a transaction by `statementsOf`. */
 export interface Statements {
   query<Row extends pg.QueryResultRow>(statement: pg.QueryConfig): Promise<{ rows: Row[] }>;
 }

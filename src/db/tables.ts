@@ -5,7 +5,7 @@ interface TenantTable {
   created_at: Generated<Date>;
 }
 
-/** Every table of the database by its name. Each room describes its own beside its store and declares them in here. */
+/** Every table of the database by its name. Each module describes its tables beside its store and declares them here. */
 export interface Tables {
   tenant: TenantTable;
 }

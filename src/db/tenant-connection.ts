@@ -3,31 +3,31 @@ import type { Step } from '../concurrency/work.ts';
 import type { Canceller } from './canceller.ts';
 import { marked, newMark } from './pooler.ts';
 
-/** A connection that one caller has, until it is released. What runs on it is cancelled when its step is aborted. */
+/** A connection of one caller, until it is released. When its step is aborted, Annals cancels what runs on it. */
 export class TenantConnection {
   readonly #client: pg.PoolClient;
   readonly #canceller: Canceller;
   readonly #pooled: boolean;
   #step: Step | undefined;
-  /** Something else than the server's answer has ended a statement: nobody knows what state the connection is in. */
+  /** Something other than the server's answer has ended a statement, so the state of the connection is unknown. */
   #broken = false;
   #giveBack: () => void = () => {};
 
-  /** `pooled`: the server process is the pooler's choice, so that statements are found by a mark. */
+  /** `pooled`: the pooler chooses the server process, so Annals finds statements by a mark. */
   constructor(client: pg.PoolClient, canceller: Canceller, pooled: boolean) {
     this.#client = client;
     this.#canceller = canceller;
     this.#pooled = pooled;
   }
 
-  /** For the pool alone: the connection belongs to another caller now. */
+  /** Only for the pool: the connection belongs to another caller now. */
   begin(step: Step | undefined, giveBack: () => void): this {
     this.#step = step;
     this.#giveBack = giveBack;
     return this;
   }
 
-  /** What is driven by itself, COPY for instance, is not cancelled. */
+  /** Annals does not cancel what drives itself, for example COPY. */
   query<Driven extends pg.Submittable>(driven: Driven): Driven;
   query<Row extends pg.QueryResultRow>(
     statement: string | pg.QueryConfig,
@@ -42,7 +42,7 @@ export class TenantConnection {
     return this.#queryInStep(this.#step, statement, values);
   }
 
-  /** Gives the connection back to the pool, or ends it. */
+  /** Returns the connection to the pool, or closes it. */
   release(destroy: boolean | Error = false): void {
     const [step, giveBack] = [this.#step, this.#giveBack];
     this.#step = undefined;
@@ -73,7 +73,7 @@ export class TenantConnection {
       throw signal.aborted && isCancelled(error) ? signal.reason : error;
     } finally {
       signal.removeEventListener('abort', onAbort);
-      // The next statement, of whomever, must not be hit.
+      // The cancel request must not reach the next statement of any caller.
       await stopCancelling?.();
     }
   }
@@ -90,17 +90,17 @@ export class TenantConnection {
   }
 }
 
-/** A transaction of an aborted step has to end all the same. */
+/** The transaction of an aborted step must end too. */
 function isRollback(statement: string | pg.QueryConfig): boolean {
   return statement === 'rollback';
 }
 
-/** SQLSTATE 57014: whoever ended it, pg_cancel_backend or a statement_timeout. */
+/** SQLSTATE 57014, from pg_cancel_backend or from a statement_timeout. */
 function isCancelled(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '57014';
 }
 
-/** The driver keeps it without telling of it in its types. */
+/** The driver has this property, but its types do not show it. */
 function backendOf(client: pg.PoolClient): number {
   const backend = 'processID' in client ? client.processID : undefined;
   if (typeof backend !== 'number') throw new Error('the driver does not tell the server process of a connection');

@@ -9,39 +9,40 @@ import type { Statements } from './statements.ts';
 import { TenantConnection } from './tenant-connection.ts';
 
 export interface TenantPoolOptions extends Pick<PoolOptions, 'applicationName' | 'onLostConnection'> {
-  /** Connections for what tenants read; one tenant has half of them at most. */
+  /** Maximum connections for the reads of tenants. One tenant has at most half of them. */
   readonly reads?: number;
-  /** Connections for what tenants write; one tenant has half of them at most. */
+  /** Maximum connections for the writes of tenants. One tenant has at most half of them. */
   readonly writes?: number;
-  /** Connections for what the process does by itself. */
+  /** Maximum connections for the work of the process itself. */
   readonly own?: number;
   /**
-   * Milliseconds after which the database itself ends a statement of a tenant, where this process is not there any more
-   * to cancel it; 35,000 unless given, Infinity for none.
+   * Milliseconds after which the database itself ends a statement of a tenant, if this process has ended and cannot
+   * cancel it. Default 35,000; Infinity for no limit.
    */
   readonly statementLimit?: number;
 }
 
-/** Connections that are shared among tenants by the current work (see src/concurrency/work.ts). */
+/** Connections that tenants share by the current work (see src/concurrency/work.ts). */
 export interface TenantPool extends Statements {
   /**
-   * Takes a connection: of the current work's share, or where there is no work, of the process's own. Waiting for it and
-   * all its statements are one step of the work. When the step's signal is aborted, what runs is cancelled in the
-   * database, and the promise rejects with the signal's reason.
+   * Takes a connection from the share of the current work. Without current work, it takes one of the process's own. The
+   * wait for the connection and all its statements are one step of the work. When the step's signal is aborted, Annals
+   * cancels in the database what runs, and the promise rejects with the signal's reason.
    */
   connect(): Promise<TenantConnection>;
   end(): Promise<void>;
-  /** What the connections come from, for whoever counts or watches them. */
+  /** The underlying pools, for callers that count or watch the connections. */
   readonly pools: readonly pg.Pool[];
-  /** The query builder reads it and needs nothing of it. */
+  /** The query builder reads this property but does not use it. */
   readonly options: object;
 }
 
 export const defaultShares = { reads: 8, writes: 6, own: 4 };
 
 /**
- * While something is written, so many statements that read begin at once, and so many milliseconds later the next ones.
- * Without it readers in closed loops leave a writer a third of its rate: each of its statements comes after theirs.
+ * During writes, at most this many reading statements start at once. The next ones start this many milliseconds later.
+ * Without this limit, readers in closed loops leave a writer a third of its rate: each of its statements comes after
+ * theirs.
  */
 const beside = { places: 2, milliseconds: 20 };
 

@@ -3,7 +3,7 @@ import type { Database } from './database.ts';
 /** The rule for a tenant's name (spec A: path parameters), and our limit of 63 characters. */
 export const tenantPattern = /^[a-z][a-z0-9]{1,62}$/;
 
-/** Makes a tenant. Returns false where it exists; a second call is no error (contract 1). */
+/** Creates a tenant; idempotent. Returns false if the tenant exists (contract 1). */
 export async function createTenant(db: Database, tenant: string): Promise<boolean> {
   const result = await db
     .insertInto('tenant')
@@ -13,7 +13,7 @@ export async function createTenant(db: Database, tenant: string): Promise<boolea
   return result.numInsertedOrUpdatedRows === 1n;
 }
 
-/** Whether there is such a tenant. */
+/** Whether the tenant exists. */
 export async function tenantExists(db: Database, tenant: string): Promise<boolean> {
   const row = await db.selectFrom('tenant').select('tenant').where('tenant', '=', tenant).executeTakeFirst();
   return row !== undefined;

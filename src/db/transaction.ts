@@ -5,13 +5,13 @@ import type { Database, DatabaseTransaction } from './database.ts';
 export interface TransactionOptions {
   isolation?: IsolationLevel;
   /**
-   * How often a transaction is repeated that lost to another one (serialization failure, deadlock). Default: 0, because
-   * only the caller knows whether its work can run twice.
+   * How often a transaction is repeated that failed because of another one (serialization failure, deadlock). Default: 0,
+   * because only the caller knows whether its work can run twice.
    */
   retries?: number;
 }
 
-/** Runs the work in one transaction: committed when it returns, rolled back when it throws. */
+/** Runs the work in one transaction. The transaction commits when the work returns and rolls back when it throws. */
 export async function inTransaction<Result>(
   db: Database,
   work: (transaction: DatabaseTransaction) => Promise<Result>,
@@ -24,7 +24,7 @@ export async function inTransaction<Result>(
   });
 }
 
-/** The same on a connection of the pool, for statements that the query builder does not have, COPY for example. */
+/** Runs a transaction on a connection of the pool, for statements that the query builder lacks, for example COPY. */
 export async function inPoolTransaction<Result>(
   pool: pg.Pool,
   work: (client: pg.PoolClient) => Promise<Result>,
@@ -39,7 +39,7 @@ export async function inPoolTransaction<Result>(
       client.release();
       return result;
     } catch (error) {
-      // A connection whose rollback fails is closed.
+      // If a rollback fails, the connection is closed.
       const rolledBack = await client.query('rollback').then(
         () => true,
         () => false,
@@ -50,7 +50,7 @@ export async function inPoolTransaction<Result>(
   });
 }
 
-/** Whether the transaction lost to another one and can succeed when it is repeated (SQLSTATE 40001, 40P01). */
+/** Whether the transaction failed because of another one and can succeed if it is repeated (SQLSTATE 40001, 40P01). */
 export function isLostRace(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === '40001' || error.code === '40P01');
 }

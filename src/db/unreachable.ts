@@ -11,14 +11,14 @@ const networkCodes: readonly unknown[] = [
   'ETIMEDOUT',
 ];
 
-// What the driver and its pool say when a connection is lost or cannot be had; these errors have no code.
+// What the driver and its pool say when a connection is lost or not available. These errors have no code.
 const lost =
   /^(Connection terminated|Client has encountered a connection error|timeout expired|timeout exceeded when trying to connect|Cannot use a pool after|Client was closed)/;
 
 /**
- * Whether an error of the driver says that the database cannot be reached: no connection can be had, or the one that
- * there was is lost. The server ends a connection with a FATAL error, and a session that took too long alone (SQLSTATE
- * class 25) says nothing about the server.
+ * Whether an error of the driver means that the database is not reachable: no connection is available, or the connection
+ * was lost. The server ends a connection with a FATAL error. But the end of a session that took
+ * too long (SQLSTATE class 25) says nothing about the server.
  */
 export function isUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

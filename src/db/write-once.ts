@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { link, open, readFile, rm } from 'node:fs/promises';
 
 /**
- * Writes a file that is made once and then only read. Returns its content: this one, or that of a process that was
- * quicker. No reader sees half a file, and a crash leaves the whole file or none.
+ * Writes a file once; afterwards it is only read. Returns the content of the file: this content, or that of another
+ * process that was faster. No reader sees half a file. After a crash, the file is complete or does not exist.
  */
 export async function writeOnce(path: string, content: string, mode = 0o600): Promise<string> {
   const existing = await readIfThere(path);
@@ -21,7 +21,7 @@ export async function writeOnce(path: string, content: string, mode = 0o600): Pr
   }
 }
 
-/** The text of a file, or undefined where there is none. */
+/** The text of a file, or undefined if it does not exist. */
 export async function readIfThere(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
@@ -31,7 +31,7 @@ export async function readIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-/** Whether a system call failed with one of these codes, `ENOENT` for example. */
+/** Whether a system call failed with one of these codes, for example `ENOENT`. */
 export function hasCode(error: unknown, ...codes: string[]): boolean {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' && codes.includes(error.code);
 }

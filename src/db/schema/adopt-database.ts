@@ -5,13 +5,14 @@ import { type Predecessors, withdrawnMigrations } from './predecessors.ts';
 import type { Schema } from './read-schema.ts';
 import { readTableLines, type TableLine } from './table-lines.ts';
 
-// What a later migration makes where an early form of an earlier one did not.
+// Objects that a later migration creates, because an early form of an earlier migration did not.
 const tablesMadeLater: readonly string[] = ['change_folded'];
 
 /**
- * Takes over a database that a version from before checksums made: compares its tables with what the migrations that it
- * has make of nothing, stores their checksums, and remembers which of its routines are ours. The caller holds the lock
- * of the ledger, whose tables are there. Throws a MigrationError that names the migration where the tables differ.
+ * Adopts a database of a version without checksums. It compares the database's tables with those that the applied
+ * migrations create from nothing. It stores the checksums of the migrations, and records which routines belong to Annals.
+ * The caller holds the lock of the ledger and has created its tables. Throws a MigrationError that names the migration if
+ * the tables differ.
  */
 export async function adoptDatabase(client: pg.ClientBase, schema: Schema, predecessors: Predecessors): Promise<void> {
   await client.query('delete from migration where checksum is null and name = any ($1)', [withdrawnMigrations]);
@@ -37,11 +38,11 @@ export async function adoptDatabase(client: pg.ClientBase, schema: Schema, prede
   );
 }
 
-/** What migrations make of nothing: they run on temporary tables, which are gone afterwards. */
+/** The tables that migrations create from nothing. They run on temporary tables, which are dropped afterwards. */
 async function tablesOf(client: pg.ClientBase, migrations: readonly Migration[]): Promise<TableLine[]> {
   await client.query('savepoint before_tables');
   await client.query('set local search_path = pg_temp');
-  // A temporary schema is made with the first table in it.
+  // The first temporary table creates the temporary schema.
   await client.query('create temporary table schema_of_nothing () on commit drop');
   for (const { text } of migrations) await client.query(text);
   const { rows } = await client.query<{ oid: number }>('select pg_my_temp_schema()::bigint as oid');
@@ -56,7 +57,7 @@ interface Difference {
   unexpected: string[];
 }
 
-/** An index more does no harm, and neither do other options or a table that is none of ours. */
+/** These do no harm: an additional index, other options, and a table that does not belong to Annals. */
 function firstDifference(expected: TableLine[], actual: TableLine[]): Difference | undefined {
   for (const table of new Set(expected.map((line) => line.table))) {
     const wanted = expected.filter((line) => line.table === table && line.kind !== 'table');

@@ -3,18 +3,19 @@ import type pg from 'pg';
 import { MigrationError } from './migration-error.ts';
 import type { Schema } from './read-schema.ts';
 
-// Milliseconds. A process that has not been seen for so long has ended without a word.
+// Milliseconds. A process that has not been seen for this long has ended without a notice.
 export const processLife = 10_000;
-/** Milliseconds after which an announcement that nobody renews is void. */
+/** Milliseconds after which an announcement without renewal is expired. */
 export const announcementLife = 30_000;
 const renewEvery = 5_000;
 const lookEvery = 100;
-// Longer than a process takes that finishes its requests first.
+// Longer than a process needs to finish its requests.
 const maxWait = 60_000;
 
 /**
- * Does work that changes the schema: announces it to the processes that need another one, waits until they have ended,
- * and withdraws the announcement afterwards. Throws a MigrationError where some have not ended after a minute.
+ * Runs work that changes the schema. First it announces the change to the processes that need another schema and waits
+ * until they have ended. Afterwards it withdraws the announcement. Throws a MigrationError if some have not ended after
+ * one minute.
  */
 export async function whileAnnounced(pool: pg.Pool, schema: Schema, work: () => Promise<void>): Promise<void> {
   const target = [schema.newest, schema.routinesHash];
@@ -27,7 +28,7 @@ export async function whileAnnounced(pool: pg.Pool, schema: Schema, work: () => 
     );
   };
   await announce();
-  // A renewal that fails is made up for by the next one; what the work needs of the database fails by itself.
+  // If a renewal fails, the next one replaces it. If the database is away, the work fails by itself.
   const renewal = setInterval(() => void announce().catch(() => {}), renewEvery);
   try {
     await othersHaveEnded(pool, target);

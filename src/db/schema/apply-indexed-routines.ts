@@ -4,10 +4,10 @@ import { bodyOf, createOrReplace, type Routine } from './routines.ts';
 import { currentSchema, storedRoutines } from './stored-routines.ts';
 
 /**
- * Creates the routines that indexes and columns may use. Where an index uses one of them, none is replaced: the index
- * has what they answered when it was built. Routines of this kind are never dropped. They may name each other and what
- * comes with PostgreSQL, not our tables, because they are there before the first migration. The caller holds the lock
- * of the ledger. Throws a MigrationError where a routine differs from the one that an index uses.
+ * Creates the routines that indexes and columns may use. If an index uses one of them, it replaces none: the index has
+ * the results from the time of its build. It never drops routines of this kind. They may call each other and PostgreSQL's
+ * own functions, but cannot use our tables, because Annals creates them before the first migration. The caller holds the
+ * lock of the ledger. Throws a MigrationError if a routine differs from the one that an index uses.
  */
 export async function applyIndexedRoutines(client: pg.ClientBase, routines: readonly Routine[]): Promise<void> {
   const schema = await currentSchema(client);
@@ -17,14 +17,14 @@ export async function applyIndexedRoutines(client: pg.ClientBase, routines: read
     return !stored.some((one) => one.name === routine.name && one.body === body);
   });
   const names = routines.map(({ name }) => name);
-  // What was an ordinary routine before is not dropped from now on.
+  // A routine that was ordinary before is not dropped from now on.
   await client.query('delete from routine where name = any ($1)', [names]);
   if (differing.length === 0) return;
   const ours = stored.filter(({ name }) => names.includes(name));
   const existing = differing.filter(({ name }) => ours.some((one) => one.name === name));
   const [changed] = existing;
   if (changed !== undefined) {
-    // What a body names is not in the catalogue, so that an index of one routine is taken for one of all.
+    // The catalogue does not show which routines a body uses. So an index of one routine counts as an index of all.
     const user = await findUser(
       client,
       ours.map(({ oid }) => oid),
@@ -47,7 +47,7 @@ export async function applyIndexedRoutines(client: pg.ClientBase, routines: read
   }
 }
 
-/** What uses one of these routines outside of a body: an index, a column or a constraint. */
+/** The object outside of a routine's body that uses one of these routines: an index, a column or a constraint. */
 async function findUser(client: pg.ClientBase, oids: readonly number[]): Promise<string | undefined> {
   const { rows } = await client.query<{ user: string }>(
     `select pg_describe_object(classid, objid, objsubid) as "user" from pg_depend

@@ -7,20 +7,20 @@ import { currentSchema, type StoredRoutine, storedRoutines } from './stored-rout
 
 const kinds: readonly Routine['kind'][] = ['function', 'procedure', 'aggregate'];
 
-// SQLSTATE of "create or replace" where another result or other names of parameters need a drop, and of a drop of what
-// an aggregate is made of.
+// SQLSTATEs of two cases. "create or replace" fails if another result or other parameter names need a drop. A drop fails
+// if an aggregate uses the function.
 const needsDrop = ['42P13', '2BP01'];
 
 /**
- * Makes the routines of the database those of the schema, except for those of indexes: creates or replaces each, and
- * drops those that an earlier call created and that are no longer there. Returns whether there was anything to do. The
- * caller holds the lock of the ledger.
+ * Makes the routines of the database those of the schema, except for those of indexes. It creates or replaces each
+ * routine. It drops routines that an earlier call created and that no longer exist in the folder. Returns whether it
+ * changed anything. The caller holds the lock of the ledger.
  */
 export async function applyRoutines(client: pg.ClientBase, schema: Schema): Promise<boolean> {
   const { routinesHash, routinesVersion } = schema;
   const applied = await client.query('select from routine_set where hash = $1 and replaced_at is null', [routinesHash]);
   if (applied.rowCount !== 0) return false;
-  // An aggregate is made of functions. Of the others any may name any: all are checked in the end.
+  // An aggregate consists of functions. Any other routine may use any routine, so all are checked at the end.
   const routines = kinds.flatMap((kind) => schema.routines.filter((one) => one.kind === kind && !one.indexed));
   const before = await storedRoutines(client);
   await client.query('set local check_function_bodies = off');
@@ -69,7 +69,7 @@ interface Written {
   stored: StoredRoutine;
 }
 
-/** Which routine of the database each file has written, by its signature: its row has another version than before. */
+/** The database routine that each file has written, by its signature: its row has another version than before. */
 async function findWritten(
   client: pg.ClientBase,
   routines: readonly Routine[],
@@ -88,7 +88,7 @@ async function findWritten(
   return written;
 }
 
-/** Throws a MigrationError where a body names what is not there. */
+/** Throws a MigrationError if a body uses something that does not exist. */
 async function validate(client: pg.ClientBase, written: ReadonlyMap<string, Written>): Promise<void> {
   await client.query('set local check_function_bodies = on');
   for (const { routine, stored } of written.values()) {
@@ -101,7 +101,7 @@ async function validate(client: pg.ClientBase, written: ReadonlyMap<string, Writ
   }
 }
 
-/** Drops the routines that are ours, except for those to keep; aggregates first, since they are made of the others. */
+/** Drops our routines except for those to keep. Aggregates come first, since they consist of the others. */
 async function dropRoutines(client: pg.ClientBase, keep: readonly string[]): Promise<void> {
   const { rows } = await client.query<{ signature: string }>(
     `select r.signature from routine r left join pg_proc p on p.oid = to_regprocedure(r.signature)

@@ -3,22 +3,22 @@ import { MigrationError } from './migration-error.ts';
 import type { Schema } from './read-schema.ts';
 
 const minServerVersion = 15;
-// Any number does, as long as all versions of Annals use the same one.
+// Any number is possible, if all versions of Annals use the same one.
 const ledgerLock = 7_229_148_366;
 
-/** What a database remembers of its schema. */
+/** What a database stores about its schema. */
 export interface Ledger {
   migrations: readonly { number: number; name: string; checksum: string }[];
-  /** The sets of routines it had, by hash; the one without `replaced` is the one it has. */
+  /** The sets of routines by hash. The set without `replaced` is the current one. */
   routineSets: readonly { hash: string; version: number; replaced: boolean }[];
 }
 
-/** Lets one process at a time change the ledger or the routines, until the transaction ends. */
+/** Locks the ledger and the routines until the transaction ends: one process at a time can change them. */
 export async function lockLedger(client: pg.ClientBase): Promise<void> {
   await client.query('select pg_advisory_xact_lock($1)', [ledgerLock]);
 }
 
-/** Throws a MigrationError where the server is too old. */
+/** Throws a MigrationError if the server is too old. */
 export async function checkServerVersion(pool: pg.Pool): Promise<void> {
   const { rows } = await pool.query<{ server_version_num: string }>('show server_version_num');
   const major = Math.floor(Number(rows[0]?.server_version_num) / 10_000);
@@ -27,7 +27,7 @@ export async function checkServerVersion(pool: pg.Pool): Promise<void> {
   }
 }
 
-/** How far the ledger of a database is: there is none, one from before checksums, or the current one. */
+/** The state of a database's ledger: none, one without checksums, or the current one. */
 export async function ledgerState(client: pg.ClientBase | pg.Pool): Promise<'none' | 'unchecked' | 'current'> {
   const { rows } = await client.query<{ any: boolean; current: boolean }>(`
     select to_regclass('migration') is not null as any,
@@ -37,7 +37,7 @@ export async function ledgerState(client: pg.ClientBase | pg.Pool): Promise<'non
   return rows[0]?.any ? 'unchecked' : 'none';
 }
 
-/** Makes the tables of the ledger as far as they are not there. The caller holds the lock of the ledger. */
+/** Creates the missing tables of the ledger. The caller holds the lock of the ledger. */
 export async function createLedger(client: pg.ClientBase): Promise<void> {
   await client.query(`
     create table if not exists migration (
@@ -81,7 +81,7 @@ export async function createLedger(client: pg.ClientBase): Promise<void> {
     )`);
 }
 
-/** Reads what the database remembers. */
+/** Reads the ledger. */
 export async function readLedger(client: pg.ClientBase | pg.Pool): Promise<Ledger> {
   const migrations = await client.query('select number, name, checksum from migration order by number');
   const sets = await client.query('select hash, version, replaced_at is not null as replaced from routine_set');
@@ -89,8 +89,8 @@ export async function readLedger(client: pg.ClientBase | pg.Pool): Promise<Ledge
 }
 
 /**
- * Throws a MigrationError where a newer version of Annals has been at the database, or where a migration was edited
- * after it was applied. `predecessors` are checksums that count as well, by the name of the migration.
+ * Throws a MigrationError if a newer version of Annals has used the database, or if a migration was edited after it was
+ * applied. `predecessors` are other valid checksums, by the name of the migration.
  */
 export function checkLedger(
   ledger: Ledger,

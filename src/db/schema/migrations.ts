@@ -8,13 +8,13 @@ export interface Migration {
   number: number;
   name: string;
   text: string;
-  /** SHA-256 of the text in hexadecimal; line ends do not count. */
+  /** SHA-256 of the text in hexadecimal, independent of line endings. */
   checksum: string;
 }
 
 const fileName = /^(\d{4})-([a-z0-9-]+)\.sql$/;
 
-/** The migrations of a folder, in order. Throws a MigrationError where a name is wrong or a number stands twice. */
+/** The migrations of a folder, in order. Throws a MigrationError if a name is wrong or a number occurs twice. */
 export async function readMigrations(folder: string): Promise<Migration[]> {
   const migrations: Migration[] = [];
   for (const file of (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()) {
@@ -29,7 +29,7 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
   return migrations;
 }
 
-/** What a database stores of a migration that it has. */
+/** What a database stores about an applied migration. */
 export function checksumOf(text: string): string {
   return createHash('sha256').update(text.replaceAll('\r\n', '\n')).digest('hex');
 }

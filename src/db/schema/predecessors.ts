@@ -2,15 +2,15 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { packageSchema } from './read-schema.ts';
 
-/** What versions of Annals from before checksums may have left in a database. */
+/** What versions of Annals without checksums may have left in a database. */
 export interface Predecessors {
-  /** The checksums of all forms that a migration had before it was fixed, by its file name. */
+  /** The checksums of all forms that a migration had before it became final, by its file name. */
   migrations: Readonly<Record<string, readonly string[]>>;
   /** The signatures of all routines that those versions created. */
   routines: readonly string[];
 }
 
-// Their routines are in sql/ now, under the names of other migrations, and they made nothing else.
+// Their routines are in sql/ now, under the names of other migrations, and they created nothing else.
 export const withdrawnMigrations: readonly string[] = ['0009-record-entries.sql', '0015-record-entries.sql'];
 
 /** Reads the two lists of this package. */

@@ -5,19 +5,19 @@ import { MigrationError } from './migration-error.ts';
 import { type Migration, readMigrations } from './migrations.ts';
 import { hashRoutines, type Routine, readRoutines } from './routines.ts';
 
-/** The folders that a schema is made of. */
+/** The folders of a schema. */
 export interface SchemaFolders {
   migrations: string;
   routines: string;
 }
 
-/** What a version of Annals needs of a database. */
+/** The schema that a version of Annals needs. */
 export interface Schema {
   migrations: readonly Migration[];
-  /** The number of the last migration, 0 without any. */
+  /** The number of the last migration; 0 if there is none. */
   newest: number;
   routines: readonly Routine[];
-  /** Grows with every release whose routines differ from those of the release before it. */
+  /** Grows with every release whose routines differ from those of the last release. */
   routinesVersion: number;
   routinesHash: string;
 }
@@ -27,7 +27,7 @@ export function packageSchema(): SchemaFolders {
   return { migrations: join(packageFolder(), 'migrations'), routines: join(packageFolder(), 'sql') };
 }
 
-/** Reads both folders. Throws a MigrationError where a file is not as it must be. */
+/** Reads both folders. Throws a MigrationError if a file is not valid. */
 export async function readSchema(folders: SchemaFolders): Promise<Schema> {
   const migrations = await readMigrations(folders.migrations);
   const routines = await readRoutines(folders.routines);

@@ -5,21 +5,21 @@ import { MigrationError } from './migration-error.ts';
 
 /** One function, procedure or aggregate of the database, with the text that creates it. */
 export interface Routine {
-  /** The name in the database, which is the name of the file as well. */
+  /** The name in the database, which is also the name of the file. */
   name: string;
   kind: 'function' | 'procedure' | 'aggregate';
-  /** The file, from the folder of routines on: `changelog/change_rank.sql`. */
+  /** The path of the file inside the folder of routines: `changelog/change_rank.sql`. */
   file: string;
   text: string;
-  /** Whether indexes or columns may use it: it stands in a folder `indexed`. */
+  /** Whether indexes or columns may use it: its folder is named `indexed`. */
   indexed: boolean;
 }
 
-// What a file begins with, after its comments. With its schema (:"schema".name) a routine is found from an index too,
-// which is built with a search path that has nothing of ours in it.
+// How a file begins, after its comments. The name includes the schema (:"schema".name), so that an index finds the
+// routine too: the search path of an index build has nothing of ours in it.
 const beginning = /^(?:--[^\n]*\n|\s*\n)*create (function|procedure|aggregate) (?::"schema"\.)?([a-z_][a-z0-9_]*)\s*\(/;
 
-/** Reads all routines below a folder, in the order of their files. Throws a MigrationError where one is not as it must be. */
+/** Reads all routines below a folder, in the order of their files. Throws a MigrationError if a routine is not valid. */
 export async function readRoutines(folder: string): Promise<Routine[]> {
   const routines: Routine[] = [];
   for (const file of (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.sql')).sort()) {
@@ -45,12 +45,12 @@ export function hashRoutines(routines: readonly Routine[]): string {
   return hash.digest('hex');
 }
 
-/** The statement that creates a routine in a schema, or replaces it. `schema` is quoted where it has to be. */
+/** The statement that creates or replaces a routine in a schema. The caller quotes `schema` if necessary. */
 export function createOrReplace({ text }: Routine, schema: string): string {
   return text.replace(/^create /m, 'create or replace ').replaceAll(':"schema"', schema);
 }
 
-/** What stands between the first and the last `$$` of a routine: its body, as the database keeps it. */
+/** The text between the first and the last `$$` of a routine: its body, as the database keeps it. */
 export function bodyOf({ text }: Routine, schema: string): string | undefined {
   return /\$\$(.*)\$\$/s.exec(text.replaceAll(':"schema"', schema))?.[1];
 }

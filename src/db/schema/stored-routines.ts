@@ -6,10 +6,10 @@ export interface StoredRoutine {
   name: string;
   /** `change_rank(text,text[],text[],bigint)` */
   signature: string;
-  /** Another one after each change. */
+  /** A new value after each change. */
   version: string;
   body: string;
-  /** What checks a body of its language; null where there is nothing of the kind. */
+  /** The function that checks a body of its language; null if there is none. */
   validator: string | null;
 }
 
@@ -24,7 +24,7 @@ export async function storedRoutines(client: pg.ClientBase): Promise<StoredRouti
   return rows;
 }
 
-/** The name of the schema that Annals uses, quoted where it has to be. */
+/** The name of the schema that Annals uses, quoted if necessary. */
 export async function currentSchema(client: pg.ClientBase): Promise<string> {
   const { rows } = await client.query<{ schema: string | null }>('select quote_ident(current_schema()) as schema');
   const schema = rows[0]?.schema ?? null;

@@ -1,14 +1,14 @@
 import type pg from 'pg';
 
-/** One thing that a table has. */
+/** One part of a table. */
 export interface TableLine {
   table: string;
-  /** What kind of thing: the table itself, a column, a constraint, an index, a unique index. */
+  /** The kind of the part: the table itself, a column, a constraint, an index, a unique index. */
   kind: 'table' | 'column' | 'constraint' | 'index' | 'unique index';
   line: string;
 }
 
-// Constraints of type "n" say again what the columns say, and only on PostgreSQL 18 and later.
+// Constraints of type "n" repeat what the columns say, and only on PostgreSQL 18 and later.
 const statement = `
   select c.relname as "table", found.kind, found.line
     from pg_class c
@@ -42,7 +42,7 @@ const statement = `
     order by c.relname collate "C", array_position('{table,column,constraint,unique index,index}', found.kind),
              found.line collate "C"`;
 
-/** What the tables of a schema are made of, in an order that is always the same. The search path must begin with it. */
+/** The parts of the tables of a schema, always in the same order. The schema must be the first one in the search path. */
 export async function readTableLines(client: pg.ClientBase, namespace: number): Promise<TableLine[]> {
   return (await client.query<TableLine>(statement, [namespace])).rows;
 }

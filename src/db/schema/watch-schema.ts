@@ -5,15 +5,15 @@ import { createPool } from '../pool.ts';
 import { announcementLife } from './announce-change.ts';
 import type { Schema } from './read-schema.ts';
 
-/** Tells a process when its database is brought to a schema that it does not know. */
+/** Notifies a process when its database is migrated to a schema that the process does not know. */
 export interface SchemaWatch {
-  /** Why this process must end; undefined as long as the database has the schema of this process. */
+  /** Why this process must end; undefined while the database has the schema of this process. */
   readonly reason: string | undefined;
   /** Aborted once there is a reason. */
   readonly signal: AbortSignal;
-  /** Whether the schema has changed already. Until then, all answers are right. */
+  /** Whether the schema has changed already. Until then, all answers are correct. */
   readonly late: boolean;
-  /** Says that this process uses the database no more. */
+  /** Records that this process does not use the database any more. */
   close(): Promise<void>;
 }
 
@@ -26,8 +26,8 @@ interface Seen {
 }
 
 /**
- * Writes down that this process uses the database with this schema, again each second, and looks whether the schema is
- * still that. It has a connection of its own, so that it does not wait behind requests. Throws where the first look fails.
+ * Records each second that this process uses the database with this schema, and checks whether the schema is still the
+ * same. It has a separate connection, so that it does not wait behind requests. Throws if the first check fails.
  */
 export async function watchSchema(url: string, schema: Schema): Promise<SchemaWatch> {
   const pool = createPool(url, { applicationName: 'annals schema', maximum: 1 });
@@ -51,7 +51,7 @@ export async function watchSchema(url: string, schema: Schema): Promise<SchemaWa
     await pool.end();
     throw error;
   }
-  // A database that is away says nothing about its schema.
+  // A database that is away gives no information about its schema.
   const watching = repeat({ every: lookEvery, signal: stop.signal, run: look, onError: () => {} });
   return {
     signal: controller.signal,
@@ -72,7 +72,7 @@ export async function watchSchema(url: string, schema: Schema): Promise<SchemaWa
 
 async function lookOnce(pool: pg.Pool, process: string, { newest, routinesHash }: Schema): Promise<Seen> {
   const { rows } = await pool.query<Seen>(
-    // Nobody waits for the disk: a process that is not seen because of a crash of the server is seen a second later.
+    // No wait for the disk: if a crash of the server loses the record, the next one follows a second later.
     `with seen as (
        insert into schema_process (process, newest, routines_hash, seen_at) values ($1, $2, $3, clock_timestamp())
          on conflict (process) do update set seen_at = excluded.seen_at
