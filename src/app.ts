@@ -22,13 +22,13 @@ import { oauthRoutes } from './oauth/routes.ts';
 import { packageFolder } from './package-folder.ts';
 
 export interface AppOptions {
-  /** Why the process is not ready, whatever its database says; undefined where nothing is in the way. */
+  /** Why the process is not ready, independent of its database; undefined if it is ready. */
   notReady?: () => string | undefined;
-  /** Milliseconds until the headers of an answer are sent; left out: 30,000. */
+  /** Maximum milliseconds until the headers of an answer are sent; default 30,000. */
   requestLimit?: number | undefined;
 }
 
-/** The table of contents: every room is plugged in here, by name, in order. */
+/** The table of contents: Annals registers every module here, by name, in order. */
 export async function buildApp(context: Context, { notReady, requestLimit }: AppOptions = {}): Promise<HttpServer> {
   const {
     agents,

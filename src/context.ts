@@ -39,11 +39,11 @@ import { createSealer, type Sealer } from './sealing.ts';
 export interface Clock {
   /** Milliseconds since 1970-01-01T00:00:00Z. */
   now(): number;
-  /** Milliseconds since some moment; never steps back, whatever becomes of the date. */
+  /** Milliseconds since some moment. It never goes back, even if the date changes. */
   elapsed(): number;
 }
 
-/** What the rooms are made of and given, built once for a process. */
+/** What the modules use. Annals builds it once for a process. */
 export interface Context {
   config: Config;
   clock: Clock;
@@ -51,11 +51,11 @@ export interface Context {
   /** Connections that tenants share. */
   pool: TenantPool;
   db: Database;
-  /** Connections for what every call needs: quick statements alone, which nothing slow keeps waiting. */
+  /** Connections for what every call needs: only quick statements, so that no slow statement delays them. */
   vital: { pool: pg.Pool; db: Database };
   sealer: Sealer;
   oauth: OAuthService;
-  /** Undefined where there is no such limit. */
+  /** Undefined if there is no such limit. */
   tenantRate: TenantRate | undefined;
   findPage: FindPage;
   configuration: Configuration;
@@ -67,22 +67,25 @@ export interface Context {
   agents: Agents;
   jobs: Jobs;
   mail: MailQueue;
-  /** Does once what the first token and the first regular expression would wait for: some 0.5 s of processor time. */
+  /**
+   * Does the work in advance that the first token and the first regular expression would wait for: about 0.5 s of
+   * processor time.
+   */
   warmUp(): Promise<void>;
-  /** Lets go of everything the context made; what is in flight finishes first. */
+  /** Closes everything that the context made, after the current work has finished. */
   close(): Promise<void>;
 }
 
 export interface ContextOptions {
   config: Config;
   databaseUrl: string;
-  /** 32 bytes each; the first seals, all open. */
+  /** 32 bytes each. The first key seals; every key opens. */
   secretKeys: readonly Uint8Array[];
-  /** For tests: instead of what is made from the settings. */
+  /** For tests: replaces what the settings would make. */
   overrides?: { clock?: Clock; logger?: FastifyBaseLogger; completionTimes?: CompletionTimes };
 }
 
-/** Builds everything that lives as long as the process. The database has to be migrated. */
+/** Builds everything that lives as long as the process. The caller must migrate the database first. */
 export async function createContext(options: ContextOptions): Promise<Context> {
   const { config, databaseUrl, secretKeys, overrides = {} } = options;
   const clock = overrides.clock ?? { now: () => Date.now(), elapsed: () => performance.now() };
@@ -94,7 +97,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const db = createDatabase(pool);
   const vitalPool = createPool(databaseUrl, { onLostConnection, maximum: 2, statementLimit: 10_000 });
   const vital = { pool: vitalPool, db: createDatabase(vitalPool) };
-  // An export holds its connection for as long as it goes on.
+  // An export holds its connection until it ends.
   const exportLimits = { reads: 4, writes: 0, statementLimit: Number.POSITIVE_INFINITY };
   const exportsDb = createDatabase(createTenantPool(databaseUrl, { onLostConnection, ...exportLimits }));
   const destroy = async () => {
