@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { IsolationLevel } from 'kysely';
 import type pg from 'pg';
 import type { Database, DatabaseTransaction } from './database.ts';
@@ -55,12 +56,17 @@ export function isLostRace(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === '40001' || error.code === '40P01');
 }
 
+/** Milliseconds. */
+const maxRetryPause = 50;
+
 async function again<Result>(retries: number, attempt: () => Promise<Result>): Promise<Result> {
   for (let left = retries; ; left--) {
     try {
       return await attempt();
     } catch (error) {
       if (left <= 0 || !isLostRace(error)) throw error;
+      // Unequal pauses, so that the same transactions do not meet again.
+      await sleep(Math.random() * maxRetryPause);
     }
   }
 }

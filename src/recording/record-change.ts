@@ -29,11 +29,15 @@ export async function recordChanges(
   return await recordPrepared(transaction, tenant, prepare(changes), now);
 }
 
+// Recorders with the same changes in another order may deadlock. Each round one of them wins, so a few more rounds than recorders.
+const maxRetries = 20;
+
 /** The recorder of the import. Every batch is a transaction of its own, which is retried where it loses a race. */
 export function createRecorder(db: Database, tenant: string, now: () => number): RecordBatch {
   const prepared = (batch: readonly Change[]) => {
     const ready = prepare(batch);
-    return () => inTransaction(db, (transaction) => recordPrepared(transaction, tenant, ready, now()), { retries: 5 });
+    return () =>
+      inTransaction(db, (transaction) => recordPrepared(transaction, tenant, ready, now()), { retries: maxRetries });
   };
   return Object.assign((batch: readonly Change[]) => prepared(batch)(), { prepare: prepared });
 }
