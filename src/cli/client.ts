@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util';
 import { createClient, listClients, revokeClient } from '../oauth/clients.ts';
-import { OperatorError, type Surroundings, UsageError, type Verb } from './verb.ts';
+import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
 import { withInterruptibleDatabase } from './with-database.ts';
 
-export const clientVerb: Verb = {
+export const clientCommand: Command = {
   help: `Usage: annals client create --tenant T --scope "A B" [--name N]
        annals client list --tenant T
        annals client revoke CLIENT_ID
@@ -16,41 +16,41 @@ client stop working within 5 seconds, in every process.
 Example:
   annals client create --tenant acme --scope "changelog.changelog_read" --name "Jane Doe"`,
 
-  async run([action, ...args], surroundings) {
-    if (action === 'create') return await create(args, surroundings);
-    if (action === 'list') return await list(args, surroundings);
-    if (action === 'revoke') return await revoke(args, surroundings);
+  async run([action, ...args], io) {
+    if (action === 'create') return await create(args, io);
+    if (action === 'list') return await list(args, io);
+    if (action === 'revoke') return await revoke(args, io);
     throw new UsageError(action === undefined ? 'client what?' : `client cannot ${action}`);
   },
 };
 
-async function create(args: string[], surroundings: Surroundings): Promise<number> {
+async function create(args: string[], io: CommandIo): Promise<number> {
   const { values } = parseArgs({
     args,
     options: { tenant: { type: 'string' }, scope: { type: 'string' }, name: { type: 'string' } },
   });
   const { tenant, scope, name } = values;
   if (tenant === undefined || scope === undefined) throw new UsageError('client create needs --tenant and --scope');
-  const client = await withInterruptibleDatabase(surroundings, ({ db }) => createClient(db, { tenant, scope, name }));
-  surroundings.answer(JSON.stringify(client));
+  const client = await withInterruptibleDatabase(io, ({ db }) => createClient(db, { tenant, scope, name }));
+  io.answer(JSON.stringify(client));
   return 0;
 }
 
-async function list(args: string[], surroundings: Surroundings): Promise<number> {
+async function list(args: string[], io: CommandIo): Promise<number> {
   const { values } = parseArgs({ args, options: { tenant: { type: 'string' } } });
   const { tenant } = values;
   if (tenant === undefined) throw new UsageError('client list needs --tenant');
-  const clients = await withInterruptibleDatabase(surroundings, ({ db }) => listClients(db, tenant));
-  surroundings.answer(JSON.stringify(clients, null, 2));
+  const clients = await withInterruptibleDatabase(io, ({ db }) => listClients(db, tenant));
+  io.answer(JSON.stringify(clients, null, 2));
   return 0;
 }
 
-async function revoke(args: string[], surroundings: Surroundings): Promise<number> {
+async function revoke(args: string[], io: CommandIo): Promise<number> {
   const { positionals } = parseArgs({ args, options: {}, allowPositionals: true });
   const [clientId, ...others] = positionals;
   if (clientId === undefined || others.length > 0) throw new UsageError('client revoke needs one CLIENT_ID');
-  const found = await withInterruptibleDatabase(surroundings, ({ db }) => revokeClient(db, clientId));
+  const found = await withInterruptibleDatabase(io, ({ db }) => revokeClient(db, clientId));
   if (!found) throw new OperatorError(`there is no client ${clientId}`);
-  surroundings.answer(JSON.stringify({ clientId, revoked: true }));
+  io.answer(JSON.stringify({ clientId, revoked: true }));
   return 0;
 }

@@ -6,81 +6,82 @@ import { EmbeddedDatabaseError } from '../db/embedded/embedded-database-error.ts
 import { MigrationError } from '../db/schema/migration-error.ts';
 import { AnnalsError } from '../errors.ts';
 import { packageFolder } from '../package-folder.ts';
+import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
 import { Stopped } from './stopped.ts';
-import { OperatorError, type Surroundings, UsageError, type Verb } from './verb.ts';
 
-interface ListedVerb {
+interface ListedCommand {
   /** One line for the list of commands. */
   summary: string;
   /** A command loads only what it needs: to load the whole service takes one second of processor time. */
-  load: () => Promise<Verb>;
+  load: () => Promise<Command>;
 }
 
-const verbs: Record<string, ListedVerb> = {
-  serve: { summary: 'run the service', load: async () => (await import('./serve.ts')).serveVerb },
+const commands: Record<string, ListedCommand> = {
+  serve: { summary: 'run the service', load: async () => (await import('./serve.ts')).serveCommand },
   migrate: {
     summary: 'bring the database to the current schema',
-    load: async () => (await import('./migrate.ts')).migrateVerb,
+    load: async () => (await import('./migrate.ts')).migrateCommand,
   },
-  tenant: { summary: 'make a tenant', load: async () => (await import('./tenant.ts')).tenantVerb },
+  tenant: { summary: 'make a tenant', load: async () => (await import('./tenant.ts')).tenantCommand },
   client: {
     summary: 'make, list and revoke OAuth clients',
-    load: async () => (await import('./client.ts')).clientVerb,
+    load: async () => (await import('./client.ts')).clientCommand,
   },
   import: {
     summary: 'record document changes from a file',
-    load: async () => (await import('./import-verb.ts')).importVerb,
+    load: async () => (await import('./import-command.ts')).importCommand,
   },
   retention: {
     summary: "drop a tenant's old history",
-    load: async () => (await import('./retention.ts')).retentionVerb,
+    load: async () => (await import('./retention.ts')).retentionCommand,
   },
   index: {
     summary: 'make, list and drop indexes for sorting instances',
-    load: async () => (await import('./index-verb.ts')).indexVerb,
+    load: async () => (await import('./index-command.ts')).indexCommand,
   },
   demo: {
     summary: 'run the service with a shop to look at',
-    load: async () => (await import('./demo.ts')).demoVerb,
+    load: async () => (await import('./demo.ts')).demoCommand,
   },
   secrets: {
     summary: 'seal stored secrets with the newest key',
-    load: async () => (await import('./secrets.ts')).secretsVerb,
+    load: async () => (await import('./secrets.ts')).secretsCommand,
   },
 };
 
 /** Runs the command of the arguments and returns the exit code: 0 done, 1 failed, 2 wrong usage (contract 1). */
-export async function runCommandLine(args: string[], surroundings: Surroundings): Promise<number> {
+export async function runCommandLine(args: string[], io: CommandIo): Promise<number> {
   const [name, ...rest] = args;
   try {
     if (name === undefined) throw new UsageError('annals what?');
-    if (name === '--help' || name === '-h' || name === 'help') return answer(surroundings, help());
-    if (name === '--version') return answer(surroundings, await version());
-    const listed = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
-    if (listed === undefined) throw new UsageError(`unknown verb ${name}; there are ${Object.keys(verbs).join(', ')}`);
-    const verb = await listed.load();
-    if (asksForHelp(rest)) return answer(surroundings, verb.help);
-    return await verb.run(rest, surroundings);
+    if (name === '--help' || name === '-h' || name === 'help') return answer(io, help());
+    if (name === '--version') return answer(io, await version());
+    const listed = Object.hasOwn(commands, name) ? commands[name] : undefined;
+    if (listed === undefined)
+      throw new UsageError(`unknown command ${name}; there are ${Object.keys(commands).join(', ')}`);
+    const command = await listed.load();
+    if (asksForHelp(rest)) return answer(io, command.help);
+    return await command.run(rest, io);
   } catch (error) {
-    return report(error, name, surroundings);
+    return report(error, name, io);
   }
 }
 
-function answer(surroundings: Surroundings, text: string): number {
-  surroundings.answer(text);
+function answer(io: CommandIo, text: string): number {
+  io.answer(text);
   return 0;
 }
 
 function help(): string {
-  const list = Object.entries(verbs).map(([name, verb]) => `  ${name.padEnd(10)}${verb.summary}`);
-  return `Usage: annals VERB [...]
+  const list = Object.entries(commands).map(([name, command]) => `  ${name.padEnd(10)}${command.summary}`);
+  return `Usage: annals COMMAND [...]
 
-Annals keeps the change history of platforms with many tenants and answers questions about it.
+Annals keeps the change history of platforms with many tenants and answers queries about it.
 
 ${list.join('\n')}
 
-  annals VERB --help    usage of a verb, with an example
-  annals --version      the version
+  annals COMMAND --help   usage of a command, with an example
+  annals --version        the version
 
 Example:
   annals demo`;
@@ -96,16 +97,16 @@ function asksForHelp(args: string[]): boolean {
   return (end === -1 ? args : args.slice(0, end)).some((argument) => argument === '--help' || argument === '-h');
 }
 
-function report(error: unknown, verb: string | undefined, { tell }: Surroundings): number {
+function report(error: unknown, command: string | undefined, { tell }: CommandIo): number {
   if (error instanceof Stopped) return 128 + constants.signals[error.signal];
   if (error instanceof ConfigError) {
     for (const fault of error.faults) tell(`annals: ${fault}`);
     return 2;
   }
   if (isUsageError(error)) {
-    const known = verb !== undefined && Object.hasOwn(verbs, verb);
+    const known = command !== undefined && Object.hasOwn(commands, command);
     tell(`annals: ${error.message}`);
-    tell(`See: annals ${known ? `${verb} ` : ''}--help`);
+    tell(`See: annals ${known ? `${command} ` : ''}--help`);
     return 2;
   }
   tell(`annals: ${isForOperators(error) ? error.message : describe(error)}`);

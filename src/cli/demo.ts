@@ -8,9 +8,9 @@ import { scopes } from '../http/scopes.ts';
 import { createClient, listClients, type NewClient, revokeClient } from '../oauth/clients.ts';
 import { parseQuery } from '../query/parse.ts';
 import { createRecorder } from '../recording/record-change.ts';
+import { type Command, type CommandIo, UsageError } from './command.ts';
 import { type ServeOptions, serveUntilStopped } from './serve.ts';
 import { Stopped } from './stopped.ts';
-import { type Surroundings, UsageError, type Verb } from './verb.ts';
 import { withContext } from './with-context.ts';
 
 const tenant = 'demo';
@@ -18,7 +18,7 @@ const clientName = 'Demo';
 const seed = 1;
 const allTime = 'occurredAt:>="1970-01-01T00:00:00Z"';
 
-export const demoVerb: Verb = {
+export const demoCommand: Command = {
   help: `Usage: annals demo
 
 Runs the service as "annals serve" does, with the same settings, and with a tenant "demo"
@@ -30,10 +30,10 @@ as it is: for a fresh shop choose another ANNALS_DATA_DIR.
 Example:
   PORT=3000 annals demo`,
 
-  async run(args, surroundings) {
+  async run(args, io) {
     if (args.length > 0) throw new UsageError(`demo takes no arguments, and was given ${args[0]}`);
     try {
-      await withContext(surroundings, (context, config, watch) => runDemo(context, config, { surroundings, watch }));
+      await withContext(io, (context, config, watch) => runDemo(context, config, { io, watch }));
     } catch (error) {
       // As for serve: the process was asked to stop before it had started.
       if (!(error instanceof Stopped)) throw error;
@@ -43,19 +43,19 @@ Example:
 };
 
 async function runDemo(context: Context, config: Config, options: ServeOptions): Promise<void> {
-  const { surroundings } = options;
+  const { io } = options;
   await createTenant(context.db, tenant);
-  await fillHistory(context, surroundings);
+  await fillHistory(context, io);
   const ready = async (baseUrl: string) => {
     const { clientId, clientSecret } = await freshClient(context);
-    surroundings.answer(baseUrl);
-    surroundings.answer(sampleCalls({ baseUrl, tenant, clientId, clientSecret, ...(await sampleSubjects(context)) }));
-    surroundings.tell(`The tenant "${tenant}" is served; all calls are described at ${baseUrl}/docs. ^C ends it.`);
+    io.answer(baseUrl);
+    io.answer(sampleCalls({ baseUrl, tenant, clientId, clientSecret, ...(await sampleSubjects(context)) }));
+    io.tell(`The tenant "${tenant}" is served; all calls are described at ${baseUrl}/docs. ^C ends it.`);
   };
   await serveUntilStopped(context, config, { ...options, ready });
 }
 
-async function fillHistory({ db, clock, findPage }: Context, { tell }: Surroundings): Promise<void> {
+async function fillHistory({ db, clock, findPage }: Context, { tell }: CommandIo): Promise<void> {
   const { total } = await findPage(tenant, parseQuery(allTime, changelogDialect), { skip: 0, size: 1 });
   if (total > 0) {
     tell(`The tenant "${tenant}" has a history of ${total} changes already; it stays as it is.`);

@@ -1,9 +1,9 @@
 import { readConfig } from '../config.ts';
+import { type Command, UsageError } from './command.ts';
 import { openDatabase } from './open-database.ts';
-import { UsageError, type Verb } from './verb.ts';
 import { migrateDatabase } from './with-database.ts';
 
-export const migrateVerb: Verb = {
+export const migrateCommand: Command = {
   help: `Usage: annals migrate
 
 Brings the database to the current schema and prints one JSON object that names the
@@ -12,12 +12,12 @@ migrations it ran. Several processes may do so at once; "annals serve" does it b
 Example:
   DATABASE_URL=postgres://annals@db.internal/annals annals migrate`,
 
-  async run(args, surroundings) {
+  async run(args, io) {
     if (args.length > 0) throw new UsageError(`migrate takes no arguments, and was given ${args[0]}`);
-    const database = await openDatabase(readConfig(surroundings.environment), surroundings.tell);
+    const database = await openDatabase(readConfig(io.environment), io.tell);
     try {
       const migrations = await migrateDatabase(database.url);
-      surroundings.answer(JSON.stringify({ migrations }));
+      io.answer(JSON.stringify({ migrations }));
     } finally {
       await database.release();
     }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Config, ConfigError, readConfig } from '../config.ts';
 import { openEmbeddedDatabase } from '../db/embedded/open-embedded-database.ts';
 import { writeOnce } from '../db/write-once.ts';
-import { OperatorError } from './verb.ts';
+import { OperatorError } from './command.ts';
 
 /** The database of the settings, with the keys for its sealed values. */
 export interface OpenDatabase {

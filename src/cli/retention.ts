@@ -1,12 +1,12 @@
 import { parseArgs } from 'node:util';
 import { setRetention } from '../changelog/retention/retention.ts';
 import { tenantExists } from '../db/tenants.ts';
-import { OperatorError, UsageError, type Verb } from './verb.ts';
+import { type Command, OperatorError, UsageError } from './command.ts';
 import { withDatabase } from './with-database.ts';
 
 const maxDays = 100_000;
 
-export const retentionVerb: Verb = {
+export const retentionCommand: Command = {
   help: `Usage: annals retention --tenant T --keep-days N
 
 Keeps of a tenant's change history today and the N whole UTC days before it, from now on
@@ -18,7 +18,7 @@ tenant, keepDays and horizon, the first moment that is kept.
 Example:
   annals retention --tenant acme --keep-days 365`,
 
-  async run(args, surroundings) {
+  async run(args, io) {
     const { values, positionals } = parseArgs({
       args,
       options: { tenant: { type: 'string' }, 'keep-days': { type: 'string' } },
@@ -31,10 +31,10 @@ Example:
     if (!(keepDays >= 1 && keepDays <= maxDays)) {
       throw new UsageError(`retention needs --keep-days with a whole number from 1 to ${maxDays}`);
     }
-    return await withDatabase(surroundings, async ({ db, now }) => {
+    return await withDatabase(io, async ({ db, now }) => {
       if (!(await tenantExists(db, tenant))) throw new OperatorError(`there is no tenant ${tenant}`);
       const { horizon } = await setRetention(db, tenant, keepDays, now());
-      surroundings.answer(JSON.stringify({ tenant, keepDays, horizon: new Date(horizon).toISOString() }));
+      io.answer(JSON.stringify({ tenant, keepDays, horizon: new Date(horizon).toISOString() }));
       return 0;
     });
   },

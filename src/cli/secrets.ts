@@ -3,7 +3,7 @@ import { sealedOutcomes } from '../completions/idempotency.ts';
 import { sealedConfiguration } from '../configuration/secrets.ts';
 import { type ResealCounts, resealColumn, type SealedColumn } from '../db/reseal.ts';
 import { sealedSigningKeys } from '../oauth/signing-key.ts';
-import { UsageError, type Verb } from './verb.ts';
+import { type Command, UsageError } from './command.ts';
 import { withInterruptibleDatabase } from './with-database.ts';
 
 /** Every sealed column of the modules. */
@@ -14,7 +14,7 @@ const sealedColumns: readonly SealedColumn[] = [
   sealedSigningKeys,
 ];
 
-export const secretsVerb: Verb = {
+export const secretsCommand: Command = {
   help: `Usage: annals secrets reseal
 
 Finishes the rotation of ANNALS_SECRET_KEY. First put the new key in front of the list
@@ -25,10 +25,10 @@ before, and are opened by none of the keys, which is exit code 1.
 Example:
   ANNALS_SECRET_KEY=$NEW,$OLD annals secrets reseal`,
 
-  async run([action, ...args], surroundings) {
+  async run([action, ...args], io) {
     if (action !== 'reseal') throw new UsageError(action === undefined ? 'secrets what?' : `secrets cannot ${action}`);
     if (args.length > 0) throw new UsageError(`secrets reseal takes no arguments, and was given ${args[0]}`);
-    const counts = await withInterruptibleDatabase(surroundings, async ({ db, sealer }) => {
+    const counts = await withInterruptibleDatabase(io, async ({ db, sealer }) => {
       const sum: ResealCounts = { resealed: 0, current: 0, unreadable: 0 };
       for (const column of sealedColumns) {
         const { resealed, current, unreadable } = await resealColumn(db, sealer, column);
@@ -36,12 +36,12 @@ Example:
         sum.current += current;
         sum.unreadable += unreadable;
         if (unreadable > 0) {
-          surroundings.tell(`${unreadable} values of ${column.table} are opened by none of the keys; they are left`);
+          io.tell(`${unreadable} values of ${column.table} are opened by none of the keys; they are left`);
         }
       }
       return sum;
     });
-    surroundings.answer(JSON.stringify(counts));
+    io.answer(JSON.stringify(counts));
     return counts.unreadable > 0 ? 1 : 0;
   },
 };

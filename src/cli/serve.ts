@@ -6,8 +6,8 @@ import type { Config } from '../config.ts';
 import type { Context } from '../context.ts';
 import type { SchemaWatch } from '../db/schema/watch-schema.ts';
 import { hasCode } from '../db/write-once.ts';
+import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
 import { Stopped } from './stopped.ts';
-import { OperatorError, type Surroundings, UsageError, type Verb } from './verb.ts';
 import { withContext } from './with-context.ts';
 
 // Maximum milliseconds that open requests have to finish after the process was asked to stop.
@@ -16,7 +16,7 @@ const graceLimit = 30_000;
 const outdatedGraceLimit = 10_000;
 const outdatedNotice = 2_000;
 
-export const serveVerb: Verb = {
+export const serveCommand: Command = {
   help: `Usage: annals serve
 
 Brings the database to the current schema, runs the service, and prints its base
@@ -39,12 +39,10 @@ Settings are environment variables:
 Example:
   PORT=3000 annals serve`,
 
-  async run(args, surroundings) {
+  async run(args, io) {
     if (args.length > 0) throw new UsageError(`serve takes no arguments, and was given ${args[0]}`);
     try {
-      await withContext(surroundings, (context, config, watch) =>
-        serveUntilStopped(context, config, { surroundings, watch }),
-      );
+      await withContext(io, (context, config, watch) => serveUntilStopped(context, config, { io, watch }));
     } catch (error) {
       // The process was asked to stop before it had started: this is a success too.
       if (!(error instanceof Stopped)) throw error;
@@ -54,7 +52,7 @@ Example:
 };
 
 export interface ServeOptions {
-  surroundings: Surroundings;
+  io: CommandIo;
   watch: SchemaWatch;
   /** Called with the base URL; default: prints it. */
   ready?: (baseUrl: string) => Promise<void> | void;
@@ -67,7 +65,7 @@ export interface ServeOptions {
 export async function serveUntilStopped(
   context: Context,
   config: Config,
-  { surroundings, watch, ready = surroundings.answer }: ServeOptions,
+  { io, watch, ready = io.answer }: ServeOptions,
 ): Promise<void> {
   const app = await buildApp(context, { notReady: () => watch.reason });
   await listen(app, config);
@@ -78,18 +76,18 @@ export async function serveUntilStopped(
   let grace = graceLimit;
   try {
     await ready(baseUrlOf(config.host, app.server.address()));
-    await stopped(AbortSignal.any([surroundings.stop, watch.signal]));
+    await stopped(AbortSignal.any([io.stop, watch.signal]));
     if (watch.reason !== undefined) {
       grace = outdatedGraceLimit;
       context.logger.error(watch.reason);
       // All answers are correct until the schema has changed.
-      if (!watch.late) await sleep(outdatedNotice, undefined, { signal: surroundings.stop }).catch(() => {});
+      if (!watch.late) await sleep(outdatedNotice, undefined, { signal: io.stop }).catch(() => {});
       throw new OperatorError(watch.reason);
     }
   } finally {
     const closed = app.close();
     if ((await Promise.race([closed, sleep(grace, 'late', { ref: false })])) === 'late') {
-      surroundings.tell(`after ${grace / 1000} s requests are still in flight; they are cut`);
+      io.tell(`after ${grace / 1000} s requests are still in flight; they are cut`);
       app.server.closeAllConnections();
       await closed;
     }

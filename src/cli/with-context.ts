@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts';
 import { type Context, createContext } from '../context.ts';
 import type { SchemaWatch } from '../db/schema/watch-schema.ts';
-import type { Surroundings } from './verb.ts';
+import type { CommandIo } from './command.ts';
 import { closeInTime, withCurrentDatabase } from './with-database.ts';
 
 /**
@@ -9,10 +9,10 @@ import { closeInTime, withCurrentDatabase } from './with-database.ts';
  * closes everything. The work must end when the watch says so.
  */
 export async function withContext<Result>(
-  surroundings: Surroundings,
+  io: CommandIo,
   work: (context: Context, config: Config, watch: SchemaWatch) => Promise<Result>,
 ): Promise<Result> {
-  return await withCurrentDatabase(surroundings, async ({ config, url, secretKeys, watch }) => {
+  return await withCurrentDatabase(io, async ({ config, url, secretKeys, watch }) => {
     const context = await createContext({ config, databaseUrl: url, secretKeys });
     try {
       return await work(context, config, watch);

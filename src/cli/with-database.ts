@@ -6,9 +6,9 @@ import { createPool } from '../db/pool.ts';
 import { packageSchema, readSchema } from '../db/schema/read-schema.ts';
 import { type SchemaWatch, watchSchema } from '../db/schema/watch-schema.ts';
 import { createSealer, type Sealer } from '../sealing.ts';
+import { type CommandIo, OperatorError } from './command.ts';
 import { openDatabase } from './open-database.ts';
 import { Stopped } from './stopped.ts';
-import { OperatorError, type Surroundings } from './verb.ts';
 
 /** Milliseconds. After that time, the end of the process closes the connections that are still in use. */
 const closingLimit = 5_000;
@@ -35,14 +35,14 @@ export interface DatabaseTools {
  * `Stopped` if the process is asked to stop before the work starts.
  */
 export async function withCurrentDatabase<Result>(
-  surroundings: Surroundings,
+  io: CommandIo,
   work: (database: CurrentDatabase) => Promise<Result>,
 ): Promise<Result> {
-  const config = readConfig(surroundings.environment);
-  const database = await openDatabase(config, surroundings.tell);
+  const config = readConfig(io.environment);
+  const database = await openDatabase(config, io.tell);
   try {
     await migrateDatabase(database.url);
-    if (surroundings.stop.aborted) throw new Stopped(surroundings.stop.reason);
+    if (io.stop.aborted) throw new Stopped(io.stop.reason);
     const watch = await watchSchema(database.url, await readSchema(packageSchema()));
     try {
       return await work({ config, url: database.url, secretKeys: database.secretKeys, watch });
@@ -59,10 +59,10 @@ export async function withCurrentDatabase<Result>(
  * says so.
  */
 export async function withDatabase<Result>(
-  surroundings: Surroundings,
+  io: CommandIo,
   work: (tools: DatabaseTools, watch: SchemaWatch) => Promise<Result>,
 ): Promise<Result> {
-  return await withCurrentDatabase(surroundings, async ({ url, secretKeys, watch }) => {
+  return await withCurrentDatabase(io, async ({ url, secretKeys, watch }) => {
     const db = createDatabase(createPool(url));
     try {
       return await work({ db, sealer: createSealer(secretKeys), now: () => Date.now() }, watch);
@@ -78,16 +78,16 @@ export async function withDatabase<Result>(
  * database is closed in order.
  */
 export async function withInterruptibleDatabase<Result>(
-  surroundings: Surroundings,
+  io: CommandIo,
   work: (tools: DatabaseTools) => Promise<Result>,
 ): Promise<Result> {
   const { promise: stopped, reject } = Promise.withResolvers<never>();
-  const onStop = () => reject(new Stopped(surroundings.stop.reason));
+  const onStop = () => reject(new Stopped(io.stop.reason));
   // Nobody handles it until the work starts: withCurrentDatabase itself handles an earlier signal.
   stopped.catch(() => {});
-  surroundings.stop.addEventListener('abort', onStop);
+  io.stop.addEventListener('abort', onStop);
   try {
-    return await withDatabase(surroundings, (tools, watch) => {
+    return await withDatabase(io, (tools, watch) => {
       const outdated = Promise.withResolvers<never>();
       const onOutdated = () => outdated.reject(new OperatorError(String(watch.signal.reason)));
       if (watch.signal.aborted) onOutdated();
@@ -95,7 +95,7 @@ export async function withInterruptibleDatabase<Result>(
       return Promise.race([work(tools), stopped, outdated.promise]);
     });
   } finally {
-    surroundings.stop.removeEventListener('abort', onStop);
+    io.stop.removeEventListener('abort', onStop);
   }
 }
 

@@ -8,7 +8,7 @@ let database: TestDatabase;
 let environment: Record<string, string>;
 
 beforeAll(async () => {
-  // Empty: every verb brings the database to the current schema by itself.
+  // Empty: every command brings the database to the current schema by itself.
   database = await createEmptyTestDatabase();
   environment = {
     DATABASE_URL: database.url,

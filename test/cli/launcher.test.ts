@@ -29,7 +29,7 @@ describe.each(['execve', 'spawn'])('by %s', (way) => {
   test('the exit code, stdout and stderr are passed on', async () => {
     const unknown = await startAnnals(['sevre'], { ANNALS_LAUNCHER_WAY: way }).ended;
     expect(unknown).toMatchObject({ code: 2, stdout: '' });
-    expect(unknown.stderr).toContain('unknown verb sevre');
+    expect(unknown.stderr).toContain('unknown command sevre');
     const help = await startAnnals(['--help'], { ANNALS_LAUNCHER_WAY: way }).ended;
     expect(help).toMatchObject({ code: 0, stderr: '' });
   });

@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { annals } from '../support/server/command.ts';
 
-const verbs = ['serve', 'migrate', 'tenant', 'client', 'import', 'demo'];
+const commands = ['serve', 'migrate', 'tenant', 'client', 'import', 'demo'];
 
-test('--help lists every verb on stdout', async () => {
+test('--help lists every command on stdout', async () => {
   const { code, stdout, stderr } = await annals(['--help']);
   expect(code).toBe(0);
   expect(stderr).toBe('');
-  for (const verb of verbs) expect(stdout).toMatch(new RegExp(`^ {2}${verb} `, 'm'));
+  for (const command of commands) expect(stdout).toMatch(new RegExp(`^ {2}${command} `, 'm'));
 });
 
 test('--version is that of the package', async () => {
@@ -16,17 +16,17 @@ test('--version is that of the package', async () => {
   expect(await annals(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
 });
 
-test.each(verbs)('%s --help shows its usage with an example, and does nothing else', async (verb) => {
-  const { code, stdout } = await annals([verb, '--help'], { PORT: 'not a port' });
+test.each(commands)('%s --help shows its usage with an example, and does nothing else', async (command) => {
+  const { code, stdout } = await annals([command, '--help'], { PORT: 'not a port' });
   expect(code).toBe(0);
-  expect(stdout).toMatch(new RegExp(`^Usage: annals ${verb}`));
-  expect(stdout).toMatch(new RegExp(`Example:\n  .*annals ${verb}`));
+  expect(stdout).toMatch(new RegExp(`^Usage: annals ${command}`));
+  expect(stdout).toMatch(new RegExp(`Example:\n  .*annals ${command}`));
 });
 
 test.each([
   [[], 'annals what?'],
-  [['sevre'], 'unknown verb sevre'],
-  [['constructor'], 'unknown verb constructor'],
+  [['sevre'], 'unknown command sevre'],
+  [['constructor'], 'unknown command constructor'],
   [['serve', '--port'], 'serve takes no arguments, and was given --port'],
   [['demo', '--port'], 'demo takes no arguments, and was given --port'],
   [['migrate', 'up'], 'migrate takes no arguments, and was given up'],

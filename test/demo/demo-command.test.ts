@@ -6,7 +6,7 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { demoVerb } from '../../src/cli/demo.ts';
+import { demoCommand } from '../../src/cli/demo.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
 const execute = promisify(execFile);
@@ -78,7 +78,7 @@ async function startDemo(databaseUrl: string): Promise<RunningDemo> {
   const stderr = new PassThrough();
   const { promise: ready, resolve } = Promise.withResolvers<string[]>();
   const lines: string[] = [];
-  const code = demoVerb.run([], {
+  const code = demoCommand.run([], {
     environment: {
       DATABASE_URL: databaseUrl,
       ANNALS_SECRET_KEY: secretKey,

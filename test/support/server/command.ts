@@ -11,7 +11,7 @@ export interface Outcome {
   stderr: string;
 }
 
-/** Runs the command line in this process; for verbs that end by themselves. */
+/** Runs the command line in this process; for commands that end by themselves. */
 export async function annals(args: string[], environment: Record<string, string> = {}, stdin = ''): Promise<Outcome> {
   const stdout = new PassThrough();
   const stderr = new PassThrough();

@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util';
 import { createSortIndex, dropSortIndex, listSortIndexes } from '../custom-entities/sort-indexes.ts';
 import { createValueIndex, valueIndexName } from '../custom-entities/value-index.ts';
-import { OperatorError, UsageError, type Verb } from './verb.ts';
+import { type Command, OperatorError, UsageError } from './command.ts';
 import { withInterruptibleDatabase } from './with-database.ts';
 
-export const indexVerb: Verb = {
+export const indexCommand: Command = {
   help: `Usage: annals index create --sort SORT
        annals index create --filters
        annals index list
@@ -23,11 +23,11 @@ its start; --filters makes it now and waits for it.
 Example:
   annals index create --sort "price.amount:DESC,name"`,
 
-  async run([action, ...args], surroundings) {
+  async run([action, ...args], io) {
     if (action === 'list') {
       if (args.length > 0) throw new UsageError(`index list takes no arguments, and was given ${args[0]}`);
-      const indexes = await withInterruptibleDatabase(surroundings, ({ db }) => listSortIndexes(db));
-      surroundings.answer(JSON.stringify(indexes, null, 2));
+      const indexes = await withInterruptibleDatabase(io, ({ db }) => listSortIndexes(db));
+      io.answer(JSON.stringify(indexes, null, 2));
       return 0;
     }
     if (action !== 'create' && action !== 'drop') {
@@ -36,19 +36,19 @@ Example:
     const { values } = parseArgs({ args, options: { sort: { type: 'string' }, filters: { type: 'boolean' } } });
     const { sort, filters } = values;
     if (filters && sort === undefined && action === 'create') {
-      const made = await withInterruptibleDatabase(surroundings, ({ db }) => createValueIndex(db));
-      surroundings.answer(JSON.stringify({ name: valueIndexName, made }));
+      const made = await withInterruptibleDatabase(io, ({ db }) => createValueIndex(db));
+      io.answer(JSON.stringify({ name: valueIndexName, made }));
       return 0;
     }
     if (sort === undefined || filters) throw new UsageError(`index ${action} needs --sort`);
     if (action === 'create') {
-      const index = await withInterruptibleDatabase(surroundings, ({ db }) => createSortIndex(db, sort));
-      surroundings.answer(JSON.stringify(index));
+      const index = await withInterruptibleDatabase(io, ({ db }) => createSortIndex(db, sort));
+      io.answer(JSON.stringify(index));
       return 0;
     }
-    const dropped = await withInterruptibleDatabase(surroundings, ({ db }) => dropSortIndex(db, sort));
+    const dropped = await withInterruptibleDatabase(io, ({ db }) => dropSortIndex(db, sort));
     if (!dropped) throw new OperatorError(`there is no index for the sort ${sort}`);
-    surroundings.answer(JSON.stringify({ sort, dropped: true }));
+    io.answer(JSON.stringify({ sort, dropped: true }));
     return 0;
   },
 };

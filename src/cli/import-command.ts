@@ -4,11 +4,11 @@ import { foldAlong } from '../changelog/fold/fold-along.ts';
 import { analyseHistory, buildHistoryIndexes } from '../changelog/fold/statistics.ts';
 import { tenantExists } from '../db/tenants.ts';
 import { createRecorder } from '../recording/record-change.ts';
+import { type Command, OperatorError, UsageError } from './command.ts';
 import { runImport } from './import.ts';
-import { OperatorError, UsageError, type Verb } from './verb.ts';
 import { withDatabase } from './with-database.ts';
 
-export const importVerb: Verb = {
+export const importCommand: Command = {
   help: `Usage: annals import --tenant T FILE
 
 Records document changes from NDJSON, one JSON object a line; .gz and .zst too, "-" for
@@ -23,7 +23,7 @@ id, name, actor, schemaVersion, related, before and after.
 Example:
   annals import --tenant acme changes.ndjson.gz`,
 
-  async run(args, surroundings) {
+  async run(args, io) {
     const { values, positionals } = parseArgs({
       args,
       options: { tenant: { type: 'string' } },
@@ -33,8 +33,8 @@ Example:
     const [file, ...others] = positionals;
     if (tenant === undefined) throw new UsageError('import needs --tenant');
     if (file === undefined || others.length > 0) throw new UsageError('import needs one FILE, or - for stdin');
-    const { stdin, stdout, stderr, stop } = surroundings;
-    return await withDatabase(surroundings, async ({ db, now }, watch) => {
+    const { stdin, stdout, stderr, stop } = io;
+    return await withDatabase(io, async ({ db, now }, watch) => {
       const signal = AbortSignal.any([stop, watch.signal]);
       if (!(await tenantExists(db, tenant))) {
         throw new OperatorError(`there is no tenant ${tenant}; make it with: annals tenant create ${tenant}`);

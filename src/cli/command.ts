@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 
 /** What a command can use of its environment. */
-export interface Surroundings {
+export interface CommandIo {
   environment: Record<string, string | undefined>;
   stdin: Readable;
   stdout: Writable;
@@ -15,11 +15,11 @@ export interface Surroundings {
 }
 
 /** One command of the command line. */
-export interface Verb {
+export interface Command {
   /** The text of `--help`: usage, what the command does, an example. */
   help: string;
   /** Returns the exit code: 0 done, 1 failed. Throws a UsageError for wrong usage. */
-  run(args: string[], surroundings: Surroundings): Promise<number>;
+  run(args: string[], io: CommandIo): Promise<number>;
 }
 
 /** Wrong usage: exit code 2. */
