@@ -17,5 +17,7 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 30_000 } },
+    // CI runs on shared machines that may stand still for seconds. The run shows each test that it had to repeat.
+    retry: process.env.CI === undefined ? 0 : 1,
   },
 });
