@@ -164,7 +164,7 @@ describe('shares', () => {
     };
 
     /** The most connections at once while a tenant reads a lot, all of it quick. */
-    async function mostWhileReading(): Promise<number> {
+    async function maxWhileReading(): Promise<number> {
       most = inUse;
       const quick = () => doWork({ tenant: 'acme' }, () => pool.query({ text: 'select pg_sleep(0.002)' }));
       await Promise.all(Array.from({ length: 10 }, quick));
@@ -178,11 +178,11 @@ describe('shares', () => {
     });
 
     test('quick reads of a tenant begin one after another, which they do not without one', async () => {
-      await eventually(mostWhileReading).toBe(2);
+      await eventually(maxWhileReading).toBe(2);
       const { stop, ended } = occupy('writer', 1, true);
       await eventually(busy).toBe(1);
       // The write and one read.
-      await eventually(mostWhileReading).toBe(2);
+      await eventually(maxWhileReading).toBe(2);
       stop.abort(new Error('enough'));
       await ended;
     });
