@@ -11,8 +11,8 @@ import {
   ConfigurationsQuery,
   NewConfigurations,
 } from './schemas.ts';
+import { type SentValue, sentValues } from './sent-values.ts';
 import type { Configuration } from './service.ts';
-import { valueTexts } from './value-texts.ts';
 
 const reading: readonly Scope[] = ['configuration.configuration_view', 'configuration.configuration_manage'];
 const writing: readonly Scope[] = ['configuration.configuration_manage'];
@@ -56,8 +56,8 @@ export async function configurationRoutes(
       },
     },
     async (request, reply) => {
-      const texts = valueTexts(request.bodyText);
-      const sent = request.body.map((item, index) => ({ ...item, json: texts[index] ?? 'null' }));
+      const values = sentValues(request.bodyText);
+      const sent = request.body.map((item, index) => ({ ...item, ...valueAt(values, index) }));
       const items = await configuration.create(request.params.tenant, sent, request.credentials.clientName);
       return await reply
         .code(201)
@@ -99,8 +99,7 @@ export async function configurationRoutes(
     async (request, reply) => {
       const { tenant, key } = request.params;
       refuseOtherKey(request.body.key, key);
-      const [text = 'null'] = valueTexts(request.bodyText);
-      const sent = { ...request.body, json: text };
+      const sent = { ...request.body, ...valueAt(sentValues(request.bodyText), 0) };
       const item = await configuration.replace(tenant, readableKey(key), sent, request.credentials.clientName);
       return await reply.type(json).send(viewOf(item) as never);
     },
@@ -118,6 +117,12 @@ export async function configurationRoutes(
       return await reply.code(204).send();
     },
   );
+}
+
+function valueAt(values: readonly SentValue[], index: number): SentValue {
+  const value = values[index];
+  if (value === undefined) throw new Error('a body that was validated has no value');
+  return value;
 }
 
 function viewOfAll(items: readonly ConfigurationItem[]): string {

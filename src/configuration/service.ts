@@ -2,16 +2,17 @@ import type { Database } from '../db/database.ts';
 import type { Statements } from '../db/statements.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError, type ErrorDetail } from '../errors.ts';
+import { refuseLargeDocument } from '../json/size.ts';
 import { mask } from '../recording/record-document-change.ts';
 import type { Sealer } from '../sealing.ts';
 import { type ConfigurationItem, type ConfigurationValue, providerApiTokenKey, type StoredValue } from './item.ts';
 import { recordItemChange } from './recorded-change.ts';
 import { openSecret, sealSecret } from './secrets.ts';
+import type { SentValue } from './sent-values.ts';
 import { deleteItem, insertItems, readItem, readItems, readSealed, updateItem } from './store.ts';
 
-/** An item as a client sends it; `json` is the text of its value. */
-export interface SentItem {
-  json: string;
+/** An item as a client sends it: `value` is parsed, `json` and `size` are those of its text. */
+export interface SentItem extends SentValue {
   value: unknown;
   version?: number | undefined;
   description?: string | undefined;
@@ -104,8 +105,9 @@ export function createConfiguration(options: {
   };
 }
 
-/** What a client sent, checked; `place` begins the names of the fields in details. */
-function checkedValue(key: string, { json, value, secured }: SentItem, place: string): ConfigurationValue {
+/** Checks what a client sent. `place` begins the names of the fields in details. Throws payload_too_large (contract 11). */
+function checkedValue(key: string, { json, size, value, secured }: SentItem, place: string): ConfigurationValue {
+  refuseLargeDocument('A configuration value', size);
   if (secured !== true && key !== providerApiTokenKey) return { secured: false, json };
   const fault = faultOfSecret(key, value);
   if (fault !== undefined) throw invalid([{ field: `${place}value`, message: fault }]);

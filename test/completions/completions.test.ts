@@ -341,7 +341,12 @@ async function newTenant(): Promise<string> {
 }
 
 async function setOwnToken(tenant: string): Promise<void> {
-  const item = { key: 'providerApiToken', value: own, json: JSON.stringify(own) };
+  const item = {
+    key: 'providerApiToken',
+    value: own,
+    json: JSON.stringify(own),
+    size: { bytes: own.length, values: 1, levels: 0 },
+  };
   await server.context.configuration.create(tenant, [item], 'test');
 }
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sentValues } from '../../src/configuration/sent-values.ts';
 import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
@@ -160,6 +161,32 @@ test('numbers come back as they were written', async () => {
   const response = await call('POST', base, `[{"key":"l","value": ${value}}]`);
   expect(await response.text()).toContain(`"value":${value}`);
   expect(await (await call('GET', `${base}/l`)).text()).toContain(`"value":${value}`);
+});
+
+// The limit of a body (1 MiB, 100,000 values) is just above that of a value, so these ask below HTTP (contract 11).
+test.each([
+  ['1048576 bytes', (more: number) => `"${'x'.repeat(1_048_574 + more)}"`],
+  [
+    '100000 JSON values',
+    (more: number) =>
+      `[${Array(99_999 + more)
+        .fill(0)
+        .join()}]`,
+  ],
+])('a value of %s is stored by POST and PUT, one more is 413', async (limit, jsonOf) => {
+  const { configuration } = server.context;
+  const key = limit.replace(' ', '-');
+  const sent = (more: number) => {
+    const [value] = sentValues(`{"value": ${jsonOf(more)}}`);
+    if (value === undefined) throw new Error('no value');
+    return { ...value, value: JSON.parse(value.json) };
+  };
+  const refusal = { status: 413, type: 'payload_too_large', message: `A configuration value has at most ${limit}.` };
+  await expect(configuration.create('acme', [{ ...sent(1), key }], 'Jane Doe')).rejects.toMatchObject(refusal);
+  expect(await configuration.create('acme', [{ ...sent(0), key }], 'Jane Doe')).toHaveLength(1);
+  await expect(configuration.replace('acme', key, sent(1), 'Jane Doe')).rejects.toMatchObject(refusal);
+  expect(await configuration.replace('acme', key, sent(0), 'Jane Doe')).toMatchObject({ version: 2 });
+  await configuration.remove('acme', key, 'Jane Doe');
 });
 
 test.each([

@@ -1,0 +1,22 @@
+import { elementsOf, kindOf, membersOf } from '../json/members.ts';
+import { parseJson } from '../json/parse.ts';
+import { type JsonSize, sizeOfJson } from '../json/size.ts';
+import { compactText } from '../json/text.ts';
+
+/** A value as a client sent it. */
+export interface SentValue {
+  /** JSON text that keeps numbers as they were written (contract: how changes are recorded). */
+  json: string;
+  size: JsonSize;
+}
+
+/** The `value` of each item of a body. The body has been validated: it is an item, or an array of items. */
+export function sentValues(bodyText: string): SentValue[] {
+  const body = parseJson(bodyText);
+  const items = kindOf(body) === 'array' ? elementsOf(body) : [body];
+  return items.map((item) => {
+    const value = membersOf(item).get('value');
+    if (value === undefined) throw new Error('an object that was validated has no value');
+    return { json: compactText(value), size: sizeOfJson(value) };
+  });
+}
