@@ -1,9 +1,21 @@
-import { elementsOf, kindOf, membersOf, objectText } from './members.ts';
 import { PatchFault, type PatchOperation, type PatchReason } from './patch-operation.ts';
+import {
+  type Branch,
+  bytesOfKey,
+  changeable,
+  childOf,
+  countOf,
+  type Inner,
+  isBranch,
+  isEqual,
+  setChild,
+  shared,
+  type Tree,
+  textOf,
+} from './patch-tree.ts';
 import { arrayIndexOf } from './pointer.ts';
 import { type JsonSize, maxDocument, sizeOfJson } from './size.ts';
-import { cellsOfNode, firstChild, type JsonNode, nextChild } from './tape.ts';
-import { compactText, decodedString, isSameScalar } from './text.ts';
+import type { JsonNode } from './tape.ts';
 
 /** Maximum levels of arrays and objects in a document. */
 export const maxPatchedLevels = 100;
@@ -13,14 +25,12 @@ export const maxPatchedLevels = 100;
  */
 const maxMoved = { bytes: 4 * 1_048_576, values: 4 * maxDocument.values } as const;
 
-/** A value as it was parsed, or, after a change inside of it, its members or elements. */
-type Tree = JsonNode | Branch;
-type Branch = Map<string, Tree> | Tree[];
-
 /**
  * Applies a patch to a document and returns the JSON text of the new document. Values that no operation changes keep
  * their text. Throws PatchFault for the first operation that fails, and before an operation that would make the document
  * larger than `maxDocument` or deeper than `maxPatchedLevels`. It applies all operations or none.
+ *
+ * A copy costs nothing until one of the two values changes: each of them refers to the same branch.
  *
  * @example
  * applyPatch(parseJson('{"price":1.10}'), [{ op: 'move', from: ['price'], path: ['cost'] }]); // '{"cost":1.10}'
@@ -38,6 +48,8 @@ class PatchedDocument {
   #values: number;
   #movedBytes = 0;
   #movedValues = 0;
+  /** The sizes of parsed values, which never change. A value that is copied or moved again is not counted again. */
+  readonly #sizes = new WeakMap<JsonNode, JsonSize>();
 
   constructor(document: JsonNode) {
     this.root = document;
@@ -65,7 +77,7 @@ class PatchedDocument {
         this.#replace(path, operation.value);
         break;
       case 'copy':
-        this.#add(path, this.#find(operation.from, 'from'), { isCopy: true });
+        this.#add(path, shared(this.#find(operation.from, 'from')));
         break;
       case 'move':
         this.#move(operation.from, path);
@@ -81,46 +93,44 @@ class PatchedDocument {
     this.#add(path, value);
   }
 
-  /** Adds a value, or replaces an existing member. A copy stays independent of its source. */
-  #add(path: readonly string[], value: Tree, { isCopy = false } = {}): void {
+  /** Adds a value, or replaces an existing member. */
+  #add(path: readonly string[], value: Tree): void {
     const key = path.at(-1);
-    const holder = this.#holderOf(path);
-    if (key === undefined || holder === undefined || (holder instanceof Map && holder.has(key))) {
-      this.#replace(path, value, { isCopy });
+    const inner = this.#holderOf(path)?.inner;
+    if (key === undefined || inner === undefined || (inner instanceof Map && inner.has(key))) {
+      this.#replace(path, value);
       return;
     }
-    const comma = sizeOfBranch(holder) > 0 ? 1 : 0;
-    if (holder instanceof Map) {
-      this.#grow(path, sizeOf(value), bytesOfKey(key) + comma);
-      holder.set(key, isCopy ? copyOf(value) : value);
+    const comma = countOf(inner) > 0 ? 1 : 0;
+    if (inner instanceof Map) {
+      this.#grow(path, this.#sizeOf(value), bytesOfKey(key) + comma);
+      inner.set(key, value);
       return;
     }
-    const place = key === '-' ? holder.length : arrayIndexOf(key);
-    if (place === undefined || place > holder.length) throw this.#fault('beyond');
-    this.#grow(path, sizeOf(value), comma);
-    holder.splice(place, 0, isCopy ? copyOf(value) : value);
+    const place = key === '-' ? inner.length : arrayIndexOf(key);
+    if (place === undefined || place > inner.length) throw this.#fault('beyond');
+    this.#grow(path, this.#sizeOf(value), comma);
+    inner.splice(place, 0, value);
   }
 
   /** Replaces an existing value. */
-  #replace(path: readonly string[], value: Tree, { isCopy = false } = {}): void {
-    const former = sizeOf(this.#find(path));
-    this.#grow(path, sizeOf(value), -former.bytes, -former.values);
+  #replace(path: readonly string[], value: Tree): void {
+    const former = this.#sizeOf(this.#find(path));
+    this.#grow(path, this.#sizeOf(value), -former.bytes, -former.values);
     const key = path.at(-1);
-    const holder = this.#holderOf(path);
-    const placed = isCopy ? copyOf(value) : value;
-    if (key === undefined || holder === undefined) this.root = placed;
-    else if (holder instanceof Map) holder.set(key, placed);
-    else holder[Number(key)] = placed;
+    const inner = this.#holderOf(path)?.inner;
+    if (key === undefined || inner === undefined) this.root = value;
+    else setChild(inner, key, value);
   }
 
   #remove(path: readonly string[]): void {
-    const { bytes, values } = sizeOf(this.#find(path));
+    const { bytes, values } = this.#sizeOf(this.#find(path));
     const key = path.at(-1) ?? '';
-    const holder = this.#holderOf(path);
-    if (holder instanceof Map) holder.delete(key);
-    else holder?.splice(Number(key), 1);
-    const comma = holder !== undefined && sizeOfBranch(holder) > 0 ? 1 : 0;
-    this.#bytes -= bytes + comma + (holder instanceof Map ? bytesOfKey(key) : 0);
+    const inner = this.#holderOf(path)?.inner;
+    if (inner instanceof Map) inner.delete(key);
+    else inner?.splice(Number(key), 1);
+    const comma = inner !== undefined && countOf(inner) > 0 ? 1 : 0;
+    this.#bytes -= bytes + comma + (inner instanceof Map ? bytesOfKey(key) : 0);
     this.#values -= values;
   }
 
@@ -143,136 +153,57 @@ class PatchedDocument {
     const key = path.at(-1);
     const holder = this.#holderOf(path, at);
     if (key === undefined || holder === undefined) return this.root;
-    const value = childOf(holder, key);
+    const value = childOf(holder.inner, key);
     if (value === undefined) throw this.#fault('nothing', at);
     return value;
   }
 
-  /** The container of the value at a path, in a form that can be changed; undefined for the document itself. */
+  /**
+   * The branch that has the value at a path; undefined for the document itself. No other place refers to it or to the
+   * branches above it, so it may change. Their sizes are unknown from now on.
+   */
   #holderOf(path: readonly string[], at: 'path' | 'from' = 'path'): Branch | undefined {
     if (path.length === 0) return undefined;
-    let holder = branchOf(this.root);
+    let holder = changeable(this.root);
     if (holder === undefined) throw this.#fault('no place', at);
     this.root = holder;
     for (const key of path.slice(0, -1)) {
-      const child = childOf(holder, key);
-      const inner: Branch | undefined = child && branchOf(child);
-      if (inner === undefined) throw this.#fault('no place', at);
-      if (holder instanceof Map) holder.set(key, inner);
-      else holder[Number(key)] = inner;
-      holder = inner;
+      const child = childOf(holder.inner, key);
+      const below: Branch | undefined = child && changeable(child);
+      if (below === undefined) throw this.#fault('no place', at);
+      setChild(holder.inner, key, below);
+      holder = below;
     }
     return holder;
+  }
+
+  #sizeOf(value: Tree): JsonSize {
+    if (isBranch(value)) {
+      value.size ??= this.#countBranch(value.inner);
+      return value.size;
+    }
+    const known = this.#sizes.get(value);
+    if (known !== undefined) return known;
+    const size = sizeOfJson(value);
+    this.#sizes.set(value, size);
+    return size;
+  }
+
+  #countBranch(inner: Inner): JsonSize {
+    let bytes = '{}'.length + Math.max(0, countOf(inner) - 1);
+    let values = 1;
+    let levels = 0;
+    for (const child of inner.values()) {
+      const size = this.#sizeOf(child);
+      bytes += size.bytes;
+      values += size.values;
+      levels = Math.max(levels, size.levels);
+    }
+    if (inner instanceof Map) for (const key of inner.keys()) bytes += bytesOfKey(key);
+    return { bytes, values, levels: levels + 1 };
   }
 
   #fault(reason: PatchReason, at: 'path' | 'from' = 'path'): PatchFault {
     return new PatchFault(this.#index, reason, at);
   }
-}
-
-/** The members or elements of a value; undefined if the value is a scalar. */
-function branchOf(value: Tree): Branch | undefined {
-  if (isBranch(value)) return value;
-  const kind = kindOf(value);
-  if (kind === 'object') return membersOf(value);
-  return kind === 'array' ? elementsOf(value) : undefined;
-}
-
-function isBranch(value: Tree): value is Branch {
-  return value instanceof Map || Array.isArray(value);
-}
-
-function sizeOfBranch(branch: Branch): number {
-  return branch instanceof Map ? branch.size : branch.length;
-}
-
-function childOf(holder: Branch, key: string): Tree | undefined {
-  if (holder instanceof Map) return holder.get(key);
-  const index = arrayIndexOf(key);
-  return index === undefined ? undefined : holder[index];
-}
-
-/** A parsed value never changes and may be in two places; a value in changeable form may not. */
-function copyOf(value: Tree): Tree {
-  if (Array.isArray(value)) return value.map(copyOf);
-  if (value instanceof Map) return new Map([...value].map(([key, member]) => [key, copyOf(member)]));
-  return value;
-}
-
-function textOf(value: Tree): string {
-  if (Array.isArray(value)) return `[${value.map(textOf).join(',')}]`;
-  return value instanceof Map
-    ? objectText([...value].map(([key, member]) => [key, textOf(member)]))
-    : compactText(value);
-}
-
-function sizeOf(value: Tree): JsonSize {
-  if (!isBranch(value)) return sizeOfJson(value);
-  const inner = (Array.isArray(value) ? value : [...value.values()]).map(sizeOf);
-  const keys = Array.isArray(value) ? 0 : [...value.keys()].reduce((sum, key) => sum + bytesOfKey(key), 0);
-  return {
-    bytes: inner.reduce((sum, { bytes }) => sum + bytes, 2 + keys + Math.max(0, inner.length - 1)),
-    values: inner.reduce((sum, { values }) => sum + values, 1),
-    levels: inner.reduce((most, { levels }) => Math.max(most, levels), 0) + 1,
-  };
-}
-
-/** The bytes of a key with its quotes and its colon. */
-function bytesOfKey(key: string): number {
-  return Buffer.byteLength(JSON.stringify(key)) + 1;
-}
-
-/**
- * RFC 6902, 4.6: compares strings by their characters, numbers by value, members in any order. Reads no more than `other`
- * has.
- */
-function isEqual(one: Tree, other: JsonNode): boolean {
-  const kind = kindOf(other);
-  if (kind === 'array') return isEqualArray(one, other);
-  if (kind === 'object') return isEqualObject(one, other);
-  return !isBranch(one) && isSameScalar(one.tape, one.node, other.tape, other.node);
-}
-
-function isEqualArray(one: Tree, other: JsonNode): boolean {
-  if (one instanceof Map || (!Array.isArray(one) && kindOf(one) !== 'array')) return false;
-  const elements = elementsIn(one);
-  for (const wanted of elementsOf(other)) {
-    const { value } = elements.next();
-    if (value === undefined || !isEqual(value, wanted)) return false;
-  }
-  return elements.next().done === true;
-}
-
-function isEqualObject(one: Tree, other: JsonNode): boolean {
-  if (Array.isArray(one) || (!(one instanceof Map) && kindOf(one) !== 'object')) return false;
-  const wanted = membersOf(other);
-  let count = 0;
-  for (const [key, value] of membersIn(one)) {
-    const counterpart = wanted.get(key);
-    if (counterpart === undefined || !isEqual(value, counterpart)) return false;
-    count += 1;
-  }
-  return count === wanted.size;
-}
-
-function* elementsIn(array: JsonNode | Tree[]): Generator<Tree, undefined> {
-  if (Array.isArray(array)) {
-    yield* array;
-    return undefined;
-  }
-  const { tape } = array;
-  for (let node = firstChild(tape, array.node); node !== -1; node = nextChild(tape, node)) yield { tape, node };
-  return undefined;
-}
-
-function* membersIn(object: JsonNode | Map<string, Tree>): Generator<[string, Tree], undefined> {
-  if (object instanceof Map) {
-    yield* object;
-    return undefined;
-  }
-  const { tape } = object;
-  for (let key = firstChild(tape, object.node); key !== -1; key = nextChild(tape, key)) {
-    yield [decodedString(tape, key), { tape, node: key + cellsOfNode }];
-  }
-  return undefined;
 }

@@ -5,6 +5,7 @@ import { applyPatch } from '../../src/json/patch.ts';
 import { PatchFault, type PatchOperation } from '../../src/json/patch-operation.ts';
 import { parsePointer } from '../../src/json/pointer.ts';
 import { maxDocument, sizeOfJson } from '../../src/json/size.ts';
+import { CopyingPatch } from './copying-patch.ts';
 
 const value = (text: string) => parseJson(text);
 
@@ -157,6 +158,41 @@ test('a patch that begins with tests of what is there, and puts it back, changes
       expect(JSON.parse(patched)).toEqual(JSON.parse(text));
       expect(sizeOfJson(parseJson(patched)).bytes).toBe(Buffer.byteLength(text));
     }),
+  );
+});
+
+test('values that places share behave like copies of their own', async () => {
+  const key = fc.constantFrom('a', 'b', 'c', '0', '1', '2', '-');
+  const pointer = fc.array(key, { maxLength: 4 });
+  const { doc } = fc.letrec<{ doc: unknown; any: unknown }>((tie) => ({
+    any: fc.oneof({ maxDepth: 3 }, fc.constantFrom(1, 'x', null), tie('doc'), fc.array(tie('any'), { maxLength: 3 })),
+    doc: fc.dictionary(fc.constantFrom('a', 'b', 'c'), tie('any'), { noNullPrototype: true }),
+  }));
+  const wanted = fc.oneof(
+    fc.record({
+      op: fc.constantFrom('add', 'replace', 'test'),
+      path: pointer,
+      value: fc.oneof(doc, fc.constant([{}])),
+    }),
+    fc.record({ op: fc.constant('remove'), path: pointer }),
+    fc.record({ op: fc.constantFrom('copy', 'copy', 'move'), path: pointer, from: pointer }),
+  );
+  await fc.assert(
+    fc.property(doc, fc.array(wanted, { maxLength: 40 }), (document, list) => {
+      const text = JSON.stringify(document);
+      const copying = new CopyingPatch(text);
+      const passed: PatchOperation[] = [];
+      for (const one of list) {
+        const operation = {
+          ...one,
+          ...('value' in one && { value: value(JSON.stringify(one.value)) }),
+        } as PatchOperation;
+        if (copying.apply(one)) passed.push(operation);
+        else expect(outcomeOf(text, [...passed, operation])).toMatch(new RegExp(`^${passed.length} `));
+      }
+      expect(outcomeOf(text, passed)).toBe(copying.text());
+    }),
+    { numRuns: 300 },
   );
 });
 
