@@ -5,7 +5,8 @@ create function record_entries(
   kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[],
   actor_lookups uuid[], actor_names text[],
   entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[],
-  entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[]
+  entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[],
+  entry_marks text[], entry_contexts text[], way text, recorder_lookup uuid, recorder_name text
 ) returns table (horizon bigint, complete boolean, at bigint, identity uuid)
 language plpgsql set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
@@ -13,7 +14,17 @@ declare
   since bigint;
   kind_of_entry bigint;
   actor_of_entry bigint;
+  -- null: an import, which is how most entries come
+  recorder bigint := case when way = 'service' then 1 end;
 begin
+  if way not in ('import', 'service') then
+    recorder := (select min(r.recorder) from change_recorder r where r.tenant = of_tenant and r.lookup = recorder_lookup);
+    if recorder is null then
+      insert into change_recorder as r (tenant, lookup, way, name)
+        values (of_tenant, recorder_lookup, record_entries.way, recorder_name) returning r.recorder into recorder;
+    end if;
+  end if;
+
   -- One change without related items, as a document of this service has them: the same in a few small steps.
   if cardinality(entry_ats) = 1 and entry_related[1] is null then
     since := change_horizon(of_tenant, now);
@@ -32,9 +43,11 @@ begin
     end if;
     if entry_ats[1] >= since then
       insert into change_entry
-          (tenant, at, kind, actor, document, identity, entity_id, name, schema_version, related, paths)
+          (tenant, at, kind, actor, document, identity, entity_id, name, schema_version, related, paths, marks, context,
+           recorded_by)
         values (of_tenant, entry_ats[1], kind_of_entry, actor_of_entry, entry_documents[1], entry_identities[1],
-                entry_ids[1], entry_names[1], entry_schema_versions[1], null, entry_paths[1])
+                entry_ids[1], entry_names[1], entry_schema_versions[1], null, entry_paths[1], entry_marks[1],
+                entry_contexts[1], recorder)
         on conflict (tenant, at, identity) do nothing;
       complete := found;
       if found then
@@ -79,12 +92,14 @@ begin
       from actor_wanted as wanted
   ), entry as (
     insert into change_entry
-        (tenant, at, kind, actor, document, identity, entity_id, name, schema_version, related, paths)
+        (tenant, at, kind, actor, document, identity, entity_id, name, schema_version, related, paths, marks, context,
+         recorded_by)
       select $1, input.at, kind.ids[input.kind], actor.ids[input.actor], input.document, input.identity,
-             input.entity_id, input.name, input.schema_version, input.related, input.paths
+             input.entity_id, input.name, input.schema_version, input.related, input.paths, input.marks, input.context,
+             recorder
         from unnest($9::bigint[], $10::integer[], $11::integer[], $12::uuid[], $13::uuid[], $14::text[], $15::text[],
-                    $16::text[], $17::text[], $18::text[]) with ordinality
-          as input (at, kind, actor, document, identity, entity_id, name, schema_version, related, paths, place)
+                    $16::text[], $17::text[], $18::text[], $19::text[], $20::text[]) with ordinality
+          as input (at, kind, actor, document, identity, entity_id, name, schema_version, related, paths, marks, context, place)
         cross join horizon cross join kind cross join actor
         where input.at >= horizon.since
         order by input.place

@@ -14,6 +14,8 @@ export interface AskedPage {
   size: number;
   /** Whether a page with much text may come as `pieces`. If not, a page with more than 64 MiB is a 400. */
   inPieces?: boolean;
+  /** Whether entries come with their circumstances. */
+  withContext?: boolean;
 }
 
 /**
@@ -44,12 +46,14 @@ export function createFindPage(options: FindPageOptions): FindPage {
   const { pool, db, regexes, now } = options;
   const { dictionaries = new DictionaryCache(pool) } = options;
 
-  return async (tenant, query, { skip, size, inPieces = false }) => {
+  return async (tenant, query, { skip, size, inPieces = false, withContext = false }) => {
     const moment = now();
     const from = hasFromBound(query) ? 0 : Math.max(0, defaultWindowFrom(moment));
-    const page: PageQuery = { tenant, query, from, now: moment, skip, size, inPieces };
+    const page: PageQuery = { tenant, query, from, now: moment, skip, size, inPieces, withContext };
     const reading: Reading = { pool, db, regexes };
     let dictionary = dictionaries.known(tenant) ?? (await dictionaries.get(tenant));
+    // Few ask for the circumstances, so the statements that answer alone do not carry them.
+    if (withContext) return await readInSnapshot(reading, page, dictionary);
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const read = await readInSingleStatement(reading, page, dictionary);
       if (read.kind === 'page') return { total: read.total, entries: read.entries };

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { HttpServer } from '../http/http-server-type.ts';
-import { historyScopes } from '../http/scopes.ts';
+import { historyScopes, insufficientScopes, mayReadContext } from '../http/scopes.ts';
 import { parseQuery } from '../query/parse.ts';
 import { changelogDialect } from './dialect.ts';
 import type { FindPage } from './find-page.ts';
@@ -29,9 +29,11 @@ export async function changelogRoutes(app: HttpServer, { findPage }: ChangelogRo
       },
     },
     async (request, reply) => {
-      const { q = '', page = 1, size = 20 } = request.query;
+      const { q = '', page = 1, size = 20, context } = request.query;
+      const withContext = context === 'true';
+      if (withContext && !mayReadContext(request.credentials.scopes)) throw insufficientScopes();
       const query = parseQuery(q, changelogDialect);
-      const asked = { skip: (page - 1) * size, size, inPieces: true };
+      const asked = { skip: (page - 1) * size, size, inPieces: true, withContext };
       const found = await findPage(request.params.tenant, query, asked);
       const body = historyBody(found, { page, size });
       return await reply.type('application/json; charset=utf-8').send(body as never);

@@ -15,6 +15,14 @@ const RelatedItem = Type.Object({
   entityId: Type.String({ description: 'The identifier of the related entity.' }),
 });
 
+const RecordedBy = Type.Object(
+  {
+    way: Type.Union(['service', 'import', 'recorder', 'capture', 'relay'].map((way) => Type.Literal(way))),
+    by: Type.Optional(Type.String({ description: 'The client or the capture.' })),
+  },
+  { description: 'How the change was recorded. Only with `context=true`, and where it was noted.' },
+);
+
 const ChangelogChangeItem = Type.Object({
   at: Type.String({ format: 'date-time', description: 'When the change occurred: ISO 8601, UTC, milliseconds.' }),
   type: Type.Union([Type.Literal('create'), Type.Literal('update'), Type.Literal('delete')]),
@@ -25,6 +33,12 @@ const ChangelogChangeItem = Type.Object({
   schemaVersion: Type.Optional(Type.String({ description: 'The version of the format of the document, where known.' })),
   actor: Type.String({ description: 'Who did it: a name, or `system`, `external`, `unknown`.' }),
   related: Type.Array(RelatedItem, { description: 'Entities that the document links.' }),
+  context: Type.Optional(
+    Type.Record(Type.String(), Type.Unknown(), {
+      description: 'The circumstances that the change came with. Only with `context=true`, and where there are any.',
+    }),
+  ),
+  recordedBy: Type.Optional(RecordedBy),
 });
 
 /** The answer of the change history (spec: change history response). */
@@ -63,6 +77,14 @@ export const ChangelogHistoryResponse = Type.Object(
 export const HistoryPath = Type.Object({ tenant: TenantName });
 
 export const HistoryQuery = Type.Object({
+  context: Type.Optional(
+    Type.Union([Type.Literal('true'), Type.Literal('false')], {
+      type: 'string',
+      description:
+        'With `true`, entries show their context and how they were recorded; needs changelog.changelog_manage.',
+      'x-message': 'context must be true or false',
+    }),
+  ),
   q: Type.Optional(
     Type.String({
       description: 'A filter; docs/query-language.md teaches it. Without an `occurredAt` from-bound: the last 30 days.',

@@ -18,7 +18,7 @@ rest is recorded, and the exit code is 1. To run it again, also after a crash in
 middle, records nothing twice and loses nothing.
 
 A line has op (insert, update, replace, delete), entity, entityId and at; and, optional,
-id, name, actor, schemaVersion, related, before and after.
+id, name, actor, schemaVersion, related, context, before and after.
 
 Example:
   annals import --tenant acme changes.ndjson.gz`,

@@ -6,7 +6,9 @@ import { AnnalsError } from '../errors.ts';
  */
 export const permittedBy = {
   'changelog.changelog_read': 'Reads the change history, and what exports, chats and their logs tell of it.',
-  'changelog.changelog_manage': 'Manages the change history; also permits what changelog.changelog_read does.',
+  'changelog.changelog_manage':
+    'Manages the change history, and reads the context of changes and how they were recorded; also permits what ' +
+    'changelog.changelog_read does.',
   'ai.agent_read': 'Reads language models, agents, jobs, and the logs of requests and sessions.',
   'ai.agent_manage':
     'Writes agents, deletes jobs, and exports the change history if a changelog scope is there too; also permits what ' +
@@ -42,4 +44,9 @@ export const historyScopes: readonly Scope[] = ['changelog.changelog_read', 'cha
 
 export function mayReadHistory(granted: readonly Scope[]): boolean {
   return granted.some((scope) => historyScopes.includes(scope));
+}
+
+/** An entry's context and how it was recorded are for those who manage the history. */
+export function mayReadContext(granted: readonly Scope[]): boolean {
+  return granted.includes('changelog.changelog_manage');
 }

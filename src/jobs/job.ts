@@ -22,6 +22,8 @@ export interface JobDocument {
     /** The query of an export. */
     q?: string;
     format?: ExportFormat;
+    /** Whether the file has each entry's context and how it was recorded; left out: it has not. */
+    context?: true;
     /** Change entries in its file so far. */
     entries?: number;
     /** Bytes of its file so far. */
@@ -37,6 +39,8 @@ export interface JobDocument {
 export interface ExportInput {
   q: string;
   format: ExportFormat;
+  /** Left out in jobs from before there was a choice: false. */
+  withContext?: boolean;
   /** Milliseconds since 1970. */
   askedAt: number;
 }
@@ -44,13 +48,29 @@ export interface ExportInput {
 // The number of entries that a query finds is change history. The message of a failure can tell of entries, too.
 const guardedOfExport = ['metadata.q', 'metadata.entries', 'metadata.bytes', 'metadata.error.message'];
 
+/** What a client asks for. */
+export interface AskedExport {
+  q: string;
+  format: ExportFormat;
+  withContext?: boolean;
+  requestId: string;
+}
+
 /** A new job's document. `at` is in milliseconds since 1970. */
 export function exportDocument(
   id: string,
   at: number,
-  { q, format, requestId }: { q: string; format: ExportFormat; requestId: string },
+  { q, format, withContext = false, requestId }: AskedExport,
 ): JobDocument {
-  const metadata = { ...timesOf(at), q, format, entries: 0, bytes: 0, guarded: guardedOfExport };
+  const metadata = {
+    ...timesOf(at),
+    q,
+    format,
+    ...(withContext ? { context: true as const } : {}),
+    entries: 0,
+    bytes: 0,
+    guarded: guardedOfExport,
+  };
   return { id, type: 'EXPORT', status: 'in_progress', requestId, metadata };
 }
 

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { ofCurrentWork } from '../concurrency/work.ts';
 import type { Credentials } from '../http/credentials.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
-import { insufficientScopes, mayReadHistory, type Scope } from '../http/scopes.ts';
+import { insufficientScopes, mayReadContext, mayReadHistory, type Scope } from '../http/scopes.ts';
 import { arrayBody } from '../pagination/page-texts.ts';
 import type { Paginator } from '../pagination/paginator.ts';
 import { PagingHeaders } from '../pagination/parameters.ts';
@@ -78,8 +78,9 @@ export async function jobRoutes(
     },
     async (request, reply) => {
       const { tenant } = request.params;
-      const { q = '', format } = request.body;
-      const jobId = await jobs.startExport(tenant, { q, format, requestId: request.id });
+      const { q = '', format, context: withContext = false } = request.body;
+      if (withContext && !mayReadContext(request.credentials.scopes)) throw insufficientScopes();
+      const jobId = await jobs.startExport(tenant, { q, format, withContext, requestId: request.id });
       return await reply.code(201).header('location', `/ai-service/${tenant}/jobs/${jobId}`).send({ jobId });
     },
   );

@@ -48,10 +48,10 @@ export async function runExport(
     });
   }
 
-  const { q, format, askedAt } = input;
+  const { q, format, askedAt, withContext = false } = input;
   let begun = job.progress !== undefined;
   const resume = job.progress;
-  await exportHistory.run({ tenant, q, format, askedAt, resume, signal: stop.signal }, async (piece) => {
+  await exportHistory.run({ tenant, q, format, withContext, askedAt, resume, signal: stop.signal }, async (piece) => {
     begun = true;
     await take(piece);
   });

@@ -28,6 +28,12 @@ export const NewExport = Type.Object(
       }),
     ),
     format: Type.Union([Type.Literal('NDJSON'), Type.Literal('CSV')]),
+    context: Type.Optional(
+      Type.Boolean({
+        description:
+          "With `true` the file has each entry's context and how it was recorded; needs changelog.changelog_manage.",
+      }),
+    ),
   },
   { examples: [{ type: 'EXPORT', q: 'entity:product type:update', format: 'NDJSON' }] },
 );

@@ -11,7 +11,7 @@ import type { ExportFormat, ExportHistory } from '../ports/export-history.ts';
 import type { QueuedChat, RunQueuedChat } from '../ports/queued-chat.ts';
 import { readChunk } from './content-store.ts';
 import { createDispatcher } from './dispatcher.ts';
-import { chatDocument, type ExportInput, exportDocument, type JobDocument } from './job.ts';
+import { type AskedExport, chatDocument, type ExportInput, exportDocument, type JobDocument } from './job.ts';
 import type { JobReader } from './job-reader.ts';
 import { deleteJob, findJob, insertJob, jobRows } from './job-store.ts';
 import { countWaiting } from './queue-store.ts';
@@ -32,7 +32,7 @@ export interface Jobs {
    * Creates an export of the change history and returns the job's id. Throws AnnalsError for an invalid query `q`, and
    * rate_limit_exceeded where the tenant has too many waiting jobs.
    */
-  startExport(tenant: string, asked: { q: string; format: ExportFormat; requestId: string }): Promise<string>;
+  startExport(tenant: string, asked: AskedExport): Promise<string>;
   /**
    * Creates a job that runs the chat after the transaction has committed, and returns its id. With `guardsMessage` the
    * message may quote the change history. Throws rate_limit_exceeded where the tenant has too many waiting jobs.
@@ -85,11 +85,11 @@ export function createJobs(options: JobsOptions): Jobs {
   }
 
   return {
-    async startExport(tenant, { q, format, requestId }) {
+    async startExport(tenant, { q, format, withContext = false, requestId }) {
       exportHistory.check(q);
       const askedAt = now();
-      const document = exportDocument(randomUUID(), askedAt, { q, format, requestId });
-      const input: ExportInput = { q, format, askedAt };
+      const document = exportDocument(randomUUID(), askedAt, { q, format, withContext, requestId });
+      const input: ExportInput = { q, format, withContext, askedAt };
       const id = await inTransaction(db, (transaction) => make(transaction, tenant, document, input));
       dispatcher.wake();
       return id;

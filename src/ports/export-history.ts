@@ -17,6 +17,8 @@ export interface ExportRequest {
   readonly tenant: string;
   readonly q: string;
   readonly format: ExportFormat;
+  /** Whether the file has each entry's context and how it was recorded; default: no. */
+  readonly withContext?: boolean;
   /** When the client requested the export, in milliseconds since 1970. The default window ends there. */
   readonly askedAt: number;
   /** The progress of an earlier attempt. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { TimeSlice } from '../concurrency/time-slice.ts';
 import { parseJson } from '../json/parse.ts';
 import type { JsonNode } from '../json/tape.ts';
-import { pathsOf } from './paths.ts';
+import { type Difference, differenceOf } from './paths.ts';
 
 export type ChangeType = 'create' | 'update' | 'delete';
 
@@ -27,6 +27,19 @@ export interface Change {
   related: readonly RelatedItem[];
   /** JSON text of the map from path to `{before, after}`. */
   paths: string;
+  /** What `paths` does not tell about the documents, as JSON text (marks.ts). */
+  marks?: string;
+  /** JSON text of an object about the circumstances (context.ts): an address, a request id, a reason. */
+  context?: string;
+}
+
+/** How a change came to this service. */
+export type Way = 'service' | 'import' | 'recorder' | 'capture' | 'relay';
+
+/** How the changes of a batch came, and by which client or capture. Nobody can give it from outside. */
+export interface RecordedBy {
+  way: Way;
+  by?: string;
 }
 
 /**
@@ -62,8 +75,8 @@ export interface DocumentChange {
  * `JsonSyntaxError` and `PathsTooLargeError`.
  */
 export function changeOfDocuments(document: DocumentChange): Change | 'unchanged' {
-  const paths = pathsOfChange(document.type, nodeOf(document.before), nodeOf(document.after));
-  if (paths === undefined) return 'unchanged';
+  const difference = differenceOfChange(document.type, nodeOf(document.before), nodeOf(document.after));
+  if (difference === undefined) return 'unchanged';
   return {
     identity: randomBytes(identityLength),
     at: document.at,
@@ -74,7 +87,7 @@ export function changeOfDocuments(document: DocumentChange): Change | 'unchanged
     ...(document.schemaVersion === undefined ? {} : { schemaVersion: document.schemaVersion }),
     actor: document.actor,
     related: document.related ?? [],
-    paths,
+    ...contentOf(difference),
   };
 }
 
@@ -97,17 +110,25 @@ export async function changeInSlices(document: DocumentChange): Promise<Change |
 export const identityLength = 16;
 
 /**
- * The `paths` of a change, or undefined for an update that changes nothing. A create has `after` only and a delete `before` only
- * (contract 6), so their other side is ignored. An update with an unknown side is always a change.
+ * The paths and marks of a change, or undefined for an update that changes nothing. A create has `after` only and a delete `before`
+ * only (contract 6), so their other side is ignored. An update with an unknown side is always a change.
  */
-export function pathsOfChange(
+export function differenceOfChange(
   type: ChangeType,
   before: JsonNode | undefined,
   after: JsonNode | undefined,
-): string | undefined {
-  const paths = pathsOf(type === 'create' ? undefined : before, type === 'delete' ? undefined : after);
-  const isUpdateOfKnown = type === 'update' && before !== undefined && after !== undefined;
-  return isUpdateOfKnown && paths === '{}' ? undefined : paths;
+): Difference | undefined {
+  const isUpdate = type === 'update';
+  const isWhole = isUpdate && (before === undefined || after === undefined);
+  const difference = differenceOf(type === 'create' ? undefined : before, type === 'delete' ? undefined : after, {
+    isWhole,
+  });
+  return isUpdate && !isWhole && difference.paths === '{}' ? undefined : difference;
+}
+
+/** The members of a change for its difference. */
+export function contentOf({ paths, marks }: Difference): Pick<Change, 'paths' | 'marks'> {
+  return marks === undefined ? { paths } : { paths, marks };
 }
 
 function nodeOf(document: string | JsonNode | undefined): JsonNode | undefined {

@@ -29,6 +29,9 @@ export interface EntryColumns {
   schemaVersions: (string | null)[];
   related: (string | null)[];
   paths: string[];
+  /** Empty where none of the entries has any: PostgreSQL then takes null for all. */
+  marks: (string | null)[];
+  contexts: (string | null)[];
 }
 
 export function entryColumns(changes: readonly Change[]): EntryColumns {
@@ -72,7 +75,15 @@ export function entryColumns(changes: readonly Change[]): EntryColumns {
     schemaVersions: changes.map((change) => change.schemaVersion ?? null),
     related: changes.map((change) => (change.related.length === 0 ? null : relatedText(change))),
     paths: changes.map((change) => change.paths),
+    marks: rareColumn(changes, (change) => change.marks),
+    contexts: rareColumn(changes, (change) => change.context),
   };
+}
+
+function rareColumn(changes: readonly Change[], memberOf: (change: Change) => string | undefined): (string | null)[] {
+  return changes.some((change) => memberOf(change) !== undefined)
+    ? changes.map((change) => memberOf(change) ?? null)
+    : [];
 }
 
 /** The first 16 bytes of the SHA-256 of a text's UTF-8. They stand for the text in an index. */

@@ -12,8 +12,9 @@ import {
   nextChild,
   quoteByte,
 } from '../json/tape.ts';
-import { decodedString } from '../json/text.ts';
-import { type Change, type ChangeType, pathsOfChange, type RelatedItem } from './change.ts';
+import { compactText, decodedString } from '../json/text.ts';
+import { type Change, type ChangeType, contentOf, differenceOfChange, type RelatedItem } from './change.ts';
+import { faultOfContext } from './change-context.ts';
 import { identityOfId, identityOfLine, identityOfRepeatedLine } from './identity.ts';
 import { importTime } from './import-time.ts';
 import type { Occurrences } from './occurrences.ts';
@@ -41,7 +42,7 @@ class Rejection extends Error {}
 /**
  * Reads one line of an import (contract 6), without its line end. It writes to `tape`, which the caller may use again at once.
  * The limit of nesting holds for `before` and `after`; the object of the line comes on top of it. For `id`, `name`, `actor`,
- * `schemaVersion` and `related`, null means absent; for `before` and `after` it is a value. Unknown members are ignored.
+ * `schemaVersion`, `related` and `context`, null means absent; for `before` and `after` it is a value. Unknown members are ignored.
  */
 export function readImportLine(line: Buffer, tape: JsonTape, occurrences: Occurrences): ImportedLine {
   try {
@@ -74,12 +75,15 @@ function changeOfLine(line: Buffer, tape: JsonTape, occurrences: Occurrences): I
   const schemaVersion = optionalName(tape, members, 'schemaVersion');
   const related = relatedItems(tape, members.get('related'));
 
-  const paths = pathsOfChange(type, documentOf(tape, members, 'before'), documentOf(tape, members, 'after'));
-  if (paths === undefined) return { kind: 'unchanged' };
+  const context = contextOf(tape, members.get('context'));
+
+  const difference = differenceOfChange(type, documentOf(tape, members, 'before'), documentOf(tape, members, 'after'));
+  if (difference === undefined) return { kind: 'unchanged' };
   const identity = id === undefined ? identityAmongEqualLines(line, occurrences) : identityOfId(id);
-  const change: Change = { identity, at, type, entity, entityId, actor, related, paths };
+  const change: Change = { identity, at, type, entity, entityId, actor, related, ...contentOf(difference) };
   if (name !== undefined) change.name = name;
   if (schemaVersion !== undefined) change.schemaVersion = schemaVersion;
+  if (context !== undefined) change.context = context;
   return { kind: 'change', change };
 }
 
@@ -102,6 +106,13 @@ function relatedItems(tape: JsonTape, list: number | undefined): RelatedItem[] {
     });
   }
   return items;
+}
+
+function contextOf(tape: JsonTape, node: number | undefined): string | undefined {
+  if (node === undefined || isNull(tape, node)) return undefined;
+  const fault = faultOfContext({ tape, node });
+  if (fault !== undefined) throw new Rejection(`"context" ${fault}`);
+  return compactText({ tape, node });
 }
 
 function documentOf(tape: JsonTape, members: ReadonlyMap<string, number>, name: string): JsonNode | undefined {

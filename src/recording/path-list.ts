@@ -1,5 +1,6 @@
 import { cellAt, detailCell, endCell, hasDot, isEscaped, type JsonTape, sizeCell, startCell } from '../json/tape.ts';
 import { copyBytes, decodedString, writeCompact } from '../json/text.ts';
+import { isPosition } from './marks.ts';
 
 /** What the JSON text of one change's `paths` may have, in bytes: a deep document with long keys could fill a disk. */
 export const maximumPathsBytes = 128 * 1024 * 1024;
@@ -20,6 +21,7 @@ export const arrayIndex = 2;
 
 /** The segment of the document itself: its path is empty, and no dot follows it. */
 export const rootSegment = 0;
+const cellsOfSegment = 4;
 
 const openMember = Buffer.from('":{');
 const beforeText = Buffer.from('"before":');
@@ -37,6 +39,9 @@ export class PathList {
 
   readonly #before: JsonTape;
   readonly #after: JsonTape;
+  /** The containers that this change emptied, and those that it filled, which were there before. */
+  #kept: number[] = [];
+  #wasEmpty: number[] = [];
   readonly #members: number[] = [];
   readonly #segments: number[] = [-1, -1, arrayIndex, 0];
   readonly #encodedKeys = new Map<number, Buffer>();
@@ -76,9 +81,40 @@ export class PathList {
   /** Takes back the members after the first `count`, and all segments made after `segment`. */
   cutBack(count: number, bytes: number, segment: number): void {
     this.#members.length = count * 3;
-    this.#segments.length = segment + 4;
+    this.#segments.length = segment + cellsOfSegment;
+    if (this.#kept.length > 0) this.#kept = this.#kept.filter((container) => container <= segment);
+    if (this.#wasEmpty.length > 0) this.#wasEmpty = this.#wasEmpty.filter((container) => container <= segment);
     this.count = count;
     this.bytes = bytes;
+  }
+
+  /** Notes a container that is there on both sides and has no children any more. */
+  addKept(segment: number): void {
+    this.#kept.push(segment);
+  }
+
+  /** Notes a container that is there on both sides and had no children before. */
+  addWasEmpty(segment: number): void {
+    this.#wasEmpty.push(segment);
+  }
+
+  /** What the members do not tell about the documents (marks.ts). Call it after `toText`. */
+  toMarks(isWhole: boolean): string | undefined {
+    const members: string[] = [];
+    if (isWhole) members.push('"whole":true');
+    const [only = rootSegment] = this.#members;
+    // The path of the document and that of its key "" are the same text.
+    if (only !== rootSegment && this.#segments[only + 3] === 0) members.push('"root":true');
+    for (const [name, containers] of [
+      ['kept', this.#kept],
+      ['wasEmpty', this.#wasEmpty],
+    ] as const) {
+      if (containers.length > 0)
+        members.push(`"${name}":[${containers.map((one) => this.#quotedPath(one)).join(',')}]`);
+    }
+    const objects = this.#hasKeyLikeIndex() ? this.#objectsLikeArrays() : [];
+    if (objects.length > 0) members.push(`"objects":[${objects.join(',')}]`);
+    return members.length === 0 ? undefined : `{${members.join(',')}}`;
   }
 
   /** The JSON text of `paths`. Throws `PathsTooLargeError`. */
@@ -112,6 +148,59 @@ export class PathList {
     }
     target[position] = 0x7d;
     return target.toString('utf8', 0, position + 1);
+  }
+
+  #quotedPath(segment: number): string {
+    const path = Buffer.allocUnsafe(Math.max(0, this.#segments[segment + 3] ?? 0));
+    this.#writePath(segment, path, 0);
+    return `"${path.toString('utf8')}"`;
+  }
+
+  /** Almost no document has such a key, so this looks at one byte of each key. */
+  #hasKeyLikeIndex(): boolean {
+    for (let segment = cellsOfSegment; segment < this.#segments.length; segment += cellsOfSegment) {
+      const side = this.#segments[segment + 2];
+      if (side === arrayIndex) continue;
+      const tape = side === keyOfBefore ? this.#before : this.#after;
+      const key = this.#segments[segment + 1] ?? -1;
+      const byte = tape.bytes[cellAt(tape.cells, key + startCell) + 1] ?? 0;
+      if ((byte >= 0x30 && byte <= 0x39) || byte === 0x5c) return true;
+    }
+    return false;
+  }
+
+  /**
+   * The objects whose keys in `paths` could all be positions in an array. Each is two values: the place in this list, from 1, of an
+   * object that it stands in (0: the document), and its path from there. So a deep document does not repeat its long paths.
+   */
+  #objectsLikeArrays(): (number | string)[] {
+    const onlyIndexes = new Map<number, boolean>();
+    for (let segment = cellsOfSegment; segment < this.#segments.length; segment += cellsOfSegment) {
+      const parent = this.#segments[segment] ?? -1;
+      const side = this.#segments[segment + 2];
+      if (side === arrayIndex || parent === rootSegment || onlyIndexes.get(parent) === false) continue;
+      onlyIndexes.set(parent, isPosition(this.#keyText(segment)));
+    }
+    const coded: (number | string)[] = [];
+    const placeOf = new Map<number, number>([[rootSegment, 0]]);
+    for (const [container, hasOnlyIndexes] of onlyIndexes) {
+      if (!hasOnlyIndexes) continue;
+      const keys: string[] = [];
+      let above = container;
+      while (!placeOf.has(above)) {
+        keys.push(this.#keyText(above).replace(/[.\\]/g, '\\$&'));
+        above = this.#segments[above] ?? rootSegment;
+      }
+      coded.push(placeOf.get(above) ?? 0, JSON.stringify(keys.reverse().join('.')));
+      placeOf.set(container, placeOf.size);
+    }
+    return coded;
+  }
+
+  #keyText(segment: number): string {
+    const key = this.#segments[segment + 1] ?? -1;
+    const side = this.#segments[segment + 2];
+    return side === arrayIndex ? String(key) : decodedString(side === keyOfBefore ? this.#before : this.#after, key);
   }
 
   /** Writes a path as it stands between quotes, from its last segment to its first. */

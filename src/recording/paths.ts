@@ -23,6 +23,24 @@ export function pathsOf(before: JsonNode | undefined, after: JsonNode | undefine
   return new Walk(before, after).list.toText();
 }
 
+/** What an entry keeps of two documents. */
+export interface Difference {
+  /** JSON text of the map from path to `{before, after}`. */
+  paths: string;
+  /** What `paths` does not tell about the two documents (marks.ts). Most have none. */
+  marks: string | undefined;
+}
+
+/** The `paths` of two documents (`pathsOf`) with the marks beside. `isWhole`: see `Marks`. */
+export function differenceOf(
+  before: JsonNode | undefined,
+  after: JsonNode | undefined,
+  { isWhole }: { isWhole: boolean },
+): Difference {
+  const { list } = new Walk(before, after);
+  return { paths: list.toText(), marks: list.toMarks(isWhole) };
+}
+
 /** Whether two documents are equal: numbers by decimal value, strings as decoded, objects in any order of keys. */
 export function isUnchanged(before: JsonNode, after: JsonNode): boolean {
   return new Walk(before, after).list.count === 0;
@@ -68,7 +86,8 @@ class Walk {
     for (let frame = this.#frames.at(-1); frame !== undefined; frame = this.#frames.at(-1)) {
       const isMore = frame.isArray ? this.#stepInArray(frame) : this.#stepInObject(frame);
       if (isMore) continue;
-      if (frame.isArray) this.#decideArray(frame);
+      const isOneValue = frame.isArray && this.#decideArray(frame);
+      if (this.list.count > frame.count && !isOneValue) this.#markEmpty(frame);
       this.#frames.pop();
     }
   }
@@ -194,12 +213,23 @@ class Walk {
     return pairs.reverse();
   }
 
-  /** Keeps the elements in the list, or replaces them by the whole array where that adds no more bytes. A document is always whole. */
-  #decideArray(frame: Frame): void {
+  /**
+   * Keeps the elements in the list, or replaces them by the whole array where that adds no more bytes. A document is always whole.
+   * Returns whether the array is one value now.
+   */
+  #decideArray(frame: Frame): boolean {
     const isDocument = frame.segment === rootSegment && this.list.count > frame.count;
-    if (!isDocument && !this.#isShorterWhole(frame)) return;
+    if (!isDocument && !this.#isShorterWhole(frame)) return false;
     this.list.cutBack(frame.count, frame.bytes, frame.segment);
     this.list.addMember(frame.segment, frame.before, frame.after);
+    return true;
+  }
+
+  /** The paths of children do not tell whether a container without children is there. The document itself always is. */
+  #markEmpty({ before, after, segment }: Frame): void {
+    if (segment === rootSegment || before === -1 || after === -1) return;
+    if (firstChild(this.#after, after) === -1) this.list.addKept(segment);
+    else if (firstChild(this.#before, before) === -1) this.list.addWasEmpty(segment);
   }
 
   /** Whether elements of the array differ, and those visited so far add as many bytes to `paths` as the whole array would. */

@@ -1,6 +1,6 @@
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
-import type { Change, Outcome, RecordBatch } from './change.ts';
+import type { Change, Outcome, RecordBatch, RecordedBy } from './change.ts';
 import { type EntryColumns, entryColumns } from './entry-columns.ts';
 import { compareEntries, type EntryParameters, entryParameters, insertEntries } from './store.ts';
 
@@ -14,7 +14,7 @@ export async function recordChange(
   change: Change,
   now: number,
 ): Promise<Outcome> {
-  const [outcome] = await recordChanges(transaction, tenant, [change], now);
+  const [outcome] = await recordChanges(transaction, tenant, [change], now, { way: 'service' });
   if (outcome === undefined) throw new Error('a change was recorded without an outcome');
   return outcome;
 }
@@ -25,8 +25,9 @@ export async function recordChanges(
   tenant: string,
   changes: readonly Change[],
   now: number,
+  recordedBy: RecordedBy,
 ): Promise<readonly Outcome[]> {
-  return await recordPrepared(transaction, tenant, prepare(changes), now);
+  return await recordPrepared(transaction, tenant, prepare(changes), now, recordedBy);
 }
 
 // Recorders with the same changes in another order may deadlock. Each round one of them wins, so a few more rounds than recorders.
@@ -37,7 +38,9 @@ export function createRecorder(db: Database, tenant: string, now: () => number):
   const prepared = (batch: readonly Change[]) => {
     const ready = prepare(batch);
     return () =>
-      inTransaction(db, (transaction) => recordPrepared(transaction, tenant, ready, now()), { retries: maxRetries });
+      inTransaction(db, (transaction) => recordPrepared(transaction, tenant, ready, now(), { way: 'import' }), {
+        retries: maxRetries,
+      });
   };
   return Object.assign((batch: readonly Change[]) => prepared(batch)(), { prepare: prepared });
 }
@@ -57,9 +60,10 @@ async function recordPrepared(
   tenant: string,
   { columns, parameters }: Prepared,
   now: number,
+  recordedBy: RecordedBy,
 ): Promise<readonly Outcome[]> {
   if (columns.ats.length === 0) return [];
-  const { horizon, inserted } = await insertEntries(transaction, tenant, now, parameters);
+  const { horizon, inserted } = await insertEntries(transaction, tenant, now, parameters, recordedBy);
   if (inserted === 'all') return columns.ats.map(() => 'recorded');
   const fresh = new Set(inserted.map(({ at, identity }) => keyOf(at, identity.replaceAll('-', ''))));
   const outcomes = columns.ats.map((at, place): Outcome | undefined => {

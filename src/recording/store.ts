@@ -1,7 +1,8 @@
 import { CompiledQuery } from 'kysely';
 import { int4Array, int8Array, textArray, uuidArray } from '../db/binary-arrays.ts';
 import type { DatabaseTransaction } from '../db/database.ts';
-import type { EntryColumns } from './entry-columns.ts';
+import type { RecordedBy } from './change.ts';
+import { type EntryColumns, uuidOf } from './entry-columns.ts';
 
 export interface InsertedEntry {
   at: number;
@@ -30,6 +31,8 @@ export function entryParameters({ kind, actor, ...entries }: EntryColumns): Entr
     textArray(entries.schemaVersions),
     textArray(entries.related),
     textArray(entries.paths),
+    textArray(entries.marks),
+    textArray(entries.contexts),
   ];
 }
 
@@ -43,13 +46,14 @@ export async function insertEntries(
   tenant: string,
   now: number,
   parameters: EntryParameters,
+  { way, by = '' }: RecordedBy,
 ): Promise<{ horizon: number; inserted: InsertedEntry[] | 'all' }> {
   const { rows } = await transaction.executeQuery<{
     horizon: number;
     complete: boolean;
     at: number | null;
     identity: string | null;
-  }>(CompiledQuery.raw(insertStatement, [tenant, now, ...parameters]));
+  }>(CompiledQuery.raw(insertStatement, [tenant, now, ...parameters, way, uuidOf(JSON.stringify([way, by])), by]));
   const [head] = rows;
   if (head?.complete) return { horizon: head.horizon, inserted: 'all' };
   const inserted = rows.flatMap(({ at, identity }) => (at === null || identity === null ? [] : [{ at, identity }]));
@@ -59,11 +63,12 @@ export async function insertEntries(
 /** The statement is a function of the database, so a connection plans it once. */
 const insertStatement = `
 select horizon, complete, at, identity from record_entries(
-  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`;
+  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
+  $21, $22, $23)`;
 
 /**
- * Whether the stored entries with the same identities and times have the same content; undefined where there is none. Call it after the
- * insert, in a statement of its own: another transaction may have inserted first.
+ * Whether the stored entries with the same identities and times have the same content; undefined where there is none. Entries from
+ * before marks and contexts are compared without them. Call it after the insert, in a statement of its own: another transaction may have inserted first.
  */
 export async function compareEntries(
   transaction: DatabaseTransaction,
@@ -72,6 +77,7 @@ export async function compareEntries(
   places: readonly number[],
 ): Promise<(boolean | undefined)[]> {
   const only = <Value>(values: readonly Value[]) => places.map((place) => values[place] as Value);
+  const rare = (values: readonly (string | null)[]) => places.map((place) => values[place] ?? null);
   const { rows } = await transaction.executeQuery<{ same: boolean | null }>(
     CompiledQuery.raw(compareStatement, [
       tenant,
@@ -84,6 +90,8 @@ export async function compareEntries(
       textArray(only(columns.schemaVersions)),
       textArray(only(columns.related)),
       textArray(only(columns.paths)),
+      textArray(rare(columns.marks)),
+      textArray(rare(columns.contexts)),
     ]),
   );
   return rows.map((row) => row.same ?? undefined);
@@ -92,10 +100,12 @@ export async function compareEntries(
 const compareStatement = `
 select k.lookup = input.kind_lookup and a.lookup = input.actor_lookup and e.entity_id = input.entity_id
        and e.name is not distinct from input.name and e.schema_version is not distinct from input.schema_version
-       and e.related is not distinct from input.related and e.paths = input.paths as same
-  from unnest($2::bigint[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[])
-    with ordinality
-    as input (at, identity, kind_lookup, actor_lookup, entity_id, name, schema_version, related, paths, place)
+       and e.related is not distinct from input.related and e.paths = input.paths
+       and (e.recorded_by is not distinct from 0
+            or e.marks is not distinct from input.marks and e.context is not distinct from input.context) as same
+  from unnest($2::bigint[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+              $11::text[], $12::text[]) with ordinality
+    as input (at, identity, kind_lookup, actor_lookup, entity_id, name, schema_version, related, paths, marks, context, place)
   left join change_entry e on e.tenant = $1 and e.at = input.at and e.identity = input.identity
   left join change_kind k on k.tenant = e.tenant and k.kind = e.kind
   left join change_actor a on a.tenant = e.tenant and a.actor = e.actor

@@ -85,13 +85,16 @@ table change_delta with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_thr
 table change_entry with (autovacuum_vacuum_insert_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02)
   actor bigint not null
   at bigint not null
+  context text collate "C"
   document uuid not null
   entity_id text collate "C" not null
   identity uuid not null
   kind bigint not null
+  marks text collate "C"
   name text collate "C"
   paths text collate "C" not null
   recorded xid8 default pg_current_xact_id()
+  recorded_by bigint
   related text collate "C"
   schema_version text collate "C"
   sequence bigint not null generated always as identity
@@ -121,6 +124,17 @@ table change_kind
   change_kind_type_check CHECK (type = ANY (ARRAY['create'::text, 'update'::text, 'delete'::text]))
   CREATE INDEX change_kind_lookup ON change_kind USING btree (tenant, lookup)
   CREATE INDEX change_kind_registered ON change_kind USING btree (tenant, registered)
+
+table change_recorder
+  lookup uuid not null
+  name text collate "C" not null
+  recorder bigint not null generated always as identity
+  tenant text collate "C" not null
+  way text collate "C" not null
+  change_recorder_pkey PRIMARY KEY (tenant, recorder)
+  change_recorder_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+  change_recorder_way_check CHECK (way = ANY (ARRAY['recorder'::text, 'capture'::text, 'relay'::text]))
+  CREATE INDEX change_recorder_lookup ON change_recorder USING btree (tenant, lookup)
 
 table change_related with (autovacuum_vacuum_insert_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02)
   at bigint not null
@@ -369,6 +383,6 @@ function completion_quota_decide(quota completion_quota, input_bound bigint, out
 function csv_field(value text) returns text language sql immutable parallel safe cost 100 body 0fa908629550688e
 function decimal_parts(number numeric, OUT digits text, OUT exponent integer) returns record language plpgsql immutable parallel safe cost 100 body fa32e2e8f7481834
 function inverted_bytes(bytes bytea) returns bytea language sql immutable strict parallel safe cost 100 body 1f38176dc5e28ccd
-function record_entries(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[]) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan body ea1592974e25fb25
+function record_entries(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], way text, recorder_lookup uuid, recorder_name text) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan body d00545039421beea
 function sort_key(value jsonb, descending boolean) returns bytea language plpgsql immutable parallel safe cost 1000 body e2cd2f3d17ca8632
 function tenant_rate_take(of_tenant text, rate double precision, portion integer) returns TABLE(granted integer, seconds double precision) language plpgsql cost 100 rows 1000 body f15aff1aa9a81f3f

@@ -167,7 +167,7 @@ test('a change that retention drops while it is recorded again is expired, and n
         return result;
       },
     });
-    return await recordChanges(raced, tenant, [given, { ...given, actor: 'Another' }], now);
+    return await recordChanges(raced, tenant, [given, { ...given, actor: 'Another' }], now, { way: 'import' });
   });
   expect(outcomes).toEqual(['expired', 'expired']);
 });
@@ -202,9 +202,13 @@ describe('transactions', () => {
 
   test('it works under repeatable read as well', async () => {
     const given = change();
-    const outcomes = await inTransaction(database.db, (one) => recordChanges(one, tenant, [given, given], now), {
-      isolation: 'repeatable read',
-    });
+    const outcomes = await inTransaction(
+      database.db,
+      (one) => recordChanges(one, tenant, [given, given], now, { way: 'import' }),
+      {
+        isolation: 'repeatable read',
+      },
+    );
     expect(outcomes).toEqual(['recorded', 'duplicate']);
   });
 });

@@ -31,7 +31,7 @@ function changeNumber(nth: number, related: Change['related'] = []): Change {
 }
 
 const record = (tenant: string, changes: readonly Change[]) =>
-  inTransaction(database.db, (transaction) => recordChanges(transaction, tenant, changes, now));
+  inTransaction(database.db, (transaction) => recordChanges(transaction, tenant, changes, now, { way: 'import' }));
 
 async function entriesOf(tenant: string): Promise<unknown[]> {
   const { rows } = await database.pool.query(

@@ -17,7 +17,7 @@ import type { Search } from '../read/search-store.ts';
 import { openSnapshot, resolveInTransaction } from '../read/snapshot.ts';
 import { type Place, readSnapshot } from '../read/store.ts';
 import { defaultWindowFrom, hasFromBound } from '../window.ts';
-import { csvColumns, openLines, readExportSnapshot, takeLines } from './export-store.ts';
+import { csvHead, openLines, readExportSnapshot, takeLines } from './export-store.ts';
 
 export interface ExportDependencies {
   /** Each export holds one connection of this pool until it ends. */
@@ -54,7 +54,7 @@ export function createExportHistory(means: ExportDependencies): ExportHistory {
           return lines;
         };
         if (isFirst && request.format === 'CSV') {
-          await take({ text: `${csvColumns.join(',')}\r\n`, entries: 0, last: beforeAll, of, isFirst });
+          await take({ text: csvHead(request.withContext), entries: 0, last: beforeAll, of, isFirst });
           isFirst = false;
         }
         let taking = next();
@@ -99,7 +99,7 @@ const beforeAll: Place = { at: Number.MAX_SAFE_INTEGER, sequence: 0 };
 async function open(
   { regexes, now }: ExportDependencies,
   transaction: DatabaseTransaction,
-  { tenant, q, format, askedAt, resume }: ExportRequest,
+  { tenant, q, format, withContext, askedAt, resume }: ExportRequest,
   known: Dictionary,
 ): Promise<{ of: ExportSnapshot; resumed: boolean }> {
   const snapshot = await readExportSnapshot(transaction);
@@ -119,7 +119,7 @@ async function open(
     plan?.intervals.length === 0
       ? await searchOf(expression, conditions, { tenant, since, dictionary, slice })
       : { tenant, since, condition: conditions.satisfies(expression) };
-  await openLines(transaction, search, { format, resume: going });
+  await openLines(transaction, search, { format, withContext, resume: going });
   return { of: { snapshot: going?.snapshot ?? snapshot, since }, resumed: going !== undefined };
 }
 

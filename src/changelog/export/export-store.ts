@@ -13,31 +13,33 @@ export interface Lines {
 }
 
 /** The fields of a CSV line (RFC 4180), in this order. */
-export const csvColumns = [
-  'at',
-  'type',
-  'entity',
-  'entityId',
-  'name',
-  'schemaVersion',
-  'actor',
-  'related',
-  'paths',
-] as const;
+const csvColumns = ['at', 'type', 'entity', 'entityId', 'name', 'schemaVersion', 'actor', 'related', 'paths'] as const;
+
+/** The first line of a CSV file. */
+export function csvHead(withContext = false): string {
+  return `${[...csvColumns, ...(withContext ? ['context', 'recordedBy'] : [])].join(',')}\r\n`;
+}
 
 const at = sql`to_char(timestamp 'epoch' + e.at * interval '1 millisecond', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
 // The same texts as the endpoint's. The database makes the lines, so that no other request waits for this work.
-const ndjsonLine = sql`
+const ndjsonLine = (circumstances: RawBuilder<unknown>) => sql`
   '{"at":"' || ${at} || '","type":"' || k.type || '","entity":' || to_json(k.entity)::text
     || ',"entityId":' || to_json(e.entity_id)::text || coalesce(',"name":' || to_json(e.name)::text, '')
     || ',"paths":' || e.paths || coalesce(',"schemaVersion":' || to_json(e.schema_version)::text, '')
-    || ',"actor":' || to_json(a.name)::text || ',"related":' || coalesce(e.related, '[]') || E'}\n'`;
+    || ',"actor":' || to_json(a.name)::text || ',"related":' || coalesce(e.related, '[]') || ${circumstances} || E'}\n'`;
 
-const csvLine = sql`
+const csvLine = (circumstances: RawBuilder<unknown>) => sql`
   csv_field(${at}) || ',' || csv_field(k.type) || ',' || csv_field(k.entity) || ',' || csv_field(e.entity_id) || ','
     || coalesce(csv_field(e.name), '') || ',' || coalesce(csv_field(e.schema_version), '') || ',' || csv_field(a.name)
-    || ',' || csv_field(coalesce(e.related, '[]')) || ',' || csv_field(e.paths) || E'\r\n'`;
+    || ',' || csv_field(coalesce(e.related, '[]')) || ',' || csv_field(e.paths) || ${circumstances} || E'\r\n'`;
+
+const recordedBy = sql`case when e.recorded_by is null then '{"way":"import"}' when e.recorded_by = 1 then '{"way":"service"}'
+  else (select '{"way":' || to_json(r.way)::text || ',"by":' || to_json(r.name)::text || '}' from change_recorder r
+         where r.tenant = e.tenant and r.recorder = e.recorded_by) end`;
+const ndjsonCircumstances = sql`coalesce(',"context":' || e.context, '') || coalesce(',"recordedBy":' || ${recordedBy}, '')`;
+const csvCircumstances = sql`',' || coalesce(csv_field(e.context), '') || ',' || coalesce(csv_field(${recordedBy}), '')`;
+const nothing = sql`''`;
 
 /**
  * Opens the cursor of an export in a repeatable read transaction. Entries come newest first. If an earlier attempt got as
@@ -46,7 +48,15 @@ const csvLine = sql`
 export async function openLines(
   transaction: DatabaseTransaction,
   search: Search,
-  { format, resume }: { format: ExportFormat; resume?: (ExportSnapshot & { after: Place }) | undefined },
+  {
+    format,
+    withContext = false,
+    resume,
+  }: {
+    format: ExportFormat;
+    withContext: boolean | undefined;
+    resume?: (ExportSnapshot & { after: Place }) | undefined;
+  },
 ): Promise<void> {
   // The export needs lines as the database finds them, not after it has found and sorted all of them.
   await sql`set local enable_sort = off`.execute(transaction);
@@ -56,9 +66,13 @@ export async function openLines(
       ? sql`true`
       : sql`(e.at, e.sequence) < (${resume.after.at}::bigint, ${resume.after.sequence}::bigint)
           and (e.recorded is null or pg_visible_in_snapshot(e.recorded, ${resume.snapshot}::pg_snapshot))`;
+  const line =
+    format === 'CSV'
+      ? csvLine(withContext ? csvCircumstances : nothing)
+      : ndjsonLine(withContext ? ndjsonCircumstances : nothing);
   await sql`
     declare export_lines no scroll cursor for
-      select ${format === 'CSV' ? csvLine : ndjsonLine}, e.at, e.sequence
+      select ${line}, e.at, e.sequence
         from (select e.* ${found({ ...search, condition: sql`${search.condition} and ${seen}` })}) as e
         join change_kind k on k.tenant = e.tenant and k.kind = e.kind
         join change_actor a on a.tenant = e.tenant and a.actor = e.actor

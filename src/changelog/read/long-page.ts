@@ -15,14 +15,17 @@ export async function readPlaces(
   pool: Statements,
   transaction: DatabaseTransaction,
   places: readonly Place[],
-  { tenant, inPieces }: { tenant: string; inPieces: boolean },
+  { tenant, inPieces, withContext }: { tenant: string; inPieces: boolean; withContext: boolean },
 ): Promise<Pick<PageOfEntries, 'entries' | 'pieces'>> {
   const statements = statementsOf(transaction);
-  const entries = await readEntries(statements, tenant, places, inPieces ? maxPageBytes : maxBytesWithoutPieces);
+  const entries = await readEntries(statements, tenant, places, {
+    most: inPieces ? maxPageBytes : maxBytesWithoutPieces,
+    withContext,
+  });
   if (entries !== undefined) return { entries };
   const lengths = await readLengths(statements, tenant, places);
   if (!inPieces) throw tooLong(lengths.reduce((sum, length) => sum + length, 0));
-  return { entries: [], pieces: ofCurrentWork(readPieces(pool, tenant, piecesOf(places, lengths))) };
+  return { entries: [], pieces: ofCurrentWork(readPieces(pool, tenant, piecesOf(places, lengths), withContext)) };
 }
 
 /** Entries never change, so a piece needs no snapshot. A slow client holds no connection. */
@@ -30,9 +33,10 @@ async function* readPieces(
   statements: Statements,
   tenant: string,
   pieces: readonly (readonly Place[])[],
+  withContext: boolean,
 ): AsyncGenerator<EntryRow[]> {
   for (const places of pieces) {
-    const entries = await readEntries(statements, tenant, places);
+    const entries = await readEntries(statements, tenant, places, { withContext });
     // Half an answer must not look like a whole one.
     if (entries?.length !== places.length) throw new Error('entries were dropped while their page was being read');
     yield entries;

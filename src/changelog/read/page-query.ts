@@ -14,6 +14,8 @@ export interface PageQuery {
   readonly size: number;
   /** Whether a page with much text may come as `pieces`. */
   readonly inPieces: boolean;
+  /** Whether entries come with their circumstances. */
+  readonly withContext: boolean;
 }
 
 /** What a read of a page needs. */

@@ -14,6 +14,18 @@ export interface EntryRow {
   actor: string;
   related: string | null;
   paths: string;
+  /** How it was recorded, where the caller asked for it. */
+  circumstances?: Circumstances;
+}
+
+/** What an entry keeps beside what everybody sees who reads the history. */
+export interface Circumstances {
+  /** JSON text; null where the change came without one. */
+  context: string | null;
+  /** Null where nobody noted it: the entry is from before Annals did. */
+  way: string | null;
+  /** The client or the capture. */
+  by: string | null;
 }
 
 /** The place of an entry in time. In one millisecond, the entry with the higher sequence was recorded later. */
@@ -31,6 +43,9 @@ export interface PageOfEntries {
 
 const entryColumns = `e.at, k.type, k.entity, e.entity_id as "entityId", e.name, e.schema_version as "schemaVersion",
   a.name as actor, e.related, e.paths`;
+const circumstanceColumns = `, e.context, case when e.recorded_by is null then 'import' when e.recorded_by = 1 then 'service'
+  else (select r.way from change_recorder r where r.tenant = e.tenant and r.recorder = e.recorded_by) end as way,
+  (select r.name from change_recorder r where r.tenant = e.tenant and r.recorder = e.recorded_by) as by`;
 const withNames = `join change_kind k on k.tenant = e.tenant and k.kind = e.kind
   join change_actor a on a.tenant = e.tenant and a.actor = e.actor`;
 
@@ -79,22 +94,27 @@ export async function readEntries(
   statements: Statements,
   tenant: string,
   places: readonly Place[],
-  most = Number.MAX_SAFE_INTEGER,
+  { most = Number.MAX_SAFE_INTEGER, withContext = false }: { most?: number; withContext?: boolean } = {},
 ): Promise<EntryRow[] | undefined> {
   // PostgreSQL knows the lengths without the texts, so Annals does not read a text that is too long.
-  const { rows } = await statements.query<EntryRow & { fits: boolean }>({
+  const { rows } = await statements.query<EntryRow & { fits: boolean } & Partial<Circumstances>>({
     text: `select found.at, found.type, found.entity, found."entityId", found.name, found."schemaVersion", found.actor,
-                  found.fits, case when found.fits then found.related end as related,
+                  ${withContext ? 'found.context, found.way, found.by, ' : ''}found.fits, case when found.fits then found.related end as related,
                   case when found.fits then found.paths end as paths
              from (
-               select ${entryColumns}, place.ordinal, sum(${bytesOfEntry}) over () <= $4 as fits
+               select ${entryColumns}${withContext ? circumstanceColumns : ''}, place.ordinal, sum(${bytesOfEntry}) over () <= $4 as fits
                  from unnest($2::bigint[], $3::bigint[]) with ordinality as place (at, sequence, ordinal)
                  join change_entry e on e.tenant = $1 and e.at = place.at and e.sequence = place.sequence ${withNames}
              ) as found
              order by found.ordinal`,
     values: [tenant, places.map((place) => place.at), places.map((place) => place.sequence), most],
   });
-  return rows[0]?.fits === false ? undefined : rows;
+  if (rows[0]?.fits === false) return undefined;
+  if (!withContext) return rows;
+  return rows.map(({ context = null, way = null, by = null, ...row }) => ({
+    ...row,
+    circumstances: { context, way, by },
+  }));
 }
 
 /** The bytes of the text of each entry at these places, in the same order. */

@@ -1,4 +1,4 @@
-import type { EntryRow, PageOfEntries } from './store.ts';
+import type { Circumstances, EntryRow, PageOfEntries } from './store.ts';
 
 /** The body of the answer (spec: change history response) as JSON text. Values go out as they were recorded. */
 export function historyText({ total, entries }: PageOfEntries, { page, size }: { page: number; size: number }): string {
@@ -15,8 +15,15 @@ export function entryText(entry: EntryRow): string {
   return (
     `{"at":"${timeText(entry.at)}","type":"${entry.type}","entity":${JSON.stringify(entry.entity)},` +
     `"entityId":${JSON.stringify(entry.entityId)},${name}"paths":${entry.paths},${version}` +
-    `"actor":${JSON.stringify(entry.actor)},"related":${entry.related ?? '[]'}}`
+    `"actor":${JSON.stringify(entry.actor)},"related":${entry.related ?? '[]'}${circumstancesText(entry.circumstances)}}`
   );
+}
+
+function circumstancesText(circumstances: Circumstances | undefined): string {
+  if (circumstances === undefined) return '';
+  const { context, way, by } = circumstances;
+  const recordedBy = by === null ? { way } : { way, by };
+  return `${context === null ? '' : `,"context":${context}`}${way === null ? '' : `,"recordedBy":${JSON.stringify(recordedBy)}`}`;
 }
 
 const dayLength = 86_400_000;
