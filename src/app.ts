@@ -13,7 +13,7 @@ import { customEntitiesUpkeep } from './custom-entities/upkeep.ts';
 import { healthRoutes } from './http/health-routes.ts';
 import { createHttpServer } from './http/http-server.ts';
 import type { HttpServer } from './http/http-server-type.ts';
-import { describeInterface } from './http/openapi.ts';
+import { describeInterface } from './http/openapi/routes.ts';
 import { jobRoutes } from './jobs/routes.ts';
 import { jobUpkeep } from './jobs/upkeep.ts';
 import { mailUpkeep } from './mail/upkeep.ts';
@@ -56,7 +56,7 @@ export async function buildApp(context: Context, { notReady, requestLimit }: App
     tenantRate,
     requestLimit,
   });
-  await describeInterface(app, { version: productVersion() });
+  await describeInterface(app, { version: productVersion(), baseUrl: config.baseUrl });
 
   await app.register(healthRoutes, { askDatabase: () => vital.pool.query('select 1'), notReady });
   await app.register(oauthRoutes, {

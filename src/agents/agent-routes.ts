@@ -1,6 +1,8 @@
 import type { HttpServer } from '../http/http-server-type.ts';
+import { json, jsonText, noContent } from '../http/openapi/answers.ts';
 import type { Scope } from '../http/scopes.ts';
 import { agentRows } from './agent-store.ts';
+import { Agent, AgentCreated, AgentItem } from './answer-schemas.ts';
 import { listRoutes } from './list-routes.ts';
 import type { AgentRoutesOptions } from './route-options.ts';
 import { AgentBody, AgentPatch, AgentPath } from './schemas.ts';
@@ -8,7 +10,7 @@ import { AgentBody, AgentPatch, AgentPath } from './schemas.ts';
 const tags = ['Agents'];
 const reading: readonly Scope[] = ['ai.agent_read', 'ai.agent_manage'];
 const writing: readonly Scope[] = ['ai.agent_manage'];
-const json = 'application/json; charset=utf-8';
+const jsonType = 'application/json; charset=utf-8';
 
 /** Agents (contract 8). */
 export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions): Promise<void> {
@@ -18,29 +20,45 @@ export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions):
   listRoutes(app, options, {
     path: '/agents',
     tags,
+    one: 'Agent',
     many: 'agents',
+    item: AgentItem,
     scopes: reading,
     rowsFor: ({ tenant }) => agentRows(tenant),
   });
 
   app.get(
     '/ai-service/:tenant/agentic/agents/:id',
-    { config: { scopes: reading }, schema: { tags, summary: 'Retrieving an agent', params: AgentPath } },
+    {
+      config: { scopes: reading, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'getAgent',
+        tags,
+        summary: 'Retrieving an agent',
+        params: AgentPath,
+        response: { 200: jsonText(Agent, { description: 'The agent.' }) },
+      },
+    },
     async (request, reply) => {
       const { tenant, id } = request.params;
-      return await reply.type(json).send(await agents.find(tenant, id));
+      return await reply.type(jsonType).send(await agents.find(tenant, id));
     },
   );
 
   app.put(
     '/ai-service/:tenant/agentic/agents/:id',
     {
-      config: { scopes: writing },
+      config: { scopes: writing, errors: ['conflict_resource'] },
       schema: {
+        operationId: 'putAgent',
         tags,
         summary: 'Making or replacing an agent',
         params: AgentPath,
         body: AgentBody,
+        response: {
+          201: json(AgentCreated, { description: 'The agent is made.', headers: ['Location'] }),
+          204: noContent('The agent is replaced.'),
+        },
       },
     },
     async (request, reply) => {
@@ -55,8 +73,15 @@ export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions):
   app.patch(
     '/ai-service/:tenant/agentic/agents/:id',
     {
-      config: { scopes: writing },
-      schema: { tags, summary: 'Changing an agent', params: AgentPath, body: AgentPatch },
+      config: { scopes: writing, errors: ['resource_not_found', 'conflict_resource'] },
+      schema: {
+        operationId: 'patchAgent',
+        tags,
+        summary: 'Changing an agent',
+        params: AgentPath,
+        body: AgentPatch,
+        response: { 204: noContent('The agent is changed.') },
+      },
     },
     async (request, reply) => {
       const { tenant, id } = request.params;
@@ -67,7 +92,16 @@ export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions):
 
   app.delete(
     '/ai-service/:tenant/agentic/agents/:id',
-    { config: { scopes: writing }, schema: { tags, summary: 'Deleting an agent', params: AgentPath } },
+    {
+      config: { scopes: writing, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'deleteAgent',
+        tags,
+        summary: 'Deleting an agent',
+        params: AgentPath,
+        response: { 204: noContent('The agent is deleted.') },
+      },
+    },
     async (request, reply) => {
       const { tenant, id } = request.params;
       await writes.remove({ tenant, actor: request.credentials.clientName }, id);

@@ -1,17 +1,26 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { inTransaction } from '../db/transaction.ts';
+import type { ErrorType } from '../errors.ts';
 import { whenClientGone } from '../http/client-gone.ts';
 import type { Credentials } from '../http/credentials.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
+import { json, stream } from '../http/openapi/answers.ts';
 import { mayReadHistory, type Scope } from '../http/scopes.ts';
 import type { QueuedChat } from '../ports/queued-chat.ts';
-import { Chat, ChatAnswers, ChatHeaders, ChatJob } from './chat-schemas.ts';
+import { Chat, ChatAnswers, ChatEvents, ChatHeaders, ChatJob, exampleOfEvents } from './chat-schemas.ts';
 import { streamChat } from './chat-stream.ts';
 import type { AgentRoutesOptions } from './route-options.ts';
 import { AgentsPath } from './schemas.ts';
 import { tellsHistory } from './turn-store.ts';
 
 const tags = ['Chat'];
+const errorsOfChats: readonly ErrorType[] = [
+  'resource_not_found',
+  'conflict_resource',
+  'quota_exceeded',
+  'provider_error',
+  'provider_timeout',
+];
 const scopes: readonly Scope[] = ['ai.agentexecution_manage'];
 /** The client has disconnected and reads no answer. This status separates that case from an error in the logs. */
 const clientClosedRequest = 499;
@@ -30,14 +39,15 @@ export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions
   app.post(
     '/ai-service/:tenant/agentic/chat',
     {
-      config: { scopes, work: 'calls' },
+      config: { scopes, work: 'calls', errors: errorsOfChats },
       schema: {
+        operationId: 'chat',
         tags,
         summary: 'Chatting with an agent',
         params: AgentsPath,
         headers: ChatHeaders,
         body: Chat,
-        response: { 200: ChatAnswers },
+        response: { 200: json(ChatAnswers, { description: 'The answer.', headers: ['Session-Id'] }) },
       },
     },
     async (request, reply) => {
@@ -57,37 +67,47 @@ export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions
   app.post(
     '/ai-service/:tenant/agentic/chat-stream',
     {
-      config: { scopes, work: 'calls' },
+      config: { scopes, work: 'calls', errors: ['resource_not_found', 'conflict_resource'] },
       schema: {
+        operationId: 'chatStream',
         tags,
         summary: 'Chatting with an agent, the answer as server-sent events: token, done, error',
         params: AgentsPath,
         headers: ChatHeaders,
         body: Chat,
+        response: {
+          200: stream(
+            { 'text/event-stream': { schema: ChatEvents, example: exampleOfEvents } },
+            { description: 'Events as they come.', headers: ['Session-Id'] },
+          ),
+        },
       },
     },
     async (request, reply) => {
       const chat = chatOf(request);
       await chats.refuseUnavailable(chat.tenant, chat.agentId);
-      const stream = streamChat(chats.run, { ...chat, signal: whenClientGone(reply) }, request.log);
+      const events = streamChat(chats.run, { ...chat, signal: whenClientGone(reply) }, request.log);
       return await reply
         .headers({ 'session-id': chat.sessionId, 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
         .type('text/event-stream')
-        .send(stream);
+        .send(events);
     },
   );
 
   app.post(
     '/ai-service/:tenant/agentic/chat-async',
     {
-      config: { scopes },
+      config: { scopes, errors: ['resource_not_found', 'conflict_resource'] },
       schema: {
+        operationId: 'chatAsync',
         tags,
         summary: 'Chatting with an agent by a job',
         params: AgentsPath,
         headers: ChatHeaders,
         body: Chat,
-        response: { 201: ChatJob },
+        response: {
+          201: json(ChatJob, { description: 'The job is made.', headers: ['Location', 'Session-Id'] }),
+        },
       },
     },
     async (request, reply) => {

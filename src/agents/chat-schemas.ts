@@ -1,12 +1,17 @@
 import { Type } from 'typebox';
 
+const exampleSession = '0b0f5f0e-8a36-4d2e-9c0b-4d8a52b5a1f7';
+
 export const Chat = Type.Object(
   {
     agentId: Type.String({ description: 'The agent that is asked.' }),
     // A lone half of a surrogate pair is not valid text.
     message: Type.String({ minLength: 1, pattern: '^[^\\ud800-\\udfff]*$', description: 'What it is told.' }),
   },
-  { examples: [{ agentId: 'price-desk', message: 'Who changed the price of product 17 last week?' }] },
+  {
+    $id: 'ChatRequest',
+    examples: [{ agentId: 'price-desk', message: 'Who changed the price of product 17 last week?' }],
+  },
 );
 
 export const ChatHeaders = Type.Object({
@@ -19,12 +24,30 @@ export const ChatHeaders = Type.Object({
 });
 
 export const ChatAnswers = Type.Array(
-  Type.Object({
-    agentId: Type.String(),
-    agentType: Type.String(),
-    sessionId: Type.String(),
-    message: Type.String({ description: 'The answer.' }),
-  }),
+  Type.Object(
+    {
+      agentId: Type.String(),
+      agentType: Type.String(),
+      sessionId: Type.String(),
+      message: Type.String({ description: 'The answer.' }),
+    },
+    { $id: 'ChatAnswer' },
+  ),
+  { examples: [[{ agentId: 'price-desk', agentType: 'custom', sessionId: exampleSession, message: 'Jane Doe did.' }]] },
 );
 
-export const ChatJob = Type.Object({ jobId: Type.String({ description: 'Of `GET /ai-service/{tenant}/jobs/{id}`.' }) });
+export const ChatEvents = Type.String({
+  description:
+    'Server-sent events: `token` with `{"text"}` for each part of the answer, then `done` with a `ChatAnswer`, or `error` ' +
+    'with an `ErrorMessage` and, where it helps to wait, `retryAfter` in seconds.',
+});
+
+export const exampleOfEvents = `event: token
+data: {"text":"Jane Doe did."}
+
+event: done
+data: {"agentId":"price-desk","agentType":"custom","sessionId":"${exampleSession}","message":"Jane Doe did."}
+
+`;
+
+export const ChatJob = Type.Object({ jobId: Type.String() }, { $id: 'JobCreated' });

@@ -1,6 +1,8 @@
 import type { FastifyReply } from 'fastify';
+import type { TSchema } from 'typebox';
 import type { Credentials } from '../http/credentials.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
+import { pageOf } from '../http/openapi/answers.ts';
 import type { Scope } from '../http/scopes.ts';
 import { arrayBody } from '../pagination/page-texts.ts';
 import { PagingHeaders, type PagingRequest } from '../pagination/parameters.ts';
@@ -8,7 +10,7 @@ import type { DocumentRows } from '../ports/document-lists.ts';
 import type { AgentRoutesOptions } from './route-options.ts';
 import { AgentsPath, ListQuery, SearchBody, SearchQuery } from './schemas.ts';
 
-const json = 'application/json; charset=utf-8';
+const jsonType = 'application/json; charset=utf-8';
 const agentic = '/ai-service/:tenant/agentic';
 
 /** A list of documents. */
@@ -16,6 +18,10 @@ export interface Listing {
   /** Under `/ai-service/{tenant}/agentic`. */
   readonly path: string;
   readonly tags: string[];
+  /** The name of one document in an operation id. */
+  readonly one: string;
+  /** The schema of a document in the list. */
+  readonly item: TSchema;
   /** The plural name of the documents. A cursor of one list is valid only for this name. */
   readonly many: string;
   readonly scopes: readonly Scope[];
@@ -32,19 +38,27 @@ interface ListRequest extends PagingRequest {
 export function listRoutes(
   app: HttpServer,
   { agents: { documents }, paginator }: AgentRoutesOptions,
-  { path, tags, many, scopes, rowsFor }: Listing,
+  { path, tags, one, many, item, scopes, rowsFor }: Listing,
 ): void {
   async function answer(request: ListRequest, reply: FastifyReply, verb: 'list' | 'search', q = '') {
     const { credentials, query } = request;
     const wanted = paginator.read(request, { tenant: credentials.tenant, operation: `${verb} ${many}`, filter: q });
     const { texts, headers } = await documents.page(rowsFor(credentials), { q, fields: query.fields }, wanted);
-    return await reply.headers(headers).type(json).send(arrayBody(texts));
+    return await reply.headers(headers).type(jsonType).send(arrayBody(texts));
   }
 
-  const described = { tags, params: AgentsPath, headers: PagingHeaders };
+  const described = {
+    tags,
+    params: AgentsPath,
+    headers: PagingHeaders,
+    response: { 200: pageOf(item, `A page of ${many}.`) },
+  };
   app.get(
     `${agentic}${path}`,
-    { config: { scopes }, schema: { ...described, summary: `Listing ${many}`, querystring: ListQuery } },
+    {
+      config: { scopes },
+      schema: { operationId: `list${one}s`, ...described, summary: `Listing ${many}`, querystring: ListQuery },
+    },
     async (request, reply) => await answer(request, reply, 'list', request.query.q),
   );
 
@@ -52,7 +66,13 @@ export function listRoutes(
     `${agentic}${path}/search`,
     {
       config: { scopes },
-      schema: { ...described, summary: `Searching ${many}`, querystring: SearchQuery, body: SearchBody },
+      schema: {
+        operationId: `search${one}s`,
+        ...described,
+        summary: `Searching ${many}`,
+        querystring: SearchQuery,
+        body: SearchBody,
+      },
     },
     async (request, reply) => await answer(request, reply, 'search', request.body.q),
   );

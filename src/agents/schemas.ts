@@ -67,7 +67,7 @@ const LlmConfig = Type.Object(
       }),
     ),
   },
-  { examples: [{ provider: 'shared' }] },
+  { $id: 'LlmConfig', examples: [{ provider: 'shared' }] },
 );
 
 const Metadata = Type.Object({
@@ -106,6 +106,7 @@ export const AgentBody = Type.Object(
     ),
   },
   {
+    $id: 'AgentInput',
     examples: [
       {
         name: { en: 'Price desk' },
@@ -121,11 +122,14 @@ export type AgentBody = Static<typeof AgentBody>;
 export type LlmConfig = Static<typeof LlmConfig>;
 
 export const AgentPatch = Type.Array(
-  Type.Object({
-    op: Type.String({ pattern: '^([Aa][Dd][Dd]|[Rr][Ee][Mm][Oo][Vv][Ee]|[Rr][Ee][Pp][Ll][Aa][Cc][Ee])$' }),
-    path: Type.String({ description: 'A JSON Pointer (`/name/en`), or keys with dots between them (`name.en`).' }),
-    value: Type.Optional(Type.Unknown()),
-  }),
+  Type.Object(
+    {
+      op: Type.String({ pattern: '^([Aa][Dd][Dd]|[Rr][Ee][Mm][Oo][Vv][Ee]|[Rr][Ee][Pp][Ll][Aa][Cc][Ee])$' }),
+      path: Type.String({ description: 'A JSON Pointer (`/name/en`), or keys with dots between them (`name.en`).' }),
+      value: Type.Optional(Type.Unknown()),
+    },
+    { $id: 'AgentPatchOperation' },
+  ),
   {
     maxItems: 1_000,
     description: 'All of the operations or none: `ADD`, `REMOVE` or `REPLACE`.',

@@ -1,5 +1,5 @@
-import { Type } from 'typebox';
 import type { HttpServer } from '../http/http-server-type.ts';
+import { jsonStream } from '../http/openapi/answers.ts';
 import { historyScopes, insufficientScopes, mayReadContext } from '../http/scopes.ts';
 import { parseQuery } from '../query/parse.ts';
 import { changelogDialect } from './dialect.ts';
@@ -21,11 +21,13 @@ export async function changelogRoutes(app: HttpServer, { findPage }: ChangelogRo
         internalErrorMessage: 'Problem encountered while trying to retrieve changelog history.',
       },
       schema: {
+        operationId: 'listChanges',
         tags: ['Change history'],
         summary: 'Retrieving change history',
+        description: 'Version 0.0.1, preview: some features may not be fully operational.',
         params: HistoryPath,
         querystring: HistoryQuery,
-        response: { 200: ChangelogHistoryResponse, 503: Type.Ref('ErrorMessage#') },
+        response: { 200: jsonStream(ChangelogHistoryResponse, { description: 'A page of changes, newest first.' }) },
       },
     },
     async (request, reply) => {
@@ -36,7 +38,7 @@ export async function changelogRoutes(app: HttpServer, { findPage }: ChangelogRo
       const asked = { skip: (page - 1) * size, size, inPieces: true, withContext };
       const found = await findPage(request.params.tenant, query, asked);
       const body = historyBody(found, { page, size });
-      return await reply.type('application/json; charset=utf-8').send(body as never);
+      return await reply.type('application/json; charset=utf-8').send(body);
     },
   );
 }

@@ -7,39 +7,53 @@ const PathValueChange = Type.Object(
     before: Type.Optional(Type.Unknown({ description: 'The value before the change; omitted when unavailable.' })),
     after: Type.Optional(Type.Unknown({ description: 'The value after the change; omitted when unavailable.' })),
   },
-  { description: 'Any JSON values, as they were written: numbers keep every digit.' },
+  {
+    $id: 'PathValueChange',
+    description: 'Any JSON values, as they were written: numbers keep every digit.',
+  },
 );
 
-const RelatedItem = Type.Object({
-  entity: Type.String({ description: 'The type of the related entity, `group` or `customer` for instance.' }),
-  entityId: Type.String({ description: 'The identifier of the related entity.' }),
-});
+const RelatedItem = Type.Object(
+  {
+    entity: Type.String({ description: 'The type of the related entity, `group` or `customer` for instance.' }),
+    entityId: Type.String({ description: 'The identifier of the related entity.' }),
+  },
+  { $id: 'RelatedItem' },
+);
 
 const RecordedBy = Type.Object(
   {
     way: Type.Union(['service', 'import', 'recorder', 'capture', 'relay'].map((way) => Type.Literal(way))),
     by: Type.Optional(Type.String({ description: 'The client or the capture.' })),
   },
-  { description: 'How the change was recorded. Only with `context=true`, and where it was noted.' },
+  {
+    $id: 'RecordedBy',
+    description: 'How the change was recorded. Only with `context=true`, and where it was noted.',
+  },
 );
 
-const ChangelogChangeItem = Type.Object({
-  at: Type.String({ format: 'date-time', description: 'When the change occurred: ISO 8601, UTC, milliseconds.' }),
-  type: Type.Union([Type.Literal('create'), Type.Literal('update'), Type.Literal('delete')]),
-  entity: Type.String({ description: 'The type of the changed document.' }),
-  entityId: Type.String({ description: 'The identifier of the changed document.' }),
-  name: Type.Optional(Type.String({ description: 'The display name of the document, where known.' })),
-  paths: Type.Record(Type.String(), PathValueChange, { description: 'What changed, by the path of the field.' }),
-  schemaVersion: Type.Optional(Type.String({ description: 'The version of the format of the document, where known.' })),
-  actor: Type.String({ description: 'Who did it: a name, or `system`, `external`, `unknown`.' }),
-  related: Type.Array(RelatedItem, { description: 'Entities that the document links.' }),
-  context: Type.Optional(
-    Type.Record(Type.String(), Type.Unknown(), {
-      description: 'The circumstances that the change came with. Only with `context=true`, and where there are any.',
-    }),
-  ),
-  recordedBy: Type.Optional(RecordedBy),
-});
+const ChangelogChangeItem = Type.Object(
+  {
+    at: Type.String({ format: 'date-time', description: 'When the change occurred: ISO 8601, UTC, milliseconds.' }),
+    type: Type.Union([Type.Literal('create'), Type.Literal('update'), Type.Literal('delete')]),
+    entity: Type.String({ description: 'The type of the changed document.' }),
+    entityId: Type.String({ description: 'The identifier of the changed document.' }),
+    name: Type.Optional(Type.String({ description: 'The display name of the document, where known.' })),
+    paths: Type.Record(Type.String(), PathValueChange, { description: 'What changed, by the path of the field.' }),
+    schemaVersion: Type.Optional(
+      Type.String({ description: 'The version of the format of the document, where known.' }),
+    ),
+    actor: Type.String({ description: 'Who did it: a name, or `system`, `external`, `unknown`.' }),
+    related: Type.Array(RelatedItem, { description: 'Entities that the document links.' }),
+    context: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: 'The circumstances that the change came with. Only with `context=true`, and where there are any.',
+      }),
+    ),
+    recordedBy: Type.Optional(RecordedBy),
+  },
+  { $id: 'ChangeEntry' },
+);
 
 /** The answer of the change history (spec: change history response). */
 export const ChangelogHistoryResponse = Type.Object(
@@ -51,6 +65,7 @@ export const ChangelogHistoryResponse = Type.Object(
     totalPages: Type.Integer({ minimum: 0 }),
   },
   {
+    $id: 'ChangeHistoryPage',
     examples: [
       {
         items: [

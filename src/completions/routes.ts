@@ -1,5 +1,6 @@
 import { whenClientGone } from '../http/client-gone.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
+import { json } from '../http/openapi/answers.ts';
 import type { Scope } from '../http/scopes.ts';
 import type { Message } from '../providers/port.ts';
 import { quotaLimits } from './quota.ts';
@@ -25,14 +26,19 @@ export async function completionRoutes(app: HttpServer, completions: Completions
   app.post(
     '/ai-service/:tenant/completions',
     {
-      config: { scopes, work: 'calls' },
+      config: {
+        scopes,
+        work: 'calls',
+        errors: ['quota_exceeded', 'conflict_resource', 'provider_error', 'provider_timeout'],
+      },
       schema: {
+        operationId: 'createCompletion',
         tags,
         summary: 'Generating a completion',
         params: CompletionsPath,
         headers: CompletionHeaders,
         body: CompletionRequest,
-        response: { 200: CompletionResponse },
+        response: { 200: json(CompletionResponse, { description: 'The completion.' }) },
       },
     },
     async (request, reply) => {
@@ -63,10 +69,11 @@ export async function completionRoutes(app: HttpServer, completions: Completions
     {
       config: { scopes },
       schema: {
+        operationId: 'getCompletionUsage',
         tags,
         summary: 'What the quota of the shared token has left, and whose token is in use',
         params: CompletionsPath,
-        response: { 200: CompletionUsage },
+        response: { 200: json(CompletionUsage, { description: 'The quota and its use.' }) },
       },
     },
     async (request) => {

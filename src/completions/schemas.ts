@@ -10,13 +10,14 @@ const Role = Type.String({
 export const CompletionRequest = Type.Object(
   {
     id: Type.Optional(Type.String({ description: 'Identifies the request; echoed in the answer.' })),
-    messages: Type.Array(Type.Object({ role: Role, content: Type.String() }), {
+    messages: Type.Array(Type.Object({ role: Role, content: Type.String() }, { $id: 'CompletionMessage' }), {
       minItems: 1,
       maxItems: 1_000,
       description: 'The chat history.',
     }),
   },
   {
+    $id: 'CompletionRequest',
     examples: [
       {
         id: 'greeting-1',
@@ -29,17 +30,21 @@ export const CompletionRequest = Type.Object(
   },
 );
 
-export const CompletionResponse = Type.Object({
-  id: Type.Optional(Type.String({ description: 'Set only where the request carried one.' })),
-  result: Type.Optional(Type.String({ description: 'The generated text.' })),
-  finishReason: Type.Optional(
-    Type.Enum(['stop', 'length', 'content_filter', 'other'], {
-      description:
-        'Why the text ends: `stop` it is whole; `length` it was cut off at the maximum of tokens; `content_filter` the ' +
-        'provider held back the rest.',
-    }),
-  ),
-});
+export const CompletionResponse = Type.Object(
+  {
+    id: Type.Optional(Type.String({ description: 'Set only where the request carried one.' })),
+    result: Type.Optional(Type.String({ description: 'The generated text.' })),
+    finishReason: Type.Optional(
+      Type.Enum(['stop', 'length', 'content_filter', 'other'], {
+        type: 'string',
+        description:
+          'Why the text ends: `stop` it is whole; `length` it was cut off at the maximum of tokens; `content_filter` the ' +
+          'provider held back the rest.',
+      }),
+    ),
+  },
+  { $id: 'Completion' },
+);
 
 export const CompletionHeaders = Type.Object({
   'idempotency-key': Type.Optional(
@@ -51,16 +56,19 @@ export const CompletionHeaders = Type.Object({
   ),
 });
 
-const Tokens = Type.Object({ inputTokens: Type.Integer(), outputTokens: Type.Integer() });
+const Tokens = Type.Object({ inputTokens: Type.Integer(), outputTokens: Type.Integer() }, { $id: 'TokenCounts' });
 
-export const CompletionUsage = Type.Object({
-  token: Type.Union([Type.Literal('own'), Type.Literal('shared'), Type.Literal('none')], {
-    description: 'Whose token completions use: the tenant\u2019s own, the shared one, or none is there.',
-  }),
-  limits: Tokens,
-  used: Tokens,
-  reserved: Tokens,
-  left: Tokens,
-});
+export const CompletionUsage = Type.Object(
+  {
+    token: Type.Union([Type.Literal('own'), Type.Literal('shared'), Type.Literal('none')], {
+      description: 'Whose token completions use: the tenant\u2019s own, the shared one, or none is there.',
+    }),
+    limits: Tokens,
+    used: Tokens,
+    reserved: Tokens,
+    left: Tokens,
+  },
+  { $id: 'CompletionUsage' },
+);
 
 export const CompletionsPath = Type.Object({ tenant: TenantName });

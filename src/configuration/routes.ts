@@ -1,5 +1,6 @@
 import { AnnalsError } from '../errors.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
+import { jsonText, noContent } from '../http/openapi/answers.ts';
 import type { Scope } from '../http/scopes.ts';
 import { type ConfigurationItem, viewOf } from './item.ts';
 import {
@@ -29,71 +30,72 @@ export async function configurationRoutes(
     {
       config: { scopes: reading },
       schema: {
+        operationId: 'listConfigurations',
         tags,
         summary: 'Retrieving configurations',
         params: ConfigurationsPath,
         querystring: ConfigurationsQuery,
-        response: { 200: ConfigurationList },
+        response: { 200: jsonText(ConfigurationList, { description: 'The configurations.' }) },
       },
     },
     async (request, reply) => {
       const keys = request.query.keys?.split(',').map(readableKey);
       const items = await configuration.list(request.params.tenant, keys);
-      return await reply.type(json).send(viewOfAll(items) as never);
+      return await reply.type(json).send(viewOfAll(items));
     },
   );
 
   app.post(
     '/configuration/:tenant/configurations',
     {
-      config: { scopes: writing },
+      config: { scopes: writing, errors: ['conflict_resource'] },
       schema: {
+        operationId: 'createConfigurations',
         tags,
         summary: 'Creating configurations: all of them or none',
         params: ConfigurationsPath,
         body: NewConfigurations,
-        response: { 201: ConfigurationList },
+        response: { 201: jsonText(ConfigurationList, { description: 'The configurations as they were made.' }) },
       },
     },
     async (request, reply) => {
       const values = sentValues(request.bodyText);
       const sent = request.body.map((item, index) => ({ ...item, ...valueAt(values, index) }));
       const items = await configuration.create(request.params.tenant, sent, request.credentials.clientName);
-      return await reply
-        .code(201)
-        .type(json)
-        .send(viewOfAll(items) as never);
+      return await reply.code(201).type(json).send(viewOfAll(items));
     },
   );
 
   app.get(
     '/configuration/:tenant/configurations/:key',
     {
-      config: { scopes: reading },
+      config: { scopes: reading, errors: ['resource_not_found'] },
       schema: {
+        operationId: 'getConfiguration',
         tags,
         summary: 'Retrieving a configuration',
         params: ConfigurationPath,
-        response: { 200: ConfigurationItemSchema },
+        response: { 200: jsonText(ConfigurationItemSchema, { description: 'The configuration.' }) },
       },
     },
     async (request, reply) => {
       const { tenant, key } = request.params;
       const item = await configuration.find(tenant, readableKey(key));
-      return await reply.type(json).send(viewOf(item) as never);
+      return await reply.type(json).send(viewOf(item));
     },
   );
 
   app.put(
     '/configuration/:tenant/configurations/:key',
     {
-      config: { scopes: writing },
+      config: { scopes: writing, errors: ['conflict_resource'] },
       schema: {
+        operationId: 'replaceConfiguration',
         tags,
         summary: 'Replacing a configuration that is there',
         params: ConfigurationPath,
         body: ChangedConfiguration,
-        response: { 200: ConfigurationItemSchema },
+        response: { 200: jsonText(ConfigurationItemSchema, { description: 'The configuration as it is now.' }) },
       },
     },
     async (request, reply) => {
@@ -101,15 +103,21 @@ export async function configurationRoutes(
       refuseOtherKey(request.body.key, key);
       const sent = { ...request.body, ...valueAt(sentValues(request.bodyText), 0) };
       const item = await configuration.replace(tenant, readableKey(key), sent, request.credentials.clientName);
-      return await reply.type(json).send(viewOf(item) as never);
+      return await reply.type(json).send(viewOf(item));
     },
   );
 
   app.delete(
     '/configuration/:tenant/configurations/:key',
     {
-      config: { scopes: writing },
-      schema: { tags, summary: 'Deleting a configuration', params: ConfigurationPath },
+      config: { scopes: writing, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'deleteConfiguration',
+        tags,
+        summary: 'Deleting a configuration',
+        params: ConfigurationPath,
+        response: { 204: noContent('The configuration is deleted.') },
+      },
     },
     async (request, reply) => {
       const { tenant, key } = request.params;

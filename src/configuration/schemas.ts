@@ -34,6 +34,7 @@ export const ConfigurationItemSchema = Type.Object(
     secured: Secured,
   },
   {
+    $id: 'Configuration',
     examples: [{ key: 'notificationEmail', value: 'shop@example.com', version: 1, secured: false }],
   },
 );
@@ -41,13 +42,16 @@ export const ConfigurationItemSchema = Type.Object(
 export const ConfigurationList = Type.Array(ConfigurationItemSchema);
 
 export const NewConfigurations = Type.Array(
-  Type.Object({
-    key: Key,
-    value: Value,
-    version: Type.Optional(Type.Integer({ description: 'Of no effect: a new item has version 1.' })),
-    description: Type.Optional(Description),
-    secured: Type.Optional(Secured),
-  }),
+  Type.Object(
+    {
+      key: Key,
+      value: Value,
+      version: Type.Optional(Type.Integer({ description: 'Of no effect: a new item has version 1.' })),
+      description: Type.Optional(Description),
+      secured: Type.Optional(Secured),
+    },
+    { $id: 'NewConfiguration' },
+  ),
   {
     minItems: 1,
     maxItems: 1_000,
@@ -65,7 +69,7 @@ export const ChangedConfiguration = Type.Object(
     description: Type.Optional(Description),
     secured: Type.Optional(Secured),
   },
-  { examples: [{ key: 'notificationEmail', value: 'desk@example.com', version: 1 }] },
+  { $id: 'ChangedConfiguration', examples: [{ key: 'notificationEmail', value: 'desk@example.com', version: 1 }] },
 );
 
 export const ConfigurationsPath = Type.Object({ tenant: TenantName });

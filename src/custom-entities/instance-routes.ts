@@ -1,9 +1,11 @@
 import type { FastifyReply } from 'fastify';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { acceptJsonOf } from '../http/json-body.ts';
+import { json, jsonText, noContent, pageOf } from '../http/openapi/answers.ts';
 import type { Scope } from '../http/scopes.ts';
 import { arrayBody, mapTexts } from '../pagination/page-texts.ts';
 import { PagingHeaders, type PagingRequest } from '../pagination/parameters.ts';
+import { InstanceItem, StoredInstance } from './answer-schemas.ts';
 import type { CustomEntityRoutesOptions } from './route-options.ts';
 import {
   Created,
@@ -20,7 +22,7 @@ import { parseFields, selectFields } from './select-fields.ts';
 const tags = ['Custom entities'];
 const reading: readonly Scope[] = ['schema.custominstance_read', 'schema.custominstance_manage'];
 const writing: readonly Scope[] = ['schema.custominstance_manage'];
-const json = 'application/json; charset=utf-8';
+const jsonType = 'application/json; charset=utf-8';
 
 interface InstancesRequest extends PagingRequest {
   readonly params: { tenant: string; type: string };
@@ -43,16 +45,26 @@ export async function instanceRoutes(
     const select = (text: string) => (selection === undefined ? text : selectFields(text, selection));
     return await reply
       .headers(headers)
-      .type(json)
+      .type(jsonType)
       .send(arrayBody(mapTexts(texts, select)));
   }
 
-  const described = { tags, params: TypePath, headers: PagingHeaders };
+  const described = {
+    tags,
+    params: TypePath,
+    headers: PagingHeaders,
+    response: { 200: pageOf(InstanceItem, 'A page of instances.') },
+  };
   app.get(
     '/schema/:tenant/custom-entities/:type/instances',
     {
-      config: { scopes: reading },
-      schema: { ...described, summary: 'Listing instances', querystring: InstancesQuery },
+      config: { scopes: reading, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'listInstances',
+        ...described,
+        summary: 'Listing instances',
+        querystring: InstancesQuery,
+      },
     },
     async (request, reply) => await answer(request, reply, 'list', request.query.q),
   );
@@ -60,8 +72,14 @@ export async function instanceRoutes(
   app.post(
     '/schema/:tenant/custom-entities/:type/instances/search',
     {
-      config: { scopes: reading },
-      schema: { ...described, summary: 'Searching instances', querystring: SearchQuery, body: SearchBody },
+      config: { scopes: reading, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'searchInstances',
+        ...described,
+        summary: 'Searching instances',
+        querystring: SearchQuery,
+        body: SearchBody,
+      },
     },
     async (request, reply) => await answer(request, reply, 'search', request.body.q),
   );
@@ -69,13 +87,14 @@ export async function instanceRoutes(
   app.post(
     '/schema/:tenant/custom-entities/:type/instances',
     {
-      config: { scopes: writing },
+      config: { scopes: writing, errors: ['resource_not_found', 'conflict_resource'] },
       schema: {
+        operationId: 'createInstance',
         tags,
         summary: 'Making an instance',
         params: TypePath,
         body: CustomInstance,
-        response: { 201: Created },
+        response: { 201: json(Created, { description: 'The instance is made.', headers: ['Location'] }) },
       },
     },
     async (request, reply) => {
@@ -89,18 +108,37 @@ export async function instanceRoutes(
 
   app.get(
     '/schema/:tenant/custom-entities/:type/instances/:id',
-    { config: { scopes: reading }, schema: { tags, summary: 'Retrieving an instance', params: InstancePath } },
+    {
+      config: { scopes: reading, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'getInstance',
+        tags,
+        summary: 'Retrieving an instance',
+        params: InstancePath,
+        response: { 200: jsonText(StoredInstance, { description: 'The instance.' }) },
+      },
+    },
     async (request, reply) => {
       const { tenant, type, id } = request.params;
-      return await reply.type(json).send(await instances.find(tenant, type, id));
+      return await reply.type(jsonType).send(await instances.find(tenant, type, id));
     },
   );
 
   app.put(
     '/schema/:tenant/custom-entities/:type/instances/:id',
     {
-      config: { scopes: writing },
-      schema: { tags, summary: 'Making or replacing an instance', params: InstancePath, body: CustomInstance },
+      config: { scopes: writing, errors: ['resource_not_found', 'conflict_resource'] },
+      schema: {
+        operationId: 'putInstance',
+        tags,
+        summary: 'Making or replacing an instance',
+        params: InstancePath,
+        body: CustomInstance,
+        response: {
+          201: json(Created, { description: 'The instance is made.' }),
+          204: noContent('The instance is replaced.'),
+        },
+      },
     },
     async (request, reply) => {
       const { tenant, type, id } = request.params;
@@ -113,13 +151,15 @@ export async function instanceRoutes(
   app.patch(
     '/schema/:tenant/custom-entities/:type/instances/:id',
     {
-      config: { scopes: writing },
+      config: { scopes: writing, errors: ['resource_not_found', 'conflict_resource'] },
       schema: {
+        operationId: 'patchInstance',
         tags,
         summary: 'Changing an instance by a JSON Patch',
         params: InstancePath,
         consumes: ['application/json-patch+json', 'application/json'],
         body: JsonPatch,
+        response: { 204: noContent('The instance is changed.') },
       },
     },
     async (request, reply) => {
@@ -131,7 +171,16 @@ export async function instanceRoutes(
 
   app.delete(
     '/schema/:tenant/custom-entities/:type/instances/:id',
-    { config: { scopes: writing }, schema: { tags, summary: 'Deleting an instance', params: InstancePath } },
+    {
+      config: { scopes: writing, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'deleteInstance',
+        tags,
+        summary: 'Deleting an instance',
+        params: InstancePath,
+        response: { 204: noContent('The instance is deleted.') },
+      },
+    },
     async (request, reply) => {
       const { tenant, type, id } = request.params;
       await instances.remove({ tenant, actor: request.credentials.clientName }, type, id);

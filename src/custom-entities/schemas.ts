@@ -40,7 +40,7 @@ export const CustomEntityType = Type.Object(
     ),
     metadata: Type.Optional(Metadata),
   },
-  { examples: examplesOfTypes },
+  { $id: 'CustomEntityTypeInput', examples: examplesOfTypes },
 );
 
 export const CustomInstance = Type.Object(
@@ -52,12 +52,14 @@ export const CustomInstance = Type.Object(
     metadata: Type.Optional(Metadata),
   },
   {
+    $id: 'CustomInstanceInput',
+    additionalProperties: true,
     description: 'Any further JSON fields, those the schema of the type allows where it has one.',
     examples: [{ id: 'claim-17', name: { en: 'Claim 17' }, orderId: 'o-4711', amount: 19.9 }],
   },
 );
 
-export const Created = Type.Object({ id: Type.String() });
+export const Created = Type.Object({ id: Type.String() }, { $id: 'Created' });
 
 /** An operation of a patch (RFC 6902). This module itself reports its errors. */
 export const JsonPatch = Type.Unknown({

@@ -1,14 +1,16 @@
 import type { HttpServer } from '../http/http-server-type.ts';
+import { json, jsonText, noContent, pageOf } from '../http/openapi/answers.ts';
 import type { Scope } from '../http/scopes.ts';
 import { arrayBody } from '../pagination/page-texts.ts';
 import { PagingHeaders } from '../pagination/parameters.ts';
+import { StoredType } from './answer-schemas.ts';
 import type { CustomEntityRoutesOptions } from './route-options.ts';
 import { Created, CustomEntityType, ListQuery, TypePath, TypesPath } from './schemas.ts';
 
 const tags = ['Custom entities'];
 const reading: readonly Scope[] = ['schema.schema_read', 'schema.schema_manage'];
 const writing: readonly Scope[] = ['schema.schema_manage'];
-const json = 'application/json; charset=utf-8';
+const jsonType = 'application/json; charset=utf-8';
 
 /** Custom entity types (contract 9). */
 export async function typeRoutes(
@@ -20,11 +22,13 @@ export async function typeRoutes(
     {
       config: { scopes: reading },
       schema: {
+        operationId: 'listCustomEntityTypes',
         tags,
         summary: 'Listing custom entity types',
         params: TypesPath,
         querystring: ListQuery,
         headers: PagingHeaders,
+        response: { 200: pageOf(StoredType, 'A page of types.') },
       },
     },
     async (request, reply) => {
@@ -32,15 +36,22 @@ export async function typeRoutes(
       const { q = '' } = request.query;
       const wanted = paginator.read(request, { tenant, operation: 'list types', filter: q });
       const { texts, headers } = await types.list(tenant, q, wanted);
-      return await reply.headers(headers).type(json).send(arrayBody(texts));
+      return await reply.headers(headers).type(jsonType).send(arrayBody(texts));
     },
   );
 
   app.post(
     '/schema/:tenant/custom-entities',
     {
-      config: { scopes: writing },
-      schema: { tags, summary: 'Making a type', params: TypesPath, body: CustomEntityType, response: { 201: Created } },
+      config: { scopes: writing, errors: ['conflict_resource'] },
+      schema: {
+        operationId: 'createCustomEntityType',
+        tags,
+        summary: 'Making a type',
+        params: TypesPath,
+        body: CustomEntityType,
+        response: { 201: json(Created, { description: 'The type is made.', headers: ['Location'] }) },
+      },
     },
     async (request, reply) => {
       const { tenant } = request.params;
@@ -51,18 +62,37 @@ export async function typeRoutes(
 
   app.get(
     '/schema/:tenant/custom-entities/:type',
-    { config: { scopes: reading }, schema: { tags, summary: 'Retrieving a type', params: TypePath } },
+    {
+      config: { scopes: reading, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'getCustomEntityType',
+        tags,
+        summary: 'Retrieving a type',
+        params: TypePath,
+        response: { 200: jsonText(StoredType, { description: 'The type.' }) },
+      },
+    },
     async (request, reply) => {
       const { tenant, type } = request.params;
-      return await reply.type(json).send(await types.find(tenant, type));
+      return await reply.type(jsonType).send(await types.find(tenant, type));
     },
   );
 
   app.put(
     '/schema/:tenant/custom-entities/:type',
     {
-      config: { scopes: writing },
-      schema: { tags, summary: 'Making or replacing a type', params: TypePath, body: CustomEntityType },
+      config: { scopes: writing, errors: ['conflict_resource'] },
+      schema: {
+        operationId: 'putCustomEntityType',
+        tags,
+        summary: 'Making or replacing a type',
+        params: TypePath,
+        body: CustomEntityType,
+        response: {
+          201: json(Created, { description: 'The type is made.' }),
+          204: noContent('The type is replaced.'),
+        },
+      },
     },
     async (request, reply) => {
       const { tenant, type } = request.params;
@@ -74,8 +104,14 @@ export async function typeRoutes(
   app.delete(
     '/schema/:tenant/custom-entities/:type',
     {
-      config: { scopes: writing },
-      schema: { tags, summary: 'Deleting a type that has no instances', params: TypePath },
+      config: { scopes: writing, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'deleteCustomEntityType',
+        tags,
+        summary: 'Deleting a type that has no instances',
+        params: TypePath,
+        response: { 204: noContent('The type is deleted.') },
+      },
     },
     async (request, reply) => {
       const { tenant, type } = request.params;

@@ -6,7 +6,7 @@ import { type ErrorType, maxDetails, statusOfErrorType } from '../errors.ts';
 export const ErrorMessage = Type.Object(
   {
     status: Type.Integer({ minimum: 400, maximum: 599, description: 'The HTTP status code.' }),
-    type: Type.Enum(Object.keys(statusOfErrorType), { description: 'One of a closed list.' }),
+    type: Type.Enum(Object.keys(statusOfErrorType), { type: 'string', description: 'One of a closed list.' }),
     message: Type.String({ description: 'For people.' }),
     details: Type.Optional(
       Type.Array(Type.Object({ field: Type.String(), message: Type.String() }), {
@@ -16,14 +16,6 @@ export const ErrorMessage = Type.Object(
   },
   {
     $id: 'ErrorMessage',
-    examples: [
-      {
-        status: 400,
-        type: 'validation_violation',
-        message: 'page must be >= 1',
-        details: [{ field: 'page', message: 'page must be >= 1' }],
-      },
-    ],
   },
 );
 
@@ -36,9 +28,6 @@ export const UnauthorizedFault = Type.Object(
   },
   {
     $id: 'UnauthorizedFault',
-    examples: [
-      { fault: { faultstring: 'Invalid access token', detail: { errorcode: 'oauth.v2.InvalidAccessToken' } } },
-    ],
   },
 );
 

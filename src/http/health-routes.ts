@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { within } from '../concurrency/deadline.ts';
 import { AnnalsError } from '../errors.ts';
 import type { HttpServer } from './http-server-type.ts';
+import { json } from './openapi/answers.ts';
 
 /** A database that takes longer counts as away (milliseconds). */
 const maxWait = 1_000;
@@ -12,7 +13,8 @@ const retryAfter = '1';
 /** Probes come every few seconds, so only failed ones are logged. */
 const logLevel = 'warn';
 
-const Health = Type.Object({ status: Type.Literal('ok') });
+const tags = ['Health'];
+const Health = Type.Object({ status: Type.Literal('ok') }, { $id: 'Health', examples: [{ status: 'ok' }] });
 
 export interface HealthOptions {
   askDatabase: () => Promise<unknown>;
@@ -23,7 +25,15 @@ export interface HealthOptions {
 export async function healthRoutes(app: HttpServer, options: HealthOptions): Promise<void> {
   app.get(
     '/health/live',
-    { logLevel, schema: { tags: ['Health'], summary: 'Whether the process answers', response: { 200: Health } } },
+    {
+      logLevel,
+      schema: {
+        operationId: 'getLiveness',
+        tags,
+        summary: 'Whether the process answers',
+        response: { 200: json(Health, { description: 'It does.' }) },
+      },
+    },
     async () => ({ status: 'ok' as const }),
   );
 
@@ -31,10 +41,12 @@ export async function healthRoutes(app: HttpServer, options: HealthOptions): Pro
     '/health/ready',
     {
       logLevel,
+      config: { errors: ['service_unavailable'] },
       schema: {
-        tags: ['Health'],
+        operationId: 'getReadiness',
+        tags,
         summary: 'Whether the database answers too',
-        response: { 200: Health, 503: Type.Ref('ErrorMessage#') },
+        response: { 200: json(Health, { description: 'It does.' }) },
       },
     },
     async () => {

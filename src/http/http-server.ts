@@ -7,7 +7,6 @@ import { closeGracefully } from './closing.ts';
 import { allowOrigins } from './cors.ts';
 import type { VerifyAccessToken } from './credentials.ts';
 import { answerErrors } from './error-answers.ts';
-import { ErrorMessage, UnauthorizedFault } from './error-bodies.ts';
 import type { HttpServer } from './http-server-type.ts';
 import { acceptJsonBodies } from './json-body.ts';
 import { answerMalformedRequest } from './malformed-request.ts';
@@ -60,8 +59,8 @@ export async function createHttpServer(options: {
   }).withTypeProvider<TypeBoxTypeProvider>();
 
   app.setValidatorCompiler(compileValidator);
-  app.addSchema(ErrorMessage);
-  app.addSchema(UnauthorizedFault);
+  // Response schemas are documentation: an answer goes out as its handler made it.
+  app.setSerializerCompiler(() => JSON.stringify);
   answerErrors(app);
   limitBodies(app);
   acceptJsonBodies(app);

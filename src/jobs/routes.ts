@@ -3,10 +3,12 @@ import type { FastifyRequest } from 'fastify';
 import { ofCurrentWork } from '../concurrency/work.ts';
 import type { Credentials } from '../http/credentials.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
+import { json, jsonText, noContent, pageOf, stream } from '../http/openapi/answers.ts';
 import { insufficientScopes, mayReadContext, mayReadHistory, type Scope } from '../http/scopes.ts';
 import { arrayBody } from '../pagination/page-texts.ts';
 import type { Paginator } from '../pagination/paginator.ts';
 import { PagingHeaders } from '../pagination/parameters.ts';
+import { CsvFile, Job, JobItem, NdjsonFile } from './answer-schemas.ts';
 import type { JobReader } from './job-reader.ts';
 import { JobMade, JobPath, JobsPath, ListQuery, NewExport, SearchBody, SearchQuery } from './schemas.ts';
 import type { Jobs } from './service.ts';
@@ -14,7 +16,7 @@ import type { Jobs } from './service.ts';
 const tags = ['Jobs'];
 const reading: readonly Scope[] = ['ai.agent_read', 'ai.agent_manage'];
 const writing: readonly Scope[] = ['ai.agent_manage'];
-const json = 'application/json; charset=utf-8';
+const jsonType = 'application/json; charset=utf-8';
 
 const fileKinds = {
   NDJSON: { type: 'application/x-ndjson', extension: 'ndjson' },
@@ -30,14 +32,22 @@ export async function jobRoutes(
     '/ai-service/:tenant/jobs',
     {
       config: { scopes: reading },
-      schema: { tags, summary: 'Listing jobs', params: JobsPath, querystring: ListQuery, headers: PagingHeaders },
+      schema: {
+        operationId: 'listJobs',
+        tags,
+        summary: 'Listing jobs',
+        params: JobsPath,
+        querystring: ListQuery,
+        headers: PagingHeaders,
+        response: { 200: pageOf(JobItem, 'A page of jobs.') },
+      },
     },
     async (request, reply) => {
       const { tenant } = request.params;
       const { q = '' } = request.query;
       const wanted = paginator.read(request, { tenant, operation: 'list jobs', filter: q });
       const { texts, headers } = await jobs.list(readerOf(request), request.query, wanted);
-      return await reply.headers(headers).type(json).send(arrayBody(texts));
+      return await reply.headers(headers).type(jsonType).send(arrayBody(texts));
     },
   );
 
@@ -46,12 +56,14 @@ export async function jobRoutes(
     {
       config: { scopes: reading },
       schema: {
+        operationId: 'searchJobs',
         tags,
         summary: 'Searching jobs',
         params: JobsPath,
         querystring: SearchQuery,
         headers: PagingHeaders,
         body: SearchBody,
+        response: { 200: pageOf(JobItem, 'A page of jobs.') },
       },
     },
     async (request, reply) => {
@@ -59,7 +71,7 @@ export async function jobRoutes(
       const { q = '' } = request.body;
       const wanted = paginator.read(request, { tenant, operation: 'search jobs', filter: q });
       const { texts, headers } = await jobs.list(readerOf(request), { ...request.query, q }, wanted);
-      return await reply.headers(headers).type(json).send(arrayBody(texts));
+      return await reply.headers(headers).type(jsonType).send(arrayBody(texts));
     },
   );
 
@@ -69,11 +81,12 @@ export async function jobRoutes(
       onRequest: refuseWithoutHistory,
       config: { scopes: writing },
       schema: {
+        operationId: 'createJob',
         tags,
         summary: 'Exporting change history; needs a changelog scope besides',
         params: JobsPath,
         body: NewExport,
-        response: { 201: JobMade },
+        response: { 201: json(JobMade, { description: 'The job is made.', headers: ['Location'] }) },
       },
     },
     async (request, reply) => {
@@ -87,17 +100,32 @@ export async function jobRoutes(
 
   app.get(
     '/ai-service/:tenant/jobs/:id',
-    { config: { scopes: reading }, schema: { tags, summary: 'Retrieving a job', params: JobPath } },
+    {
+      config: { scopes: reading, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'getJob',
+        tags,
+        summary: 'Retrieving a job',
+        params: JobPath,
+        response: { 200: jsonText(Job, { description: 'The job.' }) },
+      },
+    },
     async (request, reply) => {
-      return await reply.type(json).send(await jobs.find(readerOf(request), request.params.id));
+      return await reply.type(jsonType).send(await jobs.find(readerOf(request), request.params.id));
     },
   );
 
   app.delete(
     '/ai-service/:tenant/jobs/:id',
     {
-      config: { scopes: writing },
-      schema: { tags, summary: 'Deleting a job with its file; one that runs stops', params: JobPath },
+      config: { scopes: writing, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'deleteJob',
+        tags,
+        summary: 'Deleting a job with its file; one that runs stops',
+        params: JobPath,
+        response: { 204: noContent('The job is deleted.') },
+      },
     },
     async (request, reply) => {
       const { tenant, id } = request.params;
@@ -110,12 +138,18 @@ export async function jobRoutes(
     '/ai-service/:tenant/jobs/:id/content',
     {
       onRequest: refuseWithoutHistory,
-      config: { scopes: reading },
+      config: { scopes: reading, errors: ['resource_not_found', 'conflict_resource'] },
       schema: {
+        operationId: 'downloadJobContent',
         tags,
         summary: 'The file of an export; needs a changelog scope besides',
         params: JobPath,
-        produces: ['application/x-ndjson', 'text/csv'],
+        response: {
+          200: stream(
+            { 'application/x-ndjson': { schema: NdjsonFile }, 'text/csv': { schema: CsvFile } },
+            { description: 'The file.', headers: ['Content-Disposition', 'Content-Length'] },
+          ),
+        },
       },
     },
     async (request, reply) => {

@@ -35,7 +35,7 @@ export const NewExport = Type.Object(
       }),
     ),
   },
-  { examples: [{ type: 'EXPORT', q: 'entity:product type:update', format: 'NDJSON' }] },
+  { $id: 'NewExport', examples: [{ type: 'EXPORT', q: 'entity:product type:update', format: 'NDJSON' }] },
 );
 
-export const JobMade = Type.Object({ jobId: Type.String() });
+export const JobMade = Type.Object({ jobId: Type.String() }, { $id: 'JobCreated' });

@@ -1,4 +1,5 @@
 import type { HttpServer } from '../http/http-server-type.ts';
+import { json } from '../http/openapi/answers.ts';
 import { ModelList, ModelsPath } from './schemas.ts';
 
 /** Lists models (spec B). */
@@ -7,7 +8,13 @@ export async function modelRoutes(app: HttpServer, { models }: { models: ModelLi
     '/ai-service/:tenant/agentic/models',
     {
       config: { scopes: ['ai.agent_read', 'ai.agent_manage'] },
-      schema: { tags: ['Models'], summary: 'Listing models', params: ModelsPath, response: { 200: ModelList } },
+      schema: {
+        operationId: 'listModels',
+        tags: ['Models'],
+        summary: 'Listing models',
+        params: ModelsPath,
+        response: { 200: json(ModelList, { description: 'The models, by provider.' }) },
+      },
     },
     async () => models,
   );

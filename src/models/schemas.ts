@@ -13,7 +13,7 @@ const Model = Type.Object(
       Type.Boolean({ description: 'Whether the model supports extended reasoning, where known.' }),
     ),
   },
-  { additionalProperties: false },
+  { $id: 'LanguageModel', additionalProperties: false },
 );
 
 const ProviderGroup = Type.Object(
@@ -21,7 +21,7 @@ const ProviderGroup = Type.Object(
     provider: Type.Union([Type.Literal('openai'), Type.Literal('anthropic'), Type.Literal('google')]),
     models: Type.Array(Model),
   },
-  { additionalProperties: false },
+  { $id: 'ProviderModels', additionalProperties: false },
 );
 
 /** The model list of spec B, and the content of ANNALS_MODELS_FILE. */

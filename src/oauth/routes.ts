@@ -1,6 +1,7 @@
 import type { JWK } from 'jose';
 import { Type } from 'typebox';
 import type { HttpServer } from '../http/http-server-type.ts';
+import { json } from '../http/openapi/answers.ts';
 import type { GrantToken } from './grant.ts';
 import { tokenRoute } from './token-route.ts';
 
@@ -11,7 +12,27 @@ export interface OAuthRoutesOptions {
   elapsed: () => number;
 }
 
-const KeySet = Type.Object({ keys: Type.Array(Type.Record(Type.String(), Type.String())) });
+const KeySet = Type.Object(
+  { keys: Type.Array(Type.Record(Type.String(), Type.String())) },
+  {
+    $id: 'KeySet',
+    examples: [
+      {
+        keys: [
+          {
+            kty: 'EC',
+            crv: 'P-256',
+            alg: 'ES256',
+            use: 'sig',
+            kid: 'k1',
+            x: 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU',
+            y: 'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0',
+          },
+        ],
+      },
+    ],
+  },
+);
 
 /** Authentication: the token endpoint and the keys that its tokens verify with. */
 export async function oauthRoutes(app: HttpServer, options: OAuthRoutesOptions): Promise<void> {
@@ -21,7 +42,13 @@ export async function oauthRoutes(app: HttpServer, options: OAuthRoutesOptions):
   app.get(
     '/.well-known/jwks.json',
     {
-      schema: { tags: ['Authentication'], summary: 'The keys that tokens verify with', response: { 200: KeySet } },
+      config: { errors: ['internal_service_error', 'service_unavailable'] },
+      schema: {
+        operationId: 'listSigningKeys',
+        tags: ['Authentication'],
+        summary: 'The keys that tokens verify with',
+        response: { 200: json(KeySet, { description: 'A JSON Web Key Set (RFC 7517).' }) },
+      },
     },
     async (_request, reply) => {
       // Short, so that other verifiers see a new key early. An unknown key id tells them to ask again.

@@ -1,38 +1,50 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import type { ErrorType } from '../errors.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
+import { json } from '../http/openapi/answers.ts';
 import { parseQueryString, type QueryParameters } from '../http/query-string.ts';
 import type { GrantToken } from './grant.ts';
 import { createGuessLimiter } from './guess-limiter.ts';
 import { TokenError } from './token-error.ts';
 import { readTokenRequest } from './token-request.ts';
 
-const Token = Type.Object({
-  access_token: Type.String({ description: 'A signed JWT (RFC 9068).' }),
-  token_type: Type.Literal('Bearer'),
-  expires_in: Type.Integer({ description: 'Seconds.', examples: [14_399] }),
-  scope: Type.String({
-    description: 'The granted scopes and, last, the tenant.',
-    examples: ['changelog.changelog_read tenant=demo'],
-  }),
-});
+const Token = Type.Object(
+  {
+    access_token: Type.String({ description: 'A signed JWT (RFC 9068).' }),
+    token_type: Type.Literal('Bearer'),
+    expires_in: Type.Integer({ description: 'Seconds.', examples: [14_399] }),
+    scope: Type.String({
+      description: 'The granted scopes and, last, the tenant.',
+      examples: ['changelog.changelog_read tenant=demo'],
+    }),
+  },
+  { $id: 'AccessToken' },
+);
 
-const TokenForm = Type.Object({
-  grant_type: Type.Literal('client_credentials'),
-  client_id: Type.Optional(Type.String()),
-  client_secret: Type.Optional(Type.String()),
-  scope: Type.Optional(Type.String({ examples: ['changelog.changelog_read'] })),
-});
+const TokenForm = Type.Object(
+  {
+    grant_type: Type.Literal('client_credentials'),
+    client_id: Type.Optional(Type.String()),
+    client_secret: Type.Optional(Type.String()),
+    scope: Type.Optional(Type.String({ examples: ['changelog.changelog_read'] })),
+  },
+  { $id: 'TokenRequest' },
+);
 
 const TokenErrorBody = Type.Object(
   { error: Type.String(), error_description: Type.String() },
   {
+    $id: 'TokenError',
     description: 'RFC 6749, section 5.2',
     examples: [{ error: 'invalid_client', error_description: 'Invalid client' }],
   },
 );
 
+const errors: readonly ErrorType[] = ['rate_limit_exceeded', 'internal_service_error', 'service_unavailable'];
+
 const schema = {
+  operationId: 'issueToken',
   tags: ['Authentication'],
   summary: 'Get an access token (OAuth 2.0 client credentials)',
   description:
@@ -41,11 +53,9 @@ const schema = {
   consumes: ['application/x-www-form-urlencoded'],
   body: TokenForm,
   response: {
-    200: Token,
-    400: TokenErrorBody,
-    401: TokenErrorBody,
-    429: Type.Ref('ErrorMessage#'),
-    503: Type.Ref('ErrorMessage#'),
+    200: json(Token, { description: 'The token.' }),
+    400: json(TokenErrorBody, { description: 'The request or the grant is not valid.' }),
+    401: json(TokenErrorBody, { description: 'The client is not known.', headers: ['WWW-Authenticate'] }),
   },
 };
 
@@ -79,7 +89,7 @@ export async function tokenRoute(
 
   // RFC 6749 names the faults of a form. readTokenRequest finds them; a schema could not name them.
   const validatorCompiler = () => (value: unknown) => ({ value });
-  app.post('/oauth/token', { schema, validatorCompiler, bodyLimit: maxForm }, async (request) => {
+  app.post('/oauth/token', { config: { errors }, schema, validatorCompiler, bodyLimit: maxForm }, async (request) => {
     const form = request.body as unknown as QueryParameters | null;
     if (form === null) throw notAForm();
     const tokenRequest = readTokenRequest(request.headers.authorization, form);

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { json } from '../../src/http/openapi/answers.ts';
 import { queryInteger } from '../../src/http/query-number.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { TenantName } from '../../src/http/tenant-name.ts';
@@ -22,7 +23,11 @@ interface Document {
   openapi: string;
   info: { title: string; version: string };
   tags: { name: string; description: string }[];
-  components: { schemas: Record<string, unknown>; securitySchemes: { oauth2: SecurityScheme } };
+  components: {
+    schemas: Record<string, unknown>;
+    responses: Record<string, unknown>;
+    securitySchemes: { oauth2: SecurityScheme };
+  };
   paths: Record<string, Record<string, Operation>>;
 }
 
@@ -39,7 +44,7 @@ beforeAll(async () => {
           schema: {
             params: Type.Object({ tenant: TenantName }),
             querystring: Type.Object({ page: Type.Optional(queryInteger({ minimum: 1, maximum: 9, default: 1 })) }),
-            response: { 200: Type.Array(Type.String()) },
+            response: { 200: json(Type.Array(Type.String()), { description: 'Things.' }) },
           },
         },
         async () => [],
@@ -61,11 +66,13 @@ test('the document is OpenAPI 3.1 of this version, and labels the change history
 test('what guards an operation is told: scopes as alternatives, and the errors they lead to', () => {
   const operation = document.paths['/rooms/{tenant}/things']?.get;
   expect(operation?.security).toEqual([{ oauth2: ['ai.agent_read'] }, { oauth2: ['ai.agent_manage'] }]);
-  expect(Object.keys(operation?.responses ?? {})).toEqual(['200', '400', '401', '403', '500', '503']);
-  expect(operation?.responses['401']).toMatchObject({
+  expect(Object.keys(operation?.responses ?? {})).toEqual(['200', '400', '401', '403', '429', '431', '500', '503']);
+  expect(operation?.responses['401']).toEqual({ $ref: '#/components/responses/Unauthorized' });
+  expect(document.components.responses.Unauthorized).toMatchObject({
     content: { 'application/json': { schema: { $ref: '#/components/schemas/UnauthorizedFault' } } },
   });
-  expect(operation?.responses['403']).toMatchObject({
+  expect(operation?.responses['403']).toEqual({ $ref: '#/components/responses/InsufficientPermissions' });
+  expect(document.components.responses.InsufficientPermissions).toMatchObject({
     content: { 'application/json': { schema: { $ref: '#/components/schemas/ErrorMessage' } } },
   });
   expect(document.components.securitySchemes).toMatchObject({
@@ -93,8 +100,9 @@ test('the token endpoint takes a form', () => {
 
 test('every reference leads somewhere, and no operation is without a summary', () => {
   for (const [, reference] of JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)) {
-    expect(reference).toMatch(/^#\/components\/schemas\//);
-    expect(Object.keys(document.components.schemas)).toContain(reference?.split('/').at(-1));
+    const [root, section = '', name = ''] = reference?.split('/').slice(1) ?? [];
+    expect(root).toBe('components');
+    expect(Reflect.get(document.components, section)).toHaveProperty(name);
   }
   for (const [path, operations] of Object.entries(document.paths)) {
     if (path.startsWith('/rooms/')) continue;

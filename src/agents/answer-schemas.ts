@@ -1,0 +1,107 @@
+import { Type } from 'typebox';
+import { listItem } from '../http/openapi/list-item.ts';
+import type { FailureCause } from '../providers/failure-cause.ts';
+import { AgentBody } from './schemas.ts';
+
+const metadata = Type.Object(
+  {
+    version: Type.Integer({ minimum: 1, description: 'Counts up with every change.' }),
+    createdAt: Type.String({ format: 'date-time' }),
+    modifiedAt: Type.String({ format: 'date-time' }),
+  },
+  { $id: 'Metadata' },
+);
+
+const { name, description, userPrompt, triggers, llmConfig, nativeTools } = AgentBody.properties;
+
+/** An agent as answers have it: with all that the service sets. */
+export const Agent = Type.Object(
+  {
+    id: Type.String(),
+    name,
+    description,
+    enabled: Type.Boolean({ description: 'A disabled agent answers 409.' }),
+    userPrompt: Type.Required(Type.Object({ userPrompt })).properties.userPrompt,
+    triggers: Type.Required(Type.Object({ triggers })).properties.triggers,
+    llmConfig: Type.Required(Type.Object({ llmConfig })).properties.llmConfig,
+    nativeTools: Type.Required(Type.Object({ nativeTools })).properties.nativeTools,
+    metadata,
+    disabledReason: Type.Optional(Type.String({ description: 'Why the service has disabled it.' })),
+  },
+  { $id: 'Agent' },
+);
+
+export const AgentItem = listItem('AgentItem', Agent);
+
+export const AgentCreated = Type.Object({ id: Type.String() }, { $id: 'Created' });
+
+const severity = Type.Enum(['INFO', 'WARNING', 'ERROR'], { type: 'string' });
+
+const causes: readonly FailureCause[] = [
+  'quota_exhausted',
+  'rate_limited',
+  'context_length_exceeded',
+  'content_filtered',
+  'authentication',
+  'model_not_found',
+  'unreachable',
+  'timeout',
+  'bad_answer',
+  'cancelled',
+];
+
+const LogMessage = Type.Object(
+  {
+    timestamp: Type.String({ format: 'date-time' }),
+    severity,
+    message: Type.String(),
+    agentId: Type.String(),
+    requestId: Type.String(),
+    guarded: Type.Optional(
+      Type.Literal(true, {
+        description: 'The message tells of the change history: it is hidden from clients that may not read that.',
+      }),
+    ),
+  },
+  { $id: 'LogMessage' },
+);
+
+const sums = {
+  severity,
+  messages: Type.Array(LogMessage),
+  duration: Type.Number({ minimum: 0, description: 'Seconds.' }),
+  promptTokens: Type.Integer({ minimum: 0 }),
+  completionTokens: Type.Integer({ minimum: 0 }),
+  metadata,
+};
+
+export const RequestLog = Type.Object(
+  {
+    id: Type.String({ format: 'uuid' }),
+    requestId: Type.String(),
+    sessionId: Type.String({ format: 'uuid' }),
+    triggerAgentId: Type.String(),
+    cause: Type.Optional(
+      Type.Enum([...causes], {
+        type: 'string',
+        description: 'Why the request failed. Left out for a success, and where the service itself was at fault.',
+      }),
+    ),
+    ...sums,
+  },
+  { $id: 'RequestLog' },
+);
+
+export const SessionLog = Type.Object(
+  {
+    id: Type.String({ format: 'uuid', description: 'The id of the session.' }),
+    sessionId: Type.String({ format: 'uuid' }),
+    triggerAgentId: Type.String({ description: 'The agent of the first request.' }),
+    agents: Type.Array(Type.String(), { description: 'All agents of the session.' }),
+    ...sums,
+  },
+  { $id: 'SessionLog' },
+);
+
+export const RequestLogItem = listItem('RequestLogItem', RequestLog);
+export const SessionLogItem = listItem('SessionLogItem', SessionLog);

@@ -1,0 +1,54 @@
+import type { RouteOptions } from 'fastify';
+import { permittedBy } from '../scopes.ts';
+import { Components } from './components.ts';
+import { describeOperation, securityScheme } from './operation.ts';
+
+/** What the operations are grouped by, in the order of `app.ts`. */
+const tags = {
+  Authentication: 'OAuth 2.0 client credentials; access tokens are JWTs (RFC 9068).',
+  'Change history': 'Version 0.0.1, preview: some features may not be fully operational.',
+  Configuration: 'Settings of a tenant; those that are secured are sealed and never come back.',
+  'Custom entities': 'Types that a tenant makes, and their instances; lists are paged by number or by cursor.',
+  Models: 'The language models of the three providers.',
+  Completions: "Text from a chat history, with the tenant's provider token or, within a quota, the service's.",
+  Agents: 'Language models with instructions, tools and a provider of their own.',
+  Chat: 'Conversations with agents: answered at once, streamed, or by a job.',
+  'Agent logs': 'What became of each request and each session of a chat, and the tokens it took.',
+  Jobs: 'Work that outlives its request: chats, and exports of the change history.',
+  Health: 'For whoever runs the service.',
+};
+
+export interface OpenApiDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, object>>>>;
+  readonly [section: string]: unknown;
+}
+
+/** The OpenAPI document of these routes, in their order. */
+export function openApiDocument(
+  routes: readonly RouteOptions[],
+  { version, baseUrl, basePath }: { version: string; baseUrl: string | undefined; basePath: string },
+): OpenApiDocument {
+  const components = new Components();
+  const paths: Record<string, Record<string, object>> = {};
+  for (const route of routes) {
+    const path = route.url.replace(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [String(route.method).toLowerCase()]: describeOperation(components, route) };
+  }
+  const scheme = {
+    type: 'oauth2',
+    flows: { clientCredentials: { tokenUrl: `${basePath}/oauth/token`, scopes: permittedBy } },
+  };
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Annals',
+      version,
+      description: 'Change history, AI desk and honest pagination for platforms with many tenants.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: baseUrl ?? '/' }],
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
+    paths,
+    components: { ...components.toJSON(), securitySchemes: { [securityScheme]: scheme } },
+  };
+}

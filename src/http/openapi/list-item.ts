@@ -1,0 +1,28 @@
+import type { TSchema } from 'typebox';
+import { Type } from 'typebox';
+import { isObject } from './components.ts';
+
+/**
+ * The schema of a resource in a list, under a name of its own. The parameter `fields` selects members, so only the `id`
+ * is always there.
+ */
+export function listItem(name: string, resource: TSchema): TSchema {
+  const { examples: _examples, ...partial } = withoutRequired(resource);
+  return Type.Unsafe({
+    ...partial,
+    required: ['id'],
+    $id: name,
+    description: 'The whole resource, or the members that `fields` names.',
+  });
+}
+
+function withoutRequired(schema: unknown): Record<string, unknown> {
+  const { $id: _id, required: _required, ...rest } = isObject(schema) ? schema : {};
+  return Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, membersWithoutRequired(key, value)]));
+}
+
+function membersWithoutRequired(key: string, value: unknown): unknown {
+  if (key === 'items' && isObject(value)) return withoutRequired(value);
+  if (key !== 'properties' || !isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, property]) => [name, withoutRequired(property)]));
+}

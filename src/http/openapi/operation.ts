@@ -1,0 +1,111 @@
+import type { FastifySchema, RouteOptions } from 'fastify';
+import type { ErrorType } from '../../errors.ts';
+import { type Components, isObject, mediaExamples, parameterParts, type Reference } from './components.ts';
+import { errorAnswers, errorsOfAll, errorsOfBodies, errorsUnderTenant, unauthorizedAnswer } from './error-answers.ts';
+
+declare module 'fastify' {
+  interface FastifySchema {
+    /** The name that generated clients give to the operation; it never changes. */
+    operationId?: string;
+    tags?: readonly string[];
+    summary?: string;
+    description?: string;
+    /** The media types of the body; left out: `application/json`. */
+    consumes?: readonly string[];
+    /** Left out of the document. */
+    hide?: boolean;
+  }
+  interface FastifyContextConfig {
+    /** Errors that the operation can answer besides those of every operation, for the OpenAPI document. */
+    errors?: readonly ErrorType[];
+  }
+}
+
+export const securityScheme = 'oauth2';
+
+/** A route as OpenAPI describes an operation. */
+export function describeOperation(components: Components, { schema = {}, config = {} }: RouteOptions): object {
+  const { operationId, tags, summary, description, params, querystring, headers } = schema;
+  const { scopes } = config;
+  const parameters = [
+    ...parametersIn(components, 'path', params),
+    ...parametersIn(components, 'query', querystring),
+    ...parametersIn(components, 'header', headers),
+  ];
+  return {
+    operationId,
+    tags,
+    summary,
+    ...(description === undefined ? {} : { description }),
+    // Any one of them suffices, which in OpenAPI is a list of alternatives.
+    security: scopes?.map((scope) => ({ [securityScheme]: [scope] })) ?? [],
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(schema.body === undefined ? {} : { requestBody: requestBody(components, schema) }),
+    responses: {
+      ...errorAnswers(components, errorsOf(schema, config), config),
+      ...(scopes === undefined ? {} : { 401: unauthorizedAnswer(components) }),
+      ...ownAnswers(components, schema.response),
+    },
+  };
+}
+
+function errorsOf({ body }: FastifySchema, { scopes, errors = [] }: NonNullable<RouteOptions['config']>): ErrorType[] {
+  return [
+    ...(scopes === undefined ? [] : errorsUnderTenant),
+    ...(body === undefined ? [] : errorsOfBodies),
+    ...errors,
+    ...errorsOfAll,
+  ];
+}
+
+/** A parameter whose schema has an `$id` is a component of that name. */
+function parametersIn(
+  components: Components,
+  place: 'path' | 'query' | 'header',
+  schema: unknown,
+): (object | Reference)[] {
+  if (!isObject(schema) || !isObject(schema.properties)) return [];
+  const required: readonly unknown[] = Array.isArray(schema.required) ? schema.required : [];
+  return Object.entries(schema.properties).map(([name, property]) => {
+    const { $id, ...rest } = isObject(property) ? property : {};
+    const { schema: plain, ...parts } = parameterParts(rest);
+    const parameter = {
+      name,
+      in: place,
+      required: required.includes(name),
+      ...parts,
+      schema: components.schema(plain),
+    };
+    return typeof $id === 'string' ? components.refer('parameters', $id, parameter) : parameter;
+  });
+}
+
+function requestBody(components: Components, { body, consumes = ['application/json'] }: FastifySchema): object {
+  const media = mediaType(components, body);
+  return { required: true, content: Object.fromEntries(consumes.map((type) => [type, media])) };
+}
+
+/** What the route itself declares, in the form of `answers.ts`. */
+function ownAnswers(components: Components, response: unknown): Record<string, unknown> {
+  const answers = Object.entries(isObject(response) ? response : {});
+  return Object.fromEntries(answers.map(([status, answer]) => [status, ownAnswer(components, answer)]));
+}
+
+function ownAnswer(components: Components, answer: unknown): unknown {
+  const { description, headers, content } = isObject(answer) ? answer : {};
+  const names = ['X-Request-Id', ...(Array.isArray(headers) ? headers : [])];
+  const described = { description, headers: components.headers(names) };
+  if (!isObject(content)) return described;
+  const media = Object.entries(content).map(([type, value]) => {
+    const { schema, examples } = isObject(value) ? value : {};
+    return [type, { ...mediaType(components, schema), ...mediaExamples(examples) }];
+  });
+  return { ...described, content: Object.fromEntries(media) };
+}
+
+/** The examples of a component stay with it; those of another schema belong to its use. */
+function mediaType(components: Components, described: unknown): object {
+  if (!isObject(described) || typeof described.$id === 'string') return { schema: components.schema(described) };
+  const { examples, ...schema } = described;
+  return { schema: components.schema(schema), ...mediaExamples(examples) };
+}

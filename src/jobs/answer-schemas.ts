@@ -1,0 +1,54 @@
+import { Type } from 'typebox';
+import { statusOfErrorType } from '../errors.ts';
+import { listItem } from '../http/openapi/list-item.ts';
+
+/** A job as answers have it (contract 8). */
+export const Job = Type.Object(
+  {
+    id: Type.String(),
+    type: Type.Enum(['AGENT_CHAT', 'EXPORT'], { type: 'string' }),
+    status: Type.Enum(['in_progress', 'success', 'failure', 'skipped'], {
+      type: 'string',
+      description: '`skipped` is a chat whose agent was deleted or disabled before the first call.',
+    }),
+    agentId: Type.Optional(Type.String()),
+    sessionId: Type.Optional(Type.String({ format: 'uuid' })),
+    requestId: Type.Optional(Type.String()),
+    message: Type.Optional(Type.String()),
+    response: Type.Optional(Type.Unknown({ description: 'Of a chat that succeeded: what `chat` answers.' })),
+    metadata: Type.Object(
+      {
+        createdAt: Type.String({ format: 'date-time' }),
+        modifiedAt: Type.String({ format: 'date-time' }),
+        q: Type.Optional(Type.String({ description: 'The query of an export.' })),
+        format: Type.Optional(Type.Enum(['NDJSON', 'CSV'], { type: 'string' })),
+        entries: Type.Optional(Type.Integer({ minimum: 0, description: 'Change entries in its file so far.' })),
+        bytes: Type.Optional(Type.Integer({ minimum: 0, description: 'Bytes of its file so far.' })),
+        error: Type.Optional(
+          Type.Object(
+            {
+              type: Type.Enum(Object.keys(statusOfErrorType), { type: 'string' }),
+              message: Type.Optional(Type.String()),
+            },
+            { $id: 'JobError', description: 'Why the job failed, in the form of an API error.' },
+          ),
+        ),
+        guarded: Type.Optional(
+          Type.Array(Type.String(), {
+            description: 'Paths that tell of the change history: left out for clients that may not read that.',
+          }),
+        ),
+      },
+      { $id: 'JobMetadata' },
+    ),
+  },
+  { $id: 'Job' },
+);
+
+export const JobItem = listItem('JobItem', Job);
+
+export const NdjsonFile = Type.String({ description: 'A change entry as JSON on each line, newest first.' });
+
+export const CsvFile = Type.String({
+  description: 'RFC 4180 with a header line, newest first; `paths` and `related` as JSON.',
+});
