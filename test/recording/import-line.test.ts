@@ -19,10 +19,21 @@ const reasonOf = (line: string | Buffer) => {
   return result.kind === 'rejected' ? result.reason : result.kind;
 };
 
+/** A context of so many levels. */
+const nested = (levels: number): unknown => (levels === 1 ? { a: 1 } : { a: nested(levels - 1) });
+
 const required = { op: 'insert', entity: 'order', entityId: '1', at: '2024-05-06T07:08:09.1239Z' };
 const lineWith = (members: object) => JSON.stringify({ ...required, ...members });
 
 describe('a good line', () => {
+  test('may have a context of 4,096 bytes and 4 levels, which is kept as it was written', () => {
+    const deep = `{ "a": 1.10, "b": ${JSON.stringify(nested(3))} }`;
+    expect(changeOf(lineWith({}).replace('{', `{"context":${deep},`)).context).toBe(deep.replaceAll(' ', ''));
+    const context = { a: 'x'.repeat(4088) };
+    expect(changeOf(lineWith({ context })).context).toBe(JSON.stringify(context));
+    expect(changeOf(lineWith({ context: null }))).not.toHaveProperty('context');
+  });
+
   test('has all that a change needs', () => {
     const line = lineWith({
       id: 'x',
@@ -150,6 +161,9 @@ describe('a bad line is rejected', () => {
     [lineWith({ name: {} }), /^"name" is no string$/],
     [lineWith({ actor: '\udc00' }), /^"actor" has a lone surrogate$/],
     [lineWith({ schemaVersion: 1 }), /^"schemaVersion" is no string$/],
+    [lineWith({ context: [] }), /^"context" is no object$/],
+    [lineWith({ context: nested(5) }), /^"context" has more than 4 levels$/],
+    [lineWith({ context: { a: 'x'.repeat(4089) } }), /^"context" has more than 4096 bytes$/],
     [lineWith({ related: {} }), /^"related" is no array$/],
     [lineWith({ related: [{ entity: 'a', entityId: 'b' }, 'x'] }), /^"related\.1" is no object$/],
     [lineWith({ related: [{ entity: 'a' }] }), /^"related\.0\.entityId" is missing$/],

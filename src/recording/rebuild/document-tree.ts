@@ -1,0 +1,86 @@
+import { elementsOf, entriesOf, kindOf } from '../../json/members.ts';
+import { parseJson } from '../../json/parse.ts';
+import type { JsonNode } from '../../json/tape.ts';
+import { compactText } from '../../json/text.ts';
+import { isUnchanged } from '../paths.ts';
+
+/** A value of a document that can be changed. Documents nest deeper than calls can, so nothing here is recursive. */
+export type Tree = Leaf | Container;
+
+/** A value without children of its own, as JSON text. */
+export interface Leaf {
+  readonly kind: 'leaf';
+  readonly text: string;
+}
+
+/** An object or an array. The children of an array stand under their positions; `0` is the first. */
+export interface Container {
+  readonly kind: 'object' | 'array';
+  readonly children: Map<string, Tree>;
+}
+
+export function emptyContainer(kind: Container['kind']): Container {
+  return { kind, children: new Map() };
+}
+
+/** The tree of a JSON text. */
+export function treeOf(text: string): Tree {
+  const root = parseJson(text);
+  const tree = ownTree(root);
+  const open: [Tree, JsonNode][] = [[tree, root]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [container, node] = next;
+    if (container.kind === 'leaf') continue;
+    const children: Iterable<[string, JsonNode]> =
+      container.kind === 'object'
+        ? entriesOf(node)
+        : elementsOf(node).map((element, index): [string, JsonNode] => [String(index), element]);
+    for (const [key, child] of children) {
+      const childTree = ownTree(child);
+      container.children.set(key, childTree);
+      open.push([childTree, child]);
+    }
+  }
+  return tree;
+}
+
+function ownTree(node: JsonNode): Tree {
+  const kind = kindOf(node);
+  return kind === 'object' || kind === 'array' ? emptyContainer(kind) : { kind: 'leaf', text: compactText(node) };
+}
+
+/** The JSON text of a tree. An array with holes is written as an object, since nobody knows what stood in them. */
+export function textOfTree(root: Tree): string {
+  const parts: string[] = [];
+  // What is still to be written, last first.
+  const open: (Tree | string)[] = [root];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (typeof next === 'string') parts.push(next);
+    else if (next.kind === 'leaf') parts.push(next.text);
+    else {
+      const isArray = next.kind === 'array' && isDense(next);
+      const members = isArray
+        ? Array.from({ length: next.children.size }, (_none, index) => ['', next.children.get(String(index))] as const)
+        : [...next.children].map(([key, child]) => [`${JSON.stringify(key)}:`, child] as const);
+      open.push(isArray ? ']' : '}');
+      for (const [index, [key, child]] of [...members.entries()].reverse()) {
+        if (child !== undefined) open.push(child);
+        open.push(index === 0 ? key : `,${key}`);
+      }
+      open.push(isArray ? '[' : '{');
+    }
+  }
+  return parts.join('');
+}
+
+/** Whether an array has all positions up to its last. */
+export function isDense({ children }: Container): boolean {
+  for (let index = 0; index < children.size; index++) if (!children.has(String(index))) return false;
+  return true;
+}
+
+/** Whether a tree has the value of a JSON text: numbers by decimal value, objects in any order of keys. */
+export function hasValue(tree: Tree, text: string): boolean {
+  if (tree.kind === 'leaf' && tree.text === text) return true;
+  return isUnchanged(parseJson(textOfTree(tree)), parseJson(text));
+}

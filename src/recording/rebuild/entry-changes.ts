@@ -1,0 +1,125 @@
+import { entriesOf, memberOf } from '../../json/members.ts';
+import { parseJson } from '../../json/parse.ts';
+import { compactText } from '../../json/text.ts';
+import type { ChangeType } from '../change.ts';
+import { isPosition, type Marks } from '../marks.ts';
+
+/** An entry as far as documents are rebuilt from it. `paths` and `marks` are JSON texts. */
+export interface RebuildEntry {
+  type: ChangeType;
+  paths: string;
+  marks: string | null;
+  /** Whether the entry was recorded when entries had marks. Otherwise nothing is known where `marks` is null. */
+  isMarked: boolean;
+}
+
+/** A member of `paths`: the keys of its path, and its values as JSON texts. No keys: the document itself. */
+export interface ChangedValue {
+  keys: readonly string[];
+  before: string | undefined;
+  after: string | undefined;
+}
+
+/** A container on the way to changed values. */
+export interface Step {
+  readonly steps: Map<string, Step>;
+  kind: 'object' | 'array';
+}
+
+/** An entry, read. */
+export interface EntryChanges {
+  type: ChangeType;
+  values: readonly ChangedValue[];
+  /** The containers that the paths lead through, from the document on, each with its kind. */
+  root: Step;
+  kept: readonly (readonly string[])[];
+  wasEmpty: readonly (readonly string[])[];
+  isWhole: boolean;
+  isMarked: boolean;
+}
+
+/** Whether the document is known from this entry on without any before it (contract 4). */
+export function isAnchor({ type, paths, marks }: RebuildEntry): boolean {
+  if (type === 'delete') return true;
+  if (type === 'create') return paths !== '{}';
+  return marks !== null && marksOf(marks).whole === true && paths !== '{}' && valuesOf(paths, {}).every(hasOnlyAfter);
+}
+
+export function hasOnlyAfter({ before, after }: ChangedValue): boolean {
+  return before === undefined && after !== undefined;
+}
+
+export function changesOf({ type, paths, marks, isMarked }: RebuildEntry): EntryChanges {
+  const marked = marks === null ? {} : marksOf(marks);
+  const values = valuesOf(paths, marked);
+  const root = stepsOf(values);
+  const kindless: Step[] = [root];
+  for (let step = kindless.pop(); step !== undefined; step = kindless.pop()) {
+    if (step !== root && [...step.steps.keys()].every(isPosition)) step.kind = 'array';
+    for (const next of step.steps.values()) if (next.steps.size > 0) kindless.push(next);
+  }
+  markObjects(root, marked.objects ?? []);
+  const { kept = [], wasEmpty = [], whole = false } = marked;
+  return { type, values, root, kept: kept.map(keysOf), wasEmpty: wasEmpty.map(keysOf), isWhole: whole, isMarked };
+}
+
+function marksOf(marks: string): Marks {
+  return JSON.parse(marks);
+}
+
+function valuesOf(paths: string, { root = false }: { root?: boolean }): ChangedValue[] {
+  return entriesOf(parseJson(paths)).map(([path, value], _index, all) => {
+    const before = memberOf(value, 'before');
+    const after = memberOf(value, 'after');
+    return {
+      // Beside other paths, the path "" can only be a key.
+      keys: path === '' && all.length === 1 && !root ? [] : keysOf(path),
+      before: before === undefined ? undefined : compactText(before),
+      after: after === undefined ? undefined : compactText(after),
+    };
+  });
+}
+
+/** The keys of a path: a dot stands between two, and `\` makes the next character a part of a key. */
+export function keysOf(path: string): string[] {
+  if (!path.includes('\\')) return path.split('.');
+  const keys: string[] = [];
+  let key = '';
+  for (let at = 0; at < path.length; at++) {
+    const character = path.charAt(at);
+    if (character === '\\') {
+      at += 1;
+      key += path.charAt(at);
+    } else if (character === '.') {
+      keys.push(key);
+      key = '';
+    } else key += character;
+  }
+  return [...keys, key];
+}
+
+function stepsOf(values: readonly ChangedValue[]): Step {
+  const root: Step = { steps: new Map(), kind: 'object' };
+  for (const { keys } of values) {
+    let step = root;
+    for (const key of keys) {
+      let next = step.steps.get(key);
+      if (next === undefined) {
+        next = { steps: new Map(), kind: 'object' };
+        step.steps.set(key, next);
+      }
+      step = next;
+    }
+  }
+  return root;
+}
+
+function markObjects(root: Step, objects: NonNullable<Marks['objects']>): void {
+  const places: (Step | undefined)[] = [root];
+  for (let index = 0; index < objects.length; index += 2) {
+    let step = places[Number(objects[index])];
+    for (const key of keysOf(String(objects[index + 1]))) step = step?.steps.get(key);
+    if (step !== undefined) step.kind = 'object';
+    places.push(step);
+  }
+}
