@@ -1,6 +1,6 @@
 import { AnnalsError, type ErrorDetail } from '../errors.ts';
 import { ProjectionFault, projectedJson } from '../query/json-projection.ts';
-import { mask } from '../recording/record-document-change.ts';
+import { mask } from '../recording/mask.ts';
 import type { AgentBody, LlmConfig } from './schemas.ts';
 
 /** An agent as clients see it. A mask stands in place of its key. */

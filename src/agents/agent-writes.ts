@@ -5,7 +5,8 @@ import { AnnalsError } from '../errors.ts';
 import { compileValidator } from '../http/validation.ts';
 import { parseJson } from '../json/parse.ts';
 import { refuseLargeDocument, sizeOfJson } from '../json/size.ts';
-import { type Author, mask } from '../recording/record-document-change.ts';
+import { mask } from '../recording/mask.ts';
+import type { Author } from '../recording/record-document-change.ts';
 import type { Sealer } from '../sealing.ts';
 import {
   type AgentDocument,

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { TenantName } from '../http/tenant-name.ts';
 import { pagingParameters } from '../pagination/parameters.ts';
-import { mask } from '../recording/record-document-change.ts';
+import { mask } from '../recording/mask.ts';
 
 const AgentId = Type.String({ description: 'At most 255 bytes of UTF-8.', examples: ['price-desk'] });
 

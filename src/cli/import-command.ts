@@ -6,10 +6,11 @@ import { tenantExists } from '../db/tenants.ts';
 import { createRecorder } from '../recording/record-change.ts';
 import { type Command, OperatorError, UsageError } from './command.ts';
 import { runImport } from './import.ts';
+import { mappingOfFile } from './mapping-file.ts';
 import { withDatabase } from './with-database.ts';
 
 export const importCommand: Command = {
-  help: `Usage: annals import --tenant T FILE
+  help: `Usage: annals import --tenant T [--mapping FILE] FILE
 
 Records document changes from NDJSON, one JSON object a line; .gz and .zst too, "-" for
 stdin. Prints one JSON object with the counts: read, recorded, unchanged, duplicate,
@@ -26,7 +27,7 @@ Example:
   async run(args, io) {
     const { values, positionals } = parseArgs({
       args,
-      options: { tenant: { type: 'string' } },
+      options: { tenant: { type: 'string' }, mapping: { type: 'string' } },
       allowPositionals: true,
     });
     const { tenant } = values;
@@ -34,6 +35,7 @@ Example:
     if (tenant === undefined) throw new UsageError('import needs --tenant');
     if (file === undefined || others.length > 0) throw new UsageError('import needs one FILE, or - for stdin');
     const { stdin, stdout, stderr, stop } = io;
+    const rules = values.mapping === undefined ? undefined : (await mappingOfFile(values.mapping)).entities;
     return await withDatabase(io, async ({ db, now }, watch) => {
       const signal = AbortSignal.any([stop, watch.signal]);
       if (!(await tenantExists(db, tenant))) {
@@ -48,7 +50,7 @@ Example:
           await analyseHistory(db);
         },
       );
-      const code = await runImport({ tenant, file, record, stdin, stdout, stderr, signal });
+      const code = await runImport({ tenant, file, record, rules, stdin, stdout, stderr, signal });
       if (!signal.aborted) await finish();
       if (watch.reason !== undefined) throw new OperatorError(watch.reason);
       return code;

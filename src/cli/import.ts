@@ -2,6 +2,7 @@ import { open } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
 import type { RecordBatch } from '../recording/change.ts';
 import { type ImportCounts, ImportStoppedError, importChanges } from '../recording/import.ts';
+import type { ValueRules } from '../recording/mapping/mapping.ts';
 import { ProgressLine } from './progress-line.ts';
 
 export interface ImportCommand {
@@ -9,6 +10,8 @@ export interface ImportCommand {
   /** A path, or `-` for stdin. */
   file: string;
   record: RecordBatch;
+  /** What is masked and left out, by entity. */
+  rules?: ReadonlyMap<string, ValueRules> | undefined;
   stdin: Readable;
   stdout: Writable;
   /** Shows progress if it is a terminal. */
@@ -21,7 +24,7 @@ export interface ImportCommand {
  * line with its number and the reason on stderr. Returns the exit code: 1 if a line was rejected or anything failed.
  */
 export async function runImport(command: ImportCommand): Promise<number> {
-  const { tenant, record, stdout, stderr, signal } = command;
+  const { tenant, record, rules, stdout, stderr, signal } = command;
   const progress = new ProgressLine(stderr);
   const tell = (text: string) => {
     progress.clear();
@@ -36,6 +39,7 @@ export async function runImport(command: ImportCommand): Promise<number> {
     const counts = await importChanges({
       source: input.source,
       record,
+      rules,
       onRejected: (line, reason) => tell(`line ${line}: ${reason}`),
       onProgress: ({ read }) => progress.show(`into ${tenant}: ${read} lines read`, input.share()),
       ...(signal === undefined ? {} : { signal }),

@@ -1,4 +1,4 @@
-import { mask } from '../recording/record-document-change.ts';
+import { mask } from '../recording/mask.ts';
 
 /** The key of the tenant's own token for the first provider. It is always secured. */
 export const providerApiTokenKey = 'providerApiToken';

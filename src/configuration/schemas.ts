@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { TenantName } from '../http/tenant-name.ts';
-import { mask } from '../recording/record-document-change.ts';
+import { mask } from '../recording/mask.ts';
 
 // No control characters, which PostgreSQL's text cannot all hold, no commas, which separate keys in `?keys=`, and no
 // lone surrogates, which are no text.

@@ -3,7 +3,7 @@ import type { Statements } from '../db/statements.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError, type ErrorDetail } from '../errors.ts';
 import { refuseLargeDocument } from '../json/size.ts';
-import { mask } from '../recording/record-document-change.ts';
+import { mask } from '../recording/mask.ts';
 import type { Sealer } from '../sealing.ts';
 import { type ConfigurationItem, type ConfigurationValue, providerApiTokenKey, type StoredValue } from './item.ts';
 import { recordItemChange } from './recorded-change.ts';

@@ -56,6 +56,7 @@ const isPlain = Uint8Array.from({ length: 256 }, (_, byte) => (byte < 0x20 || by
 export function parseOnTape(tape: JsonTape, bytes: Buffer, from: number, to: number, maximumDepth: number): void {
   tape.bytes = bytes;
   tape.ascii = undefined;
+  tape.unequal = undefined;
   let cells = tape.cells;
   let free = 0;
   let position = from;

@@ -8,6 +8,8 @@ export class JsonTape {
   /** The same text as a string, if each of its characters is one byte: a slice of it is faster than decoding bytes. */
   ascii: string | undefined;
   cells: Int32Array = new Int32Array(1024 * cellsOfNode);
+  /** First bytes of scalars that equal no other value: a mask stands there, and the values that it hides differ. */
+  unequal: ReadonlySet<number> | undefined;
 
   /** Grows the tape to at least `wanted` cells. */
   grow(wanted: number): Int32Array {

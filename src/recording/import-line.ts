@@ -17,6 +17,9 @@ import { type Change, type ChangeType, contentOf, differenceOfChange, type Relat
 import { faultOfContext } from './change-context.ts';
 import { identityOfId, identityOfLine, identityOfRepeatedLine } from './identity.ts';
 import { importTime } from './import-time.ts';
+import { applyRules, compileMasks, compileRules } from './mapping/apply-rules.ts';
+import type { ValueRules } from './mapping/mapping.ts';
+import { faultOfName } from './name-fault.ts';
 import type { Occurrences } from './occurrences.ts';
 import { PathsTooLargeError } from './path-list.ts';
 
@@ -33,9 +36,6 @@ const typeOfOp: ReadonlyMap<string, ChangeType> = new Map([
   ['delete', 'delete'],
 ]);
 
-/** The maximum length of names, ids and actors, in characters (contract 6). */
-const maximumCharacters = 1000;
-
 /** Why a line is rejected. */
 class Rejection extends Error {}
 
@@ -43,10 +43,16 @@ class Rejection extends Error {}
  * Reads one line of an import (contract 6), without its line end. It writes to `tape`, which the caller may use again at once.
  * The limit of nesting holds for `before` and `after`; the object of the line comes on top of it. For `id`, `name`, `actor`,
  * `schemaVersion`, `related` and `context`, null means absent; for `before` and `after` it is a value. Unknown members are ignored.
+ * `rules` say by entity what is masked and left out (recording.md 3).
  */
-export function readImportLine(line: Buffer, tape: JsonTape, occurrences: Occurrences): ImportedLine {
+export function readImportLine(
+  line: Buffer,
+  tape: JsonTape,
+  occurrences: Occurrences,
+  rules: ReadonlyMap<string, ValueRules> = noRules,
+): ImportedLine {
   try {
-    return changeOfLine(line, tape, occurrences);
+    return changeOfLine(line, tape, occurrences, rules);
   } catch (error) {
     if (error instanceof Rejection || error instanceof PathsTooLargeError) {
       return { kind: 'rejected', reason: error.message };
@@ -57,7 +63,14 @@ export function readImportLine(line: Buffer, tape: JsonTape, occurrences: Occurr
   }
 }
 
-function changeOfLine(line: Buffer, tape: JsonTape, occurrences: Occurrences): ImportedLine {
+const noRules: ReadonlyMap<string, ValueRules> = new Map();
+
+function changeOfLine(
+  line: Buffer,
+  tape: JsonTape,
+  occurrences: Occurrences,
+  rules: ReadonlyMap<string, ValueRules>,
+): ImportedLine {
   if (!isUtf8(line)) throw new Rejection('is no UTF-8');
   parseOnTape(tape, line, 0, line.length, maximumImportDepth + 1);
   if (firstByte(tape, 0) !== braceByte) throw new Rejection('is no JSON object');
@@ -74,10 +87,12 @@ function changeOfLine(line: Buffer, tape: JsonTape, occurrences: Occurrences): I
   const actor = optionalName(tape, members, 'actor') ?? 'unknown';
   const schemaVersion = optionalName(tape, members, 'schemaVersion');
   const related = relatedItems(tape, members.get('related'));
+  const ofEntity = rules.get(entity);
+  const context = contextOf(tape, members.get('context'), ofEntity);
+  const given = { before: documentOf(tape, members, 'before'), after: documentOf(tape, members, 'after') };
+  const { before, after } = ofEntity === undefined ? given : applyRules(compileRules(ofEntity), given);
 
-  const context = contextOf(tape, members.get('context'));
-
-  const difference = differenceOfChange(type, documentOf(tape, members, 'before'), documentOf(tape, members, 'after'));
+  const difference = differenceOfChange(type, before, after);
   if (difference === undefined) return { kind: 'unchanged' };
   const identity = id === undefined ? identityAmongEqualLines(line, occurrences) : identityOfId(id);
   const change: Change = { identity, at, type, entity, entityId, actor, related, ...contentOf(difference) };
@@ -108,11 +123,13 @@ function relatedItems(tape: JsonTape, list: number | undefined): RelatedItem[] {
   return items;
 }
 
-function contextOf(tape: JsonTape, node: number | undefined): string | undefined {
+function contextOf(tape: JsonTape, node: number | undefined, rules: ValueRules | undefined): string | undefined {
   if (node === undefined || isNull(tape, node)) return undefined;
   const fault = faultOfContext({ tape, node });
   if (fault !== undefined) throw new Rejection(`"context" ${fault}`);
-  return compactText({ tape, node });
+  const { after = { tape, node } } =
+    rules === undefined ? {} : applyRules(compileMasks(rules), { after: { tape, node } });
+  return compactText(after);
 }
 
 function documentOf(tape: JsonTape, members: ReadonlyMap<string, number>, name: string): JsonNode | undefined {
@@ -137,19 +154,6 @@ function requiredName(tape: JsonTape, members: ReadonlyMap<string, number>, name
 function optionalName(tape: JsonTape, members: ReadonlyMap<string, number>, name: string): string | undefined {
   const node = members.get(name);
   return node === undefined || isNull(tape, node) ? undefined : requiredName(tape, members, name);
-}
-
-function faultOfName(text: string): string | undefined {
-  if (text === '') return 'is empty';
-  if (isLongerThan(text, maximumCharacters)) return `has more than ${maximumCharacters} characters`;
-  if (text.includes('\0')) return 'has a NUL character';
-  return text.isWellFormed() ? undefined : 'has a lone surrogate';
-}
-
-/** Whether the text has more code points than that. */
-function isLongerThan(text: string, maximum: number): boolean {
-  if (text.length <= maximum) return false;
-  return text.length > maximum * 2 || [...text].length > maximum;
 }
 
 function isNull(tape: JsonTape, node: number): boolean {

@@ -5,6 +5,7 @@ import type { Change, Outcome, RecordBatch } from './change.ts';
 import { decompressedChunks } from './decompress.ts';
 import { readImportLine } from './import-line.ts';
 import { type Line, LineSplitter, maximumLineBytes } from './lines.ts';
+import type { ValueRules } from './mapping/mapping.ts';
 import { Occurrences } from './occurrences.ts';
 
 /** How many lines of an import ended in which way. Blank lines do not count. All other members add up to `read`. */
@@ -21,6 +22,8 @@ export interface ImportOptions {
   /** NDJSON, plain or compressed with gzip or Zstandard. */
   source: Readable;
   record: RecordBatch;
+  /** What is masked and left out, by entity. */
+  rules?: ReadonlyMap<string, ValueRules> | undefined;
   /** Called with the 1-based number of a line and the reason, which holds nothing of the line's content. */
   onRejected: (line: number, reason: string) => void;
   onProgress?: (counts: Readonly<ImportCounts>) => void;
@@ -134,7 +137,7 @@ class ImportRun {
       this.#reject(number, `is longer than ${maximumLineBytes / 1024 / 1024} MiB`);
       return;
     }
-    const line = readImportLine(bytes, this.#tape, this.#occurrences);
+    const line = readImportLine(bytes, this.#tape, this.#occurrences, this.#options.rules);
     if (this.#tape.cells.length > cellsToKeep) this.#tape = new JsonTape();
     if (line.kind === 'rejected') this.#reject(number, line.reason);
     else if (line.kind === 'unchanged') this.#counts.unchanged += 1;

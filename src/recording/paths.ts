@@ -1,12 +1,14 @@
 import {
   braceByte,
   bracketByte,
+  cellAt,
   cellsOfNode,
   firstByte,
   firstChild,
   type JsonNode,
   JsonTape,
   nextChild,
+  startCell,
 } from '../json/tape.ts';
 import { decodedString, isSameKey, isSameScalar } from '../json/text.ts';
 import { arrayIndex, keyOfAfter, keyOfBefore, PathList, rootSegment } from './path-list.ts';
@@ -120,7 +122,9 @@ class Walk {
   }
 
   #isSame(before: number, after: number): boolean {
-    return before !== -1 && after !== -1 && isSameScalar(this.#before, before, this.#after, after);
+    if (before === -1 || after === -1) return false;
+    if (this.#after.unequal?.has(cellAt(this.#after.cells, after + startCell)) === true) return false;
+    return isSameScalar(this.#before, before, this.#after, after);
   }
 
   #enter(before: number, after: number, kind: number, key: number, side: number): void {

@@ -1,9 +1,7 @@
 import type { DatabaseTransaction } from '../db/database.ts';
 import { changeInSlices, type DocumentChange } from './change.ts';
+import { mask } from './mask.ts';
 import { recordChange } from './record-change.ts';
-
-/** What stands in answers and change entries instead of a secret. */
-export const mask = '********';
 
 /** Who writes documents of which tenant. */
 export interface Author {

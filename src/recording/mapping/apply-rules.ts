@@ -1,0 +1,179 @@
+import { parseJson } from '../../json/parse.ts';
+import {
+  braceByte,
+  bracketByte,
+  cellsOfNode,
+  firstByte,
+  firstChild,
+  type JsonNode,
+  type JsonTape,
+  nextChild,
+} from '../../json/tape.ts';
+import { compactText, decodedString, sourceText } from '../../json/text.ts';
+import { mask } from '../mask.ts';
+import { isUnchanged } from '../paths.ts';
+import type { ValueRules } from './mapping.ts';
+import type { PathPattern } from './path-pattern.ts';
+
+/** The sides of a change, either of which may be absent. */
+export interface Sides {
+  before?: JsonNode | undefined;
+  after?: JsonNode | undefined;
+}
+
+/**
+ * Leaves out what the rules ignore, and puts `********` in place of what they mask. A null stays null. A masked value that differs
+ * between the sides still counts as a change: the new `after` knows its place (`JsonTape.unequal`). The texts of masked values are
+ * nowhere in the result.
+ *
+ * A pattern that meets an array goes on in each of its elements; a key of digits is also a position.
+ */
+export function applyRules(rules: CompiledRules, { before, after }: Sides): Sides {
+  if (rules.isEmpty) return { before, after };
+  const old = before === undefined ? undefined : new Writer(rules, before);
+  const changed = after === undefined ? undefined : new Writer(rules, after);
+  const result: Sides = { before: old && parseJson(old.text), after: changed && parseJson(changed.text) };
+  if (old === undefined || changed === undefined || result.after === undefined) return result;
+  const unequal = new Set<number>();
+  for (const [path, { node, position }] of changed.masked) {
+    const other = old.masked.get(path);
+    if (other !== undefined && !isUnchanged(other.node, node)) unequal.add(position);
+  }
+  if (unequal.size > 0) result.after.tape.unequal = unequal;
+  return result;
+}
+
+/** The rules as a tree of keys. */
+export interface CompiledRules {
+  readonly isEmpty: boolean;
+  readonly root: Step;
+}
+
+interface Step {
+  readonly keys: Map<string, Step>;
+  any: Step | undefined;
+  action: 'ignore' | 'mask' | undefined;
+}
+
+const compiled = new WeakMap<ValueRules, CompiledRules>();
+
+/** Prepares rules for `applyRules`. They are prepared once. */
+export function compileRules(rules: ValueRules): CompiledRules {
+  const known = compiled.get(rules);
+  if (known !== undefined) return known;
+  const root = newStep();
+  for (const pattern of rules.mask) lastStep(root, pattern).action = 'mask';
+  // What is ignored and masked is ignored: it is stored nowhere.
+  for (const pattern of rules.ignore) lastStep(root, pattern).action = 'ignore';
+  const result = { isEmpty: rules.mask.length + rules.ignore.length === 0, root };
+  compiled.set(rules, result);
+  return result;
+}
+
+const compiledMasks = new WeakMap<ValueRules, CompiledRules>();
+
+/** The masks of rules alone, for a context: what a document ignores is ignored in the document only. They are prepared once. */
+export function compileMasks(rules: ValueRules): CompiledRules {
+  const known = compiledMasks.get(rules) ?? compileRules({ mask: rules.mask, ignore: [] });
+  compiledMasks.set(rules, known);
+  return known;
+}
+
+function newStep(): Step {
+  return { keys: new Map(), any: undefined, action: undefined };
+}
+
+function lastStep(root: Step, { keys }: PathPattern): Step {
+  let step = root;
+  for (const key of keys) {
+    let next = key === null ? step.any : step.keys.get(key);
+    if (next === undefined) {
+      next = newStep();
+      if (key === null) step.any = next;
+      else step.keys.set(key, next);
+    }
+    step = next;
+  }
+  return step;
+}
+
+function stepsBelow(steps: readonly Step[], key: string): Step[] {
+  return steps.flatMap((step) => [step.keys.get(key) ?? [], step.any ?? []].flat());
+}
+
+interface Masked {
+  node: JsonNode;
+  /** The first byte of its mask in the written text. */
+  position: number;
+}
+
+interface Frame {
+  isArray: boolean;
+  /** The next key or element, -1 after the last. */
+  next: number;
+  index: number;
+  isFirst: boolean;
+  steps: readonly Step[];
+  path: string;
+}
+
+/** Writes one document by the rules. It has a stack of its own, because documents nest deeper than calls can. */
+class Writer {
+  readonly masked = new Map<string, Masked>();
+  readonly #tape: JsonTape;
+  readonly #pieces: string[] = [];
+  readonly #frames: Frame[] = [];
+  #bytes = 0;
+
+  constructor({ root }: CompiledRules, { tape, node }: JsonNode) {
+    this.#tape = tape;
+    this.#value(node, [root], '');
+    for (let frame = this.#frames.at(-1); frame !== undefined; frame = this.#frames.at(-1)) {
+      if (frame.next === -1) {
+        this.#write(frame.isArray ? ']' : '}');
+        this.#frames.pop();
+      } else this.#child(frame);
+    }
+  }
+
+  get text(): string {
+    return this.#pieces.join('');
+  }
+
+  #child(frame: Frame): void {
+    const child = frame.next;
+    frame.next = nextChild(this.#tape, child);
+    const key = frame.isArray ? String(frame.index) : decodedString(this.#tape, child);
+    frame.index += 1;
+    const below = stepsBelow(frame.steps, key);
+    if (below.some(({ action }) => action === 'ignore')) return;
+    if (!frame.isFirst) this.#write(',');
+    frame.isFirst = false;
+    if (!frame.isArray) this.#write(`${sourceText({ tape: this.#tape, node: child })}:`);
+    const steps = frame.isArray ? [...frame.steps.filter(({ action }) => action === undefined), ...below] : below;
+    this.#value(frame.isArray ? child : child + cellsOfNode, steps, `${frame.path}.${JSON.stringify(key)}`);
+  }
+
+  #value(node: number, steps: readonly Step[], path: string): void {
+    const kind = firstByte(this.#tape, node);
+    const value: JsonNode = { tape: this.#tape, node };
+    const isArray = kind === bracketByte;
+    if (steps.some(({ action }) => action === 'mask') && kind !== nullByte) {
+      this.masked.set(path, { node: value, position: this.#bytes });
+      this.#write(maskText);
+    } else if (steps.length === 0 || !(isArray || kind === braceByte)) {
+      this.#write(compactText(value));
+    } else {
+      this.#write(isArray ? '[' : '{');
+      this.#frames.push({ isArray, next: firstChild(this.#tape, node), index: 0, isFirst: true, steps, path });
+    }
+  }
+
+  #write(piece: string): void {
+    this.#pieces.push(piece);
+    this.#bytes += Buffer.byteLength(piece);
+  }
+}
+
+const nullByte = 0x6e;
+const maskText = JSON.stringify(mask);

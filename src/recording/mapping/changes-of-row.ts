@@ -1,0 +1,222 @@
+import { hash } from 'node:crypto';
+import { parseJson } from '../../json/parse.ts';
+import { compactText } from '../../json/text.ts';
+import {
+  type Change,
+  type ChangeType,
+  contentOf,
+  differenceOfChange,
+  identityLength,
+  type RelatedItem,
+} from '../change.ts';
+import { PathsTooLargeError } from '../path-list.ts';
+import type { Difference } from '../paths.ts';
+import { applyRules, type Sides } from './apply-rules.ts';
+import { mappedContext } from './mapped-context.ts';
+import type { Mapping, TableMapping } from './mapping.ts';
+import { partialDifference } from './partial-difference.ts';
+import { rejectedRowText } from './rejected-row.ts';
+import type { MappedChange, MappedDocument, Row, RowChange } from './row-change.ts';
+import { documentText, gives, idOf, labelOf, RowRejection, relatedOf, tenantOf } from './row-document.ts';
+import { rowRules } from './row-rules.ts';
+
+/** Who made a change where neither the row nor its transaction says so. */
+export interface MappingDefaults {
+  readonly actor: string;
+}
+
+/**
+ * What the mapping makes of one row's change: one change, or a delete and a create where the row got another id or another tenant;
+ * none where the mapping does not name the table. Values that the rules mask or ignore are nowhere in the result.
+ *
+ * An update without a whole `before` is a change marked `whole`. One whose `after` lacks values is told by the values that there are.
+ *
+ * @example
+ * changesOfRow(mapping, { table: 'public.orders', type: 'create', after: new Map([['id', '7']]), at: now(), identity }, { actor: 'unknown' });
+ */
+export function changesOfRow(mapping: Mapping, row: RowChange, defaults: MappingDefaults): MappedChange[] {
+  const table = mapping.tables.get(row.table);
+  if (table === undefined) return [];
+  const mapper = new RowMapper(mapping, table, row, defaults);
+  try {
+    return mapper.changes();
+  } catch (error) {
+    if (!(error instanceof RowRejection || error instanceof PathsTooLargeError)) throw error;
+    return [{ kind: 'rejected', tenant: mapper.tenant, reason: error.message, content: rejectedRowText(table, row) }];
+  }
+}
+
+/** The document that a row is, for a snapshot. Undefined where the mapping does not name the table. */
+export function documentOfRow(
+  mapping: Mapping,
+  row: RowChange & { readonly after: Row },
+  defaults: MappingDefaults,
+): MappedDocument | undefined {
+  const table = mapping.tables.get(row.table);
+  if (table === undefined) return undefined;
+  const [mapped] = changesOfRow(mapping, { ...row, type: 'create', before: undefined }, defaults);
+  if (mapped === undefined || mapped.kind === 'unchanged') return undefined;
+  if (mapped.kind === 'rejected') return mapped;
+  const { after } = applyRules(rowRules(table).rest, {
+    after: parseJson(documentText(row.after, table, rowRules(table).ignored)),
+  });
+  const { tenant, change, hasActor } = mapped;
+  const { entity, entityId } = change;
+  return {
+    kind: 'document',
+    tenant,
+    entity,
+    entityId,
+    document: after === undefined ? '{}' : compactText(after),
+    change,
+    hasActor,
+  };
+}
+
+class RowMapper {
+  readonly #mapping: Mapping;
+  readonly #table: TableMapping;
+  readonly #row: RowChange;
+  readonly #idColumns: readonly string[];
+  readonly #defaults: MappingDefaults;
+  /** Known as soon as it is read, also of a row that is then rejected. */
+  tenant: string | undefined;
+
+  constructor(mapping: Mapping, table: TableMapping, row: RowChange, defaults: MappingDefaults) {
+    this.#mapping = mapping;
+    this.#table = table;
+    this.#row = row;
+    this.#defaults = defaults;
+    this.#idColumns = table.id ?? row.primaryKey ?? [];
+  }
+
+  changes(): MappedChange[] {
+    if (this.#idColumns.length === 0) {
+      throw new RowRejection(
+        `no primary key of ${this.#table.table} is known: name the columns of its "id" in the mapping`,
+      );
+    }
+    const { type, before, after } = this.#row;
+    if (type === 'create') return [this.#change('create', undefined, this.#required(after, 'new'))];
+    if (type === 'delete') return [this.#change('delete', this.#required(before, 'old'), undefined)];
+    return this.#update(before, this.#required(after, 'new'));
+  }
+
+  #update(before: Row | undefined, after: Row): MappedChange[] {
+    const full = before === undefined ? after : completed(after, before);
+    if (before !== undefined && this.#isMoved(before, full)) return this.#move(before, full);
+    const isWhole = before === undefined || !this.#isComplete(before, full);
+    return [this.#change('update', isWhole ? undefined : before, full)];
+  }
+
+  /** Whether the row is another document now, or one of another tenant. */
+  #isMoved(before: Row, after: Row): boolean {
+    return this.#hasOtherId(before, after) || this.#hasOtherTenant(before, after);
+  }
+
+  #hasOtherId(before: Row, after: Row): boolean {
+    return gives(before, this.#idColumns) && idOf(before, this.#idColumns) !== idOf(after, this.#idColumns);
+  }
+
+  #hasOtherTenant(before: Row, after: Row): boolean {
+    const { tenant } = this.#mapping;
+    if (tenant?.kind !== 'column' || !gives(before, [tenant.column])) return false;
+    return tenantOf(this.#mapping, this.#table, before) !== tenantOf(this.#mapping, this.#table, after);
+  }
+
+  /** A delete of the old document and a create of the new one. They are related where both are of one tenant. */
+  #move(before: Row, after: Row): MappedChange[] {
+    const { entity } = this.#table;
+    const isSameTenant = !this.#hasOtherTenant(before, after);
+    const old = idOf(gives(before, this.#idColumns) ? before : after, this.#idColumns);
+    const fresh = idOf(after, this.#idColumns);
+    // A key alone need not have the tenant, which is then the same on both sides.
+    const deleted = this.#change('delete', before, undefined, { id: old, tenantRow: isSameTenant ? after : before });
+    const created = this.#change('create', undefined, after);
+    if (created.kind !== 'change' || deleted.kind !== 'change') return [deleted, created];
+    created.change.identity = derivedIdentity(created.change.identity, 'moved');
+    if (!isSameTenant) return [deleted, created];
+    return [related(deleted, { entity, entityId: fresh }), related(created, { entity, entityId: old })];
+  }
+
+  /** Whether `before` gives every value that `after` gives and that counts. */
+  #isComplete(before: Row, after: Row): boolean {
+    const { ignored } = rowRules(this.#table);
+    for (const [column, value] of after) {
+      if (value !== undefined && before.get(column) === undefined && !ignored.has(column)) return false;
+    }
+    return true;
+  }
+
+  #change(
+    type: ChangeType,
+    before: Row | undefined,
+    after: Row | undefined,
+    { id, tenantRow }: { id?: string; tenantRow?: Row } = {},
+  ): MappedChange {
+    const row = after ?? before ?? new Map();
+    const table = this.#table;
+    const tenant = tenantOf(this.#mapping, table, tenantRow ?? row);
+    this.tenant = tenant;
+    const entityId = id ?? idOf(row, this.#idColumns);
+    const difference = this.#difference(type, before, after);
+    if (difference === undefined) return { kind: 'unchanged', tenant };
+    const actor = this.#row.actor ?? labelOf(row, table.actor);
+    const change: Change = {
+      identity: this.#row.identity,
+      at: this.#row.at,
+      type,
+      entity: table.entity,
+      entityId,
+      actor: actor ?? this.#defaults.actor,
+      related: relatedOf(table, row),
+      ...contentOf(difference),
+    };
+    const name = labelOf(row, table.name);
+    if (name !== undefined) change.name = name;
+    const version =
+      table.schemaVersion?.kind === 'value' ? table.schemaVersion.value : labelOf(row, table.schemaVersion?.column);
+    if (version !== undefined) change.schemaVersion = version;
+    const context = mappedContext(table, row, this.#row.context);
+    if (context !== undefined) change.context = context;
+    return { kind: 'change', tenant, change, hasActor: actor !== undefined };
+  }
+
+  #difference(type: ChangeType, before: Row | undefined, after: Row | undefined): Difference | undefined {
+    const { rest, ignored } = rowRules(this.#table);
+    const node = (row: Row | undefined) => row && parseJson(documentText(row, this.#table, ignored));
+    const sides: Sides = applyRules(rest, { before: node(before), after: node(after) });
+    const isPartial = type === 'update' && before === undefined && after !== undefined && lacks(after, ignored);
+    if (isPartial && sides.after !== undefined) return partialDifference(sides.after);
+    return differenceOfChange(type, sides.before, sides.after);
+  }
+
+  #required(row: Row | undefined, which: string): Row {
+    if (row !== undefined) return row;
+    throw new RowRejection(`the source does not give the ${which} row`);
+  }
+}
+
+/** `after`, with what it lacks taken from `before`. */
+function completed(after: Row, before: Row): Row {
+  const full = new Map(after);
+  for (const [column, value] of after) if (value === undefined) full.set(column, before.get(column));
+  return full;
+}
+
+/** Whether the source does not give a value that counts. */
+function lacks(row: Row, ignored: ReadonlySet<string>): boolean {
+  for (const [column, value] of row) if (value === undefined && !ignored.has(column)) return true;
+  return false;
+}
+
+function derivedIdentity(identity: Uint8Array, purpose: string): Buffer {
+  const text = `annals:${purpose}:${Buffer.from(identity).toString('hex')}`;
+  return hash('sha256', text, 'buffer').subarray(0, identityLength);
+}
+
+type ChangedDocument = Extract<MappedChange, { kind: 'change' }>;
+
+function related(mapped: ChangedDocument, item: RelatedItem): ChangedDocument {
+  return { ...mapped, change: { ...mapped.change, related: [item, ...mapped.change.related] } };
+}

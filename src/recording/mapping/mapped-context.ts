@@ -1,0 +1,36 @@
+import { memberOf, membersOf, objectText } from '../../json/members.ts';
+import { parseJson } from '../../json/parse.ts';
+import type { JsonNode } from '../../json/tape.ts';
+import { compactText } from '../../json/text.ts';
+import { faultOfContext } from '../change-context.ts';
+import { applyRules } from './apply-rules.ts';
+import type { TableMapping } from './mapping.ts';
+import type { Row } from './row-change.ts';
+import { RowRejection } from './row-document.ts';
+import { rowRules } from './row-rules.ts';
+
+/**
+ * The context of a row's change, as JSON text: what its columns give, with the members of `given`, which come first. Masks apply to
+ * the columns and to the members by their own names. Undefined where there is none. Throws a `RowRejection`.
+ */
+export function mappedContext(table: TableMapping, row: Row, given: string | undefined): string | undefined {
+  if (table.context.size === 0 && given === undefined) return undefined;
+  const { masks } = rowRules(table);
+  const columns = [...new Set(table.context.values())].flatMap((column): [string, string][] => {
+    const value = row.get(column);
+    return value === undefined || value === 'null' ? [] : [[column, value]];
+  });
+  const { after: shown } = applyRules(masks, { after: parseJson(objectText(columns)) });
+  const members = new Map<string, JsonNode>();
+  for (const [member, column] of table.context) {
+    const value = shown && memberOf(shown, column);
+    if (value !== undefined) members.set(member, value);
+  }
+  if (given !== undefined) for (const [member, value] of membersOf(parseJson(given))) members.set(member, value);
+  if (members.size === 0) return undefined;
+  const { after } = applyRules(masks, { after: parseJson(objectText(members)) });
+  if (after === undefined) return undefined;
+  const fault = faultOfContext(after);
+  if (fault !== undefined) throw new RowRejection(`its context ${fault}`);
+  return compactText(after);
+}

@@ -1,0 +1,38 @@
+/**
+ * A pattern of paths, for instance `card.*`: keys joined by `.`, with `\.` and `\\` inside a key, and `*` for any one key or
+ * position. It covers what lies below it too.
+ */
+export interface PathPattern {
+  readonly text: string;
+  /** Null stands for any key. */
+  readonly keys: readonly (string | null)[];
+}
+
+/** Reads a pattern, or returns what is wrong with it. A key that is a star is written `\*`. */
+export function parsePathPattern(text: string): PathPattern | string {
+  const keys: (string | null)[] = [];
+  let key = '';
+  let isEscaped = false;
+  const close = () => {
+    keys.push(key === '*' && !isEscaped ? null : key);
+    key = '';
+    isEscaped = false;
+  };
+  for (let index = 0; index < text.length; index += 1) {
+    const character = text[index] as string;
+    if (character === '.') close();
+    else if (character !== '\\') key += character;
+    else {
+      const next = text[index + 1];
+      if (next !== '.' && next !== '\\' && next !== '*') return 'has a backslash that is not before ".", "*" or "\\"';
+      key += next;
+      isEscaped = true;
+      index += 1;
+    }
+  }
+  close();
+  if (keys.length > maxKeys) return `has more than ${maxKeys} keys`;
+  return { text, keys };
+}
+
+const maxKeys = 100;

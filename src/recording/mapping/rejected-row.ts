@@ -1,0 +1,62 @@
+import { membersOf, objectText, stringOf } from '../../json/members.ts';
+import { parseJson } from '../../json/parse.ts';
+import type { JsonNode } from '../../json/tape.ts';
+import { compactText, sourceText } from '../../json/text.ts';
+import type { ChangeType } from '../change.ts';
+import { applyRules } from './apply-rules.ts';
+import type { TableMapping } from './mapping.ts';
+import type { Row, RowChange } from './row-change.ts';
+import { documentText } from './row-document.ts';
+import { rowRules } from './row-rules.ts';
+
+/**
+ * A row's change as JSON text, to be kept and mapped again. It is masked, and what the mapping ignores is left out. Whether a masked
+ * value differs cannot be told from it any more.
+ */
+export function rejectedRowText(table: TableMapping, row: RowChange): string {
+  const { ignored, rest, masks } = rowRules(table);
+  const node = (side: Row | undefined) => side && parseJson(documentText(side, table, ignored));
+  const { before, after } = applyRules(rest, { before: node(row.before), after: node(row.after) });
+  const context = row.context && applyRules(masks, { after: parseJson(row.context) }).after;
+  const members: [string, JsonNode | string | undefined][] = [
+    ['table', JSON.stringify(row.table)],
+    ['type', JSON.stringify(row.type)],
+    ['at', String(row.at)],
+    ['identity', JSON.stringify(Buffer.from(row.identity).toString('hex'))],
+    ['primaryKey', row.primaryKey && JSON.stringify(row.primaryKey)],
+    ['actor', row.actor && JSON.stringify(row.actor)],
+    ['context', context || undefined],
+    ['before', before],
+    ['after', after],
+  ];
+  return objectText(members.flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])));
+}
+
+const changeTypes: readonly ChangeType[] = ['create', 'update', 'delete'];
+
+/** Reads what `rejectedRowText` wrote. Undefined where the text is something else. */
+export function readRejectedRow(text: string): RowChange | undefined {
+  const members = membersOf(parseJson(text));
+  const table = stringOf(members.get('table'));
+  const type = changeTypes.find((name) => name === stringOf(members.get('type')));
+  const at = members.get('at');
+  const identity = stringOf(members.get('identity'));
+  if (table === undefined || type === undefined || at === undefined || identity === undefined) return undefined;
+  const row = (name: string): Row | undefined => {
+    const side = members.get(name);
+    return side && new Map([...membersOf(side)].map(([column, value]) => [column, compactText(value)]));
+  };
+  const key = members.get('primaryKey');
+  const context = members.get('context');
+  return {
+    table,
+    type,
+    at: Number(sourceText(at)),
+    identity: Buffer.from(identity, 'hex'),
+    before: row('before'),
+    after: row('after'),
+    primaryKey: key && JSON.parse(sourceText(key)),
+    actor: stringOf(members.get('actor')),
+    context: context && compactText(context),
+  };
+}

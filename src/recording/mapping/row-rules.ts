@@ -1,0 +1,35 @@
+import { type CompiledRules, compileMasks, compileRules } from './apply-rules.ts';
+import type { TableMapping, ValueRules } from './mapping.ts';
+import type { PathPattern } from './path-pattern.ts';
+
+/** The rules of a table, with those that are cheap apart. */
+export interface RowRules {
+  /** Columns that are left out as they are. */
+  readonly ignored: ReadonlySet<string>;
+  /** All other rules. */
+  readonly rest: CompiledRules;
+  /** What is masked, without what is ignored: a context may show an ignored column. */
+  readonly masks: CompiledRules;
+}
+
+const prepared = new WeakMap<ValueRules, RowRules>();
+
+/** Prepares the rules of a table, once. */
+export function rowRules({ rules }: TableMapping): RowRules {
+  const known = prepared.get(rules);
+  if (known !== undefined) return known;
+  const result: RowRules = {
+    ignored: new Set(rules.ignore.flatMap((pattern) => wholeColumn(pattern) ?? [])),
+    rest: compileRules({
+      mask: rules.mask,
+      ignore: rules.ignore.filter((pattern) => wholeColumn(pattern) === undefined),
+    }),
+    masks: compileMasks(rules),
+  };
+  prepared.set(rules, result);
+  return result;
+}
+
+function wholeColumn({ keys: [column, ...rest] }: PathPattern): string | undefined {
+  return rest.length === 0 ? (column ?? undefined) : undefined;
+}

@@ -1,0 +1,16 @@
+/** The maximum length of names, ids and actors, in characters (contract 6). */
+export const maxNameCharacters = 1000;
+
+/** What is wrong with a text that is to be a name, an id or an actor; undefined where nothing is. */
+export function faultOfName(text: string): string | undefined {
+  if (text === '') return 'is empty';
+  if (isLongerThan(text, maxNameCharacters)) return `has more than ${maxNameCharacters} characters`;
+  if (text.includes('\0')) return 'has a NUL character';
+  return text.isWellFormed() ? undefined : 'has a lone surrogate';
+}
+
+/** Whether the text has more code points than that. */
+function isLongerThan(text: string, maximum: number): boolean {
+  if (text.length <= maximum) return false;
+  return text.length > maximum * 2 || [...text].length > maximum;
+}

@@ -1,0 +1,172 @@
+import { describe, expect, test } from 'vitest';
+import { MappingError, readMapping } from '../../../src/recording/mapping/read-mapping.ts';
+
+function faultsOf(file: unknown): string[] {
+  return faultsOfText(JSON.stringify(file));
+}
+
+function faultsOfText(text: string): string[] {
+  try {
+    readMapping(text);
+    return [];
+  } catch (error) {
+    if (!(error instanceof MappingError)) throw error;
+    return error.faults.map(({ path, message }) => `${path.join(' → ')}: ${message}`);
+  }
+}
+
+describe('a mapping', () => {
+  test('in full is read in full', () => {
+    const mapping = readMapping(
+      JSON.stringify({
+        version: 1,
+        tenant: { column: 'org' },
+        tenants: { 17: 'acme' },
+        sources: ['shop'],
+        tables: {
+          'public.orders': {
+            entity: 'order',
+            id: ['a', 'b'],
+            name: 'title',
+            actor: 'changed_by',
+            schemaVersion: { value: '3' },
+            related: [{ entity: 'customer', id: ['customer_id'] }],
+            ignore: ['updated_at', 'doc.etag'],
+            mask: ['card', 'address.phone'],
+            json: ['payload'],
+            context: { ip: 'client_ip' },
+            truncate: 'ignore',
+            snapshot: false,
+          },
+        },
+        entities: { order: { ignore: ['a.b'], mask: ['card.*'] } },
+      }),
+    );
+    expect(mapping.tenant).toEqual({ kind: 'column', column: 'org' });
+    expect(mapping.tenants).toEqual(new Map([['17', 'acme']]));
+    expect(mapping.sources).toEqual(new Set(['shop']));
+    expect(mapping.tables.get('public.orders')).toEqual({
+      table: 'public.orders',
+      entity: 'order',
+      id: ['a', 'b'],
+      name: 'title',
+      actor: 'changed_by',
+      schemaVersion: { kind: 'value', value: '3' },
+      related: [{ entity: 'customer', id: ['customer_id'] }],
+      rules: {
+        ignore: [
+          { text: 'updated_at', keys: ['updated_at'] },
+          { text: 'doc.etag', keys: ['doc', 'etag'] },
+          { text: 'a.b', keys: ['a', 'b'] },
+        ],
+        mask: [
+          { text: 'card', keys: ['card'] },
+          { text: 'address.phone', keys: ['address', 'phone'] },
+          { text: 'card.*', keys: ['card', null] },
+        ],
+      },
+      json: new Set(['payload']),
+      context: new Map([['ip', 'client_ip']]),
+      truncate: 'ignore',
+      snapshot: false,
+    });
+  });
+
+  test('with the least of a table records deletes for a TRUNCATE, and is in snapshots', () => {
+    const { tables, tenant, sources } = readMapping('{"version":1,"tables":{"public.orders":{"entity":"order"}}}');
+    expect(tables.get('public.orders')).toMatchObject({
+      id: undefined,
+      truncate: 'deletes',
+      snapshot: true,
+      related: [],
+    });
+    expect([tenant, sources]).toEqual([undefined, undefined]);
+  });
+
+  test('names every fault at once, each with its place; an unknown key is a fault', () => {
+    expect(
+      faultsOf({
+        version: 2,
+        tenant: { colum: 'org' },
+        tables: { 'public.orders': { mask: 'card', snapshots: true }, 'public.lines': { entity: '' } },
+        rules: {},
+      }).sort(),
+    ).toEqual([
+      'rules: is not a key that this object can have',
+      'tables → public.lines → entity: must not have fewer than 1 characters',
+      'tables → public.orders → mask: must be array',
+      'tables → public.orders → snapshots: is not a key that this object can have',
+      'tables → public.orders: must have required properties entity',
+      'tenant → colum: is not a key that this object can have',
+      'version: must be 1',
+    ]);
+  });
+
+  test('says what its content has wrong beyond the shape', () => {
+    expect(
+      faultsOf({
+        version: 1,
+        tenant: { value: 'Acme' },
+        tenants: { 17: 'a b' },
+        tables: {
+          orders: { entity: 'order' },
+          'public.lines': { entity: 'line', id: ['a', 'b', 'a'], mask: ['a\\b'] },
+        },
+      }),
+    ).toEqual([
+      'tenants → 17: is no name of a tenant: lower-case letters and digits, a letter first',
+      'tenant → value: is no name of a tenant: lower-case letters and digits, a letter first',
+      'tables → orders: must be named with its schema or database: "public.orders"',
+      'tables → public.lines → id → 2: is there twice',
+      'tables → public.lines → mask → 0: has a backslash that is not before ".", "*" or "\\"',
+    ]);
+  });
+
+  test('does not mask what entries show beside their paths', () => {
+    const table = {
+      entity: 'order',
+      id: ['id'],
+      name: 'title',
+      actor: 'who',
+      related: [{ entity: 'c', id: ['customer'] }],
+    };
+    const masks = (mask: string[], entities = {}) =>
+      faultsOf({ version: 1, tenant: { column: 'org' }, tables: { 'public.orders': { ...table, mask } }, entities });
+    expect(masks(['card', 'total.title'])).toEqual([]);
+    for (const column of ['id', 'title', 'who', 'customer', 'org', 'title.de']) {
+      expect(masks(['card', column])).toEqual([
+        expect.stringMatching(/^tables → public.orders → mask → 1: cannot mask the column/),
+      ]);
+    }
+    expect(masks(['*'])).toHaveLength(5);
+    expect(masks([], { order: { mask: ['title'] } })).toEqual([
+      'entities → order → mask → 0: cannot mask the column title of public.orders: entries show it as the name',
+    ]);
+  });
+
+  test('gives an entity to one table where a TRUNCATE or a snapshot of it deletes documents', () => {
+    const tables = (rest: object, tenant: object = { value: 'acme' }) =>
+      faultsOf({
+        version: 1,
+        tenant,
+        tables: { 'one.orders': { entity: 'order' }, 'two.orders': { entity: 'order', ...rest } },
+      });
+    expect(tables({})).toEqual([
+      'tables → two.orders → entity: is the entity of one.orders too: give one of them "truncate": "ignore" and "snapshot": false',
+    ]);
+    expect(tables({ truncate: 'ignore' })).toHaveLength(1);
+    expect(tables({ truncate: 'ignore', snapshot: false })).toEqual([]);
+    expect(tables({}, { schema: true })).toEqual([]);
+  });
+
+  test('that names a key twice in one object is refused: the rules of the first would be lost', () => {
+    const twice =
+      '{"version":1,"tables":{"a.b":{"entity":"x","mask":["card"]},"a.c":{"entity":"y"},"a.b":{"entity":"x"}}}';
+    expect(faultsOfText(twice)).toEqual([': has the key a.b twice in one object']);
+  });
+
+  test('that is no JSON is refused with the position; a byte order mark is taken', () => {
+    expect(faultsOfText('{"version":1')).toEqual([expect.stringContaining('at character 13')]);
+    expect(faultsOfText('\uFEFF{"version":1}')).toEqual([]);
+  });
+});
