@@ -34,7 +34,7 @@ export class Semaphore {
   readonly #maxWaitingOfTenant: number;
   readonly #name: string;
   readonly #taken = new Map<string, number>();
-  /** The tenant that has waited longest comes first. */
+  /** The tenant whose last turn is longest ago comes first. */
   readonly #waiting = new Map<string, Set<Waiting>>();
   #free: number;
 
@@ -56,6 +56,11 @@ export class Semaphore {
   waiting(tenant?: string): number {
     if (tenant !== undefined) return this.#waiting.get(tenant)?.size ?? 0;
     return this.#waiting.values().reduce((sum, { size }) => sum + size, 0);
+  }
+
+  /** Whether a caller of another tenant waits. */
+  othersWait(tenant: string): boolean {
+    return this.#waiting.size > (this.#waiting.has(tenant) ? 1 : 0);
   }
 
   /** Takes one or more places; undefined if the caller would have to wait. */
@@ -125,6 +130,12 @@ export class Semaphore {
     if (taken === 0) this.#taken.delete(tenant);
     else this.#taken.set(tenant, taken);
     this.#free += places;
+    // The tenant has just had a turn, so the others come first.
+    const ownQueue = this.#waiting.get(tenant);
+    if (ownQueue !== undefined) {
+      this.#waiting.delete(tenant);
+      this.#waiting.set(tenant, ownQueue);
+    }
     // The released places may be enough for callers of several tenants: the next caller of each tenant, in turn.
     let served = true;
     while (served) {

@@ -1,8 +1,9 @@
 import { availableParallelism } from 'node:os';
-import { AnnalsError } from '../errors.ts';
+import { ThreadLost, threadFile } from '../concurrency/thread.ts';
+import { ThreadPool } from '../concurrency/thread-pool.ts';
 import { QueryError } from './query-error.ts';
 import { compileRegex, measureRegex, RegexFault, regexStepBudget, regexSteps, regexWorkLimit } from './regex.ts';
-import { RegexThread } from './regex-thread.ts';
+import type { RegexReply, RegexRequest } from './regex-worker.ts';
 
 /** The budget that the regular expressions of one query share; each call takes from it (contract 4). */
 export class RegexBudget {
@@ -18,9 +19,9 @@ export class RegexBudget {
 }
 
 export interface RegexMatcherPoolOptions {
-  /** Threads at most; each starts when it is first needed. */
+  /** Maximum number of threads. Each starts when it is first needed. */
   readonly threads?: number;
-  /** Calls that may wait for a thread. The next one is answered with 503. */
+  /** Maximum number of calls of one tenant that wait for a thread. The next one is answered with 429. */
   readonly waiting?: number;
   /** Milliseconds of wall time after which the thread of a call is ended. */
   readonly timeLimit?: number;
@@ -35,28 +36,28 @@ export interface MatchNamesOptions {
 }
 
 /**
- * Tries regular expressions on many names in worker threads, so that no other request waits (contract 4). Idle threads do not
- * keep the process alive.
+ * Tries regular expressions on many names in worker threads, so that no other request waits (contract 4). Tenants take
+ * turns after each part of the names, so one that tries many names does not keep the others waiting (contract 11).
  */
 export class RegexMatcherPool {
-  readonly #limits: Required<RegexMatcherPoolOptions>;
-  readonly #threads = new Set<RegexThread>();
-  readonly #idle: RegexThread[] = [];
-  readonly #waiting: { resolve(thread: RegexThread): void; reject(error: Error): void }[] = [];
-  #closed = false;
+  readonly #threads: ThreadPool<RegexRequest, RegexReply>;
+  readonly #timeLimit: number;
 
   constructor(options: RegexMatcherPoolOptions = {}) {
-    this.#limits = {
+    this.#timeLimit = options.timeLimit ?? 10_000;
+    this.#threads = new ThreadPool({
+      file: threadFile(import.meta.url, 'regex-worker'),
       threads: options.threads ?? Math.max(1, Math.min(4, availableParallelism() - 1)),
-      waiting: options.waiting ?? 128,
-      timeLimit: options.timeLimit ?? 10_000,
       memory: options.memory ?? 256,
-    };
+      ...(options.waiting === undefined ? {} : { maxWaitingOfTenant: options.waiting }),
+      name: 'regular expressions at work',
+    });
   }
 
   /**
    * Returns one byte for each name: 1 where the pattern matches. Rejects with QueryError where the pattern is invalid or needs
-   * more than is left of the budget, and with AnnalsError (503) where too many calls wait already or the pool is closed.
+   * more than is left of the budget, with AnnalsError (429) where too many calls of the tenant wait already, and with
+   * AnnalsError (503) where the pool is closed.
    */
   async matchNames(source: string, names: readonly string[], options: MatchNamesOptions = {}): Promise<Uint8Array> {
     const { position = 1, budget = new RegexBudget() } = options;
@@ -81,52 +82,25 @@ export class RegexMatcherPool {
 
   /** Ends all threads. Calls under way reject with 503. */
   async close(): Promise<void> {
-    this.#closed = true;
-    for (const { reject } of this.#waiting.splice(0)) reject(unavailable());
-    await Promise.all([...this.#threads].map((thread) => thread.end()));
+    await this.#threads.close();
   }
 
   async #matchInThread(source: string, names: readonly string[], budget: RegexBudget): Promise<Uint8Array> {
-    const thread = await this.#acquire();
-    let timedOut = false;
-    const timer = setTimeout(() => {
-      timedOut = true;
-      void thread.end();
-    }, this.#limits.timeLimit);
+    const matched = new Uint8Array(names.length);
+    let start = 0;
+    const take = ({ outcome, processorTime }: RegexReply) => {
+      budget.processorTime -= processorTime;
+      if (outcome === 'too slow' || budget.processorTime < 0) throw new RegexFault(tooSlow, 0);
+      if ('fault' in outcome) throw new RegexFault(outcome.fault, 0);
+      matched.set(outcome, start);
+      start += outcome.length;
+    };
     try {
-      return await matchInChunks(thread, source, names, budget);
+      await this.#threads.askEach(partsOf(source, names, budget), this.#timeLimit, take);
     } catch (error) {
-      if (timedOut || isOutOfMemory(error)) throw new RegexFault(tooSlow, 0);
-      throw this.#closed ? unavailable() : error;
-    } finally {
-      clearTimeout(timer);
-      this.#release(thread);
+      throw error instanceof ThreadLost && error.isTooSlow ? new RegexFault(tooSlow, 0) : error;
     }
-  }
-
-  async #acquire(): Promise<RegexThread> {
-    if (this.#closed) throw unavailable();
-    for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
-      if (!idle.ended) return idle;
-      this.#threads.delete(idle);
-    }
-    if (this.#threads.size < this.#limits.threads) return this.#start();
-    if (this.#waiting.length >= this.#limits.waiting) throw unavailable();
-    return await new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
-  }
-
-  #start(): RegexThread {
-    const thread = new RegexThread(this.#limits.memory);
-    this.#threads.add(thread);
-    return thread;
-  }
-
-  #release(thread: RegexThread): void {
-    if (thread.ended) this.#threads.delete(thread);
-    if (this.#closed) return;
-    const next = this.#waiting.shift();
-    if (next !== undefined) next.resolve(thread.ended ? this.#start() : thread);
-    else if (!thread.ended) this.#idle.push(thread);
+    return matched;
   }
 }
 
@@ -143,36 +117,16 @@ function matchHere(source: string, names: readonly string[]): Uint8Array {
   return Uint8Array.from(names, (name) => (matches(name) ? 1 : 0));
 }
 
-/** Sends the names to the thread in pieces, because a copy of millions at once would block the event loop. */
-async function matchInChunks(
-  thread: RegexThread,
-  source: string,
-  names: readonly string[],
-  budget: RegexBudget,
-): Promise<Uint8Array> {
-  const matched = new Uint8Array(names.length);
+/** The names in parts, because a copy of millions at once would block the event loop. */
+function* partsOf(source: string, names: readonly string[], budget: RegexBudget): Generator<RegexRequest> {
   for (let start = 0; start < names.length; ) {
-    const end = endOfChunk(names, start);
-    const request = {
-      source: start === 0 ? source : undefined,
-      names: names.slice(start, end),
-      processorTime: budget.processorTime,
-    };
-    const { outcome, processorTime } = await thread.ask(request);
-    budget.processorTime -= processorTime;
-    if (outcome === 'too slow' || budget.processorTime < 0) throw new RegexFault(tooSlow, 0);
-    if ('fault' in outcome) throw new RegexFault(outcome.fault, 0);
-    matched.set(outcome, start);
+    const end = endOfPart(names, start);
+    yield { source, names: names.slice(start, end), processorTime: budget.processorTime };
     start = end;
   }
-  return matched;
 }
 
-function isOutOfMemory(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
-}
-
-function endOfChunk(names: readonly string[], start: number): number {
+function endOfPart(names: readonly string[], start: number): number {
   let characters = 0;
   let end = start;
   while (end < names.length && characters < 65_536) {
@@ -180,10 +134,4 @@ function endOfChunk(names: readonly string[], start: number): number {
     end += 1;
   }
   return end;
-}
-
-function unavailable(): AnnalsError {
-  return new AnnalsError('service_unavailable', 'Too many regular expressions are being matched. Try again shortly.', {
-    headers: { 'Retry-After': '1' },
-  });
 }

@@ -1,11 +1,11 @@
-import { parentPort } from 'node:worker_threads';
+import { answerRequests } from '../concurrency/thread-worker.ts';
 import { compileRegex, RegexFault } from './regex.ts';
 
-/** Some of the names of one task. The first message of a task has the `source`, which is compiled then. */
+/** Some of the names of a call. Between two parts of one call there may be parts of others. */
 export interface RegexRequest {
-  readonly source: string | undefined;
+  readonly source: string;
   readonly names: readonly string[];
-  /** Milliseconds of this thread's processor time that the task has left. */
+  /** Milliseconds of this thread's processor time that the call has left. */
   readonly processorTime: number;
 }
 
@@ -16,23 +16,20 @@ export interface RegexReply {
   readonly processorTime: number;
 }
 
-let matches: (name: string) => boolean = () => false;
-/** Many tasks in a row may have the same pattern. */
-let compiled: string | undefined;
+/** The latest patterns, because calls of several tenants take turns. */
+const compiled = new Map<string, (name: string) => boolean>();
+const maxCompiled = 4;
 
-parentPort?.on('message', (request: RegexRequest) => {
+answerRequests((request: RegexRequest): RegexReply => {
   const start = processorTime();
   const outcome = answer(request, () => processorTime() - start > request.processorTime);
-  parentPort?.postMessage({ outcome, processorTime: processorTime() - start } satisfies RegexReply);
+  return { outcome, processorTime: processorTime() - start };
 });
 
 function answer({ source, names }: RegexRequest, isOverdue: () => boolean): RegexReply['outcome'] {
+  let matches: (name: string) => boolean;
   try {
-    if (source !== undefined && source !== compiled) {
-      compiled = undefined;
-      matches = compileRegex(source);
-      compiled = source;
-    }
+    matches = matcherOf(source);
   } catch (error) {
     if (error instanceof RegexFault) return { fault: error.expected };
     throw error;
@@ -47,6 +44,15 @@ function answer({ source, names }: RegexRequest, isOverdue: () => boolean): Rege
     unchecked = 0;
   }
   return matched;
+}
+
+function matcherOf(source: string): (name: string) => boolean {
+  const known = compiled.get(source);
+  if (known !== undefined) return known;
+  if (compiled.size === maxCompiled) compiled.delete(compiled.keys().next().value ?? '');
+  const matches = compileRegex(source);
+  compiled.set(source, matches);
+  return matches;
 }
 
 /** Few enough that even the slowest pattern takes well under a second for them. */

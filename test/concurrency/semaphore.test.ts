@@ -163,3 +163,14 @@ test('places that come back serve all who wait and fit, in their order', async (
   await settled();
   expect(served).toEqual([10, 20, 5]);
 });
+
+test('a tenant whose turn ends comes after those that have waited meanwhile', async () => {
+  const semaphore = new Semaphore({ places: 1 });
+  const { begun, releases, join } = queueOf(semaphore);
+  for (const name of ['a1', 'a2', 'b1', 'c1']) void join(name);
+  for (const name of ['a1', 'b1', 'c1', 'a2']) {
+    await settled();
+    releases.get(name)?.();
+  }
+  expect(begun).toEqual(['a1', 'b1', 'c1', 'a2']);
+});

@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
+import { doWork } from '../../src/concurrency/work.ts';
 import { AnnalsError } from '../../src/errors.ts';
 import { QueryError } from '../../src/query/query-error.ts';
 import { RegexBudget, RegexMatcherPool } from '../../src/query/regex-pool.ts';
@@ -132,15 +133,26 @@ describe('a pool', () => {
     await small.close();
   });
 
-  it('lets so many calls wait and refuses one more with 503', async () => {
+  it('lets so many calls of a tenant wait and refuses one more with 429', async () => {
     const narrow = new RegexMatcherPool({ threads: 1, waiting: 1 });
     const first = narrow.matchNames('Doe', people);
     const second = narrow.matchNames('Jane', people);
     const refused = await rejectionOf(narrow.matchNames('Jane', people));
     expect(refused).toBeInstanceOf(AnnalsError);
-    expect(refused).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } });
+    expect(refused).toMatchObject({ status: 429, headers: { 'Retry-After': '1' } });
     expect((await first).length + (await second).length).toBe(2 * people.length);
     await narrow.close();
+  });
+
+  it('gives a tenant its turn before an attacker has matched all of its names', async () => {
+    const order: string[] = [];
+    const match = (tenant: string, source: string, names: readonly string[]) =>
+      doWork({ tenant }, () => pool.matchNames(source, names)).finally(() => order.push(tenant));
+    const many = Array.from({ length: 20 }, () => people).flat();
+    const attack = Array.from({ length: 8 }, (_, index) => match('attacker', `Doe ${index}`, many));
+    await match('bystander', 'Doe 7$', people);
+    expect(order).toEqual(['bystander']);
+    for (const found of await Promise.all(attack)) expect(found).toHaveLength(many.length);
   });
 
   it('rejects with 503 what is under way when it is closed, and what comes after', async () => {

@@ -1,0 +1,110 @@
+import { Worker } from 'node:worker_threads';
+import type { ThreadMessage } from './thread-worker.ts';
+
+export interface ThreadLimits {
+  /** MiB of heap. A thread that needs more ends. */
+  readonly memory: number;
+}
+
+/** A thread ended before it answered. `isTooSlow`: its time was over, or it wanted more memory or stack than it may have. */
+export class ThreadLost extends Error {
+  readonly isTooSlow: boolean;
+
+  constructor(isTooSlow: boolean, cause: unknown) {
+    super('a thread ended before it answered', { cause });
+    this.name = 'ThreadLost';
+    this.isTooSlow = isTooSlow;
+  }
+}
+
+/**
+ * The file of a worker beside the module with this `import.meta.url`. The compiler rewrites only the paths of imports, so
+ * the path must be right for the sources and for the compiled files.
+ *
+ * @example
+ * threadFile(import.meta.url, 'regex-worker'); // …/regex-worker.ts, or …/regex-worker.js
+ */
+export function threadFile(moduleUrl: string, name: string): URL {
+  return new URL(`./${name}${moduleUrl.endsWith('.ts') ? '.ts' : '.js'}`, moduleUrl);
+}
+
+/** Milliseconds in which a thread has to start. */
+const startLimit = 10_000;
+
+/** A worker thread that answers one request at a time. While it has none, the process may end. */
+export class Thread<Request, Reply> {
+  readonly #worker: Worker;
+  readonly #started: Promise<void>;
+  #ended: Error | undefined;
+  #settle: { resolve(reply: Reply): void; reject(error: Error): void } | undefined;
+
+  /** The worker in the file calls `answerRequests`. */
+  constructor(file: URL, { memory }: ThreadLimits) {
+    this.#worker = new Worker(file, {
+      execArgv: [],
+      env: {},
+      resourceLimits: { maxOldGenerationSizeMb: memory, stackSizeMb: 4 },
+    });
+    this.#worker.unref();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#started = promise;
+    this.#worker.on('message', (message: ThreadMessage<Reply>) => {
+      if (message === 'started') resolve();
+      else this.#settle?.resolve(message.reply);
+    });
+    this.#worker.on('error', (error: Error) => this.#close(error));
+    this.#worker.on('exit', () => this.#close(new Error('the thread has ended')));
+  }
+
+  get ended(): boolean {
+    return this.#ended !== undefined;
+  }
+
+  /**
+   * Ends the thread if it does not answer within so many milliseconds of wall time, its start not counted. Rejects with
+   * ThreadLost if the thread ends before it answers.
+   */
+  async ask(request: Request, timeLimit = Number.POSITIVE_INFINITY): Promise<Reply> {
+    let timer = setTimeout(() => this.#endLate(), startLimit);
+    void this.#started.then(() => {
+      clearTimeout(timer);
+      if (timeLimit !== Number.POSITIVE_INFINITY && this.#settle !== undefined) {
+        timer = setTimeout(() => this.#endLate(), timeLimit);
+      }
+    });
+    this.#worker.ref();
+    try {
+      if (this.#ended !== undefined) throw this.#ended;
+      return await new Promise<Reply>((resolve, reject) => {
+        this.#settle = { resolve, reject };
+        this.#worker.postMessage(request);
+      });
+    } catch (error) {
+      throw error instanceof ThreadLost ? error : new ThreadLost(isTooLarge(error), error);
+    } finally {
+      clearTimeout(timer);
+      this.#settle = undefined;
+      this.#worker.unref();
+    }
+  }
+
+  async end(): Promise<void> {
+    this.#close(new Error('the thread was ended'));
+    await this.#worker.terminate();
+  }
+
+  #endLate(): void {
+    this.#close(new ThreadLost(true, undefined));
+    void this.#worker.terminate();
+  }
+
+  #close(reason: Error): void {
+    this.#ended ??= reason;
+    this.#settle?.reject(reason);
+  }
+}
+
+function isTooLarge(error: unknown): boolean {
+  if (error instanceof RangeError) return true;
+  return error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+}
