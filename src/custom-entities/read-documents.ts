@@ -5,6 +5,7 @@ import type { Collection } from '../pagination/keyset.ts';
 import type { Page, PageWanted, Paginator } from '../pagination/paginator.ts';
 import { idField } from '../pagination/sort.ts';
 import type { DocumentRows } from '../ports/document-lists.ts';
+import { arrayValues, meetsArray } from '../query/array-values.ts';
 import type { DocumentQuery, Match } from '../query/ast.ts';
 import { documentField } from '../query/document-field.ts';
 import { type DocumentMapping, documentQueryToSql, pathOfField, regexTermsOf } from '../query/document-sql.ts';
@@ -49,8 +50,9 @@ export async function findDocuments(
   const terms = regexTermsOf(query);
   const fetch = async (connection: Database | DatabaseTransaction, matched: ReadonlyMap<Match, readonly string[]>) => {
     const mapping: DocumentMapping = {
+      document: sql`fields`,
       value: documentValue,
-      column: (path) => (path.length === 1 && (path[0] === 'id' || path[0] === idField) ? sql`id` : undefined),
+      column: (path) => (isId(path) ? sql`id` : undefined),
       contains: (path, json) => (path[0] === idField ? undefined : documents.contains?.(path, json)),
       matchedStrings: (term) => matched.get(term) ?? [],
     };
@@ -73,6 +75,10 @@ export async function findDocuments(
     return await fetch(transaction, matched);
   };
   return await inTransaction(db, work, { isolation: 'repeatable read' });
+}
+
+function isId(path: readonly string[]): boolean {
+  return path.length === 1 && (path[0] === 'id' || path[0] === idField);
 }
 
 /** The current texts of documents by id. */
@@ -103,9 +109,13 @@ async function matchStrings(
   budget: RegexBudget,
 ): Promise<string[]> {
   if (matcher.kind !== 'regex') return [];
-  const tried = documentValue(pathOfField(field));
-  const distinct = sql`select distinct ${tried} #>> '{}' as text from ${from}
-    where ${where} and jsonb_typeof(${tried}) = 'string'`;
+  const path = pathOfField(field);
+  const tried = documentValue(path);
+  const direct = sql`select ${tried} as value from ${from} where ${where}`;
+  const ofArrays = sql`select element.value from ${from}, jsonb_array_elements(${arrayValues(sql`fields`, path)}) element(value)
+    where ${where} and ${meetsArray(sql`fields`, path)}`;
+  const values = isId(path) ? direct : sql`${direct} union all ${ofArrays}`;
+  const distinct = sql`select distinct value #>> '{}' as text from (${values}) tried where jsonb_typeof(value) = 'string'`;
   const size = await sql<{ bytes: number | null }>`
     select sum(octet_length(text) + 1)::bigint as bytes from (${distinct}) strings`.execute(transaction);
   if ((size.rows[0]?.bytes ?? 0) > maxTriedBytes) {

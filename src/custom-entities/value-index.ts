@@ -1,7 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Database } from '../db/database.ts';
+import { step } from '../query/array-values.ts';
 import { isArrayIndex } from '../query/document-field.ts';
-import { projectedText } from '../query/json-projection.ts';
 import { dropUnfinished } from './unfinished-index.ts';
 
 /** The index that answers `field:value` of any field of instances (docs/decisions/0014-lists-and-indexes.md). */
@@ -11,34 +11,41 @@ export const valueIndexName = 'custom_instance_values';
 // index.
 const indexed = sql`jsonb_set('{}', array[tenant || ' ' || type], fields)`;
 /**
- * A key of digits can be a key of an object or an index of an array. Each such key doubles the ways to write the path.
+ * A key of digits can be a key of an object or a place in an array. Each such key doubles the ways to write the path.
  */
 const maxVariants = 4;
+const maxSegments = 16;
+/** A document has at most this many levels of arrays and objects. */
+const maxLevels = 100;
 
 /**
- * A condition that the index answers. It is true for every instance of the type whose value at the path equals `json`, a
- * scalar as JSON text. It is also true for some other instances. Undefined if the path has too many keys of digits.
+ * A condition that the index answers. It is true for every instance of the type that has a value equal to `json`, a
+ * scalar as JSON text, at the path, also within arrays. It is also true for some other instances. Undefined if the path
+ * is too long or has too many keys of digits.
  */
 export function containsValue(
   { tenant, type }: { tenant: string; type: string },
   path: readonly string[],
   json: string,
 ): RawBuilder<SqlBool> | undefined {
-  const variants = variantsOf(path, json);
-  if (variants.length > maxVariants) return undefined;
-  const conditions = variants.map(
-    (variant) => sql<SqlBool>`${indexed} @> ${`{${JSON.stringify(`${tenant} ${type}`)}:${variant}}`}::jsonb`,
+  const variants = variantsOf(path);
+  if (variants.length > maxVariants || path.length > maxSegments) return undefined;
+  const root = `$${step(`${tenant} ${type}`)}`;
+  // PostgreSQL goes on in the elements of one array by itself, which is quick. Arrays within arrays need a step each.
+  const quick = variants.map((steps) => `${root}${steps.join('')}[*]`);
+  const deep = variants.map((steps) => root + steps.map((one) => one + '[*]'.repeat(maxLevels)).join(''));
+  const conditions = [...quick, ...deep].map(
+    (values) => sql<SqlBool>`${indexed} @? ${`${values} ? (@ == ${json})`}::jsonpath`,
   );
   return sql`(${sql.join(conditions, sql` or `)})`;
 }
 
-/** The JSON texts of objects that have only the value at the path. */
-function variantsOf(path: readonly string[], json: string): string[] {
-  let variants = [json];
-  for (const key of path.toReversed()) {
-    const members = variants.map((inner) => `{${JSON.stringify(projectedText(key))}:${inner}}`);
-    const elements = isArrayIndex(key) ? variants.map((inner) => `[${inner}]`) : [];
-    variants = [...members, ...elements];
+/** The steps of the path. A step to a place in an array is left out, because the index does not have places. */
+function variantsOf(path: readonly string[]): string[][] {
+  let variants: string[][] = [[]];
+  for (const key of path) {
+    const members = variants.map((steps) => [...steps, step(key)]);
+    variants = isArrayIndex(key) ? [...members, ...variants] : members;
     if (variants.length > maxVariants) return variants;
   }
   return variants;

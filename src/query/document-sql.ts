@@ -1,5 +1,6 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { isJsonNumber } from '../json/number.ts';
+import { arrayValues, meetsArray } from './array-values.ts';
 import type { Bound, Comparison, DocumentCondition, DocumentQuery, Glob, Match, Text } from './ast.ts';
 import { projectedText } from './json-projection.ts';
 import { likePattern } from './like-pattern.ts';
@@ -8,9 +9,11 @@ type Predicate = RawBuilder<SqlBool>;
 
 /** How a room finds the fields of its documents in its rows. `query` knows no table. */
 export interface DocumentMapping {
-  /** The value at the field's path, of type jsonb; null where there is none. */
+  /** The document, of type jsonb. */
+  readonly document: RawBuilder<unknown>;
+  /** The value at the field's path where that meets no array, of type jsonb; null where there is none. */
   value(path: readonly string[]): RawBuilder<unknown>;
-  /** The column of a field that is also a text column, never null, so that its index serves; undefined for all others. */
+  /** The text column, never null, of a field that always has one text, so that its index serves; undefined for all others. */
   column(path: readonly string[]): RawBuilder<unknown> | undefined;
   /**
    * A condition that an index can answer and that every row fulfils whose value at the path equals `json`, a scalar as JSON text;
@@ -67,22 +70,29 @@ function matchToSql(term: Match, mapping: DocumentMapping): Predicate {
       return sql`(${sql.join(items, sql` or `)})`;
     }
     case 'regex': {
-      const value = mapping.value(path);
-      return sql`(jsonb_typeof(${value}) = 'string' and ${value} #>> '{}' = any(${mapping.matchedStrings(term)}::text[]))`;
+      const strings = mapping.matchedStrings(term);
+      return someValue(path, mapping, (value) => isString(value, sql`= any(${strings}::text[])`));
     }
   }
 }
 
 function itemToSql(item: Text | Glob, path: readonly string[], mapping: DocumentMapping): Predicate {
-  const value = mapping.value(path);
   if (item.kind === 'glob') {
     const pattern = likePattern({ ...item, parts: item.parts.map(projectedText) });
-    return sql`(jsonb_typeof(${value}) = 'string' and (${value} #>> '{}') collate "C" like ${pattern} escape '\\')`;
+    return someValue(path, mapping, (value) => isString(value, sql`like ${pattern} escape '\\'`));
   }
   if (!item.quoted) {
-    if (item.text === 'null') return sql`coalesce(${value}, 'null') = 'null'`;
-    if (item.text === 'exists') return sql`${value} is not null`;
-    if (item.text === 'missing') return sql`${value} is null`;
+    const value = mapping.value(path);
+    if (item.text === 'null') {
+      const isNull = sql<SqlBool>`coalesce(${value}, 'null') = 'null'`;
+      return whereArrays(path, mapping, isNull, (values) => sql`(${values} @> 'null' or ${values} = '[]')`);
+    }
+    if (item.text === 'exists') {
+      return whereArrays(path, mapping, sql`${value} is not null`, (values) => sql`${values} <> '[]'`);
+    }
+    if (item.text === 'missing') {
+      return whereArrays(path, mapping, sql`${value} is null`, (values) => sql`${values} = '[]'`);
+    }
     if (item.text === 'true' || item.text === 'false' || isJsonNumber(item.text)) {
       return equalsJson(item.text, path, mapping);
     }
@@ -92,20 +102,48 @@ function itemToSql(item: Text | Glob, path: readonly string[], mapping: Document
   return equalsJson(JSON.stringify(projectedText(item.text)), path, mapping);
 }
 
+/** Whether the condition holds for the value at the path, or for one of the values there where the path meets an array. */
+function someValue(
+  path: readonly string[],
+  mapping: DocumentMapping,
+  condition: (value: RawBuilder<unknown>) => Predicate,
+): Predicate {
+  const direct = condition(mapping.value(path));
+  if (mapping.column(path) !== undefined) return direct;
+  const values = arrayValues(mapping.document, path);
+  // The value without arrays is one of the values with them. Most documents have no array there.
+  return sql`(${direct} or (${meetsArray(mapping.document, path)}
+    and exists (select from jsonb_array_elements(${values}) element(value) where ${condition(sql`element.value`)})))`;
+}
+
+/** The first condition where the path meets no array, and the other one where it does. */
+function whereArrays(
+  path: readonly string[],
+  { document, column }: DocumentMapping,
+  plain: Predicate,
+  ofValues: (values: RawBuilder<unknown>) => Predicate,
+): Predicate {
+  if (column(path) !== undefined) return plain;
+  return sql`case when ${meetsArray(document, path)} then ${ofValues(arrayValues(document, path))} else ${plain} end`;
+}
+
 /** The exact condition comes first: it is cheaper, and where no index is used the other one is seldom tried. */
 function equalsJson(json: string, path: readonly string[], mapping: DocumentMapping): Predicate {
-  const exact = sql<SqlBool>`${mapping.value(path)} = ${json}::jsonb`;
+  const direct = sql<SqlBool>`${mapping.value(path)} = ${json}::jsonb`;
+  if (mapping.column(path) !== undefined) return direct;
+  const { document } = mapping;
+  const exact = sql<SqlBool>`(${direct} or (${meetsArray(document, path)} and ${arrayValues(document, path)} @> ${json}::jsonb))`;
   const superset = mapping.contains(path, json);
   // The planner knows how many rows the index finds, and nothing of the exact condition: in coalesce it counts as one half.
   return superset === undefined ? exact : sql`(coalesce(${exact}, false) and ${superset})`;
 }
 
+/** The bounds of one term hold for one value. */
 function comparisonToSql({ field, bounds }: Comparison, mapping: DocumentMapping): Predicate {
-  const value = mapping.value(pathOfField(field));
-  return sql`(${sql.join(
-    bounds.map((bound) => boundToSql(value, bound)),
-    sql` and `,
-  )})`;
+  return someValue(pathOfField(field), mapping, (value) => {
+    const conditions = bounds.map((bound) => boundToSql(value, bound));
+    return sql`(${sql.join(conditions, sql` and `)})`;
+  });
 }
 
 /** jsonb compares numbers by value, but strings by the database's collation. */
@@ -113,8 +151,12 @@ function boundToSql(value: RawBuilder<unknown>, { operator, type, text }: Bound)
   if (type === 'number') {
     return sql`(jsonb_typeof(${value}) = 'number' and ${value} ${sqlOperators[operator]} ${text}::jsonb)`;
   }
-  return sql`(jsonb_typeof(${value}) = 'string' and
-    (${value} #>> '{}') collate "C" ${sqlOperators[operator]} ${projectedText(text)})`;
+  return isString(value, sql`${sqlOperators[operator]} ${projectedText(text)}`);
+}
+
+/** Whether the value is a string that fulfils the condition, compared by code point. */
+function isString(value: RawBuilder<unknown>, condition: RawBuilder<unknown>): Predicate {
+  return sql`(jsonb_typeof(${value}) = 'string' and (${value} #>> '{}') collate "C" ${condition})`;
 }
 
 const sqlOperators = { '>': sql`>`, '>=': sql`>=`, '<': sql`<`, '<=': sql`<=` } as const;

@@ -6,8 +6,8 @@ import { parseQuoted, type ValueContext } from './parse-text.ts';
 import { parseValue } from './parse-value.ts';
 
 /**
- * Reads the value of a document's field: a comparison, two of them in parentheses joined by ` AND `, or any value of a text
- * field (contract 9). document-sql.ts decides what a bare value means, for example a number.
+ * Reads the value of a document's field: a comparison, one or two of them in parentheses, two joined by ` AND `, or any value
+ * of a text field (contract 9). document-sql.ts decides what a bare value means, for example a number.
  */
 export function parseDocumentTerm(
   cursor: Cursor,
@@ -20,7 +20,8 @@ export function parseDocumentTerm(
   if (/^\([<>]/.test(cursor.text.slice(cursor.offset, cursor.offset + 2))) {
     cursor.offset += 1;
     const first = parseBound(cursor);
-    cursor.expect(' AND ', '" AND " and a second bound');
+    if (cursor.take(')')) return comparison(field, [first], position);
+    cursor.expect(' AND ', '" AND " and a second bound, or the ) that ends the range');
     const second = parseBound(cursor);
     cursor.expect(')', 'the ) that ends the range');
     return comparison(field, [first, second], position);

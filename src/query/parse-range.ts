@@ -3,14 +3,15 @@ import type { Cursor } from './cursor.ts';
 import { parseInstant } from './instant.ts';
 
 /**
- * Reads the value of a time field: one comparison, or two in parentheses joined by ` AND ` (contract 4).
+ * Reads the value of a time field: one comparison, or one or two in parentheses, two joined by ` AND ` (contract 4).
  * Where two bounds are on the same side, the stricter one holds.
  */
 export function parseRange(cursor: Cursor, field: string, position: number): TimeRange {
   if (!cursor.take('('))
     return timeRange(field, parseBound(cursor, `a range such as >"<time>" as the value of ${field}`), position);
-  const first = parseBound(cursor, `>, >=, < or <= and a time in double quotes`);
-  cursor.expect(' AND ', `" AND " and a second bound`);
+  const first = parseBound(cursor, '>, >=, < or <= and a time in double quotes');
+  if (cursor.take(')')) return timeRange(field, first, position);
+  cursor.expect(' AND ', '" AND " and a second bound, or the ) that ends the range');
   const second = parseBound(cursor, `>, >=, < or <= and a time in double quotes`);
   cursor.expect(')', 'the ) that ends the range');
   return timeRange(field, intersect(first, second), position);

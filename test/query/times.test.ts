@@ -40,6 +40,11 @@ describe('a range', () => {
     expect(rangeOf(`(${to} AND >="2026-08-31T12:00:00Z")`)).toEqual({ from: noon, to: noon + 3_600_000 });
   });
 
+  it('may have one bound in parentheses', () => {
+    expect(rangeOf('(>"2026-08-31T12:00:00Z")')).toEqual({ from: noon + 1, to: undefined });
+    expect(rangeOf('(<="2026-08-31T12:00:00Z")')).toEqual({ from: undefined, to: noon + 1 });
+  });
+
   it('with two bounds of one side means both', () => {
     expect(rangeOf('(>"2026-08-31T12:00:00Z" AND >="2026-08-31T11:00:00Z")')).toEqual({
       from: noon + 1,
@@ -69,7 +74,7 @@ describe('a range', () => {
       '>2026-08-31T12:00:00Z',
       '> "2026-08-31T12:00:00Z"',
       '>"2026-08-31T12:00:00Z',
-      '(>"2026-08-31T12:00:00Z")',
+      '(>"2026-08-31T12:00:00Z" )',
       '()',
       '(>"2026-08-31T12:00:00Z" OR <"2026-08-31T13:00:00Z")',
       '(>"2026-08-31T12:00:00Z"  AND <"2026-08-31T13:00:00Z")',

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import type { ModelDocument, SortedField } from './document-evaluator.ts';
 import type { JsonModel } from './json-model.ts';
 
-export const fieldNames: readonly string[] = ['a', 'b', 'c', 'm.x', 'm.y.z', 'l.0', 'l'];
+export const fieldNames: readonly string[] = ['a', 'b', 'c', 'm.x', 'm.y.z', 'l.0', 'l', 'l.x', 'l.0.x', 'l.x.0', 'm'];
 
 const hardNumbers = [
   '0',
@@ -91,6 +91,25 @@ const value: fc.Arbitrary<JsonModel> = fc.oneof(
   },
 );
 
+/** Arrays within arrays, and objects within them, one of whose keys looks like a place. */
+const { array: lines } = fc.letrec<{ array: JsonModel; object: JsonModel }>((tie) => ({
+  array: fc.array(
+    fc.oneof(
+      { depthSize: 'small', withCrossShrink: true },
+      { weight: 2, arbitrary: inner },
+      { weight: 3, arbitrary: tie('object') },
+      { weight: 2, arbitrary: tie('array') },
+    ),
+    { maxLength: 3 },
+  ),
+  object: fc
+    .dictionary(fc.constantFrom('x', 'y', '0', '1'), fc.oneof({ depthSize: 'small' }, inner, tie('array')), {
+      maxKeys: 2,
+      noNullPrototype: true,
+    })
+    .map((members) => ({ members })),
+}));
+
 const id = fc.oneof(
   fc.constantFrom('a', 'A', 'B', 'aa', 'a b', 'é', '😀', '\ue000', '0', '10', '9', 'Z', '_', '%', "it's", 'a/b', '"q"'),
   fc.string({ minLength: 1, maxLength: 3, unit: fc.constantFrom('a', 'b', 'é', '-') }),
@@ -115,7 +134,11 @@ export const arbitraryDocuments: fc.Arbitrary<ModelDocument[]> = fc
                   .record({ x: fc.constantFrom(...pool), y: fc.record({ z: scalar }).map((members) => ({ members })) })
                   .map((members): JsonModel => ({ members })),
               ),
-              l: fc.oneof(value, fc.array(inner, { maxLength: 3 })),
+              l: fc.oneof(
+                { weight: 1, arbitrary: value },
+                { weight: 1, arbitrary: fc.array(inner, { maxLength: 3 }) },
+                { weight: 3, arbitrary: lines },
+              ),
             },
             { requiredKeys: [], noNullPrototype: true },
           )
@@ -180,7 +203,8 @@ const term = fc
     fc.constantFrom(...fieldNames, 'id', '_id', 'nothing'),
     fc.oneof(
       { weight: 4, arbitrary: item },
-      { weight: 2, arbitrary: fc.tuple(operator, bound).map((parts) => parts.join('')) },
+      { weight: 1, arbitrary: fc.tuple(operator, bound).map((parts) => parts.join('')) },
+      { weight: 1, arbitrary: fc.tuple(operator, bound).map((parts) => `(${parts.join('')})`) },
       {
         weight: 2,
         arbitrary: fc.tuple(operator, bound, operator, bound).map(([a, b, c, d]) => `(${a}${b} AND ${c}${d})`),

@@ -8,6 +8,7 @@ import {
   type JsonModel,
   type JsonObject,
   valueAt,
+  valuesAt,
 } from './json-model.ts';
 
 export interface SortedField {
@@ -28,15 +29,27 @@ export function finds(query: DocumentQuery, { id, content }: ModelDocument): boo
 function holds(condition: DocumentCondition, document: JsonObject): boolean {
   if (condition.kind === 'and') return condition.operands.every((operand) => holds(operand, document));
   if (condition.kind === 'or') return condition.operands.some((operand) => holds(operand, document));
-  const value = valueAt(document, condition.field.split('.'));
-  if (condition.kind === 'comparison') return condition.bounds.every((bound) => liesWithin(value, bound));
+  const values = valuesAt(document, condition.field.split('.'));
+  if (condition.kind === 'comparison') {
+    return values.some((value) => condition.bounds.every((bound) => liesWithin(value, bound)));
+  }
   const { matcher } = condition;
-  if (matcher.kind === 'regex') return typeof value === 'string' && RE2JS.compile(matcher.source).test(value);
-  if (matcher.kind === 'list') return matcher.items.some((item) => accepts(item, value));
-  return accepts(matcher, value);
+  if (matcher.kind === 'regex') {
+    return values.some((value) => typeof value === 'string' && RE2JS.compile(matcher.source).test(value));
+  }
+  return (matcher.kind === 'list' ? matcher.items : [matcher]).some((item) => accepts(item, values));
 }
 
-function accepts(item: Text | Glob, value: JsonModel | undefined): boolean {
+function accepts(item: Text | Glob, values: readonly JsonModel[]): boolean {
+  if (item.kind === 'text' && !item.quoted) {
+    if (item.text === 'exists') return values.length > 0;
+    if (item.text === 'missing') return values.length === 0;
+    if (item.text === 'null') return values.length === 0 || values.includes(null);
+  }
+  return values.some((value) => equals(item, value));
+}
+
+function equals(item: Text | Glob, value: JsonModel): boolean {
   if (item.kind === 'glob') {
     const pattern = item.parts.map((part) =>
       part.replaceAll(/[^A-Za-z0-9]/gu, (found) => `\\u{${found.codePointAt(0)?.toString(16)}}`),
@@ -44,24 +57,14 @@ function accepts(item: Text | Glob, value: JsonModel | undefined): boolean {
     return typeof value === 'string' && new RegExp(`^${pattern.join('.*')}$`, 'su').test(value);
   }
   if (item.quoted) return value === item.text;
-  switch (item.text) {
-    case 'null':
-      return value === undefined || value === null;
-    case 'exists':
-      return value !== undefined;
-    case 'missing':
-      return value === undefined;
-    case 'true':
-    case 'false':
-      return value === (item.text === 'true');
-  }
+  if (item.text === 'true' || item.text === 'false') return value === (item.text === 'true');
   if (/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(item.text)) {
     return isNumber(value) && compareNumbers(value.number, item.text) === 0;
   }
   return value === item.text;
 }
 
-function liesWithin(value: JsonModel | undefined, { operator, type, text }: Bound): boolean {
+function liesWithin(value: JsonModel, { operator, type, text }: Bound): boolean {
   let order: number;
   if (type === 'number' && isNumber(value)) order = compareNumbers(value.number, text);
   else if (type === 'string' && typeof value === 'string') order = compareCodePoints(value, text);

@@ -39,6 +39,19 @@ export function valueAt(document: JsonObject, path: readonly string[]): JsonMode
   return value;
 }
 
+/** Every value that a path leads to: one that meets an array goes on in each of its elements, at its end as well. */
+export function valuesAt(value: JsonModel, path: readonly string[]): JsonModel[] {
+  const [key, ...rest] = path;
+  const own: JsonModel[] = [];
+  if (key === undefined) own.push(value);
+  else if (isObject(value) && Object.hasOwn(value.members, key))
+    own.push(...valuesAt(value.members[key] ?? null, rest));
+  else if (Array.isArray(value) && /^(0|[1-9]\d*)$/.test(key) && Number(key) < value.length) {
+    own.push(...valuesAt(value[Number(key)], rest));
+  }
+  return Array.isArray(value) ? [...own, ...value.flatMap((element) => valuesAt(element, path))] : own;
+}
+
 /** Exact, whatever the number of digits: -1, 0 or 1. */
 export function compareNumbers(one: string, other: string): number {
   const [first, second] = [decimalOf(one), decimalOf(other)];

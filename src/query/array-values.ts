@@ -1,0 +1,44 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import { isArrayIndex } from './document-field.ts';
+
+// The condition on a longer path would have too much text. The database then looks for arrays itself.
+const maxTestedSegments = 16;
+
+/** Whether the path meets an array on its way or at its end. For a long path it is true for every document. */
+export function meetsArray(document: RawBuilder<unknown>, path: readonly string[]): RawBuilder<SqlBool> {
+  if (path.length > maxTestedSegments) return sql`true`;
+  const tests = beginningsOf(path).map((beginning) => `@${beginning}.type() == "array"`);
+  return sql`${document} @? ${`strict $ ? (${tests.join(' || ')})`}::jsonpath`;
+}
+
+/**
+ * The values that the path leads to, as elements of a jsonb array: a path that meets an array goes on in each of its
+ * elements (contract 9). The elements of an array at its end count besides the array.
+ */
+export function arrayValues(document: RawBuilder<unknown>, path: readonly string[]): RawBuilder<unknown> {
+  const keys = path.map((key) => `strict $[*] ? (exists (@${step(key)}))${step(key)}`);
+  const places = path.map((key) => (isArrayIndex(key) ? `$[*][${key}]` : null));
+  const values = sql`document_values(${document}, ${keys}::jsonpath[], ${places}::jsonpath[])`;
+  if (path.length > maxTestedSegments || path.some(isArrayIndex)) return values;
+  // PostgreSQL's own steps go on in the elements of an array, but not in arrays within it, and they are much quicker.
+  const nested = beginningsOf(path).map((beginning) => `@${beginning}[*].type() == "array"`);
+  const steps = path.map(step).join('');
+  return sql`case when ${document} @? ${`$ ? (${nested.join(' || ')})`}::jsonpath then ${values}
+    else jsonb_path_query_array(${document}, ${`$${steps}`}::jsonpath)
+      || jsonb_path_query_array(${document}, ${`$${steps}[*]`}::jsonpath) end`;
+}
+
+/** A step to the member of an object. The keys of a field have letters, digits and `_` only. */
+export function step(key: string): string {
+  return `.${JSON.stringify(key)}`;
+}
+
+/** The steps to each segment of the path. */
+function beginningsOf(path: readonly string[]): string[] {
+  return path.map((_key, index) =>
+    path
+      .slice(0, index + 1)
+      .map(step)
+      .join(''),
+  );
+}
