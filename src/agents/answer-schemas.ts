@@ -69,7 +69,8 @@ const LogMessage = Type.Object(
 const sums = {
   severity,
   messages: Type.Array(LogMessage),
-  duration: Type.Number({ minimum: 0, description: 'Seconds.' }),
+  duration: Type.Integer({ minimum: 0, description: 'Whole seconds, rounded up.' }),
+  durationMs: Type.Integer({ minimum: 0, description: 'Milliseconds.' }),
   promptTokens: Type.Integer({ minimum: 0 }),
   completionTokens: Type.Integer({ minimum: 0 }),
   metadata,

@@ -4,7 +4,7 @@ import type { Conversed } from './conversation.ts';
 
 export interface ChatAnswer {
   readonly agentId: string;
-  readonly agentType: 'custom';
+  readonly agentType: 'generic';
   readonly sessionId: string;
   readonly message: string;
 }

@@ -27,13 +27,15 @@ export const ChatAnswers = Type.Array(
   Type.Object(
     {
       agentId: Type.String(),
-      agentType: Type.String(),
+      agentType: Type.Enum(['generic'], { type: 'string' }),
       sessionId: Type.String(),
       message: Type.String({ description: 'The answer.' }),
     },
     { $id: 'ChatAnswer' },
   ),
-  { examples: [[{ agentId: 'price-desk', agentType: 'custom', sessionId: exampleSession, message: 'Jane Doe did.' }]] },
+  {
+    examples: [[{ agentId: 'price-desk', agentType: 'generic', sessionId: exampleSession, message: 'Jane Doe did.' }]],
+  },
 );
 
 export const ChatEvents = Type.String({
@@ -46,7 +48,7 @@ export const exampleOfEvents = `event: token
 data: {"text":"Jane Doe did."}
 
 event: done
-data: {"agentId":"price-desk","agentType":"custom","sessionId":"${exampleSession}","message":"Jane Doe did."}
+data: {"agentId":"price-desk","agentType":"generic","sessionId":"${exampleSession}","message":"Jane Doe did."}
 
 `;
 

@@ -71,7 +71,7 @@ export function createChats(options: ChatOptions): Chats {
       await finish(running, outcome);
       if ('conversed' in outcome) {
         const { text: message, fromHistory } = outcome.conversed;
-        return { answer: { agentId, agentType: 'custom', sessionId, message }, fromHistory };
+        return { answer: { agentId, agentType: 'generic', sessionId, message }, fromHistory };
       }
       throw outcome.failure?.error ?? outcome.error;
     } finally {

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import type { DocumentRows } from '../ports/document-lists.ts';
+import { projectedText } from '../query/json-projection.ts';
 import { projectionOf } from './agent-document.ts';
 import type { LogReader } from './ports.ts';
 import {
@@ -48,7 +49,7 @@ export async function writeLogs(
     .where('id', '=', sessionId)
     .executeTakeFirst();
   const sums = {
-    duration: (before?.duration ?? 0) + duration - Math.round((replaced?.duration ?? 0) * 1_000),
+    duration: (before?.duration ?? 0) + duration - (replaced?.durationMs ?? 0),
     prompt: (before?.prompt_tokens ?? 0) + tokens.prompt - (replaced?.promptTokens ?? 0),
     completion: (before?.completion_tokens ?? 0) + tokens.completion - (replaced?.completionTokens ?? 0),
   };
@@ -95,8 +96,30 @@ export function logRows(of: LogKind, { tenant, readsHistory }: LogReader): Docum
   return { from: readsHistory ? full : tables[of], where: sql`tenant = ${tenant}` };
 }
 
-/** Returns the JSON text of a log, or undefined where none exists. */
+/**
+ * Returns the JSON text of a log, or undefined where none exists. A request log is found by its `requestId` as well: an
+ * id comes first, and of several logs of one `requestId` the newest.
+ */
 export async function findLog(
+  db: Database,
+  reader: LogReader,
+  { of, id }: { of: LogKind; id: string },
+): Promise<string | undefined> {
+  const found = await findLogById(db, reader, { of, id });
+  if (found !== undefined || of !== 'agent_request_log') return found;
+  const newest = await db
+    .selectFrom(of)
+    .select('id')
+    .where('tenant', '=', reader.tenant)
+    .where(sql`fields ->> 'requestId'`, '=', projectedText(id))
+    .orderBy(sql`fields #>> '{metadata,createdAt}'`, 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return newest && (await findLogById(db, reader, { of, id: newest.id }));
+}
+
+async function findLogById(
   db: Database,
   { tenant, readsHistory }: LogReader,
   { of, id }: { of: LogKind; id: string },

@@ -27,7 +27,7 @@ export async function runQueuedChat(
 
   const credentials = { ...chat.credentials, scopes };
   const { answer, fromHistory } = await chats.run({ ...chat, credentials, signal, beforeCall });
-  return { response: [answer], fromHistory };
+  return { message: answer.message, response: [answer], fromHistory };
 }
 
 /** The scopes that the client had when it queued the chat and still has. */

@@ -31,8 +31,9 @@ export interface RequestLogDocument {
   /** Why the request failed. It is left out for a success and where the service itself was at fault. */
   readonly cause?: FailureCause | undefined;
   readonly messages: readonly LogMessage[];
-  /** Seconds. */
+  /** Whole seconds, rounded up. */
   readonly duration: number;
+  readonly durationMs: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly metadata: LogMetadata;
@@ -102,7 +103,8 @@ export function requestLogOf(request: LoggedRequest, replaced?: RequestLogDocume
     severity: worst(messages.map(({ severity }) => severity)),
     ...(cause === undefined ? {} : { cause }),
     messages,
-    duration: duration / 1_000,
+    duration: Math.ceil(duration / 1_000),
+    durationMs: duration,
     promptTokens: tokens.prompt,
     completionTokens: tokens.completion,
     metadata: {
@@ -129,7 +131,8 @@ export function rolledUp(
     severity: worst([severity, ...(replaced === undefined ? [before?.severity ?? 'INFO'] : earlier.map(severityOf))]),
     agents: [...new Set([...(before?.agents ?? []), triggerAgentId])],
     messages: [...earlier, ...messages].slice(-maxMessages),
-    duration: sums.duration / 1_000,
+    duration: Math.ceil(sums.duration / 1_000),
+    durationMs: sums.duration,
     promptTokens: sums.prompt,
     completionTokens: sums.completion,
     metadata: {

@@ -14,10 +14,12 @@ export const Job = Type.Object(
     agentId: Type.Optional(Type.String()),
     sessionId: Type.Optional(Type.String({ format: 'uuid' })),
     requestId: Type.Optional(Type.String()),
-    message: Type.Optional(Type.String()),
+    request: Type.Optional(Type.String({ description: 'What the client asked the agent.' })),
+    message: Type.Optional(Type.String({ description: 'Of a chat that succeeded: what the agent answered.' })),
     response: Type.Optional(Type.Unknown({ description: 'Of a chat that succeeded: what `chat` answers.' })),
     metadata: Type.Object(
       {
+        version: Type.Integer({ minimum: 1, description: 'Counts up with every change.' }),
         createdAt: Type.String({ format: 'date-time' }),
         modifiedAt: Type.String({ format: 'date-time' }),
         q: Type.Optional(Type.String({ description: 'The query of an export.' })),

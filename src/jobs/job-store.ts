@@ -71,10 +71,10 @@ export async function deleteJob(transaction: DatabaseTransaction, tenant: string
 export async function findHeldJob(
   db: Database,
   { tenant, id, attempt }: TakenJob,
-): Promise<{ callBegan: boolean } | undefined> {
+): Promise<{ callBegan: boolean; version: number } | undefined> {
   return await db
     .selectFrom('job')
-    .select('call_began as callBegan')
+    .select(['call_began as callBegan', sql<number>`(fields #>> '{metadata,version}')::bigint`.as('version')])
     .where('tenant', '=', tenant)
     .where('id', '=', id)
     .where('attempt', '=', attempt)

@@ -14,9 +14,14 @@ export interface JobDocument {
   agentId?: string;
   sessionId?: string;
   requestId?: string;
+  /** What the client asked the agent. */
+  request?: string;
+  /** What the agent answered, where the chat succeeded. */
   message?: string;
   response?: unknown;
   metadata: {
+    /** Counts up with every change, from 1. */
+    version: number;
     createdAt: string;
     modifiedAt: string;
     /** The query of an export. */
@@ -63,7 +68,7 @@ export function exportDocument(
   { q, format, withContext = false, requestId }: AskedExport,
 ): JobDocument {
   const metadata = {
-    ...timesOf(at),
+    ...createdMetadata(at),
     q,
     format,
     ...(withContext ? { context: true as const } : {}),
@@ -74,14 +79,14 @@ export function exportDocument(
   return { id, type: 'EXPORT', status: 'in_progress', requestId, metadata };
 }
 
-/** With `guardsMessage` the message may quote change history that its session has shown. */
+/** With `guardsMessage` the client's message may quote change history that its session has shown. */
 export function chatDocument(
   id: string,
   at: number,
   chat: QueuedChat,
   { guardsMessage }: { guardsMessage: boolean },
 ): JobDocument {
-  const { agentId, sessionId, requestId, message } = chat;
+  const { agentId, sessionId, requestId, message: request } = chat;
   return {
     id,
     type: 'AGENT_CHAT',
@@ -89,8 +94,8 @@ export function chatDocument(
     agentId,
     sessionId,
     requestId,
-    message,
-    metadata: { ...timesOf(at), ...(guardsMessage ? { guarded: ['message'] } : {}) },
+    request,
+    metadata: { ...createdMetadata(at), ...(guardsMessage ? { guarded: ['request'] } : {}) },
   };
 }
 
@@ -98,11 +103,12 @@ export function chatDocument(
 export function answeredDocument(
   { metadata, ...job }: JobDocument,
   at: number,
-  { response, fromHistory }: AnsweredChat,
+  { message, response, fromHistory }: AnsweredChat,
 ): JobDocument {
-  const guarded = fromHistory ? { guarded: [...(metadata.guarded ?? []), 'response'] } : {};
+  const guarded = fromHistory ? { guarded: [...(metadata.guarded ?? []), 'message', 'response'] } : {};
   const modifiedAt = new Date(at).toISOString();
-  return { ...job, status: 'success', response, metadata: { ...metadata, modifiedAt, ...guarded } };
+  const version = metadata.version + 1;
+  return { ...job, status: 'success', message, response, metadata: { ...metadata, version, modifiedAt, ...guarded } };
 }
 
 /**
@@ -131,7 +137,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-function timesOf(at: number): { createdAt: string; modifiedAt: string } {
+function createdMetadata(at: number): Pick<JobDocument['metadata'], 'version' | 'createdAt' | 'modifiedAt'> {
   const time = new Date(at).toISOString();
-  return { createdAt: time, modifiedAt: time };
+  return { version: 1, createdAt: time, modifiedAt: time };
 }

@@ -26,9 +26,12 @@ export async function runExport(
   let entries = job.progress === undefined ? 0 : (job.document.metadata.entries ?? 0);
   let bytes = job.progress === undefined ? 0 : (job.document.metadata.bytes ?? 0);
 
-  const documentNow = (status: JobDocument['status']): JobDocument => {
+  let { version } = job.document.metadata;
+
+  const nextDocument = (status: JobDocument['status']): JobDocument => {
+    version += 1;
     const modifiedAt = new Date(now()).toISOString();
-    return { ...job.document, status, metadata: { ...job.document.metadata, modifiedAt, entries, bytes } };
+    return { ...job.document, status, metadata: { ...job.document.metadata, version, modifiedAt, entries, bytes } };
   };
 
   async function take(piece: ExportPiece): Promise<void> {
@@ -41,7 +44,7 @@ export async function runExport(
       // A crash of the database can lose the last parts, and their progress with them. The commit at the end is
       // durable.
       await sql`set local synchronous_commit = off`.execute(transaction);
-      if (!(await updateJob(transaction, job, documentNow('in_progress')))) loseJob(stop);
+      if (!(await updateJob(transaction, job, nextDocument('in_progress')))) loseJob(stop);
       if (piece.isFirst) await dropChunks(transaction, tenant, id);
       await appendChunk(transaction, tenant, id, { bytes: plain.length, content });
       await updateProgress(transaction, job, piece);
@@ -57,6 +60,6 @@ export async function runExport(
   });
   await inTransaction(db, async (transaction) => {
     if (!begun) entries = bytes = 0;
-    if (!(await updateJob(transaction, job, documentNow('success')))) throw new JobLost();
+    if (!(await updateJob(transaction, job, nextDocument('success')))) throw new JobLost();
   });
 }

@@ -52,11 +52,15 @@ export function createWorker(options: WorkerOptions): Worker {
     return stopped || (job.stalled <= maxStalls && !(error instanceof AnnalsError));
   }
 
-  async function end(job: TakenJob, error: unknown, callBegan: boolean): Promise<void> {
+  async function end(
+    job: TakenJob,
+    error: unknown,
+    { callBegan, version }: { callBegan: boolean; version: number },
+  ): Promise<void> {
     const skipped = job.type === 'AGENT_CHAT' && !callBegan && hasNobodyToAsk(error);
     const status = skipped ? 'skipped' : 'failure';
     const modifiedAt = new Date(now()).toISOString();
-    const metadata = { ...job.document.metadata, modifiedAt, error: describeFailure(error) };
+    const metadata = { ...job.document.metadata, version: version + 1, modifiedAt, error: describeFailure(error) };
     await updateJob(db, job, { ...job.document, status, metadata });
   }
 
@@ -85,7 +89,7 @@ export function createWorker(options: WorkerOptions): Worker {
         return;
       }
       logger.warn({ err: error, tenant, job: id }, 'a job failed');
-      await end(job, error, held.callBegan);
+      await end(job, error, held);
     } finally {
       endLease();
       over.abort();

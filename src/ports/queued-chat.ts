@@ -21,6 +21,8 @@ export interface QueuedChat {
 
 /** The answer of a chat that ran in the background. */
 export interface AnsweredChat {
+  /** What the agent answered. */
+  readonly message: string;
   /** The answer that `POST /chat` would have given: any JSON value. */
   readonly response: unknown;
   /** Whether the answer contains data of the change history. */

@@ -21,6 +21,7 @@ interface RequestLog {
   cause?: string;
   messages: { timestamp: string; severity: string; message: string; agentId: string; requestId: string }[];
   duration: number;
+  durationMs: number;
   promptTokens: number;
   completionTokens: number;
   metadata: object;
@@ -82,7 +83,7 @@ test('a chat answers an array of one, in a session that is made', async () => {
   expect(more).toEqual([]);
   expect(answer).toEqual({
     agentId: 'desk',
-    agentType: 'custom',
+    agentType: 'generic',
     sessionId: expect.stringMatching(uuid),
     message: 'Good day',
   });
@@ -110,13 +111,31 @@ test('a chat answers an array of one, in a session that is made', async () => {
         requestId: 'r-1',
       },
     ],
-    duration: expect.any(Number),
+    duration: 1,
+    durationMs: expect.any(Number),
     promptTokens: 21,
     completionTokens: 4,
     metadata: { version: 1, createdAt: expect.any(String), modifiedAt: expect.any(String) },
   });
   const byId = await callAgentic(server, { tenant, token, path: `/logs/requests/${log?.id}`, method: 'GET' });
   expect(await byId.json()).toEqual(log);
+  expect(Number.isInteger(log?.durationMs)).toBe(true);
+});
+
+test('a request log is found by its requestId as well: an id comes first, and of several the newest', async () => {
+  const asked = { agentId: 'desk', message: 'Hello' };
+  const find = (id: string) => callAgentic(server, { tenant, token, path: `/logs/requests/${id}`, method: 'GET' });
+  const sessionOf = async (response: Response) => ((await response.json()) as { sessionId: string }[])[0]?.sessionId;
+  await chat(asked, { 'x-request-id': 'twice' });
+  const [older] = [await (await find('twice')).json()] as RequestLog[];
+  const newest = await sessionOf(await chat(asked, { 'x-request-id': 'twice' }));
+  expect(await (await find('twice')).json()).toMatchObject({ requestId: 'twice', sessionId: newest });
+  // The id of the older log is the requestId of another one.
+  await chat(asked, { 'x-request-id': older?.id ?? '' });
+  expect(await (await find(older?.id ?? '')).json()).toEqual(older);
+  expect((await find('never')).status).toBe(404);
+  const sessions = await callAgentic(server, { tenant, token, path: '/logs/sessions/twice', method: 'GET' });
+  expect(sessions.status).toBe(404);
 });
 
 test('what was said before in the session is the context, and the session log sums its requests', async () => {
@@ -136,6 +155,7 @@ test('what was said before in the session is the context, and the session log su
   const path = `/logs/sessions/${sessionId}`;
   const log = (await (await callAgentic(server, { tenant, token, path, method: 'GET' })).json()) as {
     duration: number;
+    durationMs: number;
     messages: object[];
   };
   const requests = await logsOf(sessionId);
@@ -151,10 +171,8 @@ test('what was said before in the session is the context, and the session log su
   });
   expect(log).not.toHaveProperty('requestId');
   expect(log.messages).toEqual(requests.flatMap(({ messages }) => messages));
-  expect(log.duration).toBeCloseTo(
-    requests.reduce((sum, { duration }) => sum + duration, 0),
-    6,
-  );
+  expect(log.durationMs).toBe(requests.reduce((sum, { durationMs }) => sum + durationMs, 0));
+  expect(log.duration).toBe(Math.ceil(log.durationMs / 1_000));
 });
 
 test('a session of one tenant is none of another', async () => {
@@ -239,7 +257,7 @@ describe.each(['openai', 'anthropic', 'google'] as const)('%s', (provider) => {
     const sessionId = response.headers.get('session-id') ?? '';
     expect(events.at(-1)?.data).toEqual({
       agentId: `s-${provider}`,
-      agentType: 'custom',
+      agentType: 'generic',
       sessionId,
       message: 'one two three',
     });
@@ -359,8 +377,10 @@ test('a chat by job is done by itself, once, with the answer in its job', async 
     status: 'success',
     agentId: 'desk',
     sessionId,
-    message: 'do it',
+    request: 'do it',
+    message: 'later',
     response: [{ agentId: 'desk', sessionId, message: 'later' }],
+    metadata: { version: 2 },
   });
   expect(vendor.requests).toHaveLength(1);
   expect(await logsOf(sessionId)).toMatchObject([{ promptTokens: 5, completionTokens: 2 }]);
@@ -401,7 +421,9 @@ test('the request of a process that died is logged, and later ones of its sessio
   const logs = await logsOf(session['session-id']);
   expect(logs).toHaveLength(2);
   expect(logs.at(-1)).toMatchObject({ requestId: 'r-dead', severity: 'ERROR', promptTokens: 7 });
-  expect(logs.at(-1)?.duration).toBeCloseTo(3_600, -3);
+  const { duration = 0, durationMs = 0 } = logs.at(-1) ?? {};
+  expect(duration).toBeCloseTo(3_600, -3);
+  expect(duration).toBe(Math.ceil(durationMs / 1_000));
   expect((await chat({ agentId: 'desk', message: 'on' }, session)).status).toBe(200);
 });
 

@@ -92,21 +92,23 @@ describe('a chat by job that asked the change history', () => {
       await (await get(token, `/jobs/${id}`)).json(),
       (await list(token, '/jobs')).find((job) => job.id === id),
       (await search(token, '/jobs', `_id:"${id}"`))[0],
-      (await list(token, '/jobs', { fields: 'response,message', q: `id:"${id}"` }))[0],
+      (await list(token, '/jobs', { fields: 'response,message,request', q: `id:"${id}"` }))[0],
     ];
     for (const view of await views(insider)) {
       expect(view).toMatchObject({
-        message: 'Who made it?',
+        request: 'Who made it?',
+        message: `${secret} made the agent desk.`,
         response: [{ message: `${secret} made the agent desk.` }],
       });
     }
     for (const view of await views(outsider)) {
-      expect(view).toMatchObject({ id, message: 'Who made it?' });
+      expect(view).toMatchObject({ id, request: 'Who made it?' });
+      expect(view).not.toHaveProperty('message');
       expect(view).not.toHaveProperty('response');
     }
     expect(await (await get(outsider, `/jobs/${id}`)).json()).toMatchObject({
       status: 'success',
-      metadata: { guarded: ['response'] },
+      metadata: { guarded: ['message', 'response'] },
     });
   });
 
@@ -125,6 +127,8 @@ describe('a chat by job that asked the change history', () => {
       'response.0.message:~^E',
       'response:exists',
       'response.0.message:>="E"',
+      `message:*${secret}*`,
+      'message:exists',
     ]) {
       expect((await list(insider, '/jobs', { q })).map(({ id }) => id)).toContain(told);
       expect(await list(outsider, '/jobs', { q })).toEqual([]);
@@ -141,17 +145,17 @@ describe('a chat by job that asked the change history', () => {
     expect(await inOrder(outsider, 'response.0.message:DESC')).toEqual(ids.toSorted());
   });
 
-  test('guards the message too where it may quote what its session was told', async () => {
+  test('guards the request too where it may quote what its session was told', async () => {
     const sessionId = randomUUID();
     askTheHistory();
     await chat(insider, 'Who made it?', sessionId);
     vendor.behave({ kind: 'answer', text: 'Because.' });
     const id = await chatByJob(insider, `And why did ${secret}?`, sessionId);
-    expect(await (await get(insider, `/jobs/${id}`)).json()).toMatchObject({ message: `And why did ${secret}?` });
+    expect(await (await get(insider, `/jobs/${id}`)).json()).toMatchObject({ request: `And why did ${secret}?` });
     const seen = (await (await get(outsider, `/jobs/${id}`)).json()) as Seen;
     expect(JSON.stringify(seen)).not.toContain(secret);
     expect(seen).not.toHaveProperty('response');
-    expect(await list(outsider, '/jobs', { q: `message:*${secret}*` })).toEqual([]);
+    expect(await list(outsider, '/jobs', { q: `request:*${secret}*` })).toEqual([]);
   });
 
   test('one that did not is shown whole, also of a client without the scope in a session that was told', async () => {
@@ -162,7 +166,8 @@ describe('a chat by job that asked the change history', () => {
     const id = await chatByJob(outsider, 'Who made it?', sessionId);
     expect(vendor.requests.at(-1)?.text).not.toContain(secret);
     expect(await (await get(outsider, `/jobs/${id}`)).json()).toMatchObject({
-      message: 'Who made it?',
+      request: 'Who made it?',
+      message: 'No idea.',
       response: [{ message: 'No idea.' }],
     });
   });

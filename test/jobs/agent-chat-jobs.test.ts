@@ -33,7 +33,7 @@ describe('a chat that is a job', () => {
       seen.push(queued);
       await callBegins();
       return {
-        status: 'success',
+        message: 'Hello \0 \ud800',
         response: [{ agentId: queued.agentId, message: 'Hello \0 \ud800' }],
         fromHistory: false,
       };
@@ -47,7 +47,9 @@ describe('a chat that is a job', () => {
       agentId: 'agent',
       sessionId: chat.sessionId,
       requestId: chat.requestId,
-      message: 'Hi',
+      request: 'Hi',
+      message: 'Hello \0 \ufffd',
+      metadata: { version: 2 },
       response: [{ agentId: 'agent', message: 'Hello \0 \ufffd' }],
     });
   });
@@ -56,7 +58,7 @@ describe('a chat that is a job', () => {
     const seen: string[] = [];
     const jobs = await workWith(async ({ message }) => {
       seen.push(message);
-      return { response: null, fromHistory: false };
+      return { message: '', response: null, fromHistory: false };
     });
     const rolledBack = inTransaction(database.db, async (transaction) => {
       await jobs.enqueueAgentChat(transaction, chatOf('never'), unguarded);
@@ -74,9 +76,11 @@ describe('a chat that is a job', () => {
       throw new Error('secret of the inside');
     });
     const refused = await ended(jobs, await queue(jobs, chatOf('refused')));
+    expect(refused).not.toHaveProperty('message');
     expect(refused).toMatchObject({
       status: 'failure',
-      metadata: { error: { type: 'insufficient_permissions', message: 'You may not.' } },
+      request: 'refused',
+      metadata: { version: 2, error: { type: 'insufficient_permissions', message: 'You may not.' } },
     });
     const skipped = await ended(jobs, await queue(jobs, chatOf('disabled')));
     expect(skipped).toMatchObject({
@@ -92,7 +96,7 @@ describe('a chat that is a job', () => {
     let asked = 0;
     const jobs = await workWith(async () => {
       asked += 1;
-      return { response: null, fromHistory: false };
+      return { message: '', response: null, fromHistory: false };
     });
     const id = await inTransaction(database.db, async (transaction) => {
       const made = await jobs.enqueueAgentChat(transaction, chatOf('Hi'), unguarded);
@@ -115,7 +119,7 @@ describe('a chat that is a job', () => {
     await begun;
     await first.close();
     expect(JSON.parse(await first.find(reader, id))).toMatchObject({ status: 'in_progress' });
-    const second = await workWith(async () => ({ response: 'by another', fromHistory: false }));
+    const second = await workWith(async () => ({ message: '', response: 'by another', fromHistory: false }));
     expect(await ended(second, id)).toMatchObject({ status: 'success', response: 'by another' });
   });
 
@@ -143,7 +147,7 @@ describe('a chat that is a job', () => {
       runs += 1;
       begin();
       if (runs === 1) await ending;
-      return { response: runs, fromHistory: false };
+      return { message: '', response: runs, fromHistory: false };
     });
     const id = await queue(jobs, chatOf('Hi'));
     await begun;
