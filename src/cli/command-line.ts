@@ -31,6 +31,10 @@ const commands: Record<string, ListedCommand> = {
     summary: 'record document changes from a file',
     load: async () => (await import('./import-command.ts')).importCommand,
   },
+  rejected: {
+    summary: 'list, retry and drop changes that could not be recorded',
+    load: async () => (await import('./rejected.ts')).rejectedCommand,
+  },
   retention: {
     summary: "drop a tenant's old history",
     load: async () => (await import('./retention.ts')).retentionCommand,

@@ -3,6 +3,7 @@ import { sealedOutcomes } from '../completions/idempotency.ts';
 import { sealedConfiguration } from '../configuration/secrets.ts';
 import { type ResealCounts, resealColumn, type SealedColumn } from '../db/reseal.ts';
 import { sealedSigningKeys } from '../oauth/signing-key.ts';
+import { sealedRejectedChanges } from '../recording/rejected/kept-change.ts';
 import { type Command, UsageError } from './command.ts';
 import { withInterruptibleDatabase } from './with-database.ts';
 
@@ -11,6 +12,7 @@ const sealedColumns: readonly SealedColumn[] = [
   sealedAgentKeys,
   sealedConfiguration,
   sealedOutcomes,
+  sealedRejectedChanges,
   sealedSigningKeys,
 ];
 

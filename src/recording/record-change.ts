@@ -31,7 +31,7 @@ export async function recordChanges(
 }
 
 // Recorders with the same changes in another order may deadlock. Each round one of them wins, so a few more rounds than recorders.
-const maxRetries = 20;
+export const maxRetries = 20;
 
 /** The recorder of the import. Every batch is a transaction of its own, which is retried where it loses a race. */
 export function createRecorder(db: Database, tenant: string, now: () => number): RecordBatch {

@@ -137,6 +137,17 @@ table change_recorder
   change_recorder_way_check CHECK (way = ANY (ARRAY['recorder'::text, 'capture'::text, 'relay'::text]))
   CREATE INDEX change_recorder_lookup ON change_recorder USING btree (tenant, lookup)
 
+table change_rejected
+  "position" text collate "C" not null
+  id uuid not null
+  kept_at timestamp with time zone not null default now()
+  reason text collate "C" not null
+  recorder text collate "C"
+  sealed bytea
+  tenant text collate "C" not null
+  way text collate "C" not null
+  change_rejected_pkey PRIMARY KEY (tenant, id)
+
 table change_related with (autovacuum_vacuum_insert_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02)
   at bigint not null
   document uuid not null

@@ -1,0 +1,65 @@
+import { hash } from 'node:crypto';
+import type { SealedColumn } from '../../db/reseal.ts';
+import type { Sealer } from '../../sealing.ts';
+import type { ChangeSource } from '../batch.ts';
+import type { RecordedBy } from '../change.ts';
+
+/** What is sealed of a rejected change. */
+export interface KeptChange {
+  /** As the source names it. */
+  tenant: string;
+  /** The change as a line of an import, its masks applied. */
+  line: string;
+  /** The identity in hexadecimal, where the line has no `id`. */
+  identity?: string | undefined;
+}
+
+/** A rejected change as a row. The same change that comes again has the same id, so it is kept once. */
+export interface RejectedRow {
+  id: string;
+  position: string;
+  reason: string;
+  sealed: Uint8Array | null;
+}
+
+/** The tenant of rows whose tenant is unknown or malformed. No tenant has this name. */
+export const unknownTenant = '';
+
+export function rejectedRow(
+  sealer: Sealer,
+  { tenant, storedTenant, recordedBy }: { tenant: string; storedTenant: string; recordedBy: RecordedBy },
+  { reason, source }: { reason: string; source: ChangeSource },
+): RejectedRow {
+  const line = source.line();
+  const identity = source.identity === undefined ? undefined : Buffer.from(source.identity).toString('hex');
+  const { way, by = '' } = recordedBy;
+  const known = line ?? identity ?? `${source.position} ${reason}`;
+  const id = hash('sha256', JSON.stringify(['annals:rejected', tenant, way, by, known]), 'hex').slice(0, 32);
+  const kept: KeptChange | undefined = line === undefined ? undefined : { tenant, line, identity };
+  const sealed =
+    kept === undefined ? null : sealer.seal(Buffer.from(JSON.stringify(kept)), purposeOf(storedTenant, uuidOf(id)));
+  return { id: uuidOf(id), position: source.position, reason, sealed };
+}
+
+/** Throws where none of the secret keys opens it. The message names the row and nothing else. */
+export function openKept(sealer: Sealer, tenant: string, id: string, sealed: Uint8Array): KeptChange {
+  const text = sealer.open(sealed, purposeOf(tenant, id));
+  if (text === undefined) throw new Error(`no key of ANNALS_SECRET_KEY opens the rejected change ${id}`);
+  return JSON.parse(Buffer.from(text).toString('utf8'));
+}
+
+export const sealedRejectedChanges: SealedColumn = {
+  table: 'change_rejected',
+  column: 'sealed',
+  keys: ['tenant', 'id'],
+  purposeOf: ({ tenant, id }) => purposeOf(String(tenant), String(id)),
+};
+
+function purposeOf(tenant: string, id: string): string {
+  return `rejected change ${tenant} ${id}`;
+}
+
+/** As PostgreSQL writes it. */
+function uuidOf(hex: string): string {
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}

@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTenant } from '../../src/db/tenants.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import type { GivenChange } from '../../src/recording/batch.ts';
+import { createTakeChanges } from '../../src/recording/take-changes.ts';
+import { createSealer } from '../../src/sealing.ts';
+import { annals } from '../support/server/command.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+
+const key = randomBytes(32);
+let database: TestDatabase;
+let environment: Record<string, string>;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: key.toString('base64') };
+  await createTenant(database.db, 'acme');
+});
+
+afterAll(() => database.drop());
+
+const rejected = async (...args: string[]) => await annals(['rejected', ...args], environment);
+
+function wrong(line: string, position: string): GivenChange {
+  return { kind: 'rejected', reason: 'has no id', source: { position, line: () => line } };
+}
+
+test('rejected changes are listed, retried and dropped', async () => {
+  const now = Date.now();
+  const take = createTakeChanges({ sealer: createSealer([key]), now: () => now });
+  const good = { op: 'insert', entity: 'order', entityId: '1', at: new Date(now).toISOString(), after: {} };
+  const lines = [JSON.stringify(good), '{"op":"insert"}', '{"op":"delete"}'];
+  const changes = lines.map((line, index) => wrong(line, `line ${index}`));
+  const batch = { tenant: 'acme', recordedBy: { way: 'relay', by: 'r' } as const, changes, strict: false };
+  await inTransaction(database.db, (transaction) => take(transaction, batch));
+
+  const listed = await rejected('list', '--tenant', 'acme');
+  expect(listed.code).toBe(0);
+  const rows = listed.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(rows).toHaveLength(3);
+  expect(rows[0]).toEqual({
+    tenant: 'acme',
+    id: expect.any(String),
+    way: 'relay',
+    by: 'r',
+    position: expect.stringMatching(/^line \d$/),
+    reason: 'has no id',
+    keptAt: expect.any(String),
+  });
+  expect((await rejected('list', '--content')).stdout).toContain('"change":"{\\"op\\":\\"delete\\"}"');
+  expect(await rejected('list', '--tenant', 'other')).toMatchObject({ code: 0, stdout: '' });
+
+  const retried = await rejected('retry');
+  expect(retried.code).toBe(1);
+  expect(JSON.parse(retried.stdout)).toMatchObject({ read: 3, recorded: 1, rejected: 2 });
+  const left = (await rejected('list')).stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(left.map(({ reason }) => reason)).toEqual(['"entity" is missing', '"entity" is missing']);
+
+  expect(JSON.parse((await rejected('drop', '--tenant', 'acme', '--id', left[0].id)).stdout)).toEqual({ dropped: 1 });
+  expect(JSON.parse((await rejected('drop', '--tenant', 'acme', '--all')).stdout)).toEqual({ dropped: 1 });
+  expect(await rejected('list')).toMatchObject({ code: 0, stdout: '' });
+});
+
+test.each([
+  [],
+  ['lose'],
+  ['drop', '--tenant', 'acme'],
+  ['drop', '--all'],
+  ['drop', '--tenant', 'acme', '--all', '--id', randomBytes(16).toString('hex')],
+  ['drop', '--tenant', 'acme', '--id', '1'],
+])('wrong usage: %s %s %s %s', async (...args) => {
+  expect(await rejected(...args)).toMatchObject({ code: 2, stdout: '' });
+});

@@ -1,0 +1,222 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { createTenant } from '../../src/db/tenants.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { type GivenBatch, type GivenChange, RejectedChangesError } from '../../src/recording/batch.ts';
+import type { Change } from '../../src/recording/change.ts';
+import { maxRetries } from '../../src/recording/record-change.ts';
+import { listRejected } from '../../src/recording/rejected/rejected-store.ts';
+import { retryRejected } from '../../src/recording/rejected/retry-rejected.ts';
+import { createTakeChanges, maxAhead } from '../../src/recording/take-changes.ts';
+import { createSealer } from '../../src/sealing.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { changeOf } from '../support/server/history.ts';
+
+const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+const canary = 'canary-7319';
+const sealer = createSealer([randomBytes(32)]);
+const recordedBy = { way: 'capture', by: 'Shop' } as const;
+
+let database: TestDatabase;
+let tenant: string;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+
+beforeEach(async () => {
+  tenant = `t${randomBytes(6).toString('hex')}`;
+  await createTenant(database.db, tenant);
+});
+
+afterAll(() => database.drop());
+
+let positions = 0;
+
+function given(options: Partial<Change> = {}): GivenChange {
+  const change = changeOf({ at: now, paths: `{"a":{"after":"${canary}"}}`, ...options });
+  const { at, entity, entityId } = change;
+  const line = {
+    op: 'insert',
+    entity,
+    entityId,
+    at: new Date(at).toISOString(),
+    id: `i${positions}`,
+    after: { a: canary },
+  };
+  positions += 1;
+  return { kind: 'change', change, source: { position: `p${positions}`, line: () => JSON.stringify(line) } };
+}
+
+function rejected(reason = 'is wrong', line: string | undefined = `{"a":"${canary}"}`): GivenChange {
+  positions += 1;
+  return { kind: 'rejected', reason, source: { position: `p${positions}`, line: () => line } };
+}
+
+async function take(changes: GivenChange[], options: Partial<GivenBatch & { maxRejected: number; now: number }> = {}) {
+  const { maxRejected, now: moment = now, ...batch } = options;
+  const rules = createTakeChanges({ sealer, now: () => moment, ...(maxRejected === undefined ? {} : { maxRejected }) });
+  const all: GivenBatch = { tenant, recordedBy, changes, strict: false, ...batch };
+  return await inTransaction(database.db, (transaction) => rules(transaction, all), { retries: maxRetries });
+}
+
+const kept = async (of = tenant) => await listRejected(database.db, of, { after: undefined, count: 100 });
+
+async function idsNewestFirst(): Promise<string[]> {
+  const { rows } = await database.pool.query<{ id: string }>(
+    'select entity_id as id from change_entry where tenant = $1 order by at desc, sequence desc',
+    [tenant],
+  );
+  return rows.map(({ id }) => id);
+}
+
+describe('a batch', () => {
+  test('is counted by what became of each change, and what is rejected names its place', async () => {
+    const again = given({ entityId: 'again' });
+    const taken = await take([
+      given({ entityId: 'one' }),
+      { kind: 'unchanged' },
+      rejected(),
+      { kind: 'ignored' },
+      again,
+      again,
+      given({ at: 1, entityId: 'old' }),
+    ]);
+    expect(taken.counts).toEqual({
+      read: 7,
+      recorded: 3,
+      unchanged: 1,
+      duplicate: 1,
+      expired: 0,
+      ignored: 1,
+      rejected: 1,
+    });
+    expect(taken.rejected).toEqual([{ index: 2, reason: 'is wrong' }]);
+  });
+
+  test('of one moment stands in the order of recording', async () => {
+    await take(['a', 'b', 'c'].map((entityId) => given({ entityId })));
+    await take([given({ entityId: 'd' })]);
+    expect(await idsNewestFirst()).toEqual(['d', 'c', 'b', 'a']);
+  });
+
+  test('that holds the changes of another in another order never shows a deadlock', async () => {
+    for (let round = 0; round < 5; round++) {
+      const changes = Array.from({ length: 200 }, () => given());
+      const all = await Promise.all([take(changes), take(changes.toReversed()), take(changes.toSorted())]);
+      expect(all.reduce((sum, { counts }) => sum + counts.recorded, 0)).toBe(changes.length);
+    }
+  });
+});
+
+describe('Annals records no change from outside of', () => {
+  test.each(['configuration', 'agent', 'custom-entity', 'SHELF'])('%s', async (entity) => {
+    await database.pool.query(
+      `insert into custom_entity (tenant, id, version, document, fields) values ($1, 'SHELF', 1, '{}', '{}')`,
+      [tenant],
+    );
+    const { rejected: list, counts } = await take([given({ entity }), given({ entity: 'SHELVES' }), given()]);
+    expect(list).toEqual([{ index: 0, reason: '"entity" is one that this service records itself' }]);
+    expect(counts).toMatchObject({ recorded: 2, rejected: 1 });
+  });
+});
+
+test('a change is at most 5 minutes ahead of the clock', async () => {
+  const taken = await take([given({ at: now + maxAhead }), given({ at: now + maxAhead + 1 })]);
+  expect(taken.rejected).toEqual([{ index: 1, reason: '"at" is more than 5 minutes in the future' }]);
+  expect(taken.counts.recorded).toBe(1);
+});
+
+describe('a change that can never be recorded', () => {
+  test('is kept sealed, with its place and the reason', async () => {
+    await take([rejected('has no id')]);
+    const [row, ...others] = await kept();
+    expect(others).toEqual([]);
+    expect(row).toMatchObject({
+      tenant,
+      way: 'capture',
+      recorder: 'Shop',
+      reason: 'has no id',
+      keptAt: expect.any(Date),
+    });
+    expect(Buffer.from(row?.sealed ?? []).toString('latin1')).not.toContain(canary);
+    const { rows } = await database.pool.query(`select r::text as text from change_rejected r where tenant = $1`, [
+      tenant,
+    ]);
+    expect(JSON.stringify(rows)).not.toContain(canary);
+  });
+
+  test('is kept once, however often it comes', async () => {
+    const wrong = rejected();
+    await take([wrong]);
+    await take([wrong, rejected('is wrong', '{"b":1}')]);
+    expect(await kept()).toHaveLength(2);
+  });
+
+  test('is kept without content where its masks cannot be applied', async () => {
+    await take([{ kind: 'rejected', reason: 'cannot be read', source: { position: 'p', line: () => undefined } }]);
+    expect(await kept()).toMatchObject([{ reason: 'cannot be read', sealed: null }]);
+  });
+
+  test('of an unknown tenant is kept without a tenant, and recorded by a retry once the tenant is there', async () => {
+    const unknown = `u${randomBytes(6).toString('hex')}`;
+    const taken = await take([given({ entityId: 'later' })], { tenant: unknown });
+    expect(taken.rejected).toEqual([{ index: 0, reason: 'its tenant does not exist' }]);
+    const of = async () => (await kept('')).length;
+    expect(await of()).toBe(1);
+    const retry = async () =>
+      await retryRejected({ db: database.db, sealer, take: createTakeChanges({ sealer, now: () => now }) }, '');
+    expect(await retry()).toMatchObject({ read: 1, recorded: 0, rejected: 1 });
+    await createTenant(database.db, unknown);
+    expect(await retry()).toMatchObject({ read: 1, recorded: 1, rejected: 0 });
+    expect(await of()).toBe(0);
+    const { rows } = await database.pool.query('select entity_id from change_entry where tenant = $1', [unknown]);
+    expect(rows).toEqual([{ entity_id: 'later' }]);
+  });
+
+  test('stays after a retry that fails, with the reason as it is now, and has the identity that it came with', async () => {
+    const ahead = given({ at: now + maxAhead + 1, entityId: 'ahead' });
+    if (ahead.kind !== 'change') throw new Error('no change');
+    const identity = randomBytes(16);
+    const source = { ...ahead.source, identity };
+    const line = { op: 'insert', entity: 'agent', entityId: 'x', at: new Date(now).toISOString() };
+    await take([
+      { ...ahead, source },
+      { kind: 'rejected', reason: 'as it was', source: { position: 'p', line: () => JSON.stringify(line) } },
+    ]);
+    const take2 = createTakeChanges({ sealer, now: () => now + 1 });
+    const counts = await retryRejected({ db: database.db, sealer, take: take2 }, tenant);
+    expect(counts).toMatchObject({ read: 2, recorded: 1, rejected: 1 });
+    expect(await kept()).toMatchObject([{ reason: '"entity" is one that this service records itself' }]);
+    const { rows } = await database.pool.query(
+      `select identity::text from change_entry where tenant = $1 and entity_id = 'ahead'`,
+      [tenant],
+    );
+    expect(rows[0]?.identity.replaceAll('-', '')).toBe(identity.toString('hex'));
+  });
+
+  test('refuses the whole batch where it is strict', async () => {
+    const work = take([given(), rejected('first'), given({ entity: 'agent' })], { strict: true });
+    await expect(work).rejects.toMatchObject({
+      isFull: false,
+      rejected: [
+        { index: 1, reason: 'first' },
+        { index: 2, reason: '"entity" is one that this service records itself' },
+      ],
+    });
+    expect(await idsNewestFirst()).toEqual([]);
+    expect(await kept()).toEqual([]);
+  });
+
+  test('refuses the batch where the tenant would keep more than the limit', async () => {
+    const wrong = [1, 2, 3].map((number) => rejected('is wrong', `{"a":${number}}`));
+    await take([...wrong, given({ entityId: 'fits' })], { maxRejected: 3 });
+    const work = take([rejected('is wrong', '{"a":4}'), given()], { maxRejected: 3 });
+    await expect(work).rejects.toThrow(RejectedChangesError);
+    await expect(work).rejects.toMatchObject({ isFull: true });
+    expect(await idsNewestFirst()).toEqual(['fits']);
+    // What is kept already needs no more room.
+    expect((await take(wrong, { maxRejected: 3 })).counts.rejected).toBe(3);
+    expect(await kept()).toHaveLength(3);
+  });
+});
