@@ -49,7 +49,7 @@ update agent_request_log set
     full_document = regexp_replace(full_document, '"duration": ?[-+.0-9eE]+',
       '"duration":' || ceil(seconds) || ',"durationMs":' || round(seconds * 1000))
   from (select tenant as of_tenant, id as of_id, (fields ->> 'duration')::numeric as seconds from agent_request_log) old
-  where tenant = of_tenant and id = of_id and not fields ? 'durationMs';
+  where tenant = of_tenant and id = of_id and fields ? 'duration' and not fields ? 'durationMs';
 update agent_session_log set
     fields = fields || jsonb_build_object('duration', ceil(duration / 1000.0), 'durationMs', duration),
     document = regexp_replace(document, '"duration": ?[-+.0-9eE]+',
@@ -57,4 +57,4 @@ update agent_session_log set
     full_fields = full_fields || jsonb_build_object('duration', ceil(duration / 1000.0), 'durationMs', duration),
     full_document = regexp_replace(full_document, '"duration": ?[-+.0-9eE]+',
       '"duration":' || ceil(duration / 1000.0) || ',"durationMs":' || duration)
-  where not fields ? 'durationMs';
+  where fields ? 'duration' and not fields ? 'durationMs';
