@@ -10,6 +10,8 @@ import { configurationRoutes } from './configuration/routes.ts';
 import type { Context } from './context.ts';
 import { customEntityRoutes } from './custom-entities/routes.ts';
 import { customEntitiesUpkeep } from './custom-entities/upkeep.ts';
+import { docsRoutes } from './docs/routes.ts';
+import { basePathOf } from './http/base-path.ts';
 import { healthRoutes } from './http/health-routes.ts';
 import { createHttpServer } from './http/http-server.ts';
 import type { HttpServer } from './http/http-server-type.ts';
@@ -48,15 +50,17 @@ export async function buildApp(context: Context, { notReady, requestLimit }: App
     tenantRate,
     vital,
   } = context;
+  const basePath = basePathOf(config.baseUrl);
   const app = await createHttpServer({
     logger,
     verifyAccessToken: oauth.verifyAccessToken,
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,
+    basePath,
     tenantRate,
     requestLimit,
   });
-  await describeInterface(app, { version: productVersion(), baseUrl: config.baseUrl });
+  describeInterface(app, { version: productVersion(), baseUrl: config.baseUrl });
 
   await app.register(healthRoutes, { askDatabase: () => vital.pool.query('select 1'), notReady });
   await app.register(oauthRoutes, {
@@ -77,6 +81,7 @@ export async function buildApp(context: Context, { notReady, requestLimit }: App
   await app.register(jobRoutes, { jobs, paginator });
   await app.register(jobUpkeep, { jobs });
   await app.register(mailUpkeep, { mail });
+  await app.register(docsRoutes, { basePath });
 
   return app;
 }

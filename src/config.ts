@@ -10,7 +10,7 @@ export interface Config {
   dataDir: string;
   /** 32 bytes each: the first encrypts, all decrypt. Empty only without `databaseUrl`: then one is kept in `dataDir`. */
   secretKeys: Buffer[];
-  /** The public address, without a slash at its end; names the token issuer. */
+  /** The public address, without a slash at its end; names the token issuer. Its path stands before every link. */
   baseUrl: string | undefined;
   /** Origins whose pages may call the service; `*` is any, none at all keeps browsers out. */
   corsOrigins: string[];
@@ -90,7 +90,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     databaseUrl,
     dataDir: text('ANNALS_DATA_DIR') ?? './data',
     secretKeys,
-    baseUrl: parsed('ANNALS_BASE_URL', parseBaseUrl, undefined),
+    baseUrl: parsed('ANNALS_BASE_URL', parsePublicUrl, undefined),
     corsOrigins: parsed('ANNALS_CORS_ORIGINS', parseOrigins, ['*']),
     trustedProxies: parsed('ANNALS_TRUSTED_PROXIES', parseProxies, ['loopback']),
     tenantRate: parsed('ANNALS_TENANT_RATE', wholeNumber(1, 1_000_000), undefined),
@@ -149,6 +149,29 @@ function parseBaseUrl(value: string): string | Fault {
   const plain = url !== null && url.search === '' && url.hash === '' && url.username === '' && url.password === '';
   if (plain && /^https?:$/.test(url.protocol)) return value.replace(/\/+$/, '');
   return new Fault('must be a URL that begins with http:// or https://, without user, query and fragment');
+}
+
+/** First parts of the service's own paths. Annals could not tell a public address that begins with one from them. */
+export const ownSegments: readonly string[] = [
+  '.well-known',
+  'ai-service',
+  'changelog',
+  'configuration',
+  'console',
+  'docs',
+  'health',
+  'oauth',
+  'openapi.json',
+  'schema',
+  'usage',
+];
+
+function parsePublicUrl(value: string): string | Fault {
+  const url = parseBaseUrl(value);
+  if (url instanceof Fault) return url;
+  const [, segment = ''] = new URL(url).pathname.split('/');
+  if (!ownSegments.includes(segment)) return url;
+  return new Fault(`must have a path that does not begin with /${segment}, which is a path of the service itself`);
 }
 
 function parseOrigins(value: string): string[] | Fault {

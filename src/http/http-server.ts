@@ -2,6 +2,7 @@ import helmet from '@fastify/helmet';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify';
 import { logRequests } from './access-log.ts';
+import { locateUnder } from './base-path.ts';
 import { limitBodies } from './body-shares.ts';
 import { closeGracefully } from './closing.ts';
 import { allowOrigins } from './cors.ts';
@@ -30,6 +31,8 @@ export async function createHttpServer(options: {
   corsOrigins?: readonly string[];
   /** Addresses and ranges of proxies, or `loopback`; left out: none. */
   trustedProxies?: readonly string[];
+  /** The path of the public address, under which it answers too; left out: none. */
+  basePath?: string;
   /** Milliseconds until the headers of an answer are sent; left out: 30,000. */
   requestLimit?: number | undefined;
   /** Milliseconds in which a client takes at least a byte of its answer; left out: 60,000. */
@@ -37,7 +40,15 @@ export async function createHttpServer(options: {
   /** Left out: tenants have no rate. */
   tenantRate?: TenantRate | undefined;
 }): Promise<HttpServer> {
-  const { logger, verifyAccessToken, corsOrigins = [], trustedProxies = [], tenantRate, requestLimit } = options;
+  const {
+    logger,
+    verifyAccessToken,
+    corsOrigins = [],
+    trustedProxies = [],
+    basePath = '',
+    tenantRate,
+    requestLimit,
+  } = options;
   const app: HttpServer = fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
@@ -53,7 +64,7 @@ export async function createHttpServer(options: {
     return503OnClosing: false,
     // Anybody can write an address into a header, so only that of a known proxy is believed.
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
-    rewriteUrl: routableTarget,
+    rewriteUrl: (message) => routableTarget(message, basePath),
     routerOptions: { maxParamLength: maxRequestLine, querystringParser: parseQueryString },
     clientErrorHandler: (error, socket) => answerMalformedRequest(error, socket, logger),
   }).withTypeProvider<TypeBoxTypeProvider>();
@@ -62,6 +73,7 @@ export async function createHttpServer(options: {
   // Response schemas are documentation: an answer goes out as its handler made it.
   app.setSerializerCompiler(() => JSON.stringify);
   answerErrors(app);
+  locateUnder(app, basePath);
   limitBodies(app);
   acceptJsonBodies(app);
   logRequests(app);

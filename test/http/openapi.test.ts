@@ -119,23 +119,3 @@ test('every operation has a tag, and every tag is described and used', () => {
   expect(new Set(used)).toEqual(new Set(document.tags.map(({ name }) => name)));
   for (const { name, description } of document.tags) expect(description, name).toMatch(/^.{20,}\.$/);
 });
-
-test('the page at /docs shows it with files of this server alone', async () => {
-  const page = await server.call('/docs');
-  expect(page.status).toBe(200);
-  const html = await page.text();
-  const files = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, file]) => file ?? '');
-  expect(files.length).toBeGreaterThan(3);
-  for (const file of files) {
-    expect(file).toMatch(/^\/docs\//);
-    const answer = await server.call(file);
-    expect(answer.status, file).toBe(200);
-    const text = await answer.text();
-    if (file.endsWith('.css')) expect(text).not.toMatch(/@import|url\(["']?https?:/);
-    if (file.endsWith('initializer.js')) expect(text).toContain('/openapi.json');
-  }
-  // What the browser is told to fetch from, so that the page cannot ask anybody else.
-  const policy = page.headers.get('content-security-policy') ?? '';
-  expect(policy).toContain("default-src 'none'");
-  expect(policy).not.toMatch(/https?:|\*/);
-});

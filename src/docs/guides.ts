@@ -1,0 +1,55 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { renderGuide } from './render-guide.ts';
+
+export interface Guide {
+  /** The path of its file without `.md`: `operations`, `decisions/0001-house-and-stack`. */
+  readonly name: string;
+  readonly title: string;
+  /** HTML of the whole guide. */
+  readonly html: string;
+}
+
+/** The guides of the folder `docs`, by name. Each is rendered when it is first asked for. */
+export class Guides {
+  readonly #folder: string;
+  readonly #basePath: string;
+  readonly #names: ReadonlySet<string>;
+  readonly #rendered = new Map<string, Guide>();
+
+  /** `basePath` is the path of the public address, for links. */
+  constructor(folder: string, basePath: string) {
+    this.#folder = folder;
+    this.#basePath = basePath;
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+    this.#names = new Set(files.filter((file) => file.endsWith('.md')).map((file) => file.slice(0, -'.md'.length)));
+  }
+
+  /** Undefined where there is no such guide. */
+  find(name: string): Guide | undefined {
+    if (!this.#names.has(name)) return undefined;
+    const known = this.#rendered.get(name);
+    if (known !== undefined) return known;
+    const markdown = readFileSync(join(this.#folder, `${name}.md`), 'utf8');
+    const guide = { name, ...renderGuide(markdown, (href) => this.#linkFrom(name, href)) };
+    this.#rendered.set(name, guide);
+    return guide;
+  }
+
+  /** The names in two groups: for users and operators, and the records of decisions. */
+  list(): { guides: string[]; records: string[] } {
+    const { guides = [], records = [] } = Object.groupBy([...this.#names].sort(), (name) =>
+      name.includes('/') ? 'records' : 'guides',
+    );
+    return { guides, records };
+  }
+
+  /** Where a link of a guide leads on the site; undefined for a file that is no guide. */
+  #linkFrom(name: string, href: string): string | undefined {
+    if (/^(?:https?:|mailto:|#)/.test(href)) return href;
+    const { pathname, hash, host } = new URL(href, `http://guides/${name}.md`);
+    const target = decodeURIComponent(pathname.slice(1)).replace(/\.md$/, '');
+    if (host !== 'guides' || !this.#names.has(target)) return undefined;
+    return `${this.#basePath}/docs/guides/${target}${hash}`;
+  }
+}

@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer();
+});
+
+afterAll(() => server.close());
+
+async function page(path: string): Promise<{ html: string; links: string[]; policy: string }> {
+  const answer = await server.call(path);
+  expect(answer.status, path).toBe(200);
+  expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
+  const html = await answer.text();
+  const links = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link = '']) => link);
+  return { html, links, policy: answer.headers.get('content-security-policy') ?? '' };
+}
+
+test('/ leads to the reference', async () => {
+  const answer = await server.call('/', { redirect: 'manual' });
+  expect([answer.status, answer.headers.get('location')]).toEqual([302, '/docs']);
+});
+
+test('the reference shows the document with files of this server alone, under our name', async () => {
+  const { html, links, policy } = await page('/docs');
+  expect(html).toContain('data-document="/openapi.json"');
+  expect(html).toContain('<title>API reference · Annals</title>');
+  expect(html).not.toMatch(/swagger ui|smartbear/i);
+  expect(links).toContain('/docs/guides');
+  for (const link of links) {
+    expect(link).toMatch(/^\//);
+    const answer = await server.call(link);
+    expect(answer.status, link).toBe(200);
+    const text = await answer.text();
+    if (link.endsWith('.css')) expect(text).not.toMatch(/@import|url\(["']?https?:/);
+  }
+  // The policy lets the browser ask no other server and run no script that stands in the page.
+  expect(policy).toContain("default-src 'none'");
+  expect(policy).not.toMatch(/https?:|\*|unsafe/);
+  expect(html).not.toMatch(/<script>|<style|style="|onload=/);
+});
+
+test('only the two files of the viewer that the page needs are served', async () => {
+  expect((await server.call('/docs/viewer/swagger-ui.js')).status).toBe(404);
+  expect((await server.call('/docs/viewer/../package.json')).status).toBe(404);
+});
+
+test('every guide of the folder is listed and shown, and its links lead to pages and headings that are there', async () => {
+  const { links } = await page('/docs/guides');
+  const guides = links.filter((link) => link.startsWith('/docs/guides/'));
+  expect(guides.length).toBeGreaterThan(20);
+  expect(guides).toContain('/docs/guides/query-language');
+  const pages = new Map(await Promise.all(guides.map(async (path) => [path, await page(path)] as const)));
+  for (const [path, { html, links: inside, policy }] of pages) {
+    expect(html).toMatch(/<h1 id="[^"]+">.+<\/h1>/);
+    expect(policy).not.toContain('unsafe');
+    for (const link of inside) {
+      const [target = '', heading] = link.split('#');
+      if (/^https?:/.test(target)) continue;
+      if (target !== '' && !target.startsWith('/docs/guides/')) continue;
+      const shown = target === '' ? html : pages.get(target)?.html;
+      expect(shown, `${path} has a link to ${link}`).toBeDefined();
+      if (heading !== undefined) expect(shown, `${path} has a link to ${link}`).toContain(`id="${heading}"`);
+    }
+  }
+});
+
+test('a guide that is not there is 404, and nothing outside of the folder is shown', async () => {
+  for (const name of ['nothing', '..%2f..%2fpackage', '%2e%2e/README', 'site/style', 'decisions']) {
+    expect((await server.call(`/docs/guides/${name}`)).status, name).toBe(404);
+  }
+});
