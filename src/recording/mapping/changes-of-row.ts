@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { parseJson } from '../../json/parse.ts';
+import { JsonSyntaxError } from '../../json/tape.ts';
 import { compactText } from '../../json/text.ts';
 import {
   type Change,
@@ -41,8 +42,7 @@ export function changesOfRow(mapping: Mapping, row: RowChange, defaults: Mapping
   try {
     return mapper.changes();
   } catch (error) {
-    if (!(error instanceof RowRejection || error instanceof PathsTooLargeError)) throw error;
-    return [{ kind: 'rejected', tenant: mapper.tenant, reason: error.message, content: rejectedRowText(table, row) }];
+    return [{ kind: 'rejected', tenant: mapper.tenant, reason: reasonOf(error), content: rejectedRowText(table, row) }];
   }
 }
 
@@ -219,4 +219,12 @@ type ChangedDocument = Extract<MappedChange, { kind: 'change' }>;
 
 function related(mapped: ChangedDocument, item: RelatedItem): ChangedDocument {
   return { ...mapped, change: { ...mapped.change, related: [item, ...mapped.change.related] } };
+}
+
+/** Why a row cannot be recorded. Throws every error that says something else. */
+function reasonOf(error: unknown): string {
+  if (error instanceof RowRejection || error instanceof PathsTooLargeError) return error.message;
+  // A json column may nest deeper than a document.
+  if (error instanceof JsonSyntaxError) return `a value cannot be read as JSON: ${error.message}`;
+  throw error;
 }

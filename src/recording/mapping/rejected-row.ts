@@ -1,9 +1,9 @@
 import { membersOf, objectText, stringOf } from '../../json/members.ts';
 import { parseJson } from '../../json/parse.ts';
-import type { JsonNode } from '../../json/tape.ts';
+import { type JsonNode, JsonSyntaxError } from '../../json/tape.ts';
 import { compactText, sourceText } from '../../json/text.ts';
 import type { ChangeType } from '../change.ts';
-import { applyRules } from './apply-rules.ts';
+import { applyRules, type Sides } from './apply-rules.ts';
 import type { TableMapping } from './mapping.ts';
 import type { Row, RowChange } from './row-change.ts';
 import { documentText } from './row-document.ts';
@@ -16,7 +16,8 @@ import { rowRules } from './row-rules.ts';
 export function rejectedRowText(table: TableMapping, row: RowChange): string {
   const { ignored, rest, masks } = rowRules(table);
   const node = (side: Row | undefined) => side && parseJson(documentText(side, table, ignored));
-  const { before, after } = applyRules(rest, { before: node(row.before), after: node(row.after) });
+  const sides = () => applyRules(rest, { before: node(row.before), after: node(row.after) });
+  const { before, after } = withoutUnreadable(sides);
   const context = row.context && applyRules(masks, { after: parseJson(row.context) }).after;
   const members: [string, JsonNode | string | undefined][] = [
     ['table', JSON.stringify(row.table)],
@@ -30,6 +31,16 @@ export function rejectedRowText(table: TableMapping, row: RowChange): string {
     ['after', after],
   ];
   return objectText(members.flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])));
+}
+
+/** The sides, or none where a value of them cannot be read: then nobody can say what to mask in it. */
+function withoutUnreadable(sides: () => Sides): Sides {
+  try {
+    return sides();
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return {};
+    throw error;
+  }
 }
 
 const changeTypes: readonly ChangeType[] = ['create', 'update', 'delete'];

@@ -310,6 +310,29 @@ describe('a row that can never be recorded', () => {
     expect(mapped({}, { type: 'create', after: { id: 'x'.repeat(1000) } })).toMatchObject([{ kind: 'change' }]);
   });
 
+  test('is one with JSON that nests deeper than a document may', () => {
+    const mapping = readMapping('{"version":1,"tables":{"public.orders":{"entity":"order"}}}');
+    const change = (levels: number): RowChange => ({
+      table: 'public.orders',
+      type: 'create',
+      at: 1,
+      identity: Buffer.alloc(16),
+      primaryKey: ['id'],
+      after: new Map([
+        ['id', '7'],
+        ['deep', `${'['.repeat(levels)}${']'.repeat(levels)}`],
+      ]),
+    });
+    expect(changesOfRow(mapping, change(9_999), { actor: 'unknown' })).toMatchObject([{ kind: 'change' }]);
+    expect(changesOfRow(mapping, change(10_000), { actor: 'unknown' })).toMatchObject([
+      {
+        kind: 'rejected',
+        reason: expect.stringContaining('nested too deep'),
+        content: expect.not.stringContaining('[['),
+      },
+    ]);
+  });
+
   test('can be read back and mapped again', () => {
     const table = { mask: ['card'] };
     const change = {

@@ -1,0 +1,53 @@
+import { jsonOfPostgres, type PostgresType, postgresType, type TypeRow } from './postgres-value.ts';
+
+/** Runs a statement on the source; `pg.Client` and `pg.Pool` do. */
+export interface SourceQueries {
+  query<Row extends object>(text: string, values: unknown[]): Promise<{ rows: Row[] }>;
+}
+
+/** The types of a source's columns. What is not built in is looked up in its catalogue, once. */
+export class PostgresTypes {
+  readonly #source: SourceQueries;
+  readonly #rows = new Map<number, TypeRow>();
+  readonly #types = new Map<number, PostgresType>();
+
+  constructor(source: SourceQueries) {
+    this.#source = source;
+  }
+
+  /** Learns the types with these OIDs, with those that they are made of. */
+  async load(oids: readonly number[]): Promise<void> {
+    const fresh = [...new Set(oids)].filter((oid) => !this.#types.has(oid));
+    if (fresh.length === 0) return;
+    const { rows } = await this.#source.query<{ oid: string; base: string; element: string; delimiter: string }>(
+      typesStatement,
+      [fresh],
+    );
+    for (const { oid, base, element, delimiter } of rows) {
+      this.#rows.set(Number(oid), { oid: Number(oid), base: Number(base), element: Number(element), delimiter });
+    }
+    for (const oid of fresh) this.#types.set(oid, postgresType(oid, this.#rows));
+  }
+
+  /** The JSON text of a value in text format. The type must have been loaded. */
+  text(oid: number, text: string): string {
+    const type = this.#types.get(oid);
+    if (type === undefined) throw new Error(`the type with OID ${oid} was not loaded`);
+    return jsonOfPostgres(type, text);
+  }
+}
+
+// A true array is the array type of its element. int2vector, for one, has elements and is written in another way.
+const typesStatement = `
+with recursive used as (
+  select unnest($1::oid[]) as oid
+  union
+  select case when t.typtype = 'd' then t.typbasetype else t.typelem end
+    from used join pg_catalog.pg_type t using (oid)
+   where t.typtype = 'd' or t.typelem <> 0
+)
+select t.oid::text, case when t.typtype = 'd' then t.typbasetype else 0 end::text as base,
+       case when e.typarray = t.oid then e.oid else 0 end::text as element, t.typdelim as delimiter
+  from used
+  join pg_catalog.pg_type t using (oid)
+  left join pg_catalog.pg_type e on e.oid = t.typelem and t.typtype = 'b'`;

@@ -1,0 +1,110 @@
+/**
+ * How the values of a PostgreSQL type stand in documents. One table serves capture, triggers and snapshots (recording.md 2):
+ *
+ * | Type | In a document |
+ * |---|---|
+ * | `smallint`, `integer`, `bigint`, `oid`, `numeric`, `real`, `double precision` | a number with its digits; NaN and infinities are strings |
+ * | `boolean` | true or false |
+ * | `json`, `jsonb` | the JSON |
+ * | an array | an array |
+ * | `timestamp with time zone` | RFC 3339 in UTC, with `Z` |
+ * | `timestamp` | the same without `Z` |
+ * | `bytea` | `\x` and hexadecimal digits |
+ * | any other, composite, range and geometric types too | its text |
+ *
+ * A domain is as its base type.
+ */
+export type PostgresType =
+  | { readonly kind: 'number' | 'boolean' | 'json' | 'instant' | 'timestamp' | 'text' }
+  | { readonly kind: 'array'; readonly element: PostgresType; readonly delimiter: string };
+
+/** Types by their OID, which is the same in every PostgreSQL. */
+const builtIn: ReadonlyMap<number, PostgresType> = new Map([
+  ...[20, 21, 23, 26, 700, 701, 1700].map((oid): [number, PostgresType] => [oid, { kind: 'number' }]),
+  [16, { kind: 'boolean' }],
+  [114, { kind: 'json' }],
+  [3802, { kind: 'json' }],
+  [1184, { kind: 'instant' }],
+  [1114, { kind: 'timestamp' }],
+]);
+
+/** A row of `pg_type`, as far as it matters here. */
+export interface TypeRow {
+  readonly oid: number;
+  /** The base type of a domain. 0: it is no domain. */
+  readonly base: number;
+  /** The element of a true array. 0: it is none. */
+  readonly element: number;
+  readonly delimiter: string;
+}
+
+/** The type with this OID, by the rows of `pg_type` that it needs. What is in no row and not built in is text. */
+export function postgresType(oid: number, rows: ReadonlyMap<number, TypeRow>): PostgresType {
+  const known = builtIn.get(oid);
+  if (known !== undefined) return known;
+  const row = rows.get(oid);
+  if (row === undefined) return { kind: 'text' };
+  if (row.base !== 0) return postgresType(row.base, rows);
+  if (row.element === 0) return { kind: 'text' };
+  return {
+    kind: 'array',
+    element: postgresType(row.element, rows),
+    delimiter: rows.get(row.element)?.delimiter ?? row.delimiter,
+  };
+}
+
+/**
+ * The JSON text of a value that PostgreSQL wrote in its text format, with `DateStyle` ISO, `TimeZone` UTC, `bytea_output` hex and
+ * `extra_float_digits` 1 or more.
+ *
+ * @example
+ * jsonOfPostgres({ kind: 'instant' }, '2026-01-02 03:04:05.6+00'); // '"2026-01-02T03:04:05.6Z"'
+ */
+export function jsonOfPostgres(type: PostgresType, text: string): string {
+  switch (type.kind) {
+    case 'number':
+      return /^-?\d/.test(text) ? text : JSON.stringify(text);
+    case 'boolean':
+      return text === 't' ? 'true' : 'false';
+    case 'json':
+      return text;
+    case 'instant':
+      return JSON.stringify(text.replace(/^(\d{4,}-\d\d-\d\d) ([\d:.]+)\+00$/, '$1T$2Z'));
+    case 'timestamp':
+      return JSON.stringify(text.replace(/^(\d{4,}-\d\d-\d\d) ([\d:.]+)$/, '$1T$2'));
+    case 'array':
+      return arrayOf(type.element, type.delimiter, text);
+    default:
+      return JSON.stringify(text);
+  }
+}
+
+/** An array's text, for example `{1,NULL,"a \"b\""}` or `[0:1]={{1},{2}}`, as JSON. The bounds are left out. */
+function arrayOf(element: PostgresType, delimiter: string, text: string): string {
+  let json = '';
+  let position = text.indexOf('{');
+  while (position < text.length) {
+    const character = text[position] as string;
+    if (character === '{' || character === '}' || character === delimiter) {
+      json += character === '{' ? '[' : character === '}' ? ']' : ',';
+      position += 1;
+    } else if (character === '"') {
+      const end = endOfQuoted(text, position);
+      json += jsonOfPostgres(element, text.slice(position + 1, end).replace(/\\(.)/gs, '$1'));
+      position = end + 1;
+    } else {
+      let end = position;
+      while (end < text.length && text[end] !== delimiter && text[end] !== '}') end += 1;
+      const word = text.slice(position, end);
+      json += word === 'NULL' ? 'null' : jsonOfPostgres(element, word);
+      position = end;
+    }
+  }
+  return json;
+}
+
+function endOfQuoted(text: string, start: number): number {
+  let end = start + 1;
+  while (end < text.length && text[end] !== '"') end += text[end] === '\\' ? 2 : 1;
+  return end;
+}
