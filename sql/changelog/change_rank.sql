@@ -28,6 +28,12 @@ declare
   -- the keys that are counted from their entries, and where that ends
   sparse bigint[];
   ends bigint[];
+  -- the same of some cells, and the actors that have tallies in finer ones
+  sparse_here bigint[];
+  ends_here bigint[];
+  left_over bigint[];
+  first_depth integer;
+  last_depth integer;
 begin
   for place in 1..cardinality(actor_sets) loop
     actors := actor_sets[place]::bigint[];
@@ -42,27 +48,62 @@ begin
     end if;
     for i in 1..cardinality(moments) loop
       since := moments[i];
-      select coalesce(sum(node.later) filter (where node.kind = any (counted)), 0),
-             array_agg(node.key) filter (where node.sparse), array_agg(node.before) filter (where node.sparse)
-        into rank, sparse, ends
-        from (
-          select t.kind, case when by_actors then t.actor else t.kind end as key, cell.before,
-                 t.upto[cardinality(t.upto)] - coalesce(t.upto[t.place], 0) as later,
-                 not cell.whole and t.children[t.place] = cell.child and (t.kind = 0 or not by_actors)
-                   and (cell.depth = 4 or t.upto[t.place] - coalesce(t.upto[t.place - 1], 0) < 64) as sparse
-            from change_cells(since) cell
-            cross join unnest(actors) as of (actor)
-            cross join lateral (
-              -- fenced: each actor is a range of the index, and the place is found once. Before PostgreSQL 17 a generic plan
-              -- may take "= any" for a filter, which goes through the whole list for each row of the cell.
-              select one.actor, one.kind, one.children, one.upto,
-                     width_bucket((cell.child - cell.whole::integer)::smallint, one.children) as place
-                from change_tally one
-                where one.tenant = of_tenant and one.level = cell.depth and one.bucket = cell.bucket
-                  and one.actor = of.actor and one.kind >= lowest and one.kind <= highest and one.kind = any (tallied)
-                offset 0
-            ) as t
-        ) as node;
+      rank := 0;
+      sparse := null;
+      ends := null;
+      left_over := actors;
+      first_depth := 0;
+      if by_actors and kinds <> '{}' then
+        -- to read the few entries of an actor costs less than the tallies of all its kinds
+        select array_agg(t.actor) filter (where t.entries < 64),
+               array_agg(t.cell_end) filter (where t.entries < 64),
+               array_agg(t.actor) filter (where t.entries >= 64)
+          into sparse, ends, left_over
+          from unnest(actors) as of (actor)
+          cross join lateral (
+            select one.actor, (since / 88473600000 + 1) * 88473600000 as cell_end,
+                   one.upto[cardinality(one.upto)]
+                     - coalesce(one.upto[width_bucket((since % 88473600000 / 2764800000 - 1)::smallint, one.children)], 0) as entries
+              from change_tally one
+              where one.tenant = of_tenant and one.level = 0 and one.bucket = since / 88473600000
+                and one.actor = of.actor and one.kind = 0
+              offset 0
+          ) as t;
+      end if;
+      while left_over is not null and first_depth <= 4 loop
+        -- most of many actors are sparse already in the coarsest cell, and have no tallies in the others
+        last_depth := case when first_depth = 0 and cardinality(left_over) > 16 then 0 else 4 end;
+        select coalesce(sum(node.later) filter (where node.kind = any (counted)), 0),
+               array_agg(node.key) filter (where node.few), array_agg(node.before) filter (where node.few),
+               array_agg(node.actor) filter (where node.many)
+          into later, sparse_here, ends_here, left_over
+          from (
+            select t.actor, t.kind, case when by_actors then t.actor else t.kind end as key, cell.before,
+                   t.upto[cardinality(t.upto)] - coalesce(t.upto[t.place], 0) as later,
+                   here.holds and (cell.depth = 4 or here.entries < 64) as few, here.holds and here.entries >= 64 as many
+              from change_cells(since) cell
+              cross join unnest(left_over) as of (actor)
+              cross join lateral (
+                -- fenced: each actor is a range of the index, and the place is found once. Before PostgreSQL 17 a generic plan
+                -- may take "= any" for a filter, which goes through the whole list for each row of the cell.
+                select one.actor, one.kind, one.children, one.upto,
+                       width_bucket((cell.child - cell.whole::integer)::smallint, one.children) as place
+                  from change_tally one
+                  where one.tenant = of_tenant and one.level = cell.depth and one.bucket = cell.bucket
+                    and one.actor = of.actor and one.kind >= lowest and one.kind <= highest and one.kind = any (tallied)
+                  offset 0
+              ) as t
+              cross join lateral (
+                select not cell.whole and t.children[t.place] = cell.child and (t.kind = 0 or not by_actors) as holds,
+                       t.upto[t.place] - coalesce(t.upto[t.place - 1], 0) as entries
+              ) as here
+              where cell.depth between first_depth and last_depth
+          ) as node;
+        rank := rank + later;
+        sparse := sparse || sparse_here;
+        ends := ends || ends_here;
+        first_depth := last_depth + 1;
+      end loop;
       if exists (select from change_tally t where t.tenant = of_tenant and t.level = 0 and t.bucket > since / 88473600000) then
         select coalesce(sum(t.upto[cardinality(t.upto)]), 0) into later
           from change_tally t

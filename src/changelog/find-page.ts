@@ -1,6 +1,7 @@
 import type { Database } from '../db/database.ts';
 import type { Statements } from '../db/statements.ts';
 import type { Query } from '../query/ast.ts';
+import { withPlainRegexes } from '../query/plain-regex.ts';
 import type { RegexMatcherPool } from '../query/regex-pool.ts';
 import { DictionaryCache } from './names/dictionary-cache.ts';
 import type { PageQuery, Reading } from './read/page-query.ts';
@@ -46,7 +47,8 @@ export function createFindPage(options: FindPageOptions): FindPage {
   const { pool, db, regexes, now } = options;
   const { dictionaries = new DictionaryCache(pool) } = options;
 
-  return async (tenant, query, { skip, size, inPieces = false, withContext = false }) => {
+  return async (tenant, asked, { skip, size, inPieces = false, withContext = false }) => {
+    const query = withPlainRegexes(asked);
     const moment = now();
     const from = hasFromBound(query) ? 0 : Math.max(0, defaultWindowFrom(moment));
     const page: PageQuery = { tenant, query, from, now: moment, skip, size, inPieces, withContext };

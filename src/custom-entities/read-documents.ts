@@ -10,6 +10,7 @@ import type { DocumentQuery, Match } from '../query/ast.ts';
 import { documentField } from '../query/document-field.ts';
 import { type DocumentMapping, documentQueryToSql, pathOfField, regexTermsOf } from '../query/document-sql.ts';
 import { textOfProjection } from '../query/json-projection.ts';
+import { withPlainRegexes } from '../query/plain-regex.ts';
 import { QueryError } from '../query/query-error.ts';
 import { RegexBudget, type RegexMatcherPool } from '../query/regex-pool.ts';
 import { containsValue } from './value-index.ts';
@@ -44,9 +45,10 @@ export function instancesOf(tenant: string, type: string): IndexedRows {
 export async function findDocuments(
   { db, regexes, paginator }: ReadContext,
   documents: IndexedRows,
-  query: DocumentQuery,
+  asked: DocumentQuery,
   wanted: PageWanted,
 ): Promise<Page> {
+  const query = withPlainRegexes(asked);
   const terms = regexTermsOf(query);
   const fetch = async (connection: Database | DatabaseTransaction, matched: ReadonlyMap<Match, readonly string[]>) => {
     const mapping: DocumentMapping = {

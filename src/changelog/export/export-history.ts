@@ -5,6 +5,7 @@ import { inTransaction } from '../../db/transaction.ts';
 import type { ExportHistory, ExportPiece, ExportRequest, ExportSnapshot } from '../../ports/export-history.ts';
 import type { Query } from '../../query/ast.ts';
 import { parseQuery } from '../../query/parse.ts';
+import { withPlainRegexes } from '../../query/plain-regex.ts';
 import type { RegexMatcherPool } from '../../query/regex-pool.ts';
 import { changelogDialect } from '../dialect.ts';
 import type { Dictionary } from '../names/dictionary.ts';
@@ -108,7 +109,7 @@ async function open(
   // Retention may have passed the beginning meanwhile. Then entries of the old snapshot may be gone, and the export
   // starts again.
   const going = resume !== undefined && margin <= resume.since ? resume : undefined;
-  const query = parseQuery(q, changelogDialect);
+  const query = withPlainRegexes(parseQuery(q, changelogDialect));
   const since = going?.since ?? Math.max(windowFrom(query, askedAt), horizon);
   const slice = new TimeSlice();
   const expression = await resolveInTransaction(transaction, query, { tenant, since, dictionary, regexes, slice });

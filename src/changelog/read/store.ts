@@ -70,14 +70,20 @@ export async function readSnapshot(
   return rows[0] ?? { horizon: 0, current: false };
 }
 
+export interface Extent {
+  entries: number;
+  /** Entries that are not in the tallies yet. */
+  pending: number;
+}
+
 /** Counts the entries of some kinds (null: of any) from a moment on, and all entries that are not in the tallies yet. */
 export async function readExtent(
   transaction: DatabaseTransaction,
   tenant: string,
   since: number,
   kinds: readonly number[] | null,
-): Promise<{ entries: number; pending: number }> {
-  const { rows } = await transaction.executeQuery<{ entries: number; pending: number }>(
+): Promise<Extent> {
+  const { rows } = await transaction.executeQuery<Extent>(
     CompiledQuery.raw(
       `select (change_rank($1, array['{0}'], array[$3::text], array[$2::bigint]))[1] as entries,
               (select coalesce(sum(cardinality(d.ats)), 0) from change_delta d where d.tenant = $1)::bigint as pending`,

@@ -1,0 +1,79 @@
+import {
+  type And,
+  and,
+  type Comparison,
+  type DocumentQuery,
+  type Glob,
+  glob,
+  type ItemMatch,
+  itemMatch,
+  itemQuery,
+  type Match,
+  match,
+  type Or,
+  or,
+  type Query,
+  type Text,
+  type TimeRange,
+  text,
+} from './ast.ts';
+import { readCharacter } from './regex-class.ts';
+
+/**
+ * The text or the glob that means the same as a regular expression. Undefined for an expression that is more than a text
+ * with `^` or `$` at its ends.
+ *
+ * @example
+ * plainRegex('23$'); // the glob *23
+ */
+export function plainRegex(source: string): Text | Glob | undefined {
+  const { groups } = plain.exec(source) ?? {};
+  if (groups === undefined) return undefined;
+  const { begin, literal = '', end } = groups;
+  const characters: string[] = [];
+  for (let offset = 0; offset < literal.length; ) {
+    const character = readCharacter(literal, offset);
+    characters.push(String.fromCodePoint(character.codePoint));
+    offset = character.end;
+  }
+  const found = characters.join('');
+  if (begin !== '' && end !== '') return text(found, true);
+  return glob([...(begin === '' ? [''] : []), found, ...(end === '' ? [''] : [])]);
+}
+
+/** Escapes of punctuation only: an escaped letter or digit may be a class or a code. */
+const plain = /^(?<begin>\^?)(?<literal>(?:[^\\^$.*+?()[\]{}|]|\\[!-/:-@[-`{-~])*)(?<end>\$?)$/su;
+
+type AnyCondition = And<AnyCondition> | Or<AnyCondition> | Match | TimeRange | ItemMatch | Comparison;
+
+/**
+ * The same query with a text or a glob instead of each regular expression that is as plain. Indexes and the database
+ * answer these; the other expressions need each text in the service.
+ */
+export function withPlainRegexes(query: Query): Query;
+export function withPlainRegexes(query: DocumentQuery): DocumentQuery;
+export function withPlainRegexes({ operands, position }: And<AnyCondition>): And<AnyCondition> {
+  return and(operands.map(simplified), position);
+}
+
+function simplified(condition: AnyCondition): AnyCondition {
+  switch (condition.kind) {
+    case 'and':
+      return and(condition.operands.map(simplified), condition.position);
+    case 'or':
+      return or(condition.operands.map(simplified), condition.position);
+    case 'item': {
+      const { field, operand, position } = condition;
+      return itemMatch(field, itemQuery(operand.operands.map(simplifiedMatch), operand.position), position);
+    }
+    case 'match':
+      return simplifiedMatch(condition);
+    default:
+      return condition;
+  }
+}
+
+function simplifiedMatch(term: Match): Match {
+  const found = term.matcher.kind === 'regex' ? plainRegex(term.matcher.source) : undefined;
+  return found === undefined ? term : match(term.field, found, term.position);
+}
