@@ -13,6 +13,8 @@ export default defineConfig({
     globalSetup: ['test/support/oracle/seed-of-run.ts', 'test/support/server/database-server.ts'],
     pool: 'forks',
     maxWorkers: 2,
+    // The files of a worker share their modules: to load the service anew for each file took more than a third of the run.
+    isolate: false,
     // For what hangs. A test that starts processes takes a minute on a machine that is busy with other work.
     testTimeout: 180_000,
     hookTimeout: 180_000,

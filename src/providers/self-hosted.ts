@@ -1,4 +1,4 @@
-import { lookup as lookUp } from 'node:dns';
+import { type LookupAddress, type LookupAllOptions, lookup as lookUp } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import type { AllowedAddress } from '../config.ts';
 import { isPublic, isWithin, parseAddress } from './address.ts';
@@ -6,6 +6,13 @@ import { createTransport, type Transport } from './transport.ts';
 
 /** Milliseconds. An address that does not answer must look the same as one that refuses the connection. */
 const connectTimeout = 10_000;
+
+/** Finds all addresses of a name. */
+type ResolveAll = (
+  name: string,
+  options: LookupAllOptions,
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
 
 /**
  * The transport to servers that tenants name (contract 8). It connects only to public addresses and to addresses that
@@ -16,8 +23,12 @@ export function createSelfHostedTransport(allowed: readonly AllowedAddress[]): T
   return createTransport({ guard: (url) => guardedLookup(url, allowed), connectTimeout });
 }
 
-/** Throws for a refused address. Names are checked when they are looked up. */
-export function guardedLookup(url: URL, allowed: readonly AllowedAddress[]): LookupFunction {
+/** Throws for a refused address. Names are checked when they are looked up, with `resolve`: left out, the machine's resolver. */
+export function guardedLookup(
+  url: URL,
+  allowed: readonly AllowedAddress[],
+  resolve: ResolveAll = (name, options, callback) => lookUp(name, options, callback),
+): LookupFunction {
   const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase();
   const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
   const accepts = (address: string) => mayBeCalled(address, { host, port }, allowed);
@@ -25,7 +36,7 @@ export function guardedLookup(url: URL, allowed: readonly AllowedAddress[]): Loo
   if (parseAddress(host) !== undefined && !accepts(host)) throw new Error('the address is refused');
 
   return (hostname, options, callback) => {
-    lookUp(hostname, { ...options, all: true }, (error, addresses) => {
+    resolve(hostname, { ...options, all: true }, (error, addresses) => {
       const [first] = addresses ?? [];
       if (error !== null || first === undefined) callback(error ?? new Error('no address'), '', 4);
       else if (!addresses.every(({ address }) => accepts(address))) {

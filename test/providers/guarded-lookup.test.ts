@@ -1,7 +1,8 @@
 import type { LookupAddress } from 'node:dns';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { guardedLookup } from '../../src/providers/self-hosted.ts';
 
+// No resolver of a test machine answers a name with a public and a private address.
 const names: Record<string, LookupAddress[]> = {
   'public.example': [
     { address: '93.184.215.14', family: 4 },
@@ -14,13 +15,6 @@ const names: Record<string, LookupAddress[]> = {
   'private.example': [{ address: '10.0.0.1', family: 4 }],
 };
 
-// No resolver of a test machine answers a name with a public and a private address.
-vi.mock(import('node:dns'), async (original) => {
-  const lookup = (name: string, _options: object, callback: (error: null, addresses: LookupAddress[]) => void) =>
-    callback(null, names[name] ?? []);
-  return { ...(await original()), lookup: lookup as unknown as typeof import('node:dns').lookup };
-});
-
 test.each([
   ['public.example', [], 'connects'],
   ['mixed.example', [], 'refuses'],
@@ -28,7 +22,9 @@ test.each([
   ['mixed.example', [{ kind: 'range', address: '10.0.0.0', prefix: 8 }], 'connects'],
 ] as const)('for the name %s, with %j allowed, it %s', (name, allowed, outcome) => {
   const seen: unknown[] = [];
-  const lookup = guardedLookup(new URL(`https://${name}/v1`), [...allowed]);
+  const lookup = guardedLookup(new URL(`https://${name}/v1`), [...allowed], (asked, _options, callback) =>
+    callback(null, names[asked] ?? []),
+  );
   lookup(name, {}, (error, address) => seen.push(error === null ? address : error.message));
   expect(seen).toEqual([outcome === 'connects' ? '93.184.215.14' : 'the address is refused']);
 });
