@@ -23,6 +23,7 @@ const layers: readonly (readonly string[])[] = [
     'custom-entities',
     'oauth',
     'demo',
+    'capture',
     'docs',
   ],
   // What one room makes and another uses, as types; context.ts hands it over.

@@ -31,6 +31,10 @@ const commands: Record<string, ListedCommand> = {
     summary: 'record document changes from a file',
     load: async () => (await import('./import-command.ts')).importCommand,
   },
+  capture: {
+    summary: 'record the changes of a PostgreSQL database from its log',
+    load: async () => (await import('./capture.ts')).captureCommand,
+  },
   rejected: {
     summary: 'list, retry and drop changes that could not be recorded',
     load: async () => (await import('./rejected.ts')).rejectedCommand,

@@ -87,7 +87,7 @@ function rareColumn(changes: readonly Change[], memberOf: (change: Change) => st
 }
 
 /** The first 16 bytes of the SHA-256 of a text's UTF-8. They stand for the text in an index. */
-function hashOf(text: string): Buffer {
+export function hashOf(text: string): Buffer {
   return hash('sha256', text, 'buffer').subarray(0, 16);
 }
 

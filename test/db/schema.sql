@@ -64,6 +64,24 @@ table agent_turn
   agent_turn_tenant_session_id_fkey FOREIGN KEY (tenant, session_id) REFERENCES agent_session(tenant, id)
   CREATE INDEX agent_turn_running ON agent_turn USING btree (tenant, session_id, "position") WHERE state = 'running'::text
 
+table capture_position
+  changes bigint not null default 0
+  commit_lsn pg_lsn not null
+  committed_at bigint
+  complete boolean not null default true
+  end_lsn pg_lsn not null
+  heartbeat timestamp with time zone not null default now()
+  last_at bigint not null default 0
+  phase text collate "C" not null
+  singleton boolean not null default true
+  slot text collate "C" not null
+  system_identifier text collate "C" not null
+  timeline integer not null
+  xid bigint
+  capture_position_phase_check CHECK (phase = ANY (ARRAY['preparing'::text, 'copying'::text, 'recording'::text]))
+  capture_position_pkey PRIMARY KEY (singleton)
+  capture_position_singleton_check CHECK (singleton)
+
 table change_actor
   actor bigint not null generated always as identity
   lookup uuid not null

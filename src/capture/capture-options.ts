@@ -1,0 +1,43 @@
+import type { Database } from '../db/database.ts';
+import type { TakeChanges } from '../recording/batch.ts';
+import type { Mapping } from '../recording/mapping/mapping.ts';
+import type { CaptureFigures } from './figures.ts';
+import type { Source } from './source.ts';
+
+export interface CaptureLog {
+  info(fields: Record<string, unknown>, message: string): void;
+  warn(fields: Record<string, unknown>, message: string): void;
+}
+
+/** What capture does where changes are missing, and where the slot is made for the first time. */
+export interface StartChoice {
+  /** Compare the tables with the history when capture starts for the first time. */
+  readonly snapshot: boolean;
+  /** Compare the tables with the history in any case, and begin a new slot. */
+  readonly resync: boolean;
+  /** Go on without the changes that are missing. */
+  readonly acceptGap: boolean;
+  /** Whether capture may run `alter table … replica identity full`. */
+  readonly alter: boolean;
+}
+
+export interface CaptureOptions {
+  readonly source: Source;
+  readonly db: Database;
+  readonly mapping: Mapping;
+  /** The name of the slot and of the publication at the source. */
+  readonly slot: string;
+  readonly choice: StartChoice;
+  /** A change that can never be recorded stops capture. */
+  readonly strict: boolean;
+  readonly takeChanges: TakeChanges;
+  readonly log: CaptureLog;
+  /** Ends capture after the portion that is being recorded. */
+  readonly signal: AbortSignal;
+  /** For metrics: how far behind capture is. */
+  readonly figures?: CaptureFigures;
+  /** Milliseconds between two heartbeats; default 10,000. */
+  readonly heartbeat?: number;
+  /** Called once, when capture reads the log. */
+  readonly onRunning?: () => void;
+}

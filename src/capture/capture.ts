@@ -1,0 +1,40 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CaptureOptions } from './capture-options.ts';
+import { CaptureFigures } from './figures.ts';
+import { runSession } from './session.ts';
+import { isInUse } from './slot.ts';
+import { CaptureError } from './source.ts';
+
+/** Milliseconds between two attempts after a database was away. */
+const minPause = 200;
+const maxPause = 5_000;
+
+/**
+ * Records the changes of the mapped tables until the signal (recording.md 5). Where one of the databases goes away, it tries again
+ * until that is back. Throws a CaptureError where an operator must decide: a GapError where changes are missing.
+ */
+export async function capture(options: CaptureOptions): Promise<void> {
+  const { signal, log } = options;
+  const figures = options.figures ?? new CaptureFigures();
+  let { choice } = options;
+  let hasRun = false;
+  let pause = minPause;
+  const onRunning = () => {
+    if (!hasRun) options.onRunning?.();
+    hasRun = true;
+    pause = minPause;
+    // An operator's decision is for the gap that was there when it was made.
+    choice = { ...choice, resync: false, acceptGap: false };
+  };
+  while (!signal.aborted) {
+    try {
+      await runSession({ ...options, figures, choice }, onRunning);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof CaptureError || !(hasRun || isInUse(error))) throw error;
+      log.warn({ err: error }, `capture stopped and tries again in ${pause} ms`);
+      await sleep(pause, undefined, { signal }).catch(() => {});
+      pause = Math.min(pause * 2, maxPause);
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import type pg from 'pg';
+import type { TableName } from './identifiers.ts';
+
+/** What the catalogue of the source says about a table that the mapping names, or about one of its partitions. */
+export interface CatalogueTable extends TableName {
+  readonly oid: string;
+  /** `r`: a table. `p`: a partitioned one. Others cannot be captured. */
+  readonly kind: string;
+  /** `p`: permanent. Other tables write no log that could be read. */
+  readonly persistence: string;
+  /** Part of another table. Only the root of partitions can be captured. */
+  readonly isPartition: boolean;
+  readonly replicaIdentity: string;
+  /** In the order of the key. */
+  readonly primaryKey: readonly string[];
+  /** The columns that the log has of the row before a change. Undefined: none, so an update or delete of a published table fails. */
+  readonly identity: ReadonlySet<string> | undefined;
+  readonly columns: readonly CatalogueColumn[];
+  /** The tables below that hold rows. Empty for a table that is not partitioned. */
+  readonly partitions: readonly Omit<CatalogueTable, 'partitions'>[];
+}
+
+export interface CatalogueColumn {
+  readonly name: string;
+  /** The type's OID. */
+  readonly type: number;
+  readonly isGenerated: boolean;
+}
+
+interface TableRow {
+  oid: string;
+  root: string | null;
+  schema: string;
+  name: string;
+  kind: string;
+  persistence: string;
+  is_partition: string;
+  replica_identity: string;
+  primary_key: string;
+  index_identity: string;
+  columns: string;
+}
+
+/** Reads the tables with these names (`schema.table`) from the catalogue. The answer has no entry for a name without a table. */
+export async function readCatalogue(
+  client: pg.Client,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, CatalogueTable>> {
+  const { rows } = await client.query<TableRow>(catalogueStatement, [names]);
+  const tables = new Map<string, CatalogueTable>();
+  const partitions = new Map<string, Omit<CatalogueTable, 'partitions'>[]>();
+  for (const row of rows) {
+    const table = tableOf(row);
+    if (row.root === null) {
+      const below: Omit<CatalogueTable, 'partitions'>[] = [];
+      partitions.set(row.oid, below);
+      tables.set(`${row.schema}.${row.name}`, { ...table, partitions: below });
+    } else {
+      partitions.get(row.root)?.push(table);
+    }
+  }
+  return tables;
+}
+
+function tableOf(row: TableRow): Omit<CatalogueTable, 'partitions'> {
+  const columns: { name: string; type: number; generated: boolean }[] = JSON.parse(row.columns);
+  const primaryKey: string[] = JSON.parse(row.primary_key);
+  const indexed: string[] = JSON.parse(row.index_identity);
+  const identity =
+    row.replica_identity === 'f'
+      ? columns.map(({ name }) => name)
+      : row.replica_identity === 'd'
+        ? primaryKey
+        : row.replica_identity === 'i'
+          ? indexed
+          : [];
+  return {
+    oid: row.oid,
+    schema: row.schema,
+    name: row.name,
+    kind: row.kind,
+    persistence: row.persistence,
+    isPartition: row.is_partition === 't',
+    replicaIdentity: row.replica_identity,
+    primaryKey,
+    identity: identity.length === 0 ? undefined : new Set(identity),
+    columns: columns.map(({ name, type, generated }) => ({ name, type, isGenerated: generated })),
+  };
+}
+
+// The roots come first. A partition stands with the mapped table above it.
+const catalogueStatement = `
+with mapped as (
+  select c.oid, null::oid as root
+    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+   where n.nspname || '.' || c.relname = any ($1::text[]) and c.relkind in ('r', 'p', 'v', 'm', 'f')
+), listed as (
+  select oid, root from mapped
+  union all
+  select tree.relid, mapped.oid
+    from mapped join pg_catalog.pg_class c on c.oid = mapped.oid and c.relkind = 'p'
+    cross join lateral pg_catalog.pg_partition_tree(mapped.oid) as tree
+   where tree.isleaf
+)
+select c.oid::text, listed.root::text, n.nspname as schema, c.relname as name, c.relkind as kind,
+       c.relpersistence as persistence, c.relispartition as is_partition, c.relreplident as replica_identity,
+       (select coalesce(jsonb_agg(a.attname order by key.place), '[]')
+          from pg_catalog.pg_index i
+          cross join lateral unnest(i.indkey::int2[]) with ordinality as key (attnum, place)
+          join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = key.attnum
+         where i.indrelid = c.oid and i.indisprimary and i.indislive and key.place <= i.indnkeyatts)::text as primary_key,
+       (select coalesce(jsonb_agg(a.attname), '[]')
+          from pg_catalog.pg_index i
+          cross join lateral unnest(i.indkey::int2[]) with ordinality as key (attnum, place)
+          join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = key.attnum
+         where i.indrelid = c.oid and i.indisreplident and i.indislive and key.place <= i.indnkeyatts)::text as index_identity,
+       (select coalesce(jsonb_agg(jsonb_build_object('name', a.attname, 'type', a.atttypid::int8,
+                                                     'generated', a.attgenerated <> '') order by a.attnum), '[]')
+          from pg_catalog.pg_attribute a
+         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped)::text as columns
+  from listed
+  join pg_catalog.pg_class c on c.oid = listed.oid
+  join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+ order by listed.root nulls first, n.nspname, c.relname`;

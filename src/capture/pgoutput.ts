@@ -1,0 +1,207 @@
+import type { Lsn } from './lsn.ts';
+
+/** A column of a published table, as the server describes it before its first row. */
+export interface RelationColumn {
+  readonly name: string;
+  /** The type's OID. */
+  readonly type: number;
+  /** Part of the replica identity. */
+  readonly isKey: boolean;
+}
+
+export interface Relation {
+  readonly id: number;
+  readonly schema: string;
+  readonly name: string;
+  /** `d`: the primary key. `i`: an index. `f`: the whole row. `n`: nothing. */
+  readonly replicaIdentity: string;
+  readonly columns: readonly RelationColumn[];
+}
+
+/** The text of a value; null; or undefined for a TOASTed value that did not change and was therefore not sent. */
+export type TupleValue = string | null | undefined;
+export type Tuple = readonly TupleValue[];
+
+/** A message of pgoutput, protocol version 1. */
+export type PgoutputMessage =
+  | { kind: 'begin'; commitLsn: Lsn; committedAt: bigint; xid: number }
+  | { kind: 'commit'; commitLsn: Lsn; endLsn: Lsn }
+  | { kind: 'relation'; relation: Relation }
+  | { kind: 'insert'; relation: number; new: Tuple }
+  // `old` is the whole row under REPLICA IDENTITY FULL. `key` has the identity's columns alone, and null in all others.
+  | { kind: 'update'; relation: number; old?: Tuple; key?: Tuple; new: Tuple }
+  | { kind: 'delete'; relation: number; old?: Tuple; key?: Tuple }
+  | { kind: 'truncate'; relations: readonly number[] }
+  | { kind: 'message'; transactional: boolean; prefix: string; content: Buffer }
+  | { kind: 'other' };
+
+/** The server sent what this version of the protocol does not have. */
+export class PgoutputError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'PgoutputError';
+  }
+}
+
+/**
+ * Decodes a message. `committedAt` is in microseconds since 1970. Throws a PgoutputError for bytes that are no such message;
+ * it never has their content.
+ */
+export function decodePgoutput(bytes: Buffer): PgoutputMessage {
+  const reader = new Reader(bytes);
+  try {
+    return decode(reader);
+  } catch (error) {
+    if (error instanceof PgoutputError) throw error;
+    throw new PgoutputError('a message of the replication stream breaks off');
+  }
+}
+
+// Microseconds from 1970 to 2000, where PostgreSQL's clock begins.
+const epoch = 946_684_800_000_000n;
+
+function decode(reader: Reader): PgoutputMessage {
+  const tag = reader.character();
+  switch (tag) {
+    case 'B': {
+      const commitLsn = reader.int64();
+      return { kind: 'begin', commitLsn, committedAt: reader.int64() + epoch, xid: reader.uint32() };
+    }
+    case 'C': {
+      reader.character();
+      return { kind: 'commit', commitLsn: reader.int64(), endLsn: reader.int64() };
+    }
+    case 'R':
+      return { kind: 'relation', relation: relation(reader) };
+    case 'I': {
+      const id = reader.uint32();
+      reader.expect('N');
+      return { kind: 'insert', relation: id, new: tuple(reader) };
+    }
+    case 'U': {
+      const id = reader.uint32();
+      const first = reader.character();
+      if (first === 'N') return { kind: 'update', relation: id, new: tuple(reader) };
+      const before = identity(first, reader);
+      reader.expect('N');
+      return { kind: 'update', relation: id, ...before, new: tuple(reader) };
+    }
+    case 'D': {
+      const id = reader.uint32();
+      return { kind: 'delete', relation: id, ...identity(reader.character(), reader) };
+    }
+    case 'T': {
+      const count = reader.uint32();
+      reader.character();
+      return { kind: 'truncate', relations: Array.from({ length: count }, () => reader.uint32()) };
+    }
+    case 'M': {
+      const transactional = (reader.byte() & 1) === 1;
+      reader.int64();
+      const prefix = reader.text();
+      return { kind: 'message', transactional, prefix, content: reader.bytes(reader.uint32()) };
+    }
+    // The origin of a transaction, and the description of a type.
+    case 'O':
+    case 'Y':
+      return { kind: 'other' };
+    default:
+      throw new PgoutputError(`the replication stream has a message of the unknown kind ${JSON.stringify(tag)}`);
+  }
+}
+
+function relation(reader: Reader): Relation {
+  const id = reader.uint32();
+  // An empty name stands for pg_catalog.
+  const schema = reader.text() || 'pg_catalog';
+  const name = reader.text();
+  const replicaIdentity = reader.character();
+  const columns = Array.from({ length: reader.uint16() }, () => {
+    const isKey = (reader.byte() & 1) === 1;
+    const column = { name: reader.text(), type: reader.uint32(), isKey };
+    // The type's modifier.
+    reader.uint32();
+    return column;
+  });
+  return { id, schema, name, replicaIdentity, columns };
+}
+
+function identity(tag: string, reader: Reader): { old: Tuple } | { key: Tuple } {
+  if (tag === 'O') return { old: tuple(reader) };
+  if (tag === 'K') return { key: tuple(reader) };
+  throw new PgoutputError(`the replication stream has a row of the unknown kind ${JSON.stringify(tag)}`);
+}
+
+function tuple(reader: Reader): Tuple {
+  const count = reader.uint16();
+  const values: TupleValue[] = [];
+  for (let index = 0; index < count; index++) {
+    const tag = reader.character();
+    if (tag === 't') values.push(reader.bytes(reader.uint32()).toString('utf8'));
+    else if (tag === 'n') values.push(null);
+    else if (tag === 'u') values.push(undefined);
+    else throw new PgoutputError(`the replication stream has a value of the unknown kind ${JSON.stringify(tag)}`);
+  }
+  return values;
+}
+
+/** Reads from left to right. A read beyond the end throws a RangeError. */
+class Reader {
+  readonly #bytes: Buffer;
+  #at = 0;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  byte(): number {
+    const value = this.#bytes.readUInt8(this.#at);
+    this.#at += 1;
+    return value;
+  }
+
+  character(): string {
+    return String.fromCharCode(this.byte());
+  }
+
+  expect(tag: string): void {
+    const found = this.character();
+    if (found !== tag)
+      throw new PgoutputError(`the replication stream has ${JSON.stringify(found)} in place of ${tag}`);
+  }
+
+  uint16(): number {
+    const value = this.#bytes.readUInt16BE(this.#at);
+    this.#at += 2;
+    return value;
+  }
+
+  uint32(): number {
+    const value = this.#bytes.readUInt32BE(this.#at);
+    this.#at += 4;
+    return value;
+  }
+
+  int64(): bigint {
+    const value = this.#bytes.readBigInt64BE(this.#at);
+    this.#at += 8;
+    return value;
+  }
+
+  bytes(length: number): Buffer {
+    const end = this.#at + length;
+    if (end > this.#bytes.length) throw new RangeError('beyond the end');
+    const value = this.#bytes.subarray(this.#at, end);
+    this.#at = end;
+    return value;
+  }
+
+  /** A text that ends with a zero byte. */
+  text(): string {
+    const end = this.#bytes.indexOf(0, this.#at);
+    if (end === -1) throw new RangeError('beyond the end');
+    const value = this.#bytes.toString('utf8', this.#at, end);
+    this.#at = end + 1;
+    return value;
+  }
+}

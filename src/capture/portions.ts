@@ -1,0 +1,124 @@
+import type { MappedChange } from '../recording/mapping/row-change.ts';
+import { formatLsn } from './lsn.ts';
+import type { Position } from './position.ts';
+import type { Truncate } from './step.ts';
+import { bytesOf, type CapturedTransaction } from './transaction-reader.ts';
+
+export interface PortionChange {
+  readonly mapped: MappedChange;
+  /** The LSN of the commit and the number of the row change in its transaction. */
+  readonly place: string;
+  /** The row's change as text, masked. */
+  content(): string;
+}
+
+/** What is recorded in one transaction of Annals' database, with the position after it. */
+export interface Portion {
+  readonly changes: readonly PortionChange[];
+  readonly from: Position;
+  readonly to: Position;
+  /** The portion is a truncate, and has no changes. */
+  readonly truncate: Truncate | undefined;
+}
+
+/** Records a portion and the position in one transaction. */
+export type RecordPortion = (portion: Portion) => Promise<void>;
+
+export interface PortionsOptions {
+  readonly record: RecordPortion;
+  readonly position: Position;
+  /** Called after a commit. */
+  readonly onRecorded: (position: Position) => void;
+}
+
+/** A portion has at most so many changes, or about so many bytes. */
+const maxChanges = 2_000;
+const maxBytes = 8 * 1024 * 1024;
+
+/**
+ * Puts transactions of the source together to portions, and records them one after the other. Small transactions share a portion,
+ * and a large one has several. While one portion is recorded, the next is gathered.
+ */
+export class Portions {
+  readonly #options: PortionsOptions;
+  #changes: PortionChange[] = [];
+  #bytes = 0;
+  /** What is recorded when all portions that were begun are done. */
+  #begun: Position;
+  /** What is recorded when the gathered changes are as well. */
+  #gathered: Position;
+  #recording: Promise<void> = Promise.resolve();
+
+  constructor(options: PortionsOptions) {
+    this.#options = options;
+    this.#begun = options.position;
+    this.#gathered = options.position;
+  }
+
+  /** Whether everything that was added is being recorded or recorded. */
+  get isEmpty(): boolean {
+    return this.#gathered === this.#begun;
+  }
+
+  async add(transaction: CapturedTransaction): Promise<void> {
+    const { begin, endLsn, at, rows } = transaction;
+    const position = (changes: number, complete: boolean): Position => ({
+      ...this.#gathered,
+      commitLsn: begin.commitLsn,
+      endLsn,
+      xid: begin.xid,
+      committedAt: begin.committedAt,
+      lastAt: at,
+      changes,
+      complete,
+    });
+    for await (const step of transaction.steps()) {
+      const place = `${formatLsn(begin.commitLsn)} row ${step.rows}`;
+      for (const mapped of step.changes) this.#changes.push({ mapped, place, content: step.content });
+      this.#bytes += bytesOf(step);
+      this.#gathered = position(step.rows, false);
+      if (step.truncate !== undefined) {
+        // The documents that a truncate deletes are those that are there after all changes before it.
+        this.#gathered = position(step.rows - 1, false);
+        await this.#flush(undefined);
+        this.#gathered = position(step.rows, false);
+        await this.#flush(step.truncate);
+      } else if (this.#changes.length >= maxChanges || this.#bytes >= maxBytes) {
+        await this.#flush(undefined);
+      }
+    }
+    this.#gathered = position(rows, true);
+  }
+
+  /** Begins to record what is gathered, after the portion before it. */
+  async flush(): Promise<void> {
+    if (!this.isEmpty) await this.#flush(undefined);
+  }
+
+  /** Records everything that is gathered, and waits for it. */
+  async finish(): Promise<void> {
+    await this.flush();
+    await this.#recording;
+  }
+
+  /** Waits for the portion that is being recorded, whatever becomes of it. */
+  async settled(): Promise<void> {
+    await this.#recording.catch(() => {});
+  }
+
+  async #flush(truncate: Truncate | undefined): Promise<void> {
+    const portion: Portion = { changes: this.#changes, from: this.#begun, to: this.#gathered, truncate };
+    this.#changes = [];
+    this.#bytes = 0;
+    this.#begun = this.#gathered;
+    await this.#recording;
+    this.#recording = this.#record(portion);
+    // The next portion awaits this promise and gets the error. Until then it is no unhandled rejection.
+    this.#recording.catch(() => {});
+  }
+
+  async #record(portion: Portion): Promise<void> {
+    await this.#options.record(portion);
+    this.#options.onRecorded(portion.to);
+  }
+}

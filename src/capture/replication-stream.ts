@@ -1,0 +1,154 @@
+import type pg from 'pg';
+import { formatLsn, type Lsn } from './lsn.ts';
+
+/** Bytes of messages that wait for the caller. At this limit the socket is read no more until half of them are taken. */
+const maxWaitingBytes = 4 * 1024 * 1024;
+
+/** Milliseconds between two status messages. The server ends a connection that is silent for wal_sender_timeout (default 60 s). */
+const statusInterval = 5_000;
+
+const walData = 0x77;
+const keepAlive = 0x6b;
+/** The bytes of a data message before the data: kind, two LSNs and a time. */
+const headerLength = 25;
+
+interface CopyData {
+  readonly chunk: Buffer;
+}
+
+/**
+ * A logical replication stream on a connection of the driver that was opened with `replication: 'database'`. It reads the
+ * socket only as quickly as the caller takes messages, and tells the server nothing as flushed but what `acknowledge` was
+ * called with (decision 0029). An iteration ends with an error when the connection is lost.
+ *
+ * @example
+ * const stream = new ReplicationStream('annals', 'annals', start);
+ * client.query(stream);
+ * for (;;) handle(await stream.next());
+ */
+export class ReplicationStream {
+  readonly #text: string;
+  #flushed: Lsn;
+  #connection: pg.Connection | undefined;
+  #waiting: Buffer[] = [];
+  #next = 0;
+  #waitingBytes = 0;
+  #paused = false;
+  #failure: Error | undefined;
+  #wake: (() => void) | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #lastReceived = 0n;
+
+  constructor(slot: string, publication: string, start: Lsn) {
+    this.#flushed = start;
+    this.#text =
+      `START_REPLICATION SLOT "${slot}" LOGICAL ${formatLsn(start)} ` +
+      `(proto_version '1', publication_names '"${publication}"', messages 'true')`;
+  }
+
+  /** The end of the server's log when it sent its last message. */
+  get serverEnd(): Lsn {
+    return this.#lastReceived;
+  }
+
+  /** Called by the driver. */
+  submit(connection: pg.Connection): void {
+    this.#connection = connection;
+    connection.query(this.#text);
+    connection.stream.once('close', () => this.fail(new Error('the source closed the replication connection')));
+    this.#timer = setInterval(() => this.#sendStatus(), statusInterval);
+  }
+
+  /** Called by the driver, with bytes that are valid only during the call. */
+  handleCopyData({ chunk }: CopyData): void {
+    const kind = chunk[0];
+    if (kind === keepAlive && chunk.length >= 18) {
+      this.#lastReceived = chunk.readBigUInt64BE(1);
+      if (chunk[17] === 1) this.#sendStatus();
+    } else if (kind === walData && chunk.length >= headerLength) {
+      this.#lastReceived = chunk.readBigUInt64BE(9);
+      const data = Buffer.from(chunk.subarray(headerLength));
+      this.#waiting.push(data);
+      this.#waitingBytes += data.length;
+      if (this.#waitingBytes >= maxWaitingBytes && !this.#paused) {
+        this.#paused = true;
+        this.#connection?.stream.pause();
+      }
+      this.#wake?.();
+    } else {
+      this.fail(new Error('the replication stream has a message of an unknown kind'));
+    }
+  }
+
+  /** Called by the driver. */
+  handleError(error: Error): void {
+    this.fail(error);
+  }
+
+  /** Called by the driver: the server ended the stream in order. */
+  handleReadyForQuery(): void {
+    this.fail(new Error('the source ended the replication stream'));
+  }
+
+  /** Called by the driver. */
+  handleCommandComplete(): void {}
+
+  /** The message that waits, or undefined where none does now. */
+  take(): Buffer | undefined {
+    const data = this.#waiting[this.#next];
+    if (data === undefined) return undefined;
+    this.#next += 1;
+    this.#waitingBytes -= data.length;
+    if (this.#next === this.#waiting.length) {
+      this.#waiting = [];
+      this.#next = 0;
+    } else if (this.#next >= 1024) {
+      this.#waiting = this.#waiting.slice(this.#next);
+      this.#next = 0;
+    }
+    if (this.#paused && this.#waitingBytes <= maxWaitingBytes / 2) {
+      this.#paused = false;
+      this.#connection?.stream.resume();
+    }
+    return data;
+  }
+
+  /** Resolves when a message waits, or after so many milliseconds. Throws what ended the stream, after its last message. */
+  async untilMessage(milliseconds: number): Promise<void> {
+    if (this.#next < this.#waiting.length) return;
+    if (this.#failure !== undefined) throw this.#failure;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, milliseconds);
+    this.#wake = resolve;
+    await promise;
+    this.#wake = undefined;
+    clearTimeout(timer);
+    if (this.#failure !== undefined && this.#next >= this.#waiting.length) throw this.#failure;
+  }
+
+  /** Everything before this LSN is recorded and committed: the server need not keep it for us any longer. */
+  acknowledge(lsn: Lsn): void {
+    if (lsn <= this.#flushed) return;
+    this.#flushed = lsn;
+    this.#sendStatus();
+  }
+
+  /** Ends the stream for its reader; the connection is the caller's to close. */
+  fail(error: Error): void {
+    this.#failure ??= error;
+    clearInterval(this.#timer);
+    this.#wake?.();
+  }
+
+  #sendStatus(): void {
+    const stream = this.#connection?.stream;
+    if (stream === undefined || !stream.writable || this.#failure !== undefined) return;
+    // CopyData with a standby status update: written, flushed and applied LSN, the time (which nobody reads), no answer wanted.
+    const message = Buffer.alloc(5 + 34);
+    message.write('d', 0, 'latin1');
+    message.writeUInt32BE(4 + 34, 1);
+    message.write('r', 5, 'latin1');
+    for (const offset of [6, 14, 22]) message.writeBigUInt64BE(this.#flushed, offset);
+    stream.write(message);
+  }
+}

@@ -1,0 +1,79 @@
+import type { Mapping } from '../recording/mapping/mapping.ts';
+import type { Row } from '../recording/mapping/row-change.ts';
+import type { CatalogueTable } from './catalogue.ts';
+import { plainTable } from './identifiers.ts';
+import type { Relation, RelationColumn, Tuple } from './pgoutput.ts';
+
+/** Writes the text of a value as JSON. */
+export type ValueText = (type: number, text: string) => string;
+
+/** A published table as the stream describes it. */
+export class SourceTable {
+  /** As the mapping has it. */
+  readonly name: string;
+  readonly primaryKey: readonly string[];
+  readonly #columns: readonly RelationColumn[];
+  readonly #key: readonly number[];
+  readonly #valueText: ValueText;
+
+  constructor(relation: Relation, primaryKey: readonly string[], idColumns: readonly string[], valueText: ValueText) {
+    this.name = plainTable(relation);
+    this.primaryKey = primaryKey;
+    this.#columns = relation.columns;
+    this.#key = relation.columns.flatMap(({ name }, index) => (idColumns.includes(name) ? [index] : []));
+    this.#valueText = valueText;
+  }
+
+  /** The row with its values as JSON text. `isKey`: the tuple has the replica identity alone, and nothing in the other columns. */
+  row(tuple: Tuple, isKey: boolean): Row {
+    const row = new Map<string, string | undefined>();
+    for (const [index, column] of this.#columns.entries()) {
+      if (isKey && !column.isKey) continue;
+      const value = tuple[index];
+      row.set(
+        column.name,
+        value === null ? 'null' : value === undefined ? undefined : this.#valueText(column.type, value),
+      );
+    }
+    return row;
+  }
+
+  /** Whether both rows are the same document. */
+  hasSameKey(one: Tuple, other: Tuple): boolean {
+    return this.#key.length > 0 && this.#key.every((index) => one[index] === other[index]);
+  }
+}
+
+/** The published tables by the number that the stream gives them. */
+export class SourceTables {
+  readonly #byNumber = new Map<number, SourceTable>();
+  readonly #catalogue: ReadonlyMap<string, CatalogueTable>;
+  readonly #mapping: Mapping;
+  readonly #types: { load(types: readonly number[]): Promise<void>; text: ValueText };
+
+  constructor(
+    catalogue: ReadonlyMap<string, CatalogueTable>,
+    mapping: Mapping,
+    types: { load(types: readonly number[]): Promise<void>; text: ValueText },
+  ) {
+    this.#catalogue = catalogue;
+    this.#mapping = mapping;
+    this.#types = types;
+  }
+
+  /** Takes the description of a table, which the stream sends before its first row and after each change of its definition. */
+  async learn(relation: Relation): Promise<void> {
+    await this.#types.load(relation.columns.map(({ type }) => type));
+    const name = plainTable(relation);
+    const primaryKey = this.#catalogue.get(name)?.primaryKey ?? [];
+    const idColumns = this.#mapping.tables.get(name)?.id ?? primaryKey;
+    const valueText = (type: number, text: string) => this.#types.text(type, text);
+    this.#byNumber.set(relation.id, new SourceTable(relation, primaryKey, idColumns, valueText));
+  }
+
+  get(relation: number): SourceTable {
+    const table = this.#byNumber.get(relation);
+    if (table === undefined) throw new Error('the replication stream has a row of a table that it did not describe');
+    return table;
+  }
+}

@@ -1,0 +1,311 @@
+import { hash } from 'node:crypto';
+import { changesOfRow } from '../recording/mapping/changes-of-row.ts';
+import type { Mapping, TableMapping } from '../recording/mapping/mapping.ts';
+import { rejectedRowText } from '../recording/mapping/rejected-row.ts';
+import type { MappedChange, RowChange } from '../recording/mapping/row-change.ts';
+import type { ResumeCheck, TransactionBegin } from './gap.ts';
+import { formatLsn, type Lsn } from './lsn.ts';
+import type { PgoutputMessage, Tuple } from './pgoutput.ts';
+import { GapError } from './source.ts';
+import type { SourceTable, SourceTables } from './source-tables.ts';
+import { Spool } from './spool.ts';
+import { readStep, type Step, stepText } from './step.ts';
+import { readTransactionInfo, type TransactionInfo, truncateInfo, withTransactionInfo } from './transaction-info.ts';
+
+/** A transaction of the source, read to its commit. */
+export interface CapturedTransaction {
+  readonly begin: TransactionBegin;
+  readonly endLsn: Lsn;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** The steps, each once. Those of a large transaction come from a file. */
+  steps(): AsyncIterable<Step>;
+  /** The number of row changes. */
+  readonly rows: number;
+  /** How many of them were recorded before this process began. */
+  readonly recorded: number;
+  close(): Promise<void>;
+}
+
+export interface ReaderOptions {
+  readonly mapping: Mapping;
+  readonly tables: SourceTables;
+  readonly systemIdentifier: string;
+  readonly resume: ResumeCheck;
+  /** When the change happened that was recorded last, in milliseconds since 1970. */
+  readonly lastAt: number;
+  readonly warn: (message: string) => void;
+}
+
+/** A transaction with more row changes or bytes than these waits for its commit in a file. */
+const maxSteps = 2_000;
+const maxBytes = 8 * 1024 * 1024;
+/** Roughly the bytes of a change beside its paths. */
+const bytesOfChange = 300;
+
+/** Milliseconds. The order of commits is kept over a clock that was set back by no more than this. */
+const maxClockStep = 60_000;
+
+const actorPrefix = 'annals.actor';
+const defaults = { actor: 'unknown' };
+
+interface OpenTransaction {
+  readonly begin: TransactionBegin;
+  readonly at: number;
+  /** Row changes that are recorded already; `all`: the whole transaction is. */
+  readonly recorded: number | 'all';
+  rows: number;
+  /** The row changes of `steps` and `spool`. */
+  steps: Step[];
+  bytes: number;
+  spool: Spool | undefined;
+  info: TransactionInfo | undefined;
+  /** A delete that may be the first half of a move between partitions. */
+  deleted: { table: SourceTable; tuple: Tuple; isKey: boolean } | undefined;
+}
+
+/** Puts the messages of a replication stream together to transactions, and their rows through the mapping. */
+export class TransactionReader {
+  readonly #options: ReaderOptions;
+  #lastAt: number;
+  #open: OpenTransaction | undefined;
+
+  constructor(options: ReaderOptions) {
+    this.#options = options;
+    this.#lastAt = options.lastAt;
+  }
+
+  /** Whether a transaction has begun and not ended. */
+  get isInTransaction(): boolean {
+    return this.#open !== undefined;
+  }
+
+  /** Takes the next message. Returns the transaction that it ends, if that is not recorded yet. Throws a GapError. */
+  async take(message: PgoutputMessage): Promise<CapturedTransaction | undefined> {
+    switch (message.kind) {
+      case 'begin':
+        this.#begin(message);
+        return undefined;
+      case 'commit':
+        return await this.#commit(message.endLsn);
+      case 'relation':
+        await this.#options.tables.learn(message.relation);
+        return undefined;
+      case 'message':
+        this.#info(message);
+        return undefined;
+      case 'insert':
+        return await this.#insert(message);
+      case 'update':
+        return await this.#update(message);
+      case 'delete':
+        return await this.#delete(message);
+      case 'truncate':
+        return await this.#truncate(message.relations);
+      case 'other':
+        return undefined;
+    }
+  }
+
+  /** Forgets the transaction that has begun, with its file. */
+  async close(): Promise<void> {
+    await this.#open?.spool?.close();
+    this.#open = undefined;
+  }
+
+  #begin(begin: TransactionBegin): void {
+    const recorded = this.#options.resume.recordedOf(begin);
+    if (typeof recorded === 'object') throw new GapError(recorded.gap);
+    const at = clampedTime(Number(begin.committedAt / 1000n), this.#lastAt);
+    if (recorded !== 'all') this.#lastAt = at;
+    this.#open = {
+      begin,
+      at,
+      recorded,
+      rows: 0,
+      steps: [],
+      bytes: 0,
+      spool: undefined,
+      info: undefined,
+      deleted: undefined,
+    };
+  }
+
+  async #commit(endLsn: Lsn): Promise<CapturedTransaction | undefined> {
+    const open = this.#transaction();
+    await this.#endDelete(open);
+    this.#open = undefined;
+    if (open.recorded === 'all') return undefined;
+    const { begin, at, info, spool, steps, rows, recorded } = open;
+    return {
+      begin,
+      endLsn,
+      at,
+      rows,
+      recorded,
+      steps: () => this.#informed(spool === undefined ? steps : spooled(spool), info),
+      close: async () => await spool?.close(),
+    };
+  }
+
+  #info({ transactional, prefix, content }: Extract<PgoutputMessage, { kind: 'message' }>): void {
+    if (!transactional || prefix !== actorPrefix) return;
+    const info = readTransactionInfo(content);
+    if (info === undefined) {
+      this.#options.warn('a message annals.actor of the source cannot be read and is ignored');
+      return;
+    }
+    this.#transaction().info = info;
+  }
+
+  async #insert({ relation, new: tuple }: Extract<PgoutputMessage, { kind: 'insert' }>): Promise<undefined> {
+    const open = this.#transaction();
+    const table = this.#options.tables.get(relation);
+    const { deleted } = open;
+    if (deleted !== undefined && deleted.table.name === table.name && table.hasSameKey(deleted.tuple, tuple)) {
+      open.deleted = undefined;
+      open.rows += 1;
+      await this.#step(open, table, 'update', table.row(deleted.tuple, deleted.isKey), tuple);
+      return;
+    }
+    await this.#endDelete(open);
+    open.rows += 1;
+    await this.#step(open, table, 'create', undefined, tuple);
+  }
+
+  async #update(message: Extract<PgoutputMessage, { kind: 'update' }>): Promise<undefined> {
+    const open = this.#transaction();
+    await this.#endDelete(open);
+    open.rows += 1;
+    const table = this.#options.tables.get(message.relation);
+    const old = message.old ?? message.key;
+    const before = old === undefined ? undefined : table.row(old, message.old === undefined);
+    await this.#step(open, table, 'update', before, message.new);
+  }
+
+  async #delete({ relation, old, key }: Extract<PgoutputMessage, { kind: 'delete' }>): Promise<undefined> {
+    const open = this.#transaction();
+    await this.#endDelete(open);
+    open.rows += 1;
+    const table = this.#options.tables.get(relation);
+    const tuple = old ?? key;
+    if (tuple !== undefined) open.deleted = { table, tuple, isKey: old === undefined };
+  }
+
+  async #truncate(relations: readonly number[]): Promise<undefined> {
+    const open = this.#transaction();
+    await this.#endDelete(open);
+    for (const relation of relations) {
+      open.rows += 1;
+      const { name } = this.#options.tables.get(relation);
+      if (this.#options.mapping.tables.get(name)?.truncate !== 'deletes') continue;
+      await this.#keep(open, {
+        rows: open.rows,
+        table: name,
+        changes: [],
+        content: () => '{}',
+        truncate: { table: name, actor: defaults.actor, context: undefined },
+      });
+    }
+  }
+
+  /** The delete before was no half of a move. */
+  async #endDelete(open: OpenTransaction): Promise<void> {
+    const { deleted } = open;
+    if (deleted === undefined) return;
+    open.deleted = undefined;
+    const before = deleted.table.row(deleted.tuple, deleted.isKey);
+    await this.#step(open, deleted.table, 'delete', before, undefined);
+  }
+
+  async #step(
+    open: OpenTransaction,
+    table: SourceTable,
+    type: RowChange['type'],
+    before: RowChange['before'],
+    after: Tuple | undefined,
+  ): Promise<void> {
+    if (open.recorded === 'all' || open.rows <= open.recorded) return;
+    const { mapping } = this.#options;
+    const mappedTable = mapping.tables.get(table.name);
+    // The mapping may have lost a table that older parts of the log have.
+    if (mappedTable === undefined) return;
+    const row: RowChange = {
+      table: table.name,
+      type,
+      before,
+      after: after === undefined ? undefined : table.row(after, false),
+      at: open.at,
+      identity: this.#identity(open),
+      primaryKey: table.primaryKey,
+    };
+    const changes = changesOfRow(mapping, row, defaults).filter(({ kind }) => kind !== 'unchanged');
+    if (changes.length === 0) return;
+    const content = () => rejectedRowText(mappedTable, row);
+    await this.#keep(open, { rows: open.rows, table: table.name, changes, content });
+  }
+
+  async #keep(open: OpenTransaction, step: Step): Promise<void> {
+    if (open.recorded === 'all' || step.rows <= open.recorded) return;
+    if (open.spool !== undefined) {
+      await open.spool.write(stepText(step));
+      return;
+    }
+    open.steps.push(step);
+    open.bytes += bytesOf(step);
+    if (open.steps.length < maxSteps && open.bytes < maxBytes) return;
+    open.spool = await Spool.open();
+    for (const kept of open.steps) await open.spool.write(stepText(kept));
+    open.steps = [];
+  }
+
+  #identity({ begin, rows }: OpenTransaction): Uint8Array {
+    const { systemIdentifier } = this.#options;
+    const { commitLsn, xid, committedAt } = begin;
+    const text = `${systemIdentifier} ${formatLsn(commitLsn)} ${xid} ${committedAt} ${rows}`;
+    return hash('sha256', text, 'buffer').subarray(0, 16);
+  }
+
+  async *#informed(
+    steps: Iterable<Step> | AsyncIterable<Step>,
+    info: TransactionInfo | undefined,
+  ): AsyncGenerator<Step> {
+    for await (const step of steps) {
+      const table = this.#options.mapping.tables.get(step.table);
+      if (info === undefined || table === undefined) yield step;
+      else yield informedStep(step, table, info);
+    }
+  }
+
+  #transaction(): OpenTransaction {
+    if (this.#open === undefined) throw new Error('the replication stream has a row outside of a transaction');
+    return this.#open;
+  }
+}
+
+function informedStep(step: Step, table: TableMapping, info: TransactionInfo): Step {
+  const changes = step.changes.map((mapped) => informed(mapped, table, info));
+  if (step.truncate === undefined) return { ...step, changes };
+  return { ...step, truncate: { ...step.truncate, ...truncateInfo(step.truncate, table, info) } };
+}
+
+function informed(mapped: MappedChange, table: TableMapping, info: TransactionInfo): MappedChange {
+  return mapped.kind === 'change' ? { ...mapped, change: withTransactionInfo(mapped.change, table, info) } : mapped;
+}
+
+function clampedTime(at: number, lastAt: number): number {
+  return at < lastAt && lastAt - at <= maxClockStep ? lastAt : at;
+}
+
+export function bytesOf({ changes }: Step): number {
+  return changes.reduce((sum, change) => sum + sizeOf(change), bytesOfChange);
+}
+
+function sizeOf(mapped: MappedChange): number {
+  if (mapped.kind === 'change') return mapped.change.paths.length + bytesOfChange;
+  return mapped.kind === 'rejected' ? mapped.content.length : 0;
+}
+
+async function* spooled(spool: Spool): AsyncGenerator<Step> {
+  for await (const text of spool.read()) yield readStep(text);
+}

@@ -1,0 +1,116 @@
+import { parseArgs } from 'node:util';
+import { capture } from '../capture/capture.ts';
+import { deletePosition } from '../capture/position.ts';
+import { removeCapture } from '../capture/remove.ts';
+import { defaultSlot, slotPattern } from '../capture/setup.ts';
+import { CaptureError, readSource, type Source, SourceAwayError } from '../capture/source.ts';
+import { readConfig } from '../config.ts';
+import { createLogger } from '../http/logger.ts';
+import { createTakeChanges } from '../recording/take-changes.ts';
+import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
+import { mappingOfFile } from './mapping-file.ts';
+import { withDatabase } from './with-database.ts';
+
+export const captureCommand: Command = {
+  help: `Usage: annals capture --mapping FILE [--from URL] [--snapshot]
+       annals capture --remove [--from URL]
+
+Records the changes of a PostgreSQL database (14 or later) from its log, until it is
+stopped. The application does not change. The source needs wal_level = logical.
+
+  --from URL     the source; default: ANNALS_SOURCE_URL. PGPASSFILE works
+  --mapping FILE which tables become which documents; default: ANNALS_RECORDER_MAPPING
+  --snapshot     at the first start, record what the tables have already
+  --alter        give tables the replica identity that they need
+  --resync       after a gap: compare the tables with the history, record what differs
+  --accept-gap   after a gap: go on without the changes that are missing
+  --strict       stop at a change that can never be recorded, instead of keeping it aside
+  --slot NAME    of the slot and the publication at the source; default: ${defaultSlot}
+  --remove       drop both at the source, also while Annals' own database is away
+
+Example:
+  annals capture --mapping mapping.json --from postgres://annals@shop.example/shop`,
+
+  async run(args, io) {
+    const { values } = parseArgs({
+      args,
+      options: {
+        mapping: { type: 'string' },
+        from: { type: 'string' },
+        slot: { type: 'string', default: defaultSlot },
+        snapshot: { type: 'boolean', default: false },
+        alter: { type: 'boolean', default: false },
+        resync: { type: 'boolean', default: false },
+        'accept-gap': { type: 'boolean', default: false },
+        strict: { type: 'boolean', default: false },
+        remove: { type: 'boolean', default: false },
+      },
+    });
+    const { slot } = values;
+    if (!slotPattern.test(slot)) throw new UsageError('--slot takes small letters, digits and _, a letter first');
+    if (values.resync && values['accept-gap']) throw new UsageError('--resync and --accept-gap exclude each other');
+    return await forOperators(async () => {
+      const source = sourceOf(values.from, io);
+      if (values.remove) return await remove(source, slot, io);
+      const mapping = await mappingOfFile(mappingPath(values.mapping, io));
+      const { logLevel } = readConfig(io.environment);
+      const log = createLogger(logLevel, { write: (line) => void io.stderr.write(line) });
+      return await withDatabase(io, async ({ db, sealer, now }, watch) => {
+        await capture({
+          source,
+          db,
+          mapping,
+          slot,
+          choice: { ...values, acceptGap: values['accept-gap'] },
+          strict: values.strict,
+          takeChanges: createTakeChanges({
+            sealer,
+            now,
+            onKept: (kept) => log.warn(kept, 'a change can never be recorded and is kept aside'),
+          }),
+          log,
+          signal: AbortSignal.any([io.stop, watch.signal]),
+          onRunning: () => io.answer(`capture records ${[...mapping.tables.keys()].join(', ')}`),
+        });
+        if (watch.reason !== undefined) throw new OperatorError(watch.reason);
+        return 0;
+      });
+    });
+  },
+};
+
+/** Removes what capture has at the source first: a slot that nobody reads fills the source's disk. */
+async function remove(source: Source, slot: string, io: CommandIo): Promise<number> {
+  io.answer(JSON.stringify(await removeCapture(source, slot)));
+  try {
+    await withDatabase(io, async ({ db }) => await deletePosition(db));
+  } catch {
+    io.tell(
+      "annals: Annals' own database is away and still has the position: the next capture will need --accept-gap or --resync",
+    );
+  }
+  return 0;
+}
+
+function sourceOf(from: string | undefined, { environment }: CommandIo): Source {
+  const url = from ?? environment.ANNALS_SOURCE_URL;
+  if (url === undefined || url === '')
+    throw new UsageError('capture needs the source: --from URL or ANNALS_SOURCE_URL');
+  return readSource(url);
+}
+
+function mappingPath(path: string | undefined, { environment }: CommandIo): string {
+  const file = path ?? environment.ANNALS_RECORDER_MAPPING;
+  if (file === undefined || file === '')
+    throw new UsageError('capture needs --mapping FILE or ANNALS_RECORDER_MAPPING');
+  return file;
+}
+
+async function forOperators<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof CaptureError || error instanceof SourceAwayError) throw new OperatorError(error.message);
+    throw error;
+  }
+}

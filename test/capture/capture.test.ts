@@ -1,0 +1,277 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../support/server/patience.ts';
+import { createSourceDatabase, type SourceServer, startSourceServer } from '../support/server/source-server.ts';
+import { createHistory, entriesOf, startCapture } from './captured.ts';
+
+let server: SourceServer;
+beforeAll(async () => {
+  server = await startSourceServer();
+});
+afterAll(async () => {
+  await server.close();
+});
+
+/** A source with one table `orders`, and a capture of it that runs. */
+async function captureOrders(
+  definition = 'create table orders (id int primary key, title text, total numeric); alter table orders replica identity full',
+  rules: object = { entity: 'order' },
+) {
+  const source = await createSourceDatabase(server);
+  await source.pool.query(definition);
+  const history = await createHistory();
+  const setup = { source, history, tables: { 'public.orders': rules } };
+  const running = startCapture(setup);
+  await running.running;
+  return { source, history, setup, running };
+}
+
+test('inserts, updates and deletes become entries in the order of the commits', async () => {
+  const { source, history } = await captureOrders(undefined, { entity: 'order', name: 'title' });
+  await source.pool.query(`insert into orders values (1, 'one', 1.10)`);
+  await source.pool.query(`update orders set total = 2.50 where id = 1`);
+  await source.pool.query(`update orders set total = 2.50 where id = 1`);
+  await source.pool.query(`delete from orders where id = 1`);
+  await eventually(() => entriesOf(history)).toHaveLength(3);
+  const entries = await entriesOf(history);
+  expect(entries.map(({ type, entityId, name, actor, paths }) => [type, entityId, name, actor, paths])).toEqual([
+    ['create', '1', 'one', 'unknown', { id: { after: 1 }, title: { after: 'one' }, total: { after: 1.1 } }],
+    ['update', '1', 'one', 'unknown', { total: { before: 1.1, after: 2.5 } }],
+    ['delete', '1', 'one', 'unknown', { id: { before: 1 }, title: { before: 'one' }, total: { before: 2.5 } }],
+  ]);
+});
+
+test('a transaction larger than memory would like is recorded whole, with the actor that it names at its end', async () => {
+  const { source, history } = await captureOrders();
+  const client = await source.pool.connect();
+  await client.query('begin');
+  await client.query(`insert into orders select n, 'order ' || n, n from generate_series(1, 4500) n`);
+  await client.query(`select pg_logical_emit_message(true, 'annals.actor', '{"actor":"Nobody"}')`);
+  await client.query(
+    `select pg_logical_emit_message(true, 'annals.actor', '{"actor":"Jane Doe","context":{"ip":"10.0.0.1"}}')`,
+  );
+  await client.query('commit');
+  client.release();
+  await eventually(() => entriesOf(history)).toHaveLength(4500);
+  const entries = await entriesOf(history);
+  expect(new Set(entries.map(({ actor }) => actor))).toEqual(new Set(['Jane Doe']));
+  expect(new Set(entries.map(({ context }) => context))).toEqual(new Set(['{"ip":"10.0.0.1"}']));
+  expect(entries.map(({ entityId }) => Number(entityId))).toEqual(
+    Array.from({ length: 4500 }, (_, index) => index + 1),
+  );
+  expect(new Set(entries.map(({ at }) => at)).size).toBe(1);
+});
+
+test('a message about the actor that cannot be read is ignored, and the log does not show its content', async () => {
+  const { source, history, running } = await captureOrders();
+  await source.pool.query(
+    `begin; select pg_logical_emit_message(true, 'annals.actor', '{"actor":17, "secret":"hunter2"}');
+     insert into orders values (1, 'one', 1); commit`,
+  );
+  await eventually(() => entriesOf(history)).toHaveLength(1);
+  expect((await entriesOf(history))[0]?.actor).toBe('unknown');
+  expect(running.messages.join('\n')).toContain('annals.actor');
+  expect(running.messages.join('\n')).not.toContain('hunter2');
+});
+
+test('a value that is stored outside of the row and does not change comes from the row before', async () => {
+  const { source, history } = await captureOrders();
+  await source.pool.query(`alter table orders alter title set storage external`);
+  await source.pool.query(`insert into orders values (1, repeat('x', 20000), 1)`);
+  await source.pool.query(`update orders set total = 2`);
+  await eventually(() => entriesOf(history)).toHaveLength(2);
+  expect((await entriesOf(history))[1]?.paths).toEqual({ total: { before: 1, after: 2 } });
+});
+
+test('a table with its primary key as identity: updates are whole, deletes have the key', async () => {
+  const { source, history } = await captureOrders('create table orders (id int primary key, title text)');
+  await source.pool.query(`insert into orders values (1, 'one')`);
+  await source.pool.query(`update orders set title = 'two'`);
+  await source.pool.query(`update orders set id = 2`);
+  await source.pool.query(`delete from orders`);
+  await eventually(() => entriesOf(history)).toHaveLength(5);
+  expect(
+    (await entriesOf(history)).map(({ type, entityId, paths, related }) => [type, entityId, paths, related]),
+  ).toEqual([
+    ['create', '1', { id: { after: 1 }, title: { after: 'one' } }, null],
+    ['update', '1', { id: { after: 1 }, title: { after: 'two' } }, null],
+    ['delete', '1', { id: { before: 1 } }, expect.stringContaining('"2"')],
+    ['create', '2', { id: { after: 2 }, title: { after: 'two' } }, expect.stringContaining('"1"')],
+    ['delete', '2', { id: { before: 2 } }, null],
+  ]);
+});
+
+test('partitions: the root names the table, and a row that moves between two is one update', async () => {
+  const { source, history } = await captureOrders(
+    `create table orders (id int, region text, title text, primary key (id, region)) partition by list (region);
+     create table orders_north partition of orders for values in ('north');
+     create table orders_south partition of orders for values in ('south');
+     alter table orders replica identity full;
+     alter table orders_north replica identity full;
+     alter table orders_south replica identity full`,
+    { entity: 'order', id: ['id'] },
+  );
+  await source.pool.query(`insert into orders values (1, 'north', 'one')`);
+  await source.pool.query(`update orders set region = 'south'`);
+  await source.pool.query(`begin; delete from orders; insert into orders values (2, 'north', 'two'); commit`);
+  await eventually(() => entriesOf(history)).toHaveLength(4);
+  expect((await entriesOf(history)).map(({ type, entityId, paths }) => [type, entityId, paths])).toEqual([
+    ['create', '1', { id: { after: 1 }, region: { after: 'north' }, title: { after: 'one' } }],
+    ['update', '1', { region: { before: 'north', after: 'south' } }],
+    ['delete', '1', { id: { before: 1 }, region: { before: 'south' }, title: { before: 'one' } }],
+    ['create', '2', { id: { after: 2 }, region: { after: 'north' }, title: { after: 'two' } }],
+  ]);
+});
+
+test('four writers with savepoints rolled back and long transactions: each document in the order of its commits', async () => {
+  const { source, history } = await captureOrders(
+    'create table orders (id int primary key, version int); alter table orders replica identity full',
+  );
+  await source.pool.query(`insert into orders select n, 0 from generate_series(1, 6) n`);
+  const rounds = 15;
+  async function write(writer: number): Promise<void> {
+    const client = await source.pool.connect();
+    for (let round = 0; round < rounds; round++) {
+      await client.query('begin');
+      for (const id of [1 + ((writer + round) % 3), 4 + (round % 3)]) {
+        await client.query(`update orders set version = version + 1 where id = $1`, [id]);
+        await client.query('savepoint s');
+        await client.query(`update orders set version = version + 1000 where id = $1`, [id]);
+        await client.query('rollback to s');
+      }
+      if (round % 5 === writer) await client.query('select pg_sleep(0.05)');
+      await client.query(round % 7 === 3 ? 'rollback' : 'commit');
+    }
+    client.release();
+  }
+  await Promise.all([0, 1, 2, 3].map(write));
+  const { rows } = await source.pool.query('select id, version from orders order by id');
+  const total = rows.reduce((sum, { version }) => sum + version, 0);
+  await eventually(() => entriesOf(history)).toHaveLength(6 + total);
+  const entries = await entriesOf(history);
+  for (const { id, version } of rows) {
+    const versions = entries.filter(({ entityId }) => entityId === String(id)).map(({ paths }) => paths.version?.after);
+    expect(versions).toEqual(Array.from({ length: version + 1 }, (_, index) => index));
+  }
+});
+
+test('a capture that was stopped goes on where it was, and records nothing twice', async () => {
+  const { source, history, setup, running } = await captureOrders();
+  await source.pool.query(`insert into orders values (1, 'one', 1)`);
+  await eventually(() => entriesOf(history)).toHaveLength(1);
+  await running.stop();
+  await source.pool.query(`insert into orders values (2, 'two', 2)`);
+  await startCapture(setup).running;
+  await source.pool.query(`insert into orders values (3, 'three', 3)`);
+  await eventually(() => entriesOf(history)).toHaveLength(3);
+  expect((await entriesOf(history)).map(({ entityId }) => entityId)).toEqual(['1', '2', '3']);
+});
+
+test('a second capture waits for the end of the first, and then records', async () => {
+  const { source, history, setup, running } = await captureOrders();
+  const second = startCapture(setup);
+  await eventually(() => second.messages).toContain('another capture reads the slot; this one waits for its end');
+  await source.pool.query(`insert into orders values (1, 'one', 1)`);
+  await eventually(() => entriesOf(history)).toHaveLength(1);
+  await running.stop();
+  await second.running;
+  await source.pool.query(`insert into orders values (2, 'two', 2)`);
+  await eventually(() => entriesOf(history)).toHaveLength(2);
+});
+
+test('a capture ends that finds a position which it did not write', async () => {
+  const { source, history, running } = await captureOrders();
+  await source.pool.query(`insert into orders values (1, 'one', 1)`);
+  await eventually(() => entriesOf(history)).toHaveLength(1);
+  await history.pool.query('update capture_position set changes = changes + 1');
+  await source.pool.query(`insert into orders values (2, 'two', 2)`);
+  await expect(running.ended).rejects.toThrow('another capture of this installation records');
+  expect(await entriesOf(history)).toHaveLength(1);
+});
+
+test('capture goes on after either database cut its connections', async () => {
+  const { source, history } = await captureOrders();
+  const cut = `select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database() and application_name <> 'annals test'`;
+  for (let id = 1; id <= 4; id++) {
+    await source.pool.query(`insert into orders values ($1, 'x', 1)`, [id]);
+    await (id % 2 === 0 ? source : history).pool.query(cut);
+  }
+  await eventually(() => entriesOf(history)).toHaveLength(4);
+});
+
+test('heartbeats move the slot of a database whose captured tables do not change', async () => {
+  const source = await createSourceDatabase(server);
+  await source.pool.query('create table orders (id int primary key); create table other (id int)');
+  const history = await createHistory();
+  const running = startCapture({ source, history, tables: { 'public.orders': { entity: 'order' } }, heartbeat: 50 });
+  await running.running;
+  await source.pool.query('insert into other select generate_series(1, 10000)');
+  const { rows } = await source.pool.query('select pg_current_wal_lsn()::text as lsn');
+  await eventually(async () => {
+    const { rows: reached } = await source.pool.query(
+      'select confirmed_flush_lsn > $2::pg_lsn as reached from pg_replication_slots where slot_name = $1',
+      [source.slot, rows[0]?.lsn],
+    );
+    return reached[0]?.reached;
+  }).toBe(true);
+  expect(await entriesOf(history)).toEqual([]);
+});
+
+test('a truncate deletes every document that the history has, by the actor of its transaction', async () => {
+  const { source, history } = await captureOrders();
+  await source.pool.query(`insert into orders values (1, 'one', 1), (2, 'two', 2), (3, 'three', 3)`);
+  await source.pool.query('delete from orders where id = 2');
+  await source.pool.query(
+    `begin; insert into orders values (4, 'four', 4); truncate orders; insert into orders values (1, 'again', 1);
+     select pg_logical_emit_message(true, 'annals.actor', '{"actor":"Jane Doe"}'); commit`,
+  );
+  await eventually(() => entriesOf(history)).toHaveLength(9);
+  const later = (await entriesOf(history)).slice(4).map(({ type, entityId, actor }) => `${type} ${entityId} ${actor}`);
+  expect(later[0]).toBe('create 4 Jane Doe');
+  expect(later.slice(1, 4).sort()).toEqual(['delete 1 Jane Doe', 'delete 3 Jane Doe', 'delete 4 Jane Doe']);
+  expect(later[4]).toBe('create 1 Jane Doe');
+});
+
+test('a truncate of a table whose mapping ignores truncates deletes nothing', async () => {
+  const { source, history } = await captureOrders(undefined, { entity: 'order', truncate: 'ignore' });
+  await source.pool.query(`insert into orders values (1, 'one', 1)`);
+  await source.pool.query('truncate orders');
+  await source.pool.query(`insert into orders values (2, 'two', 2)`);
+  await eventually(() => entriesOf(history)).toHaveLength(2);
+});
+
+test('masked values are in no table, log or error of Annals', async () => {
+  const { source, history, running } = await captureOrders(undefined, { entity: 'order', mask: ['title'] });
+  await source.pool.query(`insert into orders values (1, 'canary-hunter2', 1)`);
+  await source.pool.query(`insert into orders select n, 'canary-hunter2', n from generate_series(2, 2500) n`);
+  await source.pool.query(`update orders set title = 'canary-hunter3' where id = 1`);
+  await eventually(() => entriesOf(history)).toHaveLength(2501);
+  const masked = (await entriesOf(history)).at(-1);
+  expect(masked?.paths).toEqual({ title: { before: '********', after: '********' } });
+  const { rows } = await history.pool.query(
+    `select table_name from information_schema.tables where table_schema = 'public'`,
+  );
+  for (const { table_name } of rows) {
+    const { rows: found } = await history.pool.query(
+      `select 1 from "${table_name}" t where t::text like '%canary-hunter%'`,
+    );
+    expect(found, table_name).toEqual([]);
+  }
+  expect(running.messages.join()).not.toContain('canary-hunter');
+});
+
+test('a change that can never be recorded is kept aside, and what follows is recorded', async () => {
+  const source = await createSourceDatabase(server);
+  await source.pool.query(
+    'create table orders (id int primary key, org text); alter table orders replica identity full',
+  );
+  const history = await createHistory();
+  const mapping = { version: 1, tenant: { column: 'org' }, tables: { 'public.orders': { entity: 'order' } } };
+  await startCapture({ source, history, mapping }).running;
+  await source.pool.query(`insert into orders values (1, 'nobody'), (2, 'acme'), (3, null)`);
+  await eventually(() => entriesOf(history)).toHaveLength(1);
+  const { rows } = await history.pool.query('select way, reason from change_rejected order by position');
+  expect(rows).toEqual([
+    { way: 'capture', reason: 'its tenant does not exist' },
+    { way: 'capture', reason: expect.stringContaining('null') },
+  ]);
+});

@@ -1,0 +1,105 @@
+import { onTestFinished } from 'vitest';
+import { capture } from '../../src/capture/capture.ts';
+import type { CaptureLog, StartChoice } from '../../src/capture/capture-options.ts';
+import { CaptureFigures } from '../../src/capture/figures.ts';
+import { readSource } from '../../src/capture/source.ts';
+import { createTenant } from '../../src/db/tenants.ts';
+import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
+import { createTakeChanges } from '../../src/recording/take-changes.ts';
+import { createSealer } from '../../src/sealing.ts';
+import { createTestDatabaseForThisTest, type TestDatabase } from '../support/server/database.ts';
+import type { SourceDatabase } from '../support/server/source-server.ts';
+
+export const tenant = 'acme';
+
+/** A database of Annals for this test, with the tenant. */
+export async function createHistory(): Promise<TestDatabase> {
+  const database = await createTestDatabaseForThisTest();
+  await createTenant(database.db, tenant);
+  return database;
+}
+
+export interface RunningCapture {
+  /** Resolves when capture reads the log; rejects where it ends before. */
+  running: Promise<void>;
+  ended: Promise<void>;
+  figures: CaptureFigures;
+  /** The messages of the log. */
+  messages: string[];
+  stop(): Promise<void>;
+}
+
+export interface CaptureSetup {
+  source: SourceDatabase;
+  history: TestDatabase;
+  /** Tables of the mapping, or the whole of it. */
+  tables?: Record<string, object>;
+  mapping?: object;
+  choice?: Partial<StartChoice>;
+  strict?: boolean;
+  url?: string;
+  now?: () => number;
+  heartbeat?: number;
+}
+
+/** Captures in this process until the test ends. */
+export function startCapture({ source, history, tables, mapping, choice, ...setup }: CaptureSetup): RunningCapture {
+  const controller = new AbortController();
+  const messages: string[] = [];
+  const keep = (_fields: unknown, message: string) => void messages.push(message);
+  const log: CaptureLog = { info: keep, warn: keep };
+  const figures = new CaptureFigures();
+  const { promise: running, resolve, reject } = Promise.withResolvers<void>();
+  running.catch(() => {});
+  const now = setup.now ?? Date.now;
+  const ended = capture({
+    source: readSource(setup.url ?? source.url),
+    db: history.db,
+    mapping: readMapping(JSON.stringify(mapping ?? { version: 1, tenant: { value: tenant }, tables })),
+    slot: source.slot,
+    choice: { snapshot: false, resync: false, acceptGap: false, alter: false, ...choice },
+    strict: setup.strict ?? false,
+    takeChanges: createTakeChanges({ sealer: createSealer([Buffer.alloc(32)]), now }),
+    log,
+    signal: controller.signal,
+    figures,
+    ...(setup.heartbeat === undefined ? {} : { heartbeat: setup.heartbeat }),
+    onRunning: resolve,
+  });
+  ended.then(
+    () => reject(new Error('capture ended')),
+    (error) => reject(error),
+  );
+  const stop = async () => {
+    controller.abort();
+    await ended.catch(() => {});
+  };
+  onTestFinished(stop);
+  return { running, ended, figures, messages, stop };
+}
+
+export interface Entry {
+  type: string;
+  entity: string;
+  entityId: string;
+  actor: string;
+  at: number;
+  paths: Record<string, { before?: unknown; after?: unknown }>;
+  related: string | null;
+  marks: string | null;
+  context: string | null;
+  name: string | null;
+}
+
+/** All entries, the oldest first. */
+export async function entriesOf(history: TestDatabase, of = tenant): Promise<Entry[]> {
+  const { rows } = await history.pool.query(
+    `select k.type, k.entity, e.entity_id as "entityId", a.name as actor, e.at, e.paths, e.related, e.marks, e.context, e.name
+       from change_entry e
+       join change_kind k on k.tenant = e.tenant and k.kind = e.kind
+       join change_actor a on a.tenant = e.tenant and a.actor = e.actor
+      where e.tenant = $1 order by e.at, e.sequence`,
+    [of],
+  );
+  return rows.map((row) => ({ ...row, paths: JSON.parse(row.paths) }));
+}

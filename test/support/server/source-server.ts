@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { onTestFinished } from 'vitest';
+import { type EmbeddedDatabase, openEmbeddedDatabase } from '../../../src/db/embedded/open-embedded-database.ts';
+import { makeDataFolder, removeDataFolder } from './data-folder.ts';
+
+/** A PostgreSQL of its own with `wal_level = logical`, for applications whose changes are captured. */
+export interface SourceServer {
+  dataDir: string;
+  /** The superuser, in the database `postgres`. */
+  url: string;
+  close(): Promise<void>;
+}
+
+export async function startSourceServer(settings: Record<string, string> = {}): Promise<SourceServer> {
+  const dataDir = await makeDataFolder();
+  const open = () => openEmbeddedDatabase({ dataDir, log: console.error, durability: 'none' });
+  let server: EmbeddedDatabase = await open();
+  const url = asSuperuser(server.url);
+  const client = new pg.Client(url);
+  await client.connect();
+  // The log is read only as far as it is flushed, so without fsync too a commit is to flush at once.
+  const all = { wal_level: 'logical', synchronous_commit: 'on', max_wal_senders: '10', ...settings };
+  for (const [name, value] of Object.entries(all)) await client.query(`alter system set ${name} = '${value}'`);
+  await client.end();
+  await server.release();
+  server = await open();
+  return {
+    dataDir,
+    url: asSuperuser(server.url),
+    async close() {
+      await server.release();
+      await removeDataFolder(dataDir);
+    },
+  };
+}
+
+function asSuperuser(serviceUrl: string): string {
+  const url = new URL(serviceUrl);
+  url.username = 'postgres';
+  url.pathname = 'postgres';
+  return url.href;
+}
+
+/** A database of one application. It has one slot's worth of names: `annals_<random>`. */
+export interface SourceDatabase {
+  url: string;
+  slot: string;
+  pool: pg.Pool;
+}
+
+/** A new database on the server, dropped with its slot when the test ends. */
+export async function createSourceDatabase(server: SourceServer): Promise<SourceDatabase> {
+  const name = `shop_${randomBytes(6).toString('hex')}`;
+  await administer(server, `create database ${name}`);
+  const url = new URL(server.url);
+  url.pathname = name;
+  const pool = new pg.Pool({ connectionString: url.href, max: 8 });
+  pool.on('error', () => {});
+  const slot = `annals_${name}`;
+  onTestFinished(async () => {
+    await pool.end();
+    await administer(server, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+    await administer(
+      server,
+      `do $$ begin
+         for i in 1..100 loop
+           begin
+             perform pg_drop_replication_slot(slot_name) from pg_replication_slots where database = '${name}';
+             exit;
+           exception when object_in_use then perform pg_sleep(0.05);
+           end;
+         end loop;
+       end $$`,
+    );
+    await administer(server, `drop database ${name} with (force)`);
+  });
+  return { url: url.href, slot, pool };
+}
+
+async function administer(server: SourceServer, statement: string): Promise<void> {
+  const client = new pg.Client(server.url);
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
