@@ -15,6 +15,7 @@ export class Guides {
   readonly #folder: string;
   readonly #basePath: string;
   readonly #names: ReadonlySet<string>;
+  readonly #images: ReadonlySet<string>;
   readonly #rendered = new Map<string, Guide>();
 
   /** `basePath` is the path of the public address, for links. */
@@ -22,6 +23,7 @@ export class Guides {
     this.#folder = folder;
     this.#basePath = basePath;
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+    this.#images = new Set(files.filter((file) => file.endsWith('.svg')));
     this.#names = new Set(files.filter((file) => file.endsWith('.md')).map((file) => file.slice(0, -'.md'.length)));
   }
 
@@ -39,17 +41,18 @@ export class Guides {
   /** The names in two groups: for users and operators, and the records of decisions. */
   list(): { guides: string[]; records: string[] } {
     const { guides = [], records = [] } = Object.groupBy([...this.#names].sort(), (name) =>
-      name.includes('/') ? 'records' : 'guides',
+      name.startsWith('decisions/') ? 'records' : 'guides',
     );
     return { guides, records };
   }
 
-  /** Where a link of a guide leads on the site; undefined for a file that is no guide. */
+  /** Where a link of a guide leads on the site; undefined for a file that is neither a guide nor an image. */
   #linkFrom(name: string, href: string): string | undefined {
     if (/^(?:https?:|mailto:|#)/.test(href)) return href;
     const { pathname, hash, host } = new URL(href, `http://guides/${name}.md`);
-    const target = decodeURIComponent(pathname.slice(1)).replace(/\.md$/, '');
-    if (host !== 'guides' || !this.#names.has(target)) return undefined;
+    const file = decodeURIComponent(pathname.slice(1));
+    const target = file.replace(/\.md$/, '');
+    if (host !== 'guides' || !(this.#names.has(target) || this.#images.has(file))) return undefined;
     return `${this.#basePath}/docs/guides/${target}${hash}`;
   }
 }

@@ -2,8 +2,8 @@ import { Marked } from 'marked';
 import { escapeHtml } from './page.ts';
 
 /**
- * Renders Markdown as HTML. Raw HTML in it is shown as text. `linkTo` says where a link leads; a link that leads nowhere
- * is shown as its text.
+ * Renders Markdown as HTML. Raw HTML in it is shown as text. `linkTo` says where a link or an image leads; what leads
+ * nowhere is shown as its text.
  */
 export function renderGuide(
   markdown: string,
@@ -29,8 +29,9 @@ export function renderGuide(
         const text = this.parser.parseInline(tokens);
         return target === undefined ? text : `<a href="${escapeHtml(target)}">${text}</a>`;
       },
-      image({ text }) {
-        return escapeHtml(text);
+      image({ href, text }) {
+        const source = linkTo(href);
+        return source === undefined ? escapeHtml(text) : `<img src="${escapeHtml(source)}" alt="${escapeHtml(text)}">`;
       },
       table(token) {
         const row = (cells: typeof token.header, tag: string) =>

@@ -48,6 +48,12 @@ export async function docsRoutes(app: HttpServer, { basePath }: { basePath: stri
     maxAge: '1h',
   });
   await app.register(fastifyStatic, {
+    root: join(packageFolder(), 'docs', 'images'),
+    prefix: '/docs/guides/images/',
+    decorateReply: false,
+    maxAge: '1h',
+  });
+  await app.register(fastifyStatic, {
     root: viewerFolder(),
     prefix: '/docs/viewer/',
     decorateReply: false,
