@@ -7,6 +7,7 @@ import { changelogUpkeep } from './changelog/upkeep.ts';
 import { completionRoutes } from './completions/routes.ts';
 import { completionUpkeep } from './completions/upkeep.ts';
 import { configurationRoutes } from './configuration/routes.ts';
+import { sealTokensAtStart } from './configuration/seal-tokens.ts';
 import type { Context } from './context.ts';
 import { customEntityRoutes } from './custom-entities/routes.ts';
 import { customEntitiesUpkeep } from './custom-entities/upkeep.ts';
@@ -47,6 +48,7 @@ export async function buildApp(context: Context, { notReady, requestLimit }: App
     models,
     oauth,
     paginator,
+    sealer,
     tenantRate,
     vital,
   } = context;
@@ -71,6 +73,7 @@ export async function buildApp(context: Context, { notReady, requestLimit }: App
   await app.register(changelogRoutes, { findPage });
   await app.register(changelogUpkeep, { db, now: () => clock.now() });
   await app.register(configurationRoutes, { configuration });
+  await app.register(sealTokensAtStart, { db, sealer });
   await app.register(customEntityRoutes, { customEntities, paginator });
   await app.register(customEntitiesUpkeep, { db });
   await app.register(modelRoutes, { models });

@@ -9,7 +9,6 @@ import { createFindPage, type FindPage } from './changelog/find-page.ts';
 import { DictionaryCache } from './changelog/names/dictionary-cache.ts';
 import { type Completions, type CompletionTimes, createCompletions } from './completions/service.ts';
 import type { Config } from './config.ts';
-import { providerApiTokenKey } from './configuration/item.ts';
 import { readNotificationEmail } from './configuration/notification-email.ts';
 import { type Configuration, createConfiguration } from './configuration/service.ts';
 import { createDocumentLists } from './custom-entities/document-lists.ts';
@@ -146,7 +145,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       logger,
       languageModels,
       config,
-      ownToken: (tenant) => configuration.readSecret(tenant, providerApiTokenKey),
+      ownToken: (tenant) => configuration.readProviderToken(tenant),
       times: overrides.completionTimes,
     });
     const mail = createMailQueue({ db, logger, mail: config.mail });

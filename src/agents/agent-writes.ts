@@ -23,6 +23,7 @@ import { type AgentRow, deleteAgent, findAgent, insertAgent, updateAgent } from 
 import { recordAgentChange } from './recorded-change.ts';
 import { AgentBody, type AgentPatch } from './schemas.ts';
 import { sealKey } from './secrets.ts';
+import { addressOf } from './self-hosted-address.ts';
 
 export interface AgentWrites {
   put(author: Author, id: string, body: AgentBody): Promise<'created' | 'replaced'>;
@@ -95,10 +96,10 @@ export function createAgentWrites(options: { db: Database; sealer: Sealer; now: 
     { llmConfig }: AgentBody,
   ): { sealedKey: Uint8Array | null; isNew: boolean } {
     const apiKey = llmConfig?.apiKey;
-    if (apiKey === undefined) return { sealedKey: null, isNew: false };
+    if (llmConfig === undefined || apiKey === undefined) return { sealedKey: null, isNew: false };
     if (apiKey !== mask) return { sealedKey: sealKey(sealer, tenant, before.id, apiKey), isNew: sealedKey !== null };
     const sameReader =
-      before.llmConfig.provider === llmConfig?.provider && before.llmConfig.baseUrl === llmConfig?.baseUrl;
+      before.llmConfig.provider === llmConfig.provider && addressOf(before.llmConfig) === addressOf(llmConfig);
     if (sealedKey === null || !sameReader) throw keyIsMasked('must be given anew for another provider or address');
     return { sealedKey, isNew: false };
   }

@@ -8,10 +8,10 @@ import type { Sealer } from '../sealing.ts';
 import { failureOfChat, keyUnreadable } from './chat-failure.ts';
 import type { ChatOutcome } from './chat-outcome.ts';
 import { type Conversation, type ConverseOptions, converse } from './conversation.ts';
+import { offersHistoryTool } from './history-tool.ts';
 import type { Target } from './model-caller.ts';
 import { noteOf } from './request-log.ts';
 import type { RunningChat } from './running-chat.ts';
-import { changeHistoryTool } from './schemas.ts';
 import { openKey } from './secrets.ts';
 import { hasEarlierRunning, readEarlierTurns } from './turn-store.ts';
 
@@ -67,7 +67,7 @@ export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
       signal,
       onText,
       userPrompt: document.userPrompt,
-      offersHistory: withHistory && document.nativeTools.includes(changeHistoryTool),
+      offersHistory: withHistory && offersHistoryTool(document),
       earlier: (maxBytes: number) => readEarlierTurns(db, tenant, turn, { maxBytes, withHistory }),
       async beforeCall(round: number) {
         if (round > 0) await extend();

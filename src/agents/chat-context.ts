@@ -13,6 +13,8 @@ const defaultWindow: Readonly<Record<LlmConfig['provider'], number>> = {
   google: 1_000_000,
   // Local servers cut a longer input without an error. This is their default window.
   self_hosted: 8_192,
+  self_hosted_ollama: 8_192,
+  self_hosted_vllm: 8_192,
 };
 
 // A token of text has four bytes on average, and two in the worst ordinary text. Only the vendor can count tokens.

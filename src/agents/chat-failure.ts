@@ -2,6 +2,7 @@ import { AnnalsError } from '../errors.ts';
 import { errorOfCall } from '../providers/call-error.ts';
 import type { ProviderError } from '../providers/port.ts';
 import type { LlmConfig } from './schemas.ts';
+import { isSelfHosted } from './self-hosted-address.ts';
 
 /** What a failed call means for the client and for the agent. */
 export interface ChatFailure {
@@ -15,7 +16,7 @@ const unreachable = 'The self-hosted server cannot be reached, or does not answe
 /** The error that a client gets when a call has no answer. It never contains the provider's own text. */
 export function failureOfChat(error: ProviderError, provider: LlmConfig['provider']): ChatFailure {
   if (provider === 'shared') return failureOfShared(error);
-  if (provider === 'self_hosted' && isNoModelServer(error)) {
+  if (isSelfHosted(provider) && isNoModelServer(error)) {
     return { error: new AnnalsError('provider_error', unreachable, { cause: error }), isConfiguration: true };
   }
   switch (error.fault) {

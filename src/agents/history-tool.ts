@@ -2,7 +2,7 @@ import { AnnalsError } from '../errors.ts';
 import type { Tool, ToolCall } from '../providers/port.ts';
 import type { StopSignal } from '../stop-signal.ts';
 import type { AnsweredHistory, AskHistory } from './ports.ts';
-import { changeHistoryTool } from './schemas.ts';
+import { changeHistoryTool, type NativeTool } from './schemas.ts';
 
 /** The outcome of a tool call: the text for the model and the text for the log. */
 export interface ToolOutcome {
@@ -54,6 +54,11 @@ export const historyTool: Tool = {
     required: ['q'],
   },
 };
+
+/** Whether the agent has the tool, named in one of two ways (contract 8). */
+export function offersHistoryTool({ nativeTools }: { nativeTools: readonly NativeTool[] }): boolean {
+  return nativeTools.some((tool) => (typeof tool === 'string' ? tool : tool.id) === changeHistoryTool);
+}
 
 /** The instructions that the service adds to the agent's own. */
 export function historyInstructions(now: number): string {

@@ -3,6 +3,7 @@ import type { TSchema } from 'typebox';
 import type { Credentials } from '../http/credentials.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { pageOf } from '../http/openapi/answers.ts';
+import { optionalBody } from '../http/optional-body.ts';
 import type { Scope } from '../http/scopes.ts';
 import { arrayBody } from '../pagination/page-texts.ts';
 import { PagingHeaders, type PagingRequest } from '../pagination/parameters.ts';
@@ -65,6 +66,7 @@ export function listRoutes(
   app.post(
     `${agentic}${path}/search`,
     {
+      preValidation: optionalBody,
       config: { scopes },
       schema: {
         operationId: `search${one}s`,

@@ -1,6 +1,7 @@
 import type { Answer, Message, Tool, Usage } from '../providers/port.ts';
 import type { CallProgress, ProviderCaller } from '../providers/provider-caller.ts';
 import type { LlmConfig } from './schemas.ts';
+import { addressOf, isSelfHosted } from './self-hosted-address.ts';
 
 /** The model that an agent calls. `apiKey` is plain text; it is empty for a self-hosted server without a key. */
 export interface Target {
@@ -34,12 +35,15 @@ export function createModelCaller(caller: ProviderCaller): ModelCaller {
     outputCap,
 
     async call({ tenant, llmConfig, apiKey }, { messages, tools, signal, onText }, report) {
-      const { provider, model = '', temperature, baseUrl } = llmConfig;
+      const { provider, model = '', temperature } = llmConfig;
       const maxTokens = outputCap(llmConfig);
       const common = { messages, tools, temperature, maxTokens, signal };
       const progress: CallProgress = { onText, onUsage: report };
       if (provider === 'shared') return await caller.callShared({ ...common, tenant }, progress);
-      return await caller.callOwn({ ...common, provider, model, apiKey, baseUrl }, progress);
+      const called = isSelfHosted(provider)
+        ? ({ provider: 'self_hosted', baseUrl: addressOf(llmConfig) } as const)
+        : { provider };
+      return await caller.callOwn({ ...common, ...called, model, apiKey }, progress);
     },
   };
 }

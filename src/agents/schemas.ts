@@ -18,6 +18,10 @@ const Texts = (description: string) =>
 /** The only tool that the service itself offers. */
 export const changeHistoryTool = 'change-history';
 
+const ToolName = Type.Literal(changeHistoryTool);
+const NativeTool = Type.Union([ToolName, Type.Object({ id: ToolName })]);
+export type NativeTool = Static<typeof NativeTool>;
+
 const LlmConfig = Type.Object(
   {
     provider: Type.Union(
@@ -27,11 +31,14 @@ const LlmConfig = Type.Object(
         Type.Literal('google'),
         Type.Literal('shared'),
         Type.Literal('self_hosted'),
+        Type.Literal('self_hosted_ollama'),
+        Type.Literal('self_hosted_vllm'),
       ],
       {
         description:
           '`openai`, `anthropic` and `google` take a key of your own, which is required; `shared` is the token of the ' +
-          'service, its model and its quota; `self_hosted` any server that speaks the chat format of `openai`.',
+          'service, its model and its quota; `self_hosted` any server that speaks the chat format of `openai`, with ' +
+          '`baseUrl`. `self_hosted_ollama` and `self_hosted_vllm` are the same with `selfHostedParams.url`.',
       },
     ),
     model: Type.Optional(
@@ -66,6 +73,12 @@ const LlmConfig = Type.Object(
         examples: ['https://models.example.com/v1'],
       }),
     ),
+    selfHostedParams: Type.Optional(
+      Type.Object(
+        { url: Type.Optional(Type.String({ maxLength: 2_048, examples: ['https://ollama.example.com'] })) },
+        { description: 'Of a `self_hosted_ollama` or `self_hosted_vllm` server; as `baseUrl`.' },
+      ),
+    ),
   },
   { $id: 'LlmConfig', examples: [{ provider: 'shared' }] },
 );
@@ -94,10 +107,12 @@ export const AgentBody = Type.Object(
     triggers: Type.Optional(Type.Array(Type.Unknown(), { maxItems: 100 })),
     llmConfig: Type.Optional(LlmConfig),
     nativeTools: Type.Optional(
-      Type.Array(Type.Literal(changeHistoryTool), {
+      Type.Array(NativeTool, {
         uniqueItems: true,
         maxItems: 100,
-        description: `\`${changeHistoryTool}\` lets the model ask the change history what the chatting client may.`,
+        description:
+          `\`${changeHistoryTool}\` lets the model ask the change history what the chatting client may. A name, or an ` +
+          'object with that name as its `id`.',
       }),
     ),
     metadata: Type.Optional(Metadata),

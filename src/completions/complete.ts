@@ -2,7 +2,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { AnnalsError } from '../errors.ts';
 import { type Answer, type Message, ProviderError } from '../providers/port.ts';
 import { type ProviderCaller, withText } from '../providers/provider-caller.ts';
-import { failureOfCompletion, type TokenOwner } from './completion-failure.ts';
+import { failureOfCompletion } from './completion-failure.ts';
 
 export interface Completion {
   readonly text: string;
@@ -24,8 +24,8 @@ export interface CompleteOptions {
 }
 
 export interface ProviderTokens {
-  /** The tenant's own token; undefined where it has none. */
-  own(tenant: string): Promise<string | undefined>;
+  /** The tenant's own token, and the configuration item that it is from; undefined where the tenant has none. */
+  own(tenant: string): Promise<{ readonly item: string; readonly token: string } | undefined>;
   shared: string | undefined;
 }
 
@@ -37,12 +37,11 @@ export function createComplete({ caller, tokens, model, logger }: CompleteOption
     if (own === undefined && tokens.shared === undefined) {
       throw new AnnalsError('service_unavailable', 'There is no provider token: set providerApiToken.');
     }
-    const owner: TokenOwner = own === undefined ? 'shared' : 'own';
     try {
       const answer = withText(
         own === undefined
           ? await caller.callShared({ tenant, messages, maxTokens, signal })
-          : await caller.callOwn({ provider: 'openai', model, apiKey: own, messages, maxTokens, signal }),
+          : await caller.callOwn({ provider: 'openai', model, apiKey: own.token, messages, maxTokens, signal }),
       );
       const finishReason = finishReasonOf(answer);
       if (finishReason === 'length' || finishReason === 'content_filter') {
@@ -50,7 +49,7 @@ export function createComplete({ caller, tokens, model, logger }: CompleteOption
       }
       return { text: answer.text, finishReason };
     } catch (error) {
-      throw error instanceof ProviderError ? failureOfCompletion(error, owner) : error;
+      throw error instanceof ProviderError ? failureOfCompletion(error, own?.item) : error;
     }
   };
 }

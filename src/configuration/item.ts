@@ -1,7 +1,20 @@
 import { mask } from '../recording/mask.ts';
 
-/** The key of the tenant's own token for the first provider. It is always secured. */
-export const providerApiTokenKey = 'providerApiToken';
+/**
+ * The keys of the tenant's own token for the first provider, which are always secured. The first one that is set is used.
+ * Clients of the API family write the second one.
+ */
+export const providerTokenKeys = ['providerApiToken', 'openAiApiToken'] as const;
+export type ProviderTokenKey = (typeof providerTokenKeys)[number];
+
+export function isProviderTokenKey(key: string): key is ProviderTokenKey {
+  return providerTokenKeys.some((one) => one === key);
+}
+
+/** Whether a provider's token has the form that a header takes: visible ASCII alone. */
+export function isHeaderToken(value: string): boolean {
+  return /^[\x21-\x7e]{1,4096}$/.test(value);
+}
 
 /** A value as a tenant set it: JSON text as it was written, or a string that is stored sealed. */
 export type ConfigurationValue = { secured: false; json: string } | { secured: true; secret: string };

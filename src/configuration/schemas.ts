@@ -20,8 +20,14 @@ const Value = Type.Unknown({
 const Description = Type.String({ maxLength: 4_096, pattern: textPattern });
 
 const Secured = Type.Boolean({
-  description: 'Encrypted at rest and never shown again. `providerApiToken` always is.',
+  description: 'Encrypted at rest and never shown again. `providerApiToken` and `openAiApiToken` always are.',
 });
+
+/** Clients of the API family send these two with `false`. The service has no such items. */
+const unsupported = {
+  restricted: Type.Optional(Type.Literal(false, { description: 'Of no effect.' })),
+  readOnly: Type.Optional(Type.Literal(false, { description: 'Of no effect.' })),
+};
 
 const Version = Type.Integer({ minimum: 1, description: 'Counts up with every change.' });
 
@@ -49,6 +55,7 @@ export const NewConfigurations = Type.Array(
       version: Type.Optional(Type.Integer({ description: 'Of no effect: a new item has version 1.' })),
       description: Type.Optional(Description),
       secured: Type.Optional(Secured),
+      ...unsupported,
     },
     { $id: 'NewConfiguration' },
   ),
@@ -68,6 +75,7 @@ export const ChangedConfiguration = Type.Object(
     ),
     description: Type.Optional(Description),
     secured: Type.Optional(Secured),
+    ...unsupported,
   },
   { $id: 'ChangedConfiguration', examples: [{ key: 'notificationEmail', value: 'desk@example.com', version: 1 }] },
 );

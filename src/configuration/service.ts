@@ -5,11 +5,19 @@ import { AnnalsError, type ErrorDetail } from '../errors.ts';
 import { refuseLargeDocument } from '../json/size.ts';
 import { mask } from '../recording/mask.ts';
 import type { Sealer } from '../sealing.ts';
-import { type ConfigurationItem, type ConfigurationValue, providerApiTokenKey, type StoredValue } from './item.ts';
+import {
+  type ConfigurationItem,
+  type ConfigurationValue,
+  isHeaderToken,
+  isProviderTokenKey,
+  type ProviderTokenKey,
+  providerTokenKeys,
+  type StoredValue,
+} from './item.ts';
 import { recordItemChange } from './recorded-change.ts';
 import { openSecret, sealSecret } from './secrets.ts';
 import type { SentValue } from './sent-values.ts';
-import { deleteItem, insertItems, readItem, readItems, readSealed, updateItem } from './store.ts';
+import { deleteItem, insertItems, readItem, readItems, readSealedValues, updateItem } from './store.ts';
 
 /** An item as a client sends it: `value` is parsed, `json` and `size` are those of its text. */
 export interface SentItem extends SentValue {
@@ -28,8 +36,8 @@ export interface Configuration {
   remove(tenant: string, key: string, actor: string): Promise<void>;
   /** The value in the clear, for the rooms that need it; undefined where it is not set. */
   read(tenant: string, key: string): Promise<ConfigurationValue | undefined>;
-  /** The same of a key that is always secured. */
-  readSecret(tenant: string, key: string): Promise<string | undefined>;
+  /** The tenant's own token for the first provider with the item that it is from; undefined where it has none. */
+  readProviderToken(tenant: string): Promise<{ item: ProviderTokenKey; token: string } | undefined>;
 }
 
 export function createConfiguration(options: {
@@ -98,9 +106,15 @@ export function createConfiguration(options: {
       return { secured: true, secret: openSecret(sealer, tenant, key, value.sealed) };
     },
 
-    async readSecret(tenant, key) {
-      const sealed = await readSealed(pool, tenant, key);
-      return sealed && openSecret(sealer, tenant, key, sealed);
+    async readProviderToken(tenant) {
+      const sealed = await readSealedValues(pool, tenant, providerTokenKeys);
+      for (const item of providerTokenKeys) {
+        const value = sealed.get(item);
+        const token = value && openSecret(sealer, tenant, item, value);
+        // What was stored before the item was always secured may be no token.
+        if (token !== undefined && isHeaderToken(token)) return { item, token };
+      }
+      return undefined;
     },
   };
 }
@@ -108,7 +122,7 @@ export function createConfiguration(options: {
 /** Checks what a client sent. `place` begins the names of the fields in details. Throws payload_too_large (contract 11). */
 function checkedValue(key: string, { json, size, value, secured }: SentItem, place: string): ConfigurationValue {
   refuseLargeDocument('A configuration value', size);
-  if (secured !== true && key !== providerApiTokenKey) return { secured: false, json };
+  if (secured !== true && !isProviderTokenKey(key)) return { secured: false, json };
   const fault = faultOfSecret(key, value);
   if (fault !== undefined) throw invalid([{ field: `${place}value`, message: fault }]);
   return { secured: true, secret: String(value) };
@@ -118,8 +132,7 @@ function faultOfSecret(key: string, value: unknown): string | undefined {
   if (typeof value !== 'string') return 'must be a string, because it is secured';
   if (!value.isWellFormed()) return 'must not contain lone surrogates';
   if (value === mask) return 'must be the secret itself: this is the mask that answers show';
-  // It travels in a header, which takes visible ASCII alone.
-  if (key === providerApiTokenKey && !/^[\x21-\x7e]{1,4096}$/.test(value)) {
+  if (isProviderTokenKey(key) && !isHeaderToken(value)) {
     return 'must be 1 to 4096 visible ASCII characters without blanks';
   }
   return undefined;

@@ -27,14 +27,47 @@ export async function readItem(
   return row && itemOf(row);
 }
 
-/** The sealed value alone, by a prepared statement, because every completion needs it. */
-export async function readSealed(pool: Statements, tenant: string, key: string): Promise<Uint8Array | undefined> {
-  const { rows } = await pool.query<{ sealed: Uint8Array | null }>({
+/** The sealed values of these keys alone, by a prepared statement, because every completion needs them. */
+export async function readSealedValues(
+  pool: Statements,
+  tenant: string,
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, Uint8Array>> {
+  const { rows } = await pool.query<{ key: string; sealed: Uint8Array }>({
     name: 'configuration_sealed',
-    text: 'select sealed from configuration where tenant = $1 and key = $2',
-    values: [tenant, key],
+    text: 'select key, sealed from configuration where tenant = $1 and key = any($2::text[]) and sealed is not null',
+    values: [tenant, keys],
   });
-  return rows[0]?.sealed ?? undefined;
+  return new Map(rows.map(({ key, sealed }) => [key, sealed]));
+}
+
+/** The items of these keys, of all tenants, that are not secured. `value` is JSON text. */
+export async function findUnsecured(
+  db: Database,
+  keys: readonly string[],
+): Promise<{ tenant: string; key: string; value: string }[]> {
+  return await db
+    .selectFrom('configuration')
+    .select(['tenant', 'key', 'value'])
+    .where(({ eb, fn, val }) => eb('key', '=', fn.any(val([...keys]))))
+    .where('value', 'is not', null)
+    .$narrowType<{ value: string }>()
+    .execute();
+}
+
+/** Stores the sealed form of a value that is still this one. Returns false where it is not. */
+export async function replaceBySealed(
+  db: Database,
+  { tenant, key, value, sealed }: { tenant: string; key: string; value: string; sealed: Uint8Array },
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('configuration')
+    .set({ value: null, sealed })
+    .where('tenant', '=', tenant)
+    .where('key', '=', key)
+    .where('value', '=', value)
+    .executeTakeFirst();
+  return numUpdatedRows === 1n;
 }
 
 /** Inserts the items whose keys do not exist, and returns those keys. */

@@ -2,10 +2,12 @@ import type { FastifyReply } from 'fastify';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { acceptJsonOf } from '../http/json-body.ts';
 import { json, jsonText, noContent, pageOf } from '../http/openapi/answers.ts';
+import { optionalBody } from '../http/optional-body.ts';
 import type { Scope } from '../http/scopes.ts';
 import { arrayBody, mapTexts } from '../pagination/page-texts.ts';
 import { PagingHeaders, type PagingRequest } from '../pagination/parameters.ts';
 import { InstanceItem, StoredInstance } from './answer-schemas.ts';
+import { instanceNotFound, reservedInstanceId } from './refusals.ts';
 import type { CustomEntityRoutesOptions } from './route-options.ts';
 import {
   Created,
@@ -72,6 +74,7 @@ export async function instanceRoutes(
   app.post(
     '/schema/:tenant/custom-entities/:type/instances/search',
     {
+      preValidation: optionalBody,
       config: { scopes: reading, errors: ['resource_not_found'] },
       schema: {
         operationId: 'searchInstances',
@@ -183,6 +186,8 @@ export async function instanceRoutes(
     },
     async (request, reply) => {
       const { tenant, type, id } = request.params;
+      // A list of ids in the body: the client wants to delete many instances, and not one that is called so.
+      if (id === reservedInstanceId && request.body !== undefined) throw instanceNotFound();
       await instances.remove({ tenant, actor: request.credentials.clientName }, type, id);
       return await reply.code(204).send();
     },

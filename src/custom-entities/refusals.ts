@@ -5,9 +5,16 @@ export const typeIdPattern = /^[A-Z][A-Z0-9_]{0,62}$/;
 
 export const maxInstanceIdBytes = 255;
 
+/**
+ * The id that no instance can get (contract 9). Clients of the API family send operations on many instances to
+ * `…/instances/bulk`. Those must not reach one instance.
+ */
+export const reservedInstanceId = 'bulk';
+
 /** Why an instance's id is wrong, or undefined. An index entry and a cursor must be able to hold the id. */
 export function faultOfInstanceId(id: string): string | undefined {
   if (id === '') return 'must not be empty';
+  if (id === reservedInstanceId) return `must not be ${reservedInstanceId}, which is reserved`;
   if (/[\p{Cc}\p{Surrogate}]/u.test(id)) return 'must not have control characters';
   if (Buffer.byteLength(id) > maxInstanceIdBytes) return `must have at most ${maxInstanceIdBytes} bytes of UTF-8`;
   return undefined;

@@ -35,6 +35,7 @@ import {
   instanceNotFound,
   isForeignKeyViolation,
   oldVersion,
+  reservedInstanceId,
   typeNotFound,
 } from './refusals.ts';
 import { findType, type TypeRow } from './type-store.ts';
@@ -153,6 +154,7 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
     },
 
     async patch(author, typeId, id, patch) {
+      if (id === reservedInstanceId) throw instanceNotFound();
       const type = await typeOf(author.tenant, typeId);
       for (;;) {
         // Patches and checks without a lock, because a schema may be slow. Annals stores exactly what it has checked.

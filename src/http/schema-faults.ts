@@ -25,6 +25,9 @@ interface ContainerSchema {
   items?: TSchema;
   maxItems?: number;
   uniqueItems?: boolean;
+  const?: unknown;
+  enum?: readonly unknown[];
+  anyOf?: readonly { const?: unknown; enum?: readonly unknown[] }[];
 }
 
 /**
@@ -51,9 +54,37 @@ class Pauses {
 }
 
 function compileFinder(schema: TSchema & ContainerSchema): FaultFinder {
+  const choice = choiceOf(schema);
+  if (choice !== undefined) return choiceFinder(schema, choice);
   if (schema.items !== undefined) return arrayFinder(schema, schema.items);
   if (schema.properties !== undefined || schema.patternProperties !== undefined) return objectFinder(schema);
   return plainFinder(schema);
+}
+
+/** What a value must be where the schema names values or forms; undefined for any other schema. */
+function choiceOf(schema: TSchema & ContainerSchema): string | undefined {
+  if (schema.const !== undefined) return `must be ${textOf(schema.const)}`;
+  const values =
+    schema.enum ?? schema.anyOf?.flatMap((form) => form.enum ?? (form.const === undefined ? [] : [form.const]));
+  if (values === undefined) return undefined;
+  return values.length === 0
+    ? 'must have one of the forms that are allowed'
+    : `must be one of ${values.map(textOf).join(', ')}`;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** TypeBox tells what is wrong with each of the forms. Here it is one fault, which names the values. */
+function choiceFinder(schema: TSchema, message: string): FaultFinder {
+  const { accepts } = plainFinder(schema);
+  return {
+    accepts,
+    *faults(value, path) {
+      if (!accepts(value)) yield { field: path.join('.'), message };
+    },
+  };
 }
 
 function plainFinder(schema: TSchema): FaultFinder {

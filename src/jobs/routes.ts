@@ -4,6 +4,7 @@ import { ofCurrentWork } from '../concurrency/work.ts';
 import type { Credentials } from '../http/credentials.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { json, jsonText, noContent, pageOf, stream } from '../http/openapi/answers.ts';
+import { optionalBody } from '../http/optional-body.ts';
 import { insufficientScopes, mayReadContext, mayReadHistory, type Scope } from '../http/scopes.ts';
 import { arrayBody } from '../pagination/page-texts.ts';
 import type { Paginator } from '../pagination/paginator.ts';
@@ -54,6 +55,7 @@ export async function jobRoutes(
   app.post(
     '/ai-service/:tenant/jobs/search',
     {
+      preValidation: optionalBody,
       config: { scopes: reading },
       schema: {
         operationId: 'searchJobs',

@@ -186,6 +186,19 @@ test('lists and searches take q and fields', async () => {
   expect((await call('GET', '/agents?q=name:')).status).toBe(400);
 });
 
+test.each(['/agentic/agents', '/agentic/logs/requests', '/agentic/logs/sessions', '/jobs'])(
+  'a search of %s without a body has no filter',
+  async (path) => {
+    const listed = await server.call(`/ai-service/${tenant}${path}`, { token });
+    const searched = await server.call(`/ai-service/${tenant}${path}/search`, { token, method: 'POST' });
+    expect([searched.status, await searched.json()]).toEqual([200, await listed.json()]);
+  },
+);
+
+test('a search with null for a body is 400', async () => {
+  expect((await call('POST', '/agents/search', null)).status).toBe(400);
+});
+
 test('reading takes a reading scope, writing ai.agent_manage', async () => {
   const reader = await server.token(tenant, { scope: 'ai.agent_read' });
   const chatter = await server.token(tenant, { scope: 'ai.agentexecution_manage' });

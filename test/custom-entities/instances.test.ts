@@ -68,6 +68,32 @@ describe('writing', () => {
     expect((await client.get(at('twice'))).text).not.toContain('"a":1');
   });
 
+  test('the id bulk is reserved: no operation on many instances reaches one of that name', async () => {
+    for (const response of [
+      await client.post('/THING/instances', { id: 'bulk' }),
+      await client.put(at('bulk'), { n: 1 }),
+      await client.put(at('bulk'), [{ id: 'a' }]),
+    ]) {
+      expect(response).toMatchObject({ status: 400 });
+    }
+    expect(await client.post('/THING/instances', { id: 'bulk' })).toMatchObject({
+      body: { details: [{ field: 'id', message: 'must not be bulk, which is reserved' }] },
+    });
+    expect((await client.get(at('bulk'))).status).toBe(404);
+    expect((await client.patch(at('bulk'), [{ op: 'add', path: '/n', value: 1 }])).status).toBe(404);
+    const many = { token, method: 'DELETE', headers: { 'content-type': 'application/json' }, body: '["a","b"]' };
+    const remove = async (init: object) =>
+      (await server.call(`/schema/acme/custom-entities${at('bulk')}`, { token, method: 'DELETE', ...init })).status;
+    expect([await remove({}), await remove(many)]).toEqual([404, 404]);
+    // One from before the id was reserved can be read and deleted by its id alone.
+    await server.database.pool.query(
+      `insert into custom_instance (tenant, type, id, version, document, fields)
+         select tenant, type, 'bulk', version, document, fields from custom_instance where tenant = 'acme' and id = 'given'`,
+    );
+    expect((await client.get(at('bulk'))).status).toBe(200);
+    expect([await remove(many), await remove({})]).toEqual([404, 204]);
+  });
+
   test('PUT makes (201) or replaces (204)', async () => {
     const made = await client.put(at('put'), { n: 1, m: 1 });
     expect([made.status, made.body]).toEqual([201, { id: 'put' }]);

@@ -138,6 +138,14 @@ describe('q over instances', () => {
     expect((await client.post('/THING/instances/search', 'null')).status).toBe(400);
     expect((await client.post('/THING/instances/search', {})).status).toBe(200);
   });
+
+  test('a search without a body has no filter', async () => {
+    const path = '/schema/acme/custom-entities/THING/instances/search';
+    for (const headers of [{}, { 'content-type': 'application/json' }]) {
+      const response = await server.call(path, { token, method: 'POST', headers });
+      expect([response.status, await response.json()]).toMatchObject([200, { length: 6 }]);
+    }
+  });
 });
 
 test('filters and totals agree with an evaluator that reads all documents and tests each one', async () => {

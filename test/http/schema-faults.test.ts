@@ -54,6 +54,24 @@ test('the search finds faults exactly where the validator refuses', () => {
   );
 });
 
+test('a choice is one fault, with the values that are allowed', () => {
+  expect(faults(Order, { id: 1, lines: [], state: 'lost' })).toEqual([
+    { field: 'state', message: 'must be one of open, closed' },
+  ]);
+  const Choice = Type.Object({
+    kind: Type.Enum(['a', 'b'], { type: 'string' }),
+    fixed: Type.Literal(false),
+    tool: Type.Union([Type.Literal('x'), Type.Object({ id: Type.Literal('x') })]),
+    any: Type.Union([Type.Integer(), Type.Boolean()]),
+  });
+  expect(faults(Choice, { kind: 1, fixed: true, tool: { id: 'y' }, any: 'z' })).toEqual([
+    { field: 'kind', message: 'must be one of a, b' },
+    { field: 'fixed', message: 'must be false' },
+    { field: 'tool', message: 'must be one of x' },
+    { field: 'any', message: 'must have one of the forms that are allowed' },
+  ]);
+});
+
 test('a fault names its field and what is wrong there', () => {
   const value = { lines: [{ sku: 'a' }, { sku: '', count: 1.5 }], names: { en: 1, english: 'a' }, tags: ['a', 'a'] };
   expect(faults(Order, value)).toEqual([

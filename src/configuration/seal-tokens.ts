@@ -1,0 +1,34 @@
+import type { FastifyBaseLogger } from 'fastify';
+import type { Database } from '../db/database.ts';
+import type { HttpServer } from '../http/http-server-type.ts';
+import type { Sealer } from '../sealing.ts';
+import { providerTokenKeys } from './item.ts';
+import { sealSecret } from './secrets.ts';
+import { findUnsecured, replaceBySealed } from './store.ts';
+
+export interface TokenSealing {
+  readonly db: Database;
+  readonly sealer: Sealer;
+}
+
+/** Seals, before the server answers, provider tokens that are from before their items were always secured. */
+export async function sealTokensAtStart(app: HttpServer, sealing: TokenSealing): Promise<void> {
+  app.addHook('onReady', async () => await sealProviderTokens(sealing, app.log));
+}
+
+/** Idempotent, also where several processes do it at once. It is no change of the item and has no change entry. */
+export async function sealProviderTokens(
+  { db, sealer }: TokenSealing,
+  logger: Pick<FastifyBaseLogger, 'warn'>,
+): Promise<void> {
+  for (const { tenant, key, value } of await findUnsecured(db, providerTokenKeys)) {
+    const parsed: unknown = JSON.parse(value);
+    const secret = typeof parsed === 'string' ? parsed : value;
+    const sealed = sealSecret(sealer, tenant, key, secret);
+    if (!(await replaceBySealed(db, { tenant, key, value, sealed }))) continue;
+    logger.warn(
+      { tenant, key },
+      'a provider token that was not secured is sealed now; older change entries still show it: replace it at the provider',
+    );
+  }
+}
