@@ -10,6 +10,18 @@ export interface Guide {
   readonly html: string;
 }
 
+/** These come first, in this order; the others follow by name. */
+const firstGuides = [
+  'getting-started',
+  'concepts',
+  'recording/README',
+  'query-language',
+  'pagination',
+  'api',
+  'operations',
+  'upgrading',
+];
+
 /** The guides of the folder `docs`, by name. Each is rendered when it is first asked for. */
 export class Guides {
   readonly #folder: string;
@@ -40,7 +52,7 @@ export class Guides {
 
   /** The names in two groups: for users and operators, and the records of decisions. */
   list(): { guides: string[]; records: string[] } {
-    const { guides = [], records = [] } = Object.groupBy([...this.#names].sort(), (name) =>
+    const { guides = [], records = [] } = Object.groupBy([...this.#names].sort(byPlace), (name) =>
       name.startsWith('decisions/') ? 'records' : 'guides',
     );
     return { guides, records };
@@ -55,4 +67,9 @@ export class Guides {
     if (host !== 'guides' || !(this.#names.has(target) || this.#images.has(file))) return undefined;
     return `${this.#basePath}/docs/guides/${target}${hash}`;
   }
+}
+
+function byPlace(one: string, other: string): number {
+  const place = (name: string) => (firstGuides.includes(name) ? firstGuides.indexOf(name) : firstGuides.length);
+  return place(one) - place(other) || (one < other ? -1 : 1);
 }
