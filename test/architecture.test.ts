@@ -24,6 +24,7 @@ const layers: readonly (readonly string[])[] = [
     'oauth',
     'demo',
     'capture',
+    'recorder',
     'docs',
   ],
   // What one room makes and another uses, as types; context.ts hands it over.

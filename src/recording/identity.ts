@@ -6,6 +6,11 @@ export function identityOfId(id: string): Buffer {
   return identityOf(`annals:id:${id}`);
 }
 
+/** The identity of a CloudEvent: its source and its id together. */
+export function identityOfCloudEvent(source: string, id: string): Buffer {
+  return identityOf(`annals:cloudevent:${JSON.stringify([source, id])}`);
+}
+
 const linePrefix = Buffer.from('annals:line:');
 
 /** The key that equal lines share: the identity of the first of them. `line` has no line end. */

@@ -30,8 +30,8 @@ export interface Sides {
  */
 export function applyRules(rules: CompiledRules, { before, after }: Sides): Sides {
   if (rules.isEmpty) return { before, after };
-  const old = before === undefined ? undefined : new Writer(rules, before);
-  const changed = after === undefined ? undefined : new Writer(rules, after);
+  const old = before === undefined ? undefined : new Writer([rules.root], before);
+  const changed = after === undefined ? undefined : new Writer([rules.root], after);
   const result: Sides = { before: old && parseJson(old.text), after: changed && parseJson(changed.text) };
   if (old === undefined || changed === undefined || result.after === undefined) return result;
   const unequal = new Set<number>();
@@ -41,6 +41,21 @@ export function applyRules(rules: CompiledRules, { before, after }: Sides): Side
   }
   if (unequal.size > 0) result.after.tape.unequal = unequal;
   return result;
+}
+
+/**
+ * One value of a document by the rules, as JSON text. A key of digits may be a key or a position in an array, so both count. Undefined:
+ * the value is ignored.
+ */
+export function applyRulesAt({ root }: CompiledRules, keys: readonly string[], value: JsonNode): string | undefined {
+  let steps: readonly Step[] = [root];
+  for (const key of keys) {
+    if (steps.some(({ action }) => action === 'mask')) break;
+    const below = stepsBelow(steps, key);
+    if (below.some(({ action }) => action === 'ignore')) return undefined;
+    steps = /^\d+$/.test(key) ? [...steps, ...below] : below;
+  }
+  return new Writer(steps, value).text;
 }
 
 /** The rules as a tree of keys. */
@@ -125,9 +140,9 @@ class Writer {
   readonly #frames: Frame[] = [];
   #bytes = 0;
 
-  constructor({ root }: CompiledRules, { tape, node }: JsonNode) {
+  constructor(steps: readonly Step[], { tape, node }: JsonNode) {
     this.#tape = tape;
-    this.#value(node, [root], '');
+    this.#value(node, steps, '');
     for (let frame = this.#frames.at(-1); frame !== undefined; frame = this.#frames.at(-1)) {
       if (frame.next === -1) {
         this.#write(frame.isArray ? ']' : '}');

@@ -12,10 +12,10 @@ import {
 } from '../change.ts';
 import { PathsTooLargeError } from '../path-list.ts';
 import type { Difference } from '../paths.ts';
-import { applyRules, type Sides } from './apply-rules.ts';
+import { applyRules, compileRules, type Sides } from './apply-rules.ts';
 import { mappedContext } from './mapped-context.ts';
 import type { Mapping, TableMapping } from './mapping.ts';
-import { partialDifference } from './partial-difference.ts';
+import { differenceOfValues, partialDifference } from './partial-difference.ts';
 import { rejectedRowText } from './rejected-row.ts';
 import type { MappedChange, MappedDocument, Row, RowChange } from './row-change.ts';
 import { documentText, gives, idOf, labelOf, RowRejection, relatedOf, tenantOf } from './row-document.ts';
@@ -141,6 +141,7 @@ class RowMapper {
 
   /** Whether `before` gives every value that `after` gives and that counts. */
   #isComplete(before: Row, after: Row): boolean {
+    if (this.#row.isBeforeWhole === true) return true;
     const { ignored } = rowRules(this.#table);
     for (const [column, value] of after) {
       if (value !== undefined && before.get(column) === undefined && !ignored.has(column)) return false;
@@ -184,6 +185,7 @@ class RowMapper {
 
   #difference(type: ChangeType, before: Row | undefined, after: Row | undefined): Difference | undefined {
     const { rest, ignored } = rowRules(this.#table);
+    if (this.#row.values !== undefined) return differenceOfValues(compileRules(this.#table.rules), this.#row.values);
     const node = (row: Row | undefined) => row && parseJson(documentText(row, this.#table, ignored));
     const sides: Sides = applyRules(rest, { before: node(before), after: node(after) });
     const isPartial = type === 'update' && before === undefined && after !== undefined && lacks(after, ignored);

@@ -1,19 +1,36 @@
 import { entriesOf } from '../../json/members.ts';
+import { parseJson } from '../../json/parse.ts';
 import type { JsonNode } from '../../json/tape.ts';
 import { compactText } from '../../json/text.ts';
 import { maximumPathsBytes, PathsTooLargeError } from '../path-list.ts';
 import type { Difference } from '../paths.ts';
+import { applyRulesAt, type CompiledRules } from './apply-rules.ts';
+import type { ChangedValue } from './row-change.ts';
 
 /**
  * The difference of an update of which only some new values are known: each member of the document is one value, and no entry marks
  * it as whole.
  */
 export function partialDifference(after: JsonNode): Difference {
-  const entries = entriesOf(after);
-  const members = entries.map(
-    ([key, value]) => `${JSON.stringify(key.replace(/[.\\]/g, '\\$&'))}:{"after":${compactText(value)}}`,
-  );
-  const paths = `{${members.join(',')}}`;
+  return differenceOfPaths(entriesOf(after).map(([key, value]) => [pathOf([key]), `{"after":${compactText(value)}}`]));
+}
+
+/** The same of single values, by the rules. Undefined: the rules ignore all of them. */
+export function differenceOfValues(rules: CompiledRules, values: readonly ChangedValue[]): Difference | undefined {
+  const paths = values.flatMap(({ keys, after }): [string, string][] => {
+    const shown = applyRulesAt(rules, keys, parseJson(after ?? 'null'));
+    if (shown === undefined) return [];
+    return [[pathOf(keys), after === undefined ? '{}' : `{"after":${shown}}`]];
+  });
+  return paths.length === 0 ? undefined : differenceOfPaths(paths);
+}
+
+function differenceOfPaths(entries: readonly (readonly [path: string, sides: string])[]): Difference {
+  const paths = `{${entries.map(([path, sides]) => `${JSON.stringify(path)}:${sides}`).join(',')}}`;
   if (Buffer.byteLength(paths) > maximumPathsBytes) throw new PathsTooLargeError();
-  return { paths, marks: entries.some(([key]) => key === '') ? '{"root":true}' : undefined };
+  return { paths, marks: entries.some(([path]) => path === '') ? '{"root":true}' : undefined };
+}
+
+function pathOf(keys: readonly string[]): string {
+  return keys.map((key) => key.replace(/[.\\]/g, '\\$&')).join('.');
 }

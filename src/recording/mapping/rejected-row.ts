@@ -1,11 +1,11 @@
-import { membersOf, objectText, stringOf } from '../../json/members.ts';
+import { elementsOf, membersOf, objectText, stringOf } from '../../json/members.ts';
 import { parseJson } from '../../json/parse.ts';
 import { type JsonNode, JsonSyntaxError } from '../../json/tape.ts';
 import { compactText, sourceText } from '../../json/text.ts';
 import type { ChangeType } from '../change.ts';
-import { applyRules, type Sides } from './apply-rules.ts';
+import { applyRules, applyRulesAt, compileRules, type Sides } from './apply-rules.ts';
 import type { TableMapping } from './mapping.ts';
-import type { Row, RowChange } from './row-change.ts';
+import type { ChangedValue, Row, RowChange } from './row-change.ts';
 import { documentText } from './row-document.ts';
 import { rowRules } from './row-rules.ts';
 
@@ -29,8 +29,27 @@ export function rejectedRowText(table: TableMapping, row: RowChange): string {
     ['context', context || undefined],
     ['before', before],
     ['after', after],
+    ['values', row.values && valuesText(table, row.values)],
   ];
   return objectText(members.flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])));
+}
+
+/** Each value as `[keys, after]`; a value that is gone as `[keys]`. */
+function valuesText({ rules }: TableMapping, values: readonly ChangedValue[]): string {
+  const texts = values.flatMap(({ keys, after }) => {
+    const shown = applyRulesAt(compileRules(rules), keys, parseJson(after ?? 'null'));
+    if (shown === undefined) return [];
+    return [`[${JSON.stringify(keys)}${after === undefined ? '' : `,${shown}`}]`];
+  });
+  return `[${texts.join(',')}]`;
+}
+
+function valuesOf(list: JsonNode | undefined): ChangedValue[] | undefined {
+  if (list === undefined) return undefined;
+  return elementsOf(list).map((value) => {
+    const [keys, after] = elementsOf(value);
+    return { keys: keys === undefined ? [] : JSON.parse(sourceText(keys)), after: after && compactText(after) };
+  });
 }
 
 /** The sides, or none where a value of them cannot be read: then nobody can say what to mask in it. */
@@ -66,6 +85,7 @@ export function readRejectedRow(text: string): RowChange | undefined {
     identity: Buffer.from(identity, 'hex'),
     before: row('before'),
     after: row('after'),
+    values: valuesOf(members.get('values')),
     primaryKey: key && JSON.parse(sourceText(key)),
     actor: stringOf(members.get('actor')),
     context: context && compactText(context),

@@ -6,6 +6,12 @@ import type { Change, ChangeType } from '../change.ts';
  */
 export type Row = ReadonlyMap<string, string | undefined>;
 
+/** One value of a document that is known to have changed. `after` is JSON text; undefined: the value is gone. */
+export interface ChangedValue {
+  readonly keys: readonly string[];
+  readonly after: string | undefined;
+}
+
 /** A change of one row, as the source tells it. */
 export interface RowChange {
   /** As the mapping has it: `schema.table`. */
@@ -13,7 +19,11 @@ export interface RowChange {
   readonly type: ChangeType;
   /** May be left out, or have the columns of the replica identity alone. */
   readonly before?: Row | undefined;
+  /** Whether `before` is the whole row, although it may lack columns that `after` has: documents without a schema. */
+  readonly isBeforeWhole?: boolean | undefined;
   readonly after?: Row | undefined;
+  /** For an update of which only these new values are known: `after` has the id and the columns that are known besides. */
+  readonly values?: readonly ChangedValue[] | undefined;
   /** In whole milliseconds since 1970. */
   readonly at: number;
   /** Who made it, as the transaction says. It comes before the table's column. */
