@@ -64,7 +64,8 @@ export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions):
     async (request, reply) => {
       const { tenant, id } = request.params;
       const author = { tenant, actor: request.credentials.clientName };
-      if ((await writes.put(author, id, request.body)) === 'replaced') return await reply.code(204).send();
+      if ((await writes.put(author, id, { body: request.body, text: request.bodyText })) === 'replaced')
+        return await reply.code(204).send();
       const location = `/ai-service/${tenant}/agentic/agents/${encodeURIComponent(id)}`;
       return await reply.code(201).header('location', location).send({ id });
     },
@@ -85,7 +86,7 @@ export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions):
     },
     async (request, reply) => {
       const { tenant, id } = request.params;
-      await writes.patch({ tenant, actor: request.credentials.clientName }, id, request.body);
+      await writes.patch({ tenant, actor: request.credentials.clientName }, id, request.bodyText);
       return await reply.code(204).send();
     },
   );

@@ -1,58 +1,54 @@
-import { Compile } from 'typebox/compile';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError } from '../errors.ts';
-import { compileValidator } from '../http/validation.ts';
-import { parseJson } from '../json/parse.ts';
-import { refuseLargeDocument, sizeOfJson } from '../json/size.ts';
 import { mask } from '../recording/mask.ts';
 import type { Author } from '../recording/record-document-change.ts';
 import type { Sealer } from '../sealing.ts';
-import {
-  type AgentDocument,
-  agentText,
-  contentOf,
-  faultOfAgentId,
-  faultsOfBody,
-  invalid,
-  parseAgent,
-  projectionOf,
-} from './agent-document.ts';
-import { patchedText } from './agent-patch.ts';
+import { faultOfAgentId, invalid } from './agent-document.ts';
 import { type AgentRow, deleteAgent, findAgent, insertAgent, updateAgent } from './agent-store.ts';
+import {
+  type AgentHead,
+  type BodyHead,
+  patchedAgent,
+  readAgentHead,
+  refuseFaults,
+  writtenAgent,
+} from './agent-texts.ts';
 import { recordAgentChange } from './recorded-change.ts';
-import { AgentBody, type AgentPatch } from './schemas.ts';
+import type { AgentBody } from './schemas.ts';
 import { sealKey } from './secrets.ts';
 import { addressOf } from './self-hosted-address.ts';
 
 export interface AgentWrites {
-  put(author: Author, id: string, body: AgentBody): Promise<'created' | 'replaced'>;
-  patch(author: Author, id: string, patch: AgentPatch): Promise<void>;
+  /** `text` is the JSON text of the body. */
+  put(author: Author, id: string, sent: { body: AgentBody; text: string }): Promise<'created' | 'replaced'>;
+  /** `patch` is the JSON text of a patch that has been validated. */
+  patch(author: Author, id: string, patch: string): Promise<void>;
   remove(author: Author, id: string): Promise<void>;
 }
 
-const validateBody = compileValidator({ schema: AgentBody, method: 'PATCH', url: '', httpPart: 'body' });
-const isBody = Compile(AgentBody);
+/** The body of a PUT, or what a patch makes of the stored agent. */
+interface Sent {
+  readonly body: BodyHead;
+  /** JSON text. */
+  readonly text: string;
+}
 
 /** Writes agents (contract 8). Each write and its change entry are one transaction. */
 export function createAgentWrites(options: { db: Database; sealer: Sealer; now: () => number }): AgentWrites {
   const { db, sealer, now } = options;
 
-  async function insert(author: Author, id: string, body: AgentBody): Promise<boolean> {
+  async function insert(author: Author, id: string, { body, text }: Sent): Promise<boolean> {
     const { tenant } = author;
     const apiKey = body.llmConfig?.apiKey;
     if (apiKey === mask) throw keyIsMasked('must be the key itself: this is the mask that answers show');
     return await inTransaction(db, async (transaction) => {
       const at = now();
-      const time = new Date(at).toISOString();
-      const metadata = { version: 1, createdAt: time, modifiedAt: time };
-      const after = { id, ...contentOf(body, undefined), metadata } as AgentDocument;
-      const document = agentText(after);
-      refuseLargeDocument('An agent', sizeOfJson(parseJson(document)));
+      const { agent, document, fields } = await writtenAgent(text, { id, version: 1, now: at }, undefined);
       const sealedKey = apiKey === undefined ? null : sealKey(sealer, tenant, id, apiKey);
-      const row = { id, version: 1, document, fields: projectionOf(document), sealedKey, term: 1 };
-      if (!(await insertAgent(transaction, tenant, { ...row, enabled: after.enabled }))) return false;
-      await recordAgentChange(transaction, author, { after, at });
+      const row = { id, version: 1, document, fields, sealedKey, term: 1, enabled: agent.enabled };
+      if (!(await insertAgent(transaction, tenant, row))) return false;
+      await recordAgentChange(transaction, author, { agent, after: document, at });
       return true;
     });
   }
@@ -60,29 +56,21 @@ export function createAgentWrites(options: { db: Database; sealer: Sealer; now: 
   async function replace(
     transaction: DatabaseTransaction,
     author: Author,
-    current: AgentRow,
-    body: AgentBody,
+    id: string,
+    { current, sent: { body, text } }: { current: AgentRow; sent: Sent },
   ): Promise<void> {
     const { tenant } = author;
     const sentVersion = body.metadata?.version;
     if (sentVersion !== undefined && sentVersion !== current.version) throw oldVersion();
-    const before = parseAgent(current.document);
-    const { id } = before;
     const at = now();
-    const content = contentOf(body, before);
     const version = current.version + 1;
-    const createdAt = before.metadata.createdAt;
-    const modifiedAt = new Date(Math.max(at, Date.parse(createdAt))).toISOString();
-    const reason = content.enabled ? undefined : before.disabledReason;
-    const metadata = { version, createdAt, modifiedAt };
-    const after = { id, ...content, metadata, disabledReason: reason } as AgentDocument;
-    const document = agentText(after);
-    refuseLargeDocument('An agent', sizeOfJson(parseJson(document)));
+    const { agent, before, document, fields } = await writtenAgent(text, { id, version, now: at }, current.document);
     const { sealedKey, isNew } = keyOf(tenant, before, current, body);
-    const term = after.enabled && !before.enabled ? current.term + 1 : current.term;
-    const row = { id, version, document, fields: projectionOf(document), sealedKey, term };
-    await updateAgent(transaction, tenant, { ...row, enabled: after.enabled });
-    await recordAgentChange(transaction, author, { before, after, at, replacedKey: isNew });
+    const term = agent.enabled && before?.enabled === false ? current.term + 1 : current.term;
+    const row = { id, version, document, fields, sealedKey, term, enabled: agent.enabled };
+    await updateAgent(transaction, tenant, row);
+    const change = { agent, before: current.document, after: document, at, replacedKey: isNew };
+    await recordAgentChange(transaction, author, change);
   }
 
   /**
@@ -91,12 +79,14 @@ export function createAgentWrites(options: { db: Database; sealer: Sealer; now: 
    */
   function keyOf(
     tenant: string,
-    before: AgentDocument,
+    before: AgentHead | undefined,
     { sealedKey }: AgentRow,
-    { llmConfig }: AgentBody,
+    { llmConfig }: BodyHead,
   ): { sealedKey: Uint8Array | null; isNew: boolean } {
     const apiKey = llmConfig?.apiKey;
-    if (llmConfig === undefined || apiKey === undefined) return { sealedKey: null, isNew: false };
+    if (llmConfig === undefined || apiKey === undefined || before === undefined) {
+      return { sealedKey: null, isNew: false };
+    }
     if (apiKey !== mask) return { sealedKey: sealKey(sealer, tenant, before.id, apiKey), isNew: sealedKey !== null };
     const sameReader =
       before.llmConfig.provider === llmConfig.provider && addressOf(before.llmConfig) === addressOf(llmConfig);
@@ -105,21 +95,21 @@ export function createAgentWrites(options: { db: Database; sealer: Sealer; now: 
   }
 
   return {
-    async put(author, id, body) {
+    async put(author, id, sent) {
       const fault = faultOfAgentId(id);
       if (fault !== undefined) throw invalid([{ field: 'id', message: fault }]);
-      refuseFaults(id, body);
+      refuseFaults(id, sent.body);
       for (;;) {
         const replaced = await inTransaction(db, async (transaction) => {
           const current = await findAgent(transaction, author.tenant, id, { lock: true });
-          if (current !== undefined) await replace(transaction, author, current, body);
+          if (current !== undefined) await replace(transaction, author, id, { current, sent });
           return current !== undefined;
         });
         if (replaced) return 'replaced';
         // The agent does not exist, so any version that the client sends is old.
-        if (body.metadata?.version !== undefined) throw oldVersion();
+        if (sent.body.metadata?.version !== undefined) throw oldVersion();
         // Another request may have created the agent meanwhile. Then this request replaces it.
-        if (await insert(author, id, body)) return 'created';
+        if (await insert(author, id, sent)) return 'created';
       }
     },
 
@@ -127,14 +117,7 @@ export function createAgentWrites(options: { db: Database; sealer: Sealer; now: 
       await inTransaction(db, async (transaction) => {
         const current = await findAgent(transaction, author.tenant, id, { lock: true });
         if (current === undefined) throw agentNotFound();
-        const before = parseAgent(current.document);
-        const wanted: unknown = JSON.parse(patchedText(current.document, patch));
-        if (!isBody.Check(wanted)) throw validationError(wanted);
-        if (wanted.disabledReason !== before.disabledReason) {
-          throw invalid([{ field: 'disabledReason', message: 'is read-only' }]);
-        }
-        refuseFaults(id, wanted);
-        await replace(transaction, author, current, wanted);
+        await replace(transaction, author, id, { current, sent: await patchedAgent(current.document, patch) });
       });
     },
 
@@ -144,7 +127,8 @@ export function createAgentWrites(options: { db: Database; sealer: Sealer; now: 
         const current = await findAgent(transaction, tenant, id, { lock: true });
         if (current === undefined) throw agentNotFound();
         await deleteAgent(transaction, tenant, id);
-        await recordAgentChange(transaction, author, { before: parseAgent(current.document), at: now() });
+        const { document: before } = current;
+        await recordAgentChange(transaction, author, { agent: await readAgentHead(before), before, at: now() });
       });
     },
   };
@@ -152,18 +136,6 @@ export function createAgentWrites(options: { db: Database; sealer: Sealer; now: 
 
 export function agentNotFound(): AnnalsError {
   return new AnnalsError('resource_not_found', 'There is no such agent.');
-}
-
-function refuseFaults(id: string, body: AgentBody): void {
-  const details = faultsOfBody(body);
-  if (body.id !== undefined && body.id !== id) details.push({ field: 'id', message: 'must be that of the path' });
-  if (details.length > 0) throw invalid(details);
-}
-
-function validationError(wanted: unknown): Error {
-  const result = validateBody(wanted);
-  const error = typeof result === 'object' && result !== null && 'error' in result ? result.error : undefined;
-  return error instanceof Error ? error : invalid([]);
 }
 
 function oldVersion(): AnnalsError {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseTransaction } from '../db/database.ts';
-import { type AgentDocument, agentText, displayName, parseAgent, projectionOf } from './agent-document.ts';
 import { countFailure, findAgent, resetFailures, updateAgent } from './agent-store.ts';
+import { type AgentHead, disabledAgent } from './agent-texts.ts';
 import type { QueueMail } from './ports.ts';
 import { recordAgentChange } from './recorded-change.ts';
 
@@ -35,21 +35,24 @@ export async function noteFailure(
   if (failures === undefined || failures < maxFailures) return false;
   const current = await findAgent(transaction, tenant, failed.id, { lock: true });
   if (current === undefined) return false;
-  const before = parseAgent(current.document);
   const time = new Date(failed.at).toISOString();
   const version = current.version + 1;
-  const after: AgentDocument = {
-    ...before,
-    enabled: false,
-    metadata: { ...before.metadata, version, modifiedAt: time },
-    disabledReason: reasonOf(failed, time),
-  };
-  const document = agentText(after);
-  const row = { ...current, id: failed.id, version, document, fields: projectionOf(document), enabled: false };
+  const reason = reasonOf(failed, time);
+  const { agent, document, fields } = await disabledAgent(current.document, { version, time, reason });
+  const row = { ...current, id: failed.id, version, document, fields, enabled: false };
   await updateAgent(transaction, tenant, row);
-  await recordAgentChange(transaction, { tenant, actor: 'system' }, { before, after, at: failed.at });
+  await recordAgentChange(
+    transaction,
+    { tenant, actor: 'system' },
+    {
+      agent,
+      before: current.document,
+      after: document,
+      at: failed.at,
+    },
+  );
   if (failed.notificationEmail !== undefined) {
-    await queueMail(transaction, { tenant, to: failed.notificationEmail, ...mailOf(tenant, after, failed, time) });
+    await queueMail(transaction, { tenant, to: failed.notificationEmail, ...mailOf(tenant, agent, failed, time) });
   }
   return true;
 }
@@ -69,8 +72,8 @@ function reasonOf({ reason, notificationEmail }: FailedAgent, time: string): str
   return `${told} No e-mail was sent: the configuration key notificationEmail holds no address.`;
 }
 
-function mailOf(tenant: string, agent: AgentDocument, { id, reason }: FailedAgent, time: string) {
-  const name = (displayName(agent) ?? id).replaceAll(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim();
+function mailOf(tenant: string, agent: AgentHead, { id, reason }: FailedAgent, time: string) {
+  const name = (agent.shownName ?? id).replaceAll(/[\p{Cc}\p{Surrogate}]/gu, ' ').trim();
   const text = [
     `The agent "${name}" (id ${id}) of the tenant ${tenant} was disabled at ${time},`,
     `because ${maxFailures} chats in a row failed for a reason that only you can mend. The last one:`,

@@ -50,7 +50,7 @@ export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
     signal?.throwIfAborted();
   }
 
-  function targetOf({ request: { tenant }, agent, document: { id, llmConfig } }: RunningChat): Target | undefined {
+  function targetOf({ request: { tenant }, agent, head: { id, llmConfig } }: RunningChat): Target | undefined {
     if (agent.sealedKey === null) return { tenant, llmConfig, apiKey: '' };
     const apiKey = openKey(sealer, tenant, id, agent.sealedKey);
     if (apiKey === undefined) logger.error({ tenant, agentId: id }, 'no secret key opens the key of this agent');
@@ -58,7 +58,7 @@ export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
   }
 
   function conversationOf(running: RunningChat, target: Target, extend: () => Promise<void>): Conversation {
-    const { request, document, turn, tokens, messages } = running;
+    const { request, head, turn, tokens, messages } = running;
     const { tenant, agentId, requestId, credentials, message, signal, onText } = request;
     const withHistory = mayReadHistory(credentials.scopes);
     return {
@@ -66,8 +66,8 @@ export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
       message,
       signal,
       onText,
-      userPrompt: document.userPrompt,
-      offersHistory: withHistory && offersHistoryTool(document),
+      userPrompt: head.userPrompt,
+      offersHistory: withHistory && offersHistoryTool(head),
       earlier: (maxBytes: number) => readEarlierTurns(db, tenant, turn, { maxBytes, withHistory }),
       async beforeCall(round: number) {
         if (round > 0) await extend();
@@ -84,7 +84,7 @@ export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
   }
 
   return async (running, extend) => {
-    const { request, document } = running;
+    const { request, head } = running;
     try {
       await waitForTurn(running);
       const target = targetOf(running);
@@ -95,7 +95,7 @@ export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
         return { failure: undefined, error: request.signal.reason, givenUp: true };
       }
       if (error instanceof ProviderError) {
-        return { failure: failureOfChat(error, document.llmConfig.provider), error };
+        return { failure: failureOfChat(error, head.llmConfig.provider), error };
       }
       return { failure: error instanceof AnnalsError ? { error, isConfiguration: false } : undefined, error };
     }

@@ -4,8 +4,8 @@ import { defaultLease, keepLease } from '../concurrency/lease.ts';
 import { doWork } from '../concurrency/work.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError } from '../errors.ts';
-import { type AgentDocument, parseAgent } from './agent-document.ts';
 import { type AgentRow, findAgent } from './agent-store.ts';
+import { type AgentHead, readAgentHead } from './agent-texts.ts';
 import { agentNotFound } from './agent-writes.ts';
 import { type ChatAttemptOptions, createChatAttempt } from './chat-attempt.ts';
 import type { ChatResult } from './chat-outcome.ts';
@@ -39,12 +39,12 @@ export function createChats(options: ChatOptions): Chats {
   const underWay = new Set<Promise<unknown>>();
   const oneAtATime = createKeyedMutex();
 
-  async function availableAgent(tenant: string, agentId: string): Promise<AgentRow & { parsed: AgentDocument }> {
+  async function availableAgent(tenant: string, agentId: string): Promise<AgentRow & { head: AgentHead }> {
     const agent = /[\0\p{Surrogate}]/u.test(agentId) ? undefined : await findAgent(db, tenant, agentId);
     if (agent === undefined) throw agentNotFound();
-    const parsed = parseAgent(agent.document);
-    if (!parsed.enabled) throw new AnnalsError('conflict_resource', 'The agent is disabled.');
-    return { ...agent, parsed };
+    const head = await readAgentHead(agent.document);
+    if (!head.enabled) throw new AnnalsError('conflict_resource', 'The agent is disabled.');
+    return { ...agent, head };
   }
 
   async function run(request: ChatRequest): Promise<ChatResult> {
@@ -59,10 +59,10 @@ export function createChats(options: ChatOptions): Chats {
         { retries: 3 },
       ),
     }));
-    const { parsed, ...agent } = available;
+    const { head, ...agent } = available;
     const turn = { sessionId, position };
     const tokens = { prompt: 0, completion: 0 };
-    const running: RunningChat = { request, logId, agent, document: parsed, turn, began, tokens, messages: [] };
+    const running: RunningChat = { request, logId, agent, head, turn, began, tokens, messages: [] };
     const endLease = keepLease(() => extend(running), {
       onError: (error) => logger.warn({ err: error }, 'a chat could not extend its lease'),
     });

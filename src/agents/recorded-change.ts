@@ -1,10 +1,13 @@
 import type { DatabaseTransaction } from '../db/database.ts';
 import { type Author, recordDocumentChange } from '../recording/record-document-change.ts';
-import { type AgentDocument, agentText, displayName } from './agent-document.ts';
+import type { AgentHead } from './agent-texts.ts';
 
 export interface AgentChange {
-  readonly before?: AgentDocument;
-  readonly after?: AgentDocument;
+  /** The agent as it is now, or as it was last. */
+  readonly agent: AgentHead;
+  /** JSON texts. */
+  readonly before?: string;
+  readonly after?: string;
   /** Milliseconds since 1970. */
   readonly at: number;
   /** The change replaced the key, which the documents do not show. */
@@ -15,17 +18,15 @@ export interface AgentChange {
 export async function recordAgentChange(
   transaction: DatabaseTransaction,
   author: Author,
-  { before, after, at, replacedKey = false }: AgentChange,
+  { agent, before, after, at, replacedKey = false }: AgentChange,
 ): Promise<void> {
-  const agent = after ?? before;
-  if (agent === undefined) return;
   await recordDocumentChange(transaction, author, {
     entity: 'agent',
     entityId: agent.id,
     at,
-    name: displayName(agent),
-    before: before && agentText(before),
-    after: after && agentText(after),
+    name: agent.shownName,
+    before,
+    after,
     replacedSecret: replacedKey ? 'llmConfig.apiKey' : undefined,
   });
 }

@@ -1,6 +1,6 @@
 import type { QueuedChat } from '../ports/queued-chat.ts';
-import type { AgentDocument } from './agent-document.ts';
 import type { AgentRow } from './agent-store.ts';
+import type { AgentHead } from './agent-texts.ts';
 import type { LogMessage } from './request-log.ts';
 import type { TurnName } from './turn-store.ts';
 
@@ -22,7 +22,7 @@ export interface RunningChat {
   /** The id of its request log. */
   readonly logId: string;
   readonly agent: AgentRow;
-  readonly document: AgentDocument;
+  readonly head: AgentHead;
   readonly turn: TurnName;
   /** In milliseconds of performance.now(). */
   readonly began: number;

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import { defaultLease, keepLease } from '../concurrency/lease.ts';
+import { threaded } from '../concurrency/threaded.ts';
 import { doWork } from '../concurrency/work.ts';
 import type { Database } from '../db/database.ts';
 import type { SealedColumn } from '../db/reseal.ts';
@@ -34,7 +35,8 @@ export interface IdempotentRequest {
   tenant: string;
   clientId: string;
   key: string;
-  body: unknown;
+  /** JSON text. */
+  bodyText: string;
 }
 
 /** The stored outcome of a call. Results that are older than finish reasons have none. */
@@ -96,9 +98,9 @@ export function createIdempotency(options: { db: Database; sealer: Sealer; logge
   }
 
   return {
-    async once({ tenant, clientId, key, body }, work, signal) {
+    async once({ tenant, clientId, key, bodyText }, work, signal) {
       const name: RequestName = { tenant, clientId, keyHash: sha256(key) };
-      const fingerprint = sha256(canonicalText(body));
+      const fingerprint = Buffer.from(await fingerprintOf(bodyText));
       // A request that arrived during an attempt shares its failure. A later request starts a new attempt.
       let met: string | undefined;
       for (let pause = minPause; ; pause = Math.min(maxPause, pause * 1.5)) {
@@ -178,6 +180,13 @@ function unreadable(): Error {
 function sha256(text: string): Buffer {
   return createHash('sha256').update(text, 'utf8').digest();
 }
+
+/** The hash of a body. Bodies with the same JSON value have the same hash. */
+export const fingerprintOf = threaded(
+  import.meta.url,
+  'fingerprintOf',
+  (bodyText: string): Uint8Array => sha256(canonicalText(JSON.parse(bodyText))),
+);
 
 /** Returns the same text for the same JSON value, whatever the order of its keys. */
 function canonicalText(value: unknown): string {

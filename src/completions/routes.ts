@@ -52,7 +52,7 @@ export async function completionRoutes(app: HttpServer, completions: Completions
           key === undefined
             ? await complete(tenant, conversation, gone)
             : await idempotency.once(
-                { tenant, clientId, key, body: request.body },
+                { tenant, clientId, key, bodyText: request.bodyText },
                 () => complete(tenant, conversation, undefined),
                 gone,
               );

@@ -3,6 +3,9 @@ import type { Configuration } from './service.ts';
 /** Where e-mails to the tenant go (contract: auto-disable). */
 export const notificationEmailKey = 'notificationEmail';
 
+/** Characters of JSON text. An address has 254 characters, and JSON can write each with six. */
+const maxAddressText = 2_000;
+
 /** The address; undefined where the value is missing or is no e-mail address. */
 export async function readNotificationEmail(
   configuration: Pick<Configuration, 'read'>,
@@ -10,6 +13,8 @@ export async function readNotificationEmail(
 ): Promise<string | undefined> {
   const value = await configuration.read(tenant, notificationEmailKey);
   if (value === undefined) return undefined;
+  // What is longer than any address is none, and is not worth reading.
+  if (!value.secured && value.json.length > maxAddressText) return undefined;
   const address: unknown = value.secured ? value.secret : JSON.parse(value.json);
   if (typeof address !== 'string') return undefined;
   const trimmed = address.trim();

@@ -59,7 +59,7 @@ export async function configurationRoutes(
       },
     },
     async (request, reply) => {
-      const values = sentValues(request.bodyText);
+      const values = await sentValues(request.bodyText);
       const sent = request.body.map((item, index) => ({ ...item, ...valueAt(values, index) }));
       const items = await configuration.create(request.params.tenant, sent, request.credentials.clientName);
       return await reply.code(201).type(json).send(viewOfAll(items));
@@ -101,7 +101,7 @@ export async function configurationRoutes(
     async (request, reply) => {
       const { tenant, key } = request.params;
       refuseOtherKey(request.body.key, key);
-      const sent = { ...request.body, ...valueAt(sentValues(request.bodyText), 0) };
+      const sent = { ...request.body, ...valueAt(await sentValues(request.bodyText), 0) };
       const item = await configuration.replace(tenant, readableKey(key), sent, request.credentials.clientName);
       return await reply.type(json).send(viewOf(item));
     },

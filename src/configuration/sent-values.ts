@@ -1,3 +1,4 @@
+import { threaded } from '../concurrency/threaded.ts';
 import { elementsOf, kindOf, membersOf } from '../json/members.ts';
 import { parseJson } from '../json/parse.ts';
 import { type JsonSize, sizeOfJson } from '../json/size.ts';
@@ -11,7 +12,7 @@ export interface SentValue {
 }
 
 /** The `value` of each item of a body. The body has been validated: it is an item, or an array of items. */
-export function sentValues(bodyText: string): SentValue[] {
+export const sentValues = threaded(import.meta.url, 'sentValues', (bodyText: string): SentValue[] => {
   const body = parseJson(bodyText);
   const items = kindOf(body) === 'array' ? elementsOf(body) : [body];
   return items.map((item) => {
@@ -19,4 +20,4 @@ export function sentValues(bodyText: string): SentValue[] {
     if (value === undefined) throw new Error('an object that was validated has no value');
     return { json: compactText(value), size: sizeOfJson(value) };
   });
-}
+});

@@ -10,8 +10,8 @@ export function createDocumentLists(context: ReadContext): DocumentLists {
     async page(rows, { q = '', fields }, wanted) {
       const selection = parseFields(fields);
       const { texts, headers } = await findDocuments(context, rows, parseDocumentQuery(q), wanted);
-      const select = (text: string) => (selection === undefined ? text : selectFields(text, selection));
-      return { texts: mapTexts(texts, select), headers };
+      if (selection === undefined) return { texts, headers };
+      return { texts: await mapTexts(texts, (some) => selectFields(some, selection)), headers };
     },
   };
 }

@@ -1,3 +1,4 @@
+import { threaded } from '../concurrency/threaded.ts';
 import { AnnalsError, type ErrorDetail } from '../errors.ts';
 import { entriesOf, kindOf, memberOf, membersOf, objectText, stringOf } from '../json/members.ts';
 import { parseJson } from '../json/parse.ts';
@@ -114,6 +115,11 @@ export function displayName(name: JsonNode | undefined): string | undefined {
   if (plain === undefined || /[\0\p{Surrogate}]/u.test(plain)) return undefined;
   return plain.length <= 1000 ? plain : [...plain].slice(0, 1000).join('');
 }
+
+/** The name that change entries show of a stored document. */
+export const nameOfDocument = threaded(import.meta.url, 'nameOfDocument', (document: string) =>
+  displayName(memberOf(parseJson(document), 'name')),
+);
 
 /** Whether the value is a map from languages to texts. */
 export function isMapByLanguage(value: JsonNode): boolean {

@@ -44,11 +44,8 @@ export async function instanceRoutes(
     const selection = parseFields(request.query.fields);
     const wanted = paginator.read(request, { tenant, operation: `${verb} instances of ${type}`, filter: q });
     const { texts, headers } = await instances.list(tenant, type, q, wanted);
-    const select = (text: string) => (selection === undefined ? text : selectFields(text, selection));
-    return await reply
-      .headers(headers)
-      .type(jsonType)
-      .send(arrayBody(mapTexts(texts, select)));
+    const shown = selection === undefined ? texts : await mapTexts(texts, (some) => selectFields(some, selection));
+    return await reply.headers(headers).type(jsonType).send(arrayBody(shown));
   }
 
   const described = {

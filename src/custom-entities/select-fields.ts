@@ -1,3 +1,4 @@
+import { threaded } from '../concurrency/threaded.ts';
 import { AnnalsError } from '../errors.ts';
 import { elementsOf, kindOf, membersOf, objectText } from '../json/members.ts';
 import { parseJson } from '../json/parse.ts';
@@ -33,10 +34,13 @@ export function parseFields(text: string | undefined): FieldSelection | undefine
   return selection;
 }
 
-/** A document with only the selected fields, in the document's order. Every value is as the client wrote it. */
-export function selectFields(document: string, selection: FieldSelection): string {
-  return selectedText(parseJson(document), selection);
-}
+/** Documents with only the selected fields, in each document's order. Every value is as the client wrote it. */
+export const selectFields = threaded(
+  import.meta.url,
+  'selectFields',
+  (documents: readonly string[], selection: FieldSelection): readonly string[] =>
+    documents.map((document) => selectedText(parseJson(document), selection)),
+);
 
 function add(selection: FieldSelection, [key = '', ...rest]: string[]): void {
   const known = selection.get(key);

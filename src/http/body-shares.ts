@@ -19,8 +19,12 @@ export const defaultBodyLimits: BodyLimits = { maxBytes: 64 * 1024 * 1024, maxLa
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Waits until a body of many values may be worked on. It counts until the request is answered. */
+    /**
+     * Waits until a body of many values may be worked on. It counts until the request is answered; of a request that calls
+     * a provider, which may take minutes, until its body is checked.
+     */
     admitLargeBody: () => Promise<void>;
+    releaseLargeBody: Release | undefined;
   }
 }
 
@@ -31,12 +35,17 @@ declare module 'fastify' {
 export function limitBodies(app: HttpServer, limits: BodyLimits = defaultBodyLimits): void {
   const shares = new BodyShares(limits);
   app.decorateRequest('admitLargeBody');
+  app.decorateRequest('releaseLargeBody');
   app.addHook('preParsing', (request, reply, _payload, done) => {
     request.admitLargeBody = () => shares.admitLargeBody(request, reply);
     const bytes = bytesToReserve(request);
     // A body that is too large is refused without being read.
     if (bytes === 0 || bytes > request.routeOptions.bodyLimit) done();
     else shares.admitBody(request, reply, bytes, done);
+  });
+  app.addHook('preHandler', (request, _reply, done) => {
+    if (request.routeOptions.config.work === 'calls') request.releaseLargeBody?.();
+    done();
   });
 }
 
@@ -71,15 +80,17 @@ class BodyShares {
   }
 
   async admitLargeBody(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    await this.#acquire(this.#largeBodies, request, reply, 1);
+    request.releaseLargeBody = await this.#acquire(this.#largeBodies, request, reply, 1);
   }
 
-  async #acquire(share: Semaphore, request: FastifyRequest, reply: FastifyReply, places: number): Promise<void> {
+  async #acquire(share: Semaphore, request: FastifyRequest, reply: FastifyReply, places: number): Promise<Release> {
     const stop = new Stop();
     onClientGone(reply, (reason) => stop.abort(reason));
     const timer = setTimeout(() => stop.abort(this.#waitedTooLong()), this.#limits.maxWait);
     try {
-      holdUntilAnswered(reply, await share.acquire(tenantOf(request), stop, places));
+      const release = await share.acquire(tenantOf(request), stop, places);
+      holdUntilAnswered(reply, release);
+      return release;
     } finally {
       clearTimeout(timer);
     }

@@ -44,16 +44,19 @@ async function* readPieces(rows: readonly RowOfText[], readTexts: ReadTexts): As
   }
 }
 
-/** Applies a function to each text when it is read. */
-export function mapTexts(texts: PageTexts, change: (text: string) => string): PageTexts {
-  return isWhole(texts) ? texts.map(change) : mapPieces(texts, change);
+/** Changes a list of texts; the result has as many. */
+export type ChangeTexts = (texts: readonly string[]) => Promise<readonly string[]>;
+
+/** Applies a function to the texts: to all of them, or to each piece when it is read. */
+export async function mapTexts(texts: PageTexts, change: ChangeTexts): Promise<PageTexts> {
+  return isWhole(texts) ? await change(texts) : ofCurrentWork(mapPieces(texts, change));
 }
 
 async function* mapPieces(
   pieces: AsyncIterable<readonly string[]>,
-  change: (text: string) => string,
+  change: ChangeTexts,
 ): AsyncGenerator<readonly string[]> {
-  for await (const piece of pieces) yield piece.map(change);
+  for await (const piece of pieces) yield await change(piece);
 }
 
 /** Whether the page is known to have no rows. */

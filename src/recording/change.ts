@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { TimeSlice } from '../concurrency/time-slice.ts';
 import { parseJson } from '../json/parse.ts';
 import type { JsonNode } from '../json/tape.ts';
 import { type Difference, differenceOf } from './paths.ts';
@@ -72,10 +71,11 @@ export interface DocumentChange {
 
 /**
  * Makes the change to record for a document that lives in this service, with a random identity, or returns `unchanged`. Throws
- * `JsonSyntaxError` and `PathsTooLargeError`.
+ * `JsonSyntaxError`, and `PathsTooLargeError` where its paths take more than `maxPathsBytes`.
  */
-export function changeOfDocuments(document: DocumentChange): Change | 'unchanged' {
-  const difference = differenceOfChange(document.type, nodeOf(document.before), nodeOf(document.after));
+export function changeOfDocuments(document: DocumentChange, maxPathsBytes?: number): Change | 'unchanged' {
+  const { type, before, after } = document;
+  const difference = differenceOfChange(type, nodeOf(before), nodeOf(after), maxPathsBytes);
   if (difference === undefined) return 'unchanged';
   return {
     identity: randomBytes(identityLength),
@@ -91,22 +91,6 @@ export function changeOfDocuments(document: DocumentChange): Change | 'unchanged
   };
 }
 
-/**
- * Does what `changeOfDocuments` does, in slices: the documents of a request may have 100,000 values, and others are not to
- * wait for all of it.
- *
- * @example
- * const change = await changeInSlices({ type: 'create', entity: 'agent', entityId: 'a', at: now(), actor: 'Jane', after: '{}' });
- */
-export async function changeInSlices(document: DocumentChange): Promise<Change | 'unchanged'> {
-  const slice = new TimeSlice();
-  const before = nodeOf(document.before);
-  if (slice.isDue) await slice.rest();
-  const after = nodeOf(document.after);
-  if (slice.isDue) await slice.rest();
-  return changeOfDocuments({ ...document, before, after });
-}
-
 export const identityLength = 16;
 
 /**
@@ -117,11 +101,13 @@ export function differenceOfChange(
   type: ChangeType,
   before: JsonNode | undefined,
   after: JsonNode | undefined,
+  maxBytes?: number,
 ): Difference | undefined {
   const isUpdate = type === 'update';
   const isWhole = isUpdate && (before === undefined || after === undefined);
   const difference = differenceOf(type === 'create' ? undefined : before, type === 'delete' ? undefined : after, {
     isWhole,
+    maxBytes,
   });
   return isUpdate && !isWhole && difference.paths === '{}' ? undefined : difference;
 }

@@ -5,10 +5,10 @@ import { isPosition } from './marks.ts';
 /** What the JSON text of one change's `paths` may have, in bytes: a deep document with long keys could fill a disk. */
 export const maximumPathsBytes = 128 * 1024 * 1024;
 
-/** The paths of a change would take more than `maximumPathsBytes`. Its message holds nothing of the document. */
+/** The paths of a change would take more bytes than they may have. Its message holds nothing of the document. */
 export class PathsTooLargeError extends Error {
-  constructor() {
-    super(`its paths would take more than ${maximumPathsBytes / 1024 / 1024} MiB`);
+  constructor(maxBytes = maximumPathsBytes) {
+    super(`its paths would take more than ${maxBytes / 1024 / 1024} MiB`);
     this.name = 'PathsTooLargeError';
   }
 }
@@ -118,10 +118,10 @@ export class PathList {
   }
 
   /** The JSON text of `paths`. Throws `PathsTooLargeError`. */
-  toText(): string {
+  toText(maxBytes = maximumPathsBytes): string {
     if (this.count === 0) return '{}';
     const total = this.bytes + this.count + 1;
-    if (total > maximumPathsBytes) throw new PathsTooLargeError();
+    if (total > maxBytes) throw new PathsTooLargeError(maxBytes);
     const target = total <= scratch.length ? scratch : Buffer.allocUnsafe(total);
     let position = 0;
     for (let member = 0; member < this.#members.length; member += 3) {

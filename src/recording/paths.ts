@@ -33,14 +33,14 @@ export interface Difference {
   marks: string | undefined;
 }
 
-/** The `paths` of two documents (`pathsOf`) with the marks beside. `isWhole`: see `Marks`. */
+/** The `paths` of two documents (`pathsOf`), at most `maxBytes`, with the marks beside. `isWhole`: see `Marks`. */
 export function differenceOf(
   before: JsonNode | undefined,
   after: JsonNode | undefined,
-  { isWhole }: { isWhole: boolean },
+  { isWhole, maxBytes }: { isWhole: boolean; maxBytes?: number | undefined },
 ): Difference {
   const { list } = new Walk(before, after);
-  return { paths: list.toText(), marks: list.toMarks(isWhole) };
+  return { paths: list.toText(maxBytes), marks: list.toMarks(isWhole) };
 }
 
 /** Whether two documents are equal: numbers by decimal value, strings as decoded, objects in any order of keys. */

@@ -1,6 +1,6 @@
 import type { DatabaseTransaction } from '../db/database.ts';
-import { changeInSlices, type DocumentChange } from './change.ts';
 import { mask } from './mask.ts';
+import { preparedChange, type TextChange } from './prepared-change.ts';
 import { recordChange } from './record-change.ts';
 
 /** Who writes documents of which tenant. */
@@ -11,7 +11,7 @@ export interface Author {
 }
 
 /** What became of a document: without `before` it was created, without `after` it was deleted. */
-export interface RecordedDocument extends Omit<DocumentChange, 'type' | 'actor'> {
+export interface RecordedDocument extends Omit<TextChange, 'type' | 'actor'> {
   /**
    * The path of a secret that was replaced. Both documents show the mask there, so their comparison does not see the
    * change; the entry has this path from mask to mask.
@@ -35,7 +35,7 @@ export async function recordDocumentChange(
 ): Promise<void> {
   const { before, after, at } = document;
   const type = before === undefined ? 'create' : after === undefined ? 'delete' : 'update';
-  const change = await changeInSlices({ ...document, type, actor });
+  const change = await preparedChange({ ...document, type, actor });
   if (change === 'unchanged') return;
   const paths = replacedSecret === undefined ? change.paths : withMaskedPath(change.paths, replacedSecret);
   await recordChange(transaction, tenant, { ...change, paths }, at);

@@ -177,7 +177,7 @@ test.each([
   const { configuration } = server.context;
   const key = limit.replace(' ', '-');
   const sent = (more: number) => {
-    const [value] = sentValues(`{"value": ${jsonOf(more)}}`);
+    const [value] = sentValues.here(`{"value": ${jsonOf(more)}}`);
     if (value === undefined) throw new Error('no value');
     return { ...value, value: JSON.parse(value.json) };
   };

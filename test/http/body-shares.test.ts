@@ -28,11 +28,13 @@ async function start(maxWait: number, maxBytes = defaultMaxBytes): Promise<void>
   });
   limitBodies(app, { maxBytes, maxLargeBodies: 2, maxWait });
   acceptJsonBodies(app);
-  app.post<{ Params: { name: string } }>('/:name', async (request) => {
-    await new Promise<void>((resolve) => working.set(request.params.name, resolve));
-    working.delete(request.params.name);
+  const work = async ({ params: { name } }: { params: { name: string } }) => {
+    await new Promise<void>((resolve) => working.set(name, resolve));
+    working.delete(name);
     return 'done';
-  });
+  };
+  app.post<{ Params: { name: string } }>('/:name', work);
+  app.post<{ Params: { name: string } }>('/calls/:name', { config: { work: 'calls' } }, work);
   await app.listen({ port: 0, host: '127.0.0.1' });
   ({ port } = app.server.address() as AddressInfo);
 }
@@ -158,6 +160,16 @@ test('a client that goes gives its memory back, waiting or not', async () => {
   first.request.destroy();
   send('acme', 'a3', bodyOf(50_000));
   await until(() => working.has('a3'));
+});
+
+test('a request that calls a provider does not keep its place for a body of many values while it waits', async () => {
+  await start(60_000, 1024 * 1024);
+  const many = JSON.stringify(Array(10_001).fill(1));
+  const names = ['one', 'two', 'three'];
+  const sent = names.map((name) => send('acme', `calls/${name}`, many));
+  await until(() => names.every((name) => working.has(name)));
+  for (const name of names) working.get(name)?.();
+  for (const { response } of sent) expect((await response).statusCode).toBe(200);
 });
 
 test('of bodies of many values a tenant has half in work at once, however small they are', async () => {

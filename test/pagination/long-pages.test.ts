@@ -118,7 +118,8 @@ describe('the texts of a page', () => {
       return new Map(ids.map((id) => [id, `"${id} read"`]));
     };
     expect(textsOfPage([row('a', '1'), row('b', '2')], readTexts)).toEqual(['1', '2']);
-    const texts = mapTexts(textsOfPage([row('a', '1'), row('b'), row('c', '3')], readTexts), (text) => `[${text}]`);
+    const inLists = async (some: readonly string[]) => some.map((text) => `[${text}]`);
+    const texts = await mapTexts(textsOfPage([row('a', '1'), row('b'), row('c', '3')], readTexts), inLists);
     const body = arrayBody(texts);
     expect(typeof body).toBe('object');
     let sent = '';
