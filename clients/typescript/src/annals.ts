@@ -1,0 +1,98 @@
+import { Exact } from './exact.ts';
+import type { HistoryAnswer } from './pages/history-page.ts';
+import { Agents } from './resources/agents.ts';
+import { Chat } from './resources/chat.ts';
+import { Completions } from './resources/completions.ts';
+import { Configurations } from './resources/configurations.ts';
+import { CustomEntities } from './resources/custom-entities.ts';
+import { History } from './resources/history.ts';
+import { Instances } from './resources/instances.ts';
+import { Jobs } from './resources/jobs.ts';
+import { Logs } from './resources/logs.ts';
+import { Models } from './resources/models.ts';
+import type { ChangeEntry, Configuration, CustomInstance } from './schemas.ts';
+import { parseAnswer, plainAnswers } from './transport/answer-json.ts';
+import { Transport } from './transport/transport.ts';
+
+interface CommonOptions {
+  /** The address of the service; a path in it is kept. */
+  readonly baseUrl: string;
+  readonly tenant: string;
+  /** Milliseconds that an attempt has until the last byte of its answer; left out: 60,000. Completions and chats have more. */
+  readonly timeout?: number | undefined;
+  /** Attempts after the first; left out: 4. */
+  readonly maxRetries?: number | undefined;
+  /** Milliseconds; left out: 60,000. A `Retry-After` beyond it is not waited for. */
+  readonly maxRetryDelay?: number | undefined;
+  /** Sends the requests; left out: the global `fetch`. */
+  readonly fetch?: typeof fetch | undefined;
+}
+
+interface WithClient extends CommonOptions {
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Scopes with blanks between them; left out: all that the client has. */
+  readonly scope?: string | undefined;
+}
+
+interface WithToken extends CommonOptions {
+  /** An access token that somebody else renews. Asked for before each attempt. */
+  readonly token: () => string | Promise<string>;
+}
+
+/** An address of the service, a tenant, and an OAuth client or a source of access tokens. */
+export type AnnalsOptions = WithClient | WithToken;
+
+/**
+ * A client of the service, for one tenant. It may be shared by a whole application: it keeps one access token.
+ *
+ * @example
+ * const annals = new Annals({ baseUrl: 'https://annals.example.com', tenant: 'acme', clientId, clientSecret });
+ * for await (const entry of annals.history.list({ q: 'entity:order' })) console.log(entry.at, entry.actor);
+ */
+export class Annals {
+  readonly history: History;
+  readonly configurations: Configurations;
+  readonly customEntities: CustomEntities;
+  readonly agents: Agents;
+  readonly chat: Chat;
+  readonly logs: Logs;
+  readonly jobs: Jobs;
+  readonly models: Models;
+  readonly completions: Completions;
+  /** The same calls with every digit of their values. */
+  readonly exact: Exact;
+  readonly #transport: Transport;
+  readonly #tenant: string;
+
+  constructor(options: AnnalsOptions) {
+    const { baseUrl, tenant, timeout = 60_000, maxRetries = 4, maxRetryDelay = 60_000 } = options;
+    const tokens = 'token' in options ? options.token : options;
+    const send = options.fetch ?? globalThis.fetch;
+    const transport = new Transport({
+      baseUrl: baseUrl.replace(/\/+$/, ''),
+      tokens,
+      timeout,
+      maxRetries,
+      maxRetryDelay,
+      fetch: (input, init) => send(input, init),
+    });
+    this.#transport = transport;
+    this.#tenant = tenant;
+    this.history = new History(transport, tenant, (text) => parseAnswer(text) as HistoryAnswer<ChangeEntry>);
+    this.configurations = new Configurations(transport, tenant, plainAnswers<Configuration>());
+    this.customEntities = new CustomEntities(transport, tenant);
+    this.agents = new Agents(transport, tenant);
+    this.chat = new Chat(transport, tenant);
+    this.logs = new Logs(transport, tenant);
+    this.jobs = new Jobs(transport, tenant);
+    this.models = new Models(transport, tenant);
+    this.completions = new Completions(transport, tenant);
+    this.exact = new Exact(transport, tenant);
+  }
+
+  /** The custom entities of a type. */
+  instances(type: string): Instances {
+    return new Instances(this.#transport, { tenant: this.#tenant, type }, plainAnswers<CustomInstance>());
+  }
+}

@@ -1,0 +1,15 @@
+export { Annals, type AnnalsOptions } from './annals.ts';
+export type { ExactChangeEntry, ExactConfiguration, ExactPathValueChange } from './json/exact-answers.ts';
+export type { CursorPage, FieldsParameters, ListParameters } from './pages/cursor-page.ts';
+export type { HistoryPage, HistoryParameters } from './pages/history-page.ts';
+export type { Page, Walk } from './pages/walk.ts';
+export type { AgentPatchOperation } from './resources/agents.ts';
+export type { ChatMessage } from './resources/chat.ts';
+export type { ChatStream } from './resources/chat-stream.ts';
+export type { CompletionOptions } from './resources/completions.ts';
+export type { CustomEntityTypeInput } from './resources/custom-entities.ts';
+export type { PatchOperation } from './resources/instances.ts';
+export type { ExportFile, ExportParameters, WaitOptions } from './resources/jobs.ts';
+export type * from './schemas.ts';
+export { ApiError, type ErrorDetail } from './transport/api-error.ts';
+export type { CallOptions } from './transport/request.ts';

@@ -1,0 +1,94 @@
+import { JsonNumber } from '../json/json-value.ts';
+import { Glob, Regex, textTerm } from './pattern.ts';
+import { Query, quoted } from './query.ts';
+
+/** What a field of a document may equal. Numbers equal numbers and strings equal strings. */
+export type FieldValue = string | number | bigint | boolean | JsonNumber;
+/** Numbers are compared with numbers by value, strings with strings by code point. */
+export type FieldBound = Exclude<FieldValue, boolean>;
+
+/**
+ * A field of instances, agents, logs or jobs. Its name is the keys to it, joined by `.`. Where the keys meet an array, a
+ * term holds if it holds for one element.
+ *
+ * @example
+ * and(field('slots').atLeast(10), field('name.en').is(glob('Aisle *')));
+ */
+export function field(name: string): Field {
+  return new Field(name);
+}
+
+export class Field {
+  readonly #name: string;
+
+  /** Throws TypeError for a name that the query language cannot write. */
+  constructor(name: string) {
+    if (!/^[A-Za-z_][A-Za-z0-9_.]*$/.test(name)) {
+      throw new TypeError(
+        `${JSON.stringify(name)} is not a field: letters, digits, _ and dots, no digit or dot first.`,
+      );
+    }
+    if (name === 'compoundLogicalQuery') throw new TypeError('compoundLogicalQuery is a word of the query language.');
+    this.#name = name;
+  }
+
+  /** Equals one of the values, or matches one of the patterns. */
+  is(...values: readonly (FieldValue | Glob | Regex)[]): Query {
+    const texts = values.filter(
+      (value) => typeof value === 'string' || value instanceof Glob || value instanceof Regex,
+    );
+    if (texts.length === values.length) return this.#query(textTerm(this.#name, texts));
+    const exact = values.map((value) => (value instanceof Glob || value instanceof Regex ? undefined : literal(value)));
+    if (exact.every((text) => text !== undefined)) {
+      return this.#query(exact.length === 1 ? `${this.#name}:${exact[0]}` : `${this.#name}:(${exact.join(', ')})`);
+    }
+    throw new TypeError('Patterns and values that are not strings need a term each, joined by or().');
+  }
+
+  /** Is null, or is not there. */
+  isNull(): Query {
+    return this.#query(`${this.#name}:null`);
+  }
+
+  /** Is there; it may be null. */
+  exists(): Query {
+    return this.#query(`${this.#name}:exists`);
+  }
+
+  /** Is not there. */
+  missing(): Query {
+    return this.#query(`${this.#name}:missing`);
+  }
+
+  above(bound: FieldBound): Query {
+    return this.#query(`${this.#name}:>${literal(bound)}`);
+  }
+
+  atLeast(bound: FieldBound): Query {
+    return this.#query(`${this.#name}:>=${literal(bound)}`);
+  }
+
+  below(bound: FieldBound): Query {
+    return this.#query(`${this.#name}:<${literal(bound)}`);
+  }
+
+  atMost(bound: FieldBound): Query {
+    return this.#query(`${this.#name}:<=${literal(bound)}`);
+  }
+
+  /** At least `from`, and below `below`; both hold for the same element of an array. */
+  between(from: FieldBound, below: FieldBound): Query {
+    return this.#query(`${this.#name}:(>=${literal(from)} AND <${literal(below)})`);
+  }
+
+  #query(term: string): Query {
+    return new Query([term]);
+  }
+}
+
+/** A bare `1` or `true` is a number or a boolean for the service; a string is always in quotes. */
+function literal(value: FieldValue): string {
+  if (typeof value === 'string') return quoted(value);
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError(`${value} is not a number of JSON.`);
+  return value instanceof JsonNumber ? value.text : String(value);
+}

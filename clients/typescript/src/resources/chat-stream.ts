@@ -1,0 +1,54 @@
+import type { ChatAnswer } from '../schemas.ts';
+import { serverSentEvents } from '../streams/server-sent-events.ts';
+import { parseAnswer } from '../transport/answer-json.ts';
+import { ApiError, isRecord, readErrorForm } from '../transport/api-error.ts';
+import type { StreamedAnswer } from '../transport/request.ts';
+
+/**
+ * The answer of an agent as it is written: `for await` yields its parts. Leaving the loop ends the answer. A stream that
+ * breaks off is an ApiError, and never a short answer.
+ */
+export class ChatStream implements AsyncIterable<string> {
+  readonly #parts: AsyncGenerator<string, void, undefined>;
+  #answer: ChatAnswer | undefined;
+
+  constructor(open: () => Promise<StreamedAnswer>) {
+    this.#parts = this.#read(open);
+  }
+
+  /** A stream can be read once. */
+  [Symbol.asyncIterator](): AsyncGenerator<string, void, undefined> {
+    return this.#parts;
+  }
+
+  /** Reads what is left, and returns the whole answer with its `sessionId`. */
+  async answer(): Promise<ChatAnswer> {
+    for await (const _ of this.#parts);
+    if (this.#answer === undefined) throw new Error('The stream was left before its end, so there is no answer.');
+    return this.#answer;
+  }
+
+  async *#read(open: () => Promise<StreamedAnswer>): AsyncGenerator<string, void, undefined> {
+    const { body, headers } = await open();
+    const requestId = headers.get('x-request-id') ?? undefined;
+    for await (const { event, data } of serverSentEvents(body)) {
+      const content = parseAnswer(data);
+      if (event === 'token' && isRecord(content) && typeof content.text === 'string') yield content.text;
+      if (event === 'error') throw errorOfEvent(content, requestId);
+      if (event === 'done') {
+        this.#answer = content as ChatAnswer;
+        return;
+      }
+    }
+    throw new ApiError('connection_failed', 'The stream ended before the answer did.', { requestId });
+  }
+}
+
+/** An error after the first part cannot be a status: it is an event with the error message. */
+function errorOfEvent(content: unknown, requestId: string | undefined): ApiError {
+  const told = isRecord(content) ? content : {};
+  const status = typeof told.status === 'number' ? told.status : undefined;
+  const retryAfter = typeof told.retryAfter === 'number' ? told.retryAfter : undefined;
+  const { type, message, details } = readErrorForm(content) ?? { type: 'unknown', message: 'The answer broke off.' };
+  return new ApiError(type, message, { status, details, retryAfter, requestId });
+}

@@ -1,0 +1,40 @@
+import type { components } from './openapi.ts';
+
+type Schemas = components['schemas'];
+
+export type Agent = Schemas['Agent'];
+/** What makes or replaces an agent. */
+export type AgentInput = Schemas['AgentInput'];
+/** The members of an agent that `fields` names. */
+export type AgentItem = Schemas['AgentItem'];
+/** One change of a document. */
+export type ChangeEntry = Schemas['ChangeEntry'];
+export type ChangedConfiguration = Schemas['ChangedConfiguration'];
+/** What an agent answered. */
+export type ChatAnswer = Schemas['ChatAnswer'];
+export type Completion = Schemas['Completion'];
+export type CompletionRequest = Schemas['CompletionRequest'];
+export type CompletionUsage = Schemas['CompletionUsage'];
+/** A setting of the tenant. */
+export type Configuration = Schemas['Configuration'];
+/** A type of custom entities. */
+export type CustomEntityType = Schemas['CustomEntityType'];
+/** A custom entity, with any further members that its client wrote. */
+export type CustomInstance = Schemas['CustomInstance'];
+/** The members of a custom entity that `fields` names. */
+export type CustomInstanceItem = Schemas['CustomInstanceItem'];
+export type Job = Schemas['Job'];
+/** The members of a job that `fields` names. */
+export type JobItem = Schemas['JobItem'];
+export type NewConfiguration = Schemas['NewConfiguration'];
+/** What starts an export. */
+export type NewExport = Schemas['NewExport'];
+/** The models of one provider. */
+export type ProviderModels = Schemas['ProviderModels'];
+export type RelatedItem = Schemas['RelatedItem'];
+export type RequestLog = Schemas['RequestLog'];
+/** The members of a request log that `fields` names. */
+export type RequestLogItem = Schemas['RequestLogItem'];
+export type SessionLog = Schemas['SessionLog'];
+/** The members of a session log that `fields` names. */
+export type SessionLogItem = Schemas['SessionLogItem'];

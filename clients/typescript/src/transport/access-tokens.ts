@@ -1,0 +1,53 @@
+import { orAborted } from './waiting.ts';
+
+export interface AccessToken {
+  readonly text: string;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+}
+
+/** A token is renewed when a tenth of its life is left, and at the latest a minute before its end. */
+const shareOfLife = 0.1;
+const maxMargin = 60_000;
+
+/** The access token of a client: fetched once for all calls that wait, and renewed before it ends. */
+export class AccessTokens {
+  readonly #fetchToken: () => Promise<AccessToken>;
+  #current: (AccessToken & { readonly renewAt: number }) | undefined;
+  #renewal: Promise<string> | undefined;
+
+  constructor(fetchToken: () => Promise<AccessToken>) {
+    this.#fetchToken = fetchToken;
+  }
+
+  /** A token that is valid now. While a renewal fails, the old token serves until it ends. */
+  async get(signal: AbortSignal | undefined): Promise<string> {
+    const current = this.#current;
+    if (current !== undefined && Date.now() < current.renewAt) return current.text;
+    this.#renewal ??= this.#renew();
+    // Each caller that waits gets the error. Where all of them are aborted nobody does.
+    this.#renewal.catch(() => {});
+    try {
+      return await orAborted(this.#renewal, signal);
+    } catch (error) {
+      if (signal?.aborted !== true && current !== undefined && Date.now() < current.expiresAt) return current.text;
+      throw error;
+    }
+  }
+
+  /** The service refused this token. A newer one stays. */
+  forget(text: string | undefined): void {
+    if (this.#current?.text === text) this.#current = undefined;
+  }
+
+  async #renew(): Promise<string> {
+    try {
+      const token = await this.#fetchToken();
+      const margin = Math.min(maxMargin, shareOfLife * (token.expiresAt - Date.now()));
+      this.#current = { ...token, renewAt: token.expiresAt - margin };
+      return token.text;
+    } finally {
+      this.#renewal = undefined;
+    }
+  }
+}

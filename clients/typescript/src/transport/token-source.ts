@@ -1,0 +1,33 @@
+import type { AccessToken } from './access-tokens.ts';
+import { ApiError, isRecord } from './api-error.ts';
+import type { ApiRequest } from './request.ts';
+
+/** The OAuth client that the service issued. */
+export interface ClientCredentials {
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** Scopes with blanks between them; left out: all that the client has. */
+  readonly scope?: string | undefined;
+}
+
+/** The request for an access token. It may always be repeated: another token is all that can come of it. */
+export function tokenRequest({ clientId, clientSecret, scope }: ClientCredentials): ApiRequest {
+  const form = new URLSearchParams({ grant_type: 'client_credentials', client_id: clientId });
+  form.set('client_secret', clientSecret);
+  if (scope !== undefined) form.set('scope', scope);
+  return {
+    method: 'POST',
+    path: '/oauth/token',
+    body: { type: 'application/x-www-form-urlencoded', content: form.toString() },
+    repeat: 'always',
+    anonymous: true,
+  };
+}
+
+/** The token of an answer. Its life counts from `sentAt`, in milliseconds since 1970. */
+export function accessTokenOf(answer: unknown, sentAt: number): AccessToken {
+  if (isRecord(answer) && typeof answer.access_token === 'string' && typeof answer.expires_in === 'number') {
+    return { text: answer.access_token, expiresAt: sentAt + answer.expires_in * 1_000 };
+  }
+  throw new ApiError('invalid_answer', 'The token endpoint answered without an access token.');
+}

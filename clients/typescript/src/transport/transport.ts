@@ -1,0 +1,95 @@
+import { AccessTokens } from './access-tokens.ts';
+import { parseAnswer } from './answer-json.ts';
+import { ApiError } from './api-error.ts';
+import { type Attempt, openStream, readAnswer } from './attempt.ts';
+import { randomId } from './random-id.ts';
+import type { Answer, ApiRequest, CallOptions, StreamedAnswer } from './request.ts';
+import { delayBeforeRetry, type RetryLimits, repeatOf } from './retry.ts';
+import { accessTokenOf, type ClientCredentials, tokenRequest } from './token-source.ts';
+import { sleep } from './waiting.ts';
+
+export interface TransportOptions extends RetryLimits {
+  /** Without a slash at its end. */
+  readonly baseUrl: string;
+  /** Where access tokens come from: the service's token endpoint, or the caller. Undefined: no request has one. */
+  readonly tokens: ClientCredentials | (() => string | Promise<string>) | undefined;
+  /** Milliseconds that an attempt has. */
+  readonly timeout: number;
+  readonly fetch: typeof fetch;
+}
+
+/** Sends requests with an access token, repeats them where that is safe, and makes an ApiError of what fails. */
+export class Transport {
+  readonly #options: TransportOptions;
+  readonly #accessTokens: AccessTokens | undefined;
+
+  constructor(options: TransportOptions) {
+    this.#options = options;
+    const { tokens } = options;
+    if (typeof tokens === 'object') {
+      this.#accessTokens = new AccessTokens(async () => {
+        const sentAt = Date.now();
+        return accessTokenOf(await this.fetchJson(tokenRequest(tokens)), sentAt);
+      });
+    }
+  }
+
+  /** Sends a request and reads the answer. Throws ApiError, or the reason of the caller's signal. */
+  async send(request: ApiRequest, options?: CallOptions): Promise<Answer> {
+    return await this.#repeatedly(request, options, readAnswer);
+  }
+
+  /**
+   * Sends a request and parses the answer. The service's document says what an answer holds, and a test of this repository
+   * holds the service to it.
+   */
+  async fetchJson<Body>(request: ApiRequest, options?: CallOptions): Promise<Body> {
+    return parseAnswer((await this.send(request, options)).text) as Body;
+  }
+
+  /** Sends a request and hands over the body as it comes. Only what fails before its first byte is repeated. */
+  async stream(request: ApiRequest, options?: CallOptions): Promise<StreamedAnswer> {
+    return await this.#repeatedly(request, options, openStream);
+  }
+
+  async #repeatedly<Result>(
+    request: ApiRequest,
+    { signal, timeout = request.timeout, maxRetries = this.#options.maxRetries }: CallOptions = {},
+    run: (attempt: Attempt) => Promise<Result>,
+  ): Promise<Result> {
+    const { fetch, baseUrl, maxRetryDelay } = this.#options;
+    const { method, repeat = repeatOf(method), anonymous = false } = request;
+    const common = {
+      fetch,
+      baseUrl,
+      request,
+      signal,
+      requestId: randomId(),
+      timeout: timeout ?? this.#options.timeout,
+    };
+    const limits = { maxRetries, maxRetryDelay };
+    let mayRenew = this.#accessTokens !== undefined && !anonymous;
+    for (let number = 1; ; number += 1) {
+      signal?.throwIfAborted();
+      const token = anonymous ? undefined : await this.#token(signal);
+      try {
+        return await run({ ...common, token, number });
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+        if (mayRenew && error.status === 401) {
+          mayRenew = false;
+          this.#accessTokens?.forget(token);
+          continue;
+        }
+        const delay = delayBeforeRetry(error, { attempt: number, repeat, limits });
+        if (delay === undefined) throw error;
+        await sleep(delay, signal);
+      }
+    }
+  }
+
+  async #token(signal: AbortSignal | undefined): Promise<string | undefined> {
+    const { tokens } = this.#options;
+    return typeof tokens === 'function' ? await tokens() : await this.#accessTokens?.get(signal);
+  }
+}

@@ -1,0 +1,280 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { Annals, ApiError, type CursorPage, type Page } from '../../clients/typescript/src/index.ts';
+import { JsonNumber, stringifyJson } from '../../clients/typescript/src/json/index.ts';
+import {
+  actor,
+  and,
+  changeType,
+  entity,
+  field,
+  glob,
+  occurredAt,
+  or,
+} from '../../clients/typescript/src/query/index.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
+
+let vendor: Vendor;
+let server: TestServer;
+let annals: Annals;
+
+beforeAll(async () => {
+  vendor = await startVendor();
+  server = await startTestServer({
+    environment: { ANNALS_SHARED_PROVIDER_TOKEN: 'shared-token', OPENAI_BASE_URL: vendor.baseUrl },
+  });
+  annals = new Annals({ baseUrl: server.baseUrl, ...(await server.createClient('acme', { name: 'Jane "J" Doe' })) });
+  await annals.customEntities.put('SHELF', { name: { en: 'Shelf' } });
+  for (let slots = 1; slots <= 7; slots += 1)
+    await annals.instances('SHELF').put(`s-${slots}`, { slots, name: 'Aisle' });
+});
+
+afterAll(async () => {
+  await server.close();
+  await vendor.close();
+});
+
+beforeEach(() => vendor.behave({ kind: 'answer' }));
+
+async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const collected: Item[] = [];
+  for await (const item of items) collected.push(item);
+  return collected;
+}
+
+async function errorOf(call: PromiseLike<unknown>): Promise<ApiError> {
+  const outcome = await call.then(
+    () => new Error('the call succeeded'),
+    (error: unknown) => error,
+  );
+  if (!(outcome instanceof ApiError)) throw outcome;
+  return outcome;
+}
+
+const mine = and(entity('SHELF'), changeType('create'), actor('Jane "J" Doe'));
+
+test('the change history is a page when awaited, and all entries when iterated', async () => {
+  const page = await annals.history.list({ q: mine, size: 3 });
+  expect(page).toMatchObject({ page: 1, size: 3, totalElements: 7, totalPages: 3 });
+  expect(page.items.map(({ entityId }) => entityId)).toEqual(['s-7', 's-6', 's-5']);
+  const entries = await collect(annals.history.list({ q: String(mine), size: 3 }));
+  expect(entries.map(({ entityId }) => entityId)).toEqual(['s-7', 's-6', 's-5', 's-4', 's-3', 's-2', 's-1']);
+  const second = await page.nextPage();
+  const third = await second?.nextPage();
+  expect(third?.items.map(({ entityId }) => entityId)).toEqual(['s-1']);
+  expect(await third?.nextPage()).toBeUndefined();
+  expect((await third?.previousPage())?.items).toEqual(second?.items);
+  expect(await page.previousPage()).toBeUndefined();
+});
+
+test('a walk through the history meets each entry once, though others are recorded meanwhile', async () => {
+  const shelves = annals.instances('WALKED');
+  await annals.customEntities.put('WALKED', { name: { en: 'Walked' } });
+  for (let number = 0; number < 6; number += 1) await shelves.put(`w-${number}`, {});
+  const seen: string[] = [];
+  let recorded = 0;
+  for await (const { entityId } of annals.history.list({ q: 'entity:WALKED type:create', size: 2 })) {
+    seen.push(entityId);
+    await shelves.put(`later-${recorded++}`, {});
+  }
+  expect(seen).toEqual(['w-5', 'w-4', 'w-3', 'w-2', 'w-1', 'w-0']);
+});
+
+test('a list goes on by cursors, and the way back is a mirror of the way there', async () => {
+  const shelves = annals.instances('SHELF');
+  const forward: CursorPage<unknown>[] = [];
+  let page = await shelves.list({ sort: 'slots:DESC', pageSize: 3, q: field('slots').atLeast(1), total: true });
+  expect(page).toMatchObject({ total: 7, prev: undefined });
+  for (let next: typeof page | undefined = page; next !== undefined; next = await next.nextPage()) {
+    forward.push(next);
+    page = next;
+  }
+  expect(page).toMatchObject({ total: undefined, next: undefined });
+  const ids = (pages: readonly Page<unknown>[]) =>
+    pages.map(({ items }) => items.map((item) => Reflect.get(Object(item), 'id')));
+  expect(ids(forward)).toEqual([['s-7', 's-6', 's-5'], ['s-4', 's-3', 's-2'], ['s-1']]);
+  const back: CursorPage<unknown>[] = [page];
+  for (let prev = await page.previousPage(); prev !== undefined; prev = await prev.previousPage()) back.unshift(prev);
+  expect(ids(back)).toEqual(ids(forward));
+  const all = await collect(shelves.list({ sort: 'slots:DESC', pageSize: 2 }));
+  expect(all.map(({ id }) => id)).toEqual(ids(forward).flat());
+  expect(
+    (await collect(shelves.list({ sort: 'slots:DESC', pageSize: 2 }).pages())).map(({ items }) => items.length),
+  ).toEqual([2, 2, 2, 1]);
+});
+
+test('parts of items are asked for by fields', async () => {
+  const { items } = await annals
+    .instances('SHELF')
+    .list({ fields: 'slots', q: field('name').is(glob('A*')), pageSize: 1 });
+  expect(items).toEqual([{ id: 's-1', slots: 1 }]);
+});
+
+test('custom entities are made, read, changed and deleted', async () => {
+  await annals.customEntities.create({ id: 'BOX', name: { en: 'Box' } });
+  const boxes = annals.instances('BOX');
+  const { id } = await boxes.create({ size: 1 });
+  expect(await boxes.put('given/id', { size: 2 })).toEqual({ created: true });
+  expect(await boxes.put('given/id', { size: 3 })).toEqual({ created: false });
+  await boxes.patch('given/id', [{ op: 'replace', path: '/size', value: 4 }]);
+  expect(await boxes.get('given/id')).toMatchObject({ id: 'given/id', size: 4 });
+  expect(await errorOf(boxes.put(id, { metadata: { version: 7 } }))).toMatchObject({
+    status: 409,
+    type: 'conflict_resource',
+  });
+  expect(await errorOf(annals.customEntities.delete('BOX'))).toMatchObject({ status: 400 });
+  for (const each of [id, 'given/id']) await boxes.delete(each);
+  await annals.customEntities.delete('BOX');
+  const types = await collect(annals.customEntities.list({ q: 'id:(BOX, SHELF)' }));
+  expect(types.map((type) => type.id)).toEqual(['SHELF']);
+});
+
+test('values keep every digit and their order where they are asked for exactly', async () => {
+  await annals.customEntities.put('EXACT', { name: { en: 'Exact' } });
+  const shelves = annals.exact.instances('EXACT');
+  const price = new JsonNumber('1.10');
+  await shelves.put('exact', {
+    slots: 0,
+    price,
+    by: new Map([
+      ['10', new JsonNumber('1E400')],
+      ['2', new JsonNumber('-0')],
+    ]),
+  });
+  const stored = await shelves.get('exact');
+  expect(stringifyJson(stored.get('price'))).toBe('1.10');
+  expect(stringifyJson(stored.get('by'))).toBe('{"10":1E400,"2":-0}');
+  expect((await annals.instances('EXACT').get('exact')).price).toBe(1.1);
+  const { items, totalElements } = await annals.exact.history.list({ q: 'entity:EXACT entityId:exact' });
+  expect(totalElements).toBe(1);
+  expect(items[0]).toMatchObject({ entityId: 'exact', type: 'create', related: [] });
+  expect(items[0]?.paths.get('price')).toEqual({ after: price });
+  expect(items[0]?.paths.get('by.10')?.after).toEqual(new JsonNumber('1E400'));
+  await annals.configurations.create([{ key: 'rate', value: price }]);
+  expect(await annals.exact.configurations.get('rate')).toEqual({
+    key: 'rate',
+    value: price,
+    version: 1,
+    secured: false,
+  });
+  expect(await annals.exact.configurations.list({ keys: ['rate'] })).toHaveLength(1);
+});
+
+test('settings are made, listed, replaced and deleted', async () => {
+  await annals.configurations.create([
+    { key: 'site', value: { name: 'Main' } },
+    { key: 'pass', value: 'x', secured: true },
+  ]);
+  expect(await annals.configurations.get('pass')).toMatchObject({ value: '********', secured: true });
+  expect(await annals.configurations.replace('site', { value: 1, version: 1 })).toMatchObject({ version: 2 });
+  expect(await errorOf(annals.configurations.replace('site', { value: 2, version: 1 }))).toMatchObject({ status: 409 });
+  expect((await annals.configurations.list({ keys: ['site', 'pass'] })).map(({ key }) => key).sort()).toEqual([
+    'pass',
+    'site',
+  ]);
+  await annals.configurations.delete('site');
+  expect(await errorOf(annals.configurations.get('site'))).toMatchObject({ type: 'resource_not_found', status: 404 });
+});
+
+test('an error names its fields, and the request in the log of the service', async () => {
+  const error = await errorOf(annals.history.list({ q: 'entity:order status:OPEN' }));
+  expect(error).toMatchObject({
+    status: 400,
+    type: 'validation_violation',
+    message: 'Unsupported query field: status',
+    attempts: 1,
+  });
+  expect(error.details).toEqual([{ field: 'q', message: expect.stringContaining('At position 14') }]);
+  expect(server.logLines.some((line) => line.includes(String(error.requestId)))).toBe(true);
+  const reader = new Annals({
+    baseUrl: server.baseUrl,
+    ...(await server.createClient('acme', { scope: 'ai.agent_read' })),
+  });
+  expect(await errorOf(reader.history.list())).toMatchObject({ status: 403, type: 'insufficient_permissions' });
+});
+
+test('agents chat at once, in a stream and by a job, in one session', async () => {
+  expect(await annals.agents.put('desk', { name: { en: 'Desk' }, llmConfig: { provider: 'shared' } })).toEqual({
+    created: true,
+  });
+  await annals.agents.patch('desk', [{ op: 'ADD', path: '/name/de', value: 'Tisch' }]);
+  expect(await annals.agents.get('desk')).toMatchObject({ name: { en: 'Desk', de: 'Tisch' } });
+  expect((await collect(annals.agents.list())).map(({ id }) => id)).toEqual(['desk']);
+  const { sessionId, message } = await annals.chat.send({ agentId: 'desk', message: 'Hello' });
+  expect(message).toBe('Hello there');
+  vendor.behave({ kind: 'answer', text: 'An answer in more parts than one' });
+  const stream = annals.chat.stream({ agentId: 'desk', message: 'And then?', sessionId });
+  const parts = await collect(stream);
+  expect(parts.length).toBeGreaterThan(1);
+  expect(parts.join('')).toBe('An answer in more parts than one');
+  expect(await stream.answer()).toMatchObject({ sessionId, message: 'An answer in more parts than one' });
+  expect(await annals.chat.stream({ agentId: 'desk', message: 'Once more?' }).answer()).toMatchObject({
+    agentId: 'desk',
+  });
+  const queued = await annals.chat.queue({ agentId: 'desk', message: 'Sum it up.', sessionId });
+  expect(queued.sessionId).toBe(sessionId);
+  expect(await annals.jobs.wait(queued.jobId)).toMatchObject({ status: 'success', sessionId });
+  const [session] = (await annals.logs.sessions.list({ q: field('sessionId').is(sessionId) })).items;
+  expect(session).toMatchObject({ id: sessionId, agents: ['desk'] });
+  const logs = await collect(annals.logs.requests.list({ q: field('sessionId').is(sessionId), pageSize: 2 }));
+  expect(logs).toHaveLength(3);
+  expect(await annals.logs.requests.get(logs[0]?.id ?? '')).toEqual(logs[0]);
+  await annals.agents.delete('desk');
+  expect(await errorOf(annals.chat.send({ agentId: 'desk', message: 'Hello' }))).toMatchObject({ status: 404 });
+  expect(await errorOf(annals.chat.stream({ agentId: 'desk', message: 'Hello' }).answer())).toMatchObject({
+    status: 404,
+  });
+});
+
+test('leaving the loop ends the stream, and there is no answer', async () => {
+  await annals.agents.put('left', { name: { en: 'Left' }, llmConfig: { provider: 'shared' } });
+  vendor.behave({ kind: 'answer', text: 'An answer in more parts than one' });
+  const stream = annals.chat.stream({ agentId: 'left', message: 'Hello' });
+  for await (const _ of stream) break;
+  await expect(stream.answer()).rejects.toThrow('left before its end');
+});
+
+test('an export is started, waited for, and read entry by entry', async () => {
+  const { jobId } = await annals.jobs.export({ q: mine, format: 'NDJSON' });
+  expect(await annals.jobs.wait(jobId, { limit: 60_000 })).toMatchObject({ type: 'EXPORT', metadata: { entries: 7 } });
+  const listed = await collect(annals.history.list({ q: mine }));
+  expect((await collect(annals.jobs.entries(jobId))).sort((a, b) => (a.entityId < b.entityId ? 1 : -1))).toEqual(
+    listed,
+  );
+  const { body, bytes, contentType } = await annals.jobs.content(jobId);
+  expect(contentType).toContain('application/x-ndjson');
+  expect((await new Response(body).arrayBuffer()).byteLength).toBe(bytes);
+  expect((await collect(annals.jobs.list({ q: field('type').is('EXPORT') }))).map(({ id }) => id)).toEqual([jobId]);
+  await annals.jobs.delete(jobId);
+  expect(await errorOf(annals.jobs.wait(jobId))).toMatchObject({ status: 404 });
+});
+
+test('a wait ends with its limit or its signal, and a job that failed is an error', async () => {
+  vendor.behave({ kind: 'hang' });
+  await annals.agents.put('slow', { name: { en: 'Slow' }, llmConfig: { provider: 'shared' } });
+  const { jobId } = await annals.chat.queue({ agentId: 'slow', message: 'Hello' });
+  expect(await errorOf(annals.jobs.wait(jobId, { limit: 50 }))).toMatchObject({ type: 'timeout' });
+  const reason = new Error('no longer wanted');
+  await expect(annals.jobs.wait(jobId, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+  await annals.jobs.delete(jobId);
+  vendor.behave({ kind: 'status', status: 400 });
+  const failing = await annals.chat.queue({ agentId: 'slow', message: 'Hello' });
+  expect(await errorOf(annals.jobs.wait(failing.jobId))).toMatchObject({
+    status: undefined,
+    type: 'validation_violation',
+  });
+});
+
+test('models, completions and what is left of the quota', async () => {
+  expect((await annals.models.list()).map(({ provider }) => provider)).toEqual(['openai', 'anthropic', 'google']);
+  const completion = await annals.completions.create({ id: 'c-1', messages: [{ role: 'USER', content: 'Hello' }] });
+  expect(completion).toEqual({ id: 'c-1', result: 'Hello there', finishReason: 'stop' });
+  expect(await annals.completions.usage()).toMatchObject({ token: 'shared', limits: { inputTokens: 3_000_000 } });
+});
+
+test('a window is set beside an or', async () => {
+  const either = or(and(entity('SHELF'), changeType('create')), actor('nobody'));
+  expect(await annals.history.list({ q: and(either, occurredAt.from(new Date(0))) })).toMatchObject({
+    totalElements: 7,
+  });
+});
