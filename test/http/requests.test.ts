@@ -32,7 +32,7 @@ describe('paths', () => {
   test.each([
     ['GET', '/nothing'],
     ['POST', '/nothing'],
-    ['GET', '/'],
+    ['POST', '/'],
     ['GET', '/echo'],
     ['PUT', '/health/live'],
     ['DELETE', '/oauth/token'],

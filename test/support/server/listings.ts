@@ -106,7 +106,7 @@ export async function readListed(
     headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify(q === undefined ? {} : { q }),
   };
-  const response = await server.call(path, { token, ...(by === 'list' ? { headers } : search) });
+  const response = await server.call(path, { token, ofInventedRows: true, ...(by === 'list' ? { headers } : search) });
   const body: unknown = await response.json();
   return {
     status: response.status,

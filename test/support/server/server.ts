@@ -4,11 +4,13 @@ import type { CompletionTimes } from '../../../src/completions/service.ts';
 import { readConfig } from '../../../src/config.ts';
 import { type Clock, type Context, createContext } from '../../../src/context.ts';
 import { createTenant } from '../../../src/db/tenants.ts';
+import { basePathOf, withoutBasePath } from '../../../src/http/base-path.ts';
 import type { HttpServer } from '../../../src/http/http-server-type.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { scopes } from '../../../src/http/scopes.ts';
 import { createClient, type NewClient } from '../../../src/oauth/clients.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
+import { type AnswerCheck, checkAnswers } from './described-answers.ts';
 
 export interface TestServerOptions {
   /** Another server's, to run two processes' worth of them on one database; left out: a fresh one. */
@@ -33,7 +35,10 @@ export interface TestServer {
   database: TestDatabase;
   /** Every line that was logged, as it was written. */
   logLines: string[];
-  /** Calls the path with the token, where one is given; anything else as in fetch. */
+  /**
+   * Calls the path with the token, where one is given; anything else as in fetch. Statuses, and bodies that are read, are
+   * checked against the OpenAPI document.
+   */
   call(path: string, options?: CallOptions): Promise<Response>;
   createTenant(tenant: string): Promise<void>;
   /** A client of the tenant, with all scopes unless told; the tenant is made where it is not there. */
@@ -48,10 +53,15 @@ export interface TestServer {
 
 export interface CallOptions extends RequestInit {
   token?: string;
+  /** The test has stored rows that no operation would write, so their bodies are like nothing that is described. */
+  ofInventedRows?: boolean;
 }
 
 /** Every server of a test run shares these unless told, so that several open what one has sealed. */
 export const testSecretKeys: readonly Uint8Array[] = [randomBytes(32)];
+
+/** Without the routes that a test adds, the documents of all servers are the same but for their addresses. */
+let answers: AnswerCheck | undefined;
 
 /** The real app on a real database and a free port. To be closed in afterAll. */
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
@@ -68,13 +78,18 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     },
   });
   const app = await buildApp(context, { requestLimit: options.requestLimit });
+  answers ??= checkAnswers(app.openApiText());
   options.extend?.(app, context);
   const baseUrl = await app.listen({ port: 0, host: '127.0.0.1' });
+  const check = answers;
+  const basePath = basePathOf(context.config.baseUrl);
 
-  async function call(path: string, { token, ...init }: CallOptions = {}): Promise<Response> {
+  async function call(path: string, { token, ofInventedRows = false, ...init }: CallOptions = {}): Promise<Response> {
     const headers = new Headers(init.headers);
     if (token !== undefined) headers.set('authorization', `Bearer ${token}`);
-    return await fetch(`${baseUrl}${path}`, { ...init, headers });
+    const response = await fetch(`${baseUrl}${path}`, { ...init, headers });
+    if (ofInventedRows) return response;
+    return check.watch(init.method ?? 'GET', withoutBasePath(path, basePath), response);
   }
 
   const server: TestServer = {
