@@ -23,6 +23,9 @@ import { mailUpkeep } from './mail/upkeep.ts';
 import { modelRoutes } from './models/routes.ts';
 import { oauthRoutes } from './oauth/routes.ts';
 import { packageFolder } from './package-folder.ts';
+import { BodyReader } from './recorder/body-reader.ts';
+import { recorderRoutes } from './recorder/routes.ts';
+import { createTakeChanges } from './recording/take-changes.ts';
 
 export interface AppOptions {
   /** Why the process is not ready, independent of its database; undefined if it is ready. */
@@ -85,6 +88,49 @@ export async function buildApp(context: Context, { notReady, requestLimit }: App
   await app.register(jobUpkeep, { jobs });
   await app.register(mailUpkeep, { mail });
   await app.register(docsRoutes, { basePath });
+
+  return app;
+}
+
+export interface RecorderAppOptions extends AppOptions {
+  /** The text of the mapping's file, checked. */
+  mapping: string | undefined;
+  /** Whether the process has no service, so that it does the upkeep of the change history itself. */
+  isAlone?: boolean | undefined;
+}
+
+/** What listens on the recorder's own port. */
+export async function buildRecorderApp(
+  { clock, config, db, logger, oauth, sealer, tenantRate, vital }: Context,
+  { notReady, requestLimit, mapping, isAlone = false }: RecorderAppOptions,
+): Promise<HttpServer> {
+  const now = () => clock.now();
+  const app = await createHttpServer({
+    logger,
+    verifyAccessToken: oauth.verifyAccessToken,
+    verifyBasic: oauth.verifyBasic,
+    trustedProxies: config.trustedProxies,
+    tenantRate,
+    requestLimit,
+  });
+  describeInterface(app, { version: productVersion() });
+
+  await app.register(healthRoutes, { askDatabase: () => vital.pool.query('select 1'), notReady });
+  await app.register(oauthRoutes, {
+    grantToken: oauth.grantToken,
+    publishedKeys: oauth.publishedKeys,
+    elapsed: () => clock.elapsed(),
+  });
+  await app.register(recorderRoutes, {
+    db,
+    bodies: new BodyReader(mapping),
+    take: createTakeChanges({
+      sealer,
+      now,
+      onKept: (kept) => logger.warn(kept, 'a change that can never be recorded was kept'),
+    }),
+  });
+  if (isAlone) await app.register(changelogUpkeep, { db, now });
 
   return app;
 }

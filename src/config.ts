@@ -18,6 +18,10 @@ export interface Config {
   trustedProxies: string[];
   /** Requests a second of one tenant, over all processes. Undefined: no limit. */
   tenantRate: number | undefined;
+  /** Where the recorder listens beside the service. Undefined: nowhere. */
+  recorder: Listener | undefined;
+  /** The file of the recorder's mapping. */
+  recorderMapping: string | undefined;
   logLevel: LogLevel;
   sharedProviderToken: string | undefined;
   completionModel: string;
@@ -28,6 +32,12 @@ export interface Config {
   /** Undefined: the built-in catalogue. */
   modelsFile: string | undefined;
   mail: { smtpUrl: string; from: string } | undefined;
+}
+
+/** An address that a process listens on; port 0: a free port is picked. */
+export interface Listener {
+  host: string;
+  port: number;
 }
 
 export type LogLevel = (typeof logLevels)[number];
@@ -84,8 +94,9 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   if (text('SMTP_URL') !== undefined && text('MAIL_FROM') === undefined) {
     faults.push('MAIL_FROM is required with SMTP_URL: the address that e-mails come from');
   }
+  const host = text('HOST') ?? '127.0.0.1';
   const config: Config = {
-    host: text('HOST') ?? '127.0.0.1',
+    host,
     port: parsed('PORT', wholeNumber(0, 65535), 8080),
     databaseUrl,
     dataDir: text('ANNALS_DATA_DIR') ?? './data',
@@ -94,6 +105,8 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     corsOrigins: parsed('ANNALS_CORS_ORIGINS', parseOrigins, ['*']),
     trustedProxies: parsed('ANNALS_TRUSTED_PROXIES', parseProxies, ['loopback']),
     tenantRate: parsed('ANNALS_TENANT_RATE', wholeNumber(1, 1_000_000), undefined),
+    recorder: parsed('ANNALS_RECORDER_PORT', (value) => parseListener(value, host), undefined),
+    recorderMapping: text('ANNALS_RECORDER_MAPPING'),
     logLevel: parsed('LOG_LEVEL', parseLogLevel, 'info'),
     sharedProviderToken: parsed('ANNALS_SHARED_PROVIDER_TOKEN', parseToken, undefined),
     completionModel: text('ANNALS_COMPLETION_MODEL') ?? 'gpt-5.4-mini',
@@ -142,6 +155,14 @@ function parseDatabaseUrl(value: string): string | Fault {
   return poolers.every((pooler) => pooler === 'transaction')
     ? url
     : new Fault('may have no other pooler than transaction');
+}
+
+/** A port on the host of the service, or `host:port`. */
+function parseListener(value: string, defaultHost: string): Listener | Fault {
+  const [, host = defaultHost, digits = ''] = /^(?:(.+):)?(\d{1,5})$/.exec(value) ?? [];
+  const port = Number(digits);
+  if (digits === '' || port > 65535) return new Fault('must be a port from 0 to 65535, or host:port');
+  return { host: host.replace(/^\[(.+)\]$/, '$1'), port };
 }
 
 function parseBaseUrl(value: string): string | Fault {

@@ -26,6 +26,7 @@ const layers: readonly (readonly string[])[] = [
     'capture',
     'recorder',
     'docs',
+    'recorder',
   ],
   // What one room makes and another uses, as types; context.ts hands it over.
   ['ports'],

@@ -35,6 +35,10 @@ const commands: Record<string, ListedCommand> = {
     summary: 'record the changes of a PostgreSQL database from its log',
     load: async () => (await import('./capture.ts')).captureCommand,
   },
+  recorder: {
+    summary: 'take changes of running applications over HTTP',
+    load: async () => (await import('./recorder.ts')).recorderCommand,
+  },
   rejected: {
     summary: 'list, retry and drop changes that could not be recorded',
     load: async () => (await import('./rejected.ts')).rejectedCommand,

@@ -23,6 +23,7 @@ export const demoCommand: Command = {
 
 Runs the service as "annals serve" does, with the same settings, and with a tenant "demo"
 that holds the history of an invented shop: about 5,000 changes over the last 90 days.
+It opens the recorder too, on a free port unless ANNALS_RECORDER_PORT names one.
 Prints the base URL, and then calls ready to paste, with a client made for this start;
 that of an earlier start is revoked. A tenant "demo" that has a history already keeps it
 as it is: for a fresh shop choose another ANNALS_DATA_DIR.
@@ -46,13 +47,24 @@ async function runDemo(context: Context, config: Config, options: ServeOptions):
   const { io } = options;
   await createTenant(context.db, tenant);
   await fillHistory(context, io);
-  const ready = async (baseUrl: string) => {
+  const ready = async (baseUrl: string, recorderUrl = '') => {
     const { clientId, clientSecret } = await freshClient(context);
     io.answer(baseUrl);
-    io.answer(sampleCalls({ baseUrl, tenant, clientId, clientSecret, ...(await sampleSubjects(context)) }));
+    io.answer(
+      sampleCalls({
+        baseUrl,
+        recorderUrl,
+        now: context.clock.now(),
+        tenant,
+        clientId,
+        clientSecret,
+        ...(await sampleSubjects(context)),
+      }),
+    );
     io.tell(`The tenant "${tenant}" is served; all calls are described at ${baseUrl}/docs. ^C ends it.`);
   };
-  await serveUntilStopped(context, config, { ...options, ready });
+  const recorder = config.recorder ?? { host: config.host, port: 0 };
+  await serveUntilStopped(context, config, { ...options, recorder, ready });
 }
 
 async function fillHistory({ db, clock, findPage }: Context, { tell }: CommandIo): Promise<void> {

@@ -3,15 +3,28 @@ import type { Mapping } from '../recording/mapping/mapping.ts';
 import { MappingError, readMapping } from '../recording/mapping/read-mapping.ts';
 import { OperatorError } from './command.ts';
 
+/** The text of a mapping's file, once the mapping is checked. Throws an `OperatorError` that names every fault. */
+export async function mappingTextOfFile(file: string): Promise<string> {
+  const text = await textOfFile(file);
+  checked(file, text);
+  return text;
+}
+
 /** Reads a mapping from its file. Throws an `OperatorError` that names every fault. */
 export async function mappingOfFile(file: string): Promise<Mapping> {
-  let text: string;
+  return checked(file, await textOfFile(file));
+}
+
+async function textOfFile(file: string): Promise<string> {
   try {
-    text = await readFile(file, 'utf8');
+    return await readFile(file, 'utf8');
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? ` (${error.code})` : '';
     throw new OperatorError(`the mapping ${file} cannot be read${code}`);
   }
+}
+
+function checked(file: string, text: string): Mapping {
   try {
     return readMapping(text);
   } catch (error) {

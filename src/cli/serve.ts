@@ -1,12 +1,13 @@
 import { once } from 'node:events';
-import { isIPv6, type Server } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { buildApp } from '../app.ts';
-import type { Config } from '../config.ts';
+import { buildApp, buildRecorderApp } from '../app.ts';
+import type { Config, Listener } from '../config.ts';
 import type { Context } from '../context.ts';
 import type { SchemaWatch } from '../db/schema/watch-schema.ts';
-import { hasCode } from '../db/write-once.ts';
+import type { HttpServer } from '../http/http-server-type.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
+import { listen } from './listen.ts';
+import { mappingTextOfFile } from './mapping-file.ts';
 import { Stopped } from './stopped.ts';
 import { withContext } from './with-context.ts';
 
@@ -30,6 +31,7 @@ Settings are environment variables:
   ANNALS_SECRET_KEY            32 bytes in base64, a list rotates
   ANNALS_BASE_URL              the public address
   ANNALS_CORS_ORIGINS          *; pages of which origins may call, none for no page
+  ANNALS_RECORDER_PORT         a port on which applications record changes
   LOG_LEVEL                    info; JSON lines on stderr
   ANNALS_SHARED_PROVIDER_TOKEN, ANNALS_COMPLETION_MODEL,
   ANNALS_COMPLETION_MAX_TOKENS, OPENAI_BASE_URL, ANTHROPIC_BASE_URL,
@@ -54,8 +56,10 @@ Example:
 export interface ServeOptions {
   io: CommandIo;
   watch: SchemaWatch;
-  /** Called with the base URL; default: prints it. */
-  ready?: (baseUrl: string) => Promise<void> | void;
+  /** Where the recorder listens beside the service; default: where the settings say. */
+  recorder?: Listener | undefined;
+  /** Called with the base URLs of the service and the recorder; default: prints the first and tells the second. */
+  ready?: (baseUrl: string, recorderUrl: string | undefined) => Promise<void> | void;
 }
 
 /**
@@ -65,55 +69,84 @@ export interface ServeOptions {
 export async function serveUntilStopped(
   context: Context,
   config: Config,
-  { io, watch, ready = io.answer }: ServeOptions,
+  { io, watch, recorder = config.recorder, ready = readyOf(io) }: ServeOptions,
 ): Promise<void> {
-  const app = await buildApp(context, { notReady: () => watch.reason });
-  await listen(app, config);
-  // The start does not wait for the warm-up, and Annals answers calls meanwhile.
+  const notReady = () => watch.reason;
+  const app = await buildApp(context, { notReady });
+  const apps = [app];
+  try {
+    const baseUrl = await listen(app, config, 'PORT');
+    let recorderUrl: string | undefined;
+    if (recorder !== undefined) {
+      const recorderApp = await recorderAppOf(context, config, { notReady });
+      apps.push(recorderApp);
+      recorderUrl = await listen(recorderApp, recorder, 'ANNALS_RECORDER_PORT');
+    }
+    warmUp(context);
+    await ready(baseUrl, recorderUrl);
+    await untilStopped(context, { io, watch });
+  } finally {
+    await closeAll(apps, { io, watch });
+  }
+}
+
+/** Runs a recorder without the service, as `serveUntilStopped` does. */
+export async function recordUntilStopped(
+  context: Context,
+  config: Config,
+  { io, watch }: Pick<ServeOptions, 'io' | 'watch'>,
+): Promise<void> {
+  const app = await recorderAppOf(context, config, { notReady: () => watch.reason, isAlone: true });
+  try {
+    const url = await listen(app, config.recorder ?? config, config.recorder ? 'ANNALS_RECORDER_PORT' : 'PORT');
+    warmUp(context);
+    io.answer(url);
+    await untilStopped(context, { io, watch });
+  } finally {
+    await closeAll([app], { io, watch });
+  }
+}
+
+async function recorderAppOf(
+  context: Context,
+  { recorderMapping }: Config,
+  options: { notReady: () => string | undefined; isAlone?: boolean },
+): Promise<HttpServer> {
+  const mapping = recorderMapping === undefined ? undefined : await mappingTextOfFile(recorderMapping);
+  return await buildRecorderApp(context, { ...options, mapping });
+}
+
+function readyOf({ answer, tell }: CommandIo): NonNullable<ServeOptions['ready']> {
+  return (baseUrl, recorderUrl) => {
+    if (recorderUrl !== undefined) tell(`The recorder listens on ${recorderUrl}`);
+    answer(baseUrl);
+  };
+}
+
+/** The start does not wait for the warm-up, and Annals answers calls meanwhile. */
+function warmUp(context: Context): void {
   context
     .warmUp()
     .catch((error) => context.logger.debug({ err: error }, 'the warm-up failed; first calls take longer'));
-  let grace = graceLimit;
-  try {
-    await ready(baseUrlOf(config.host, app.server.address()));
-    await stopped(AbortSignal.any([io.stop, watch.signal]));
-    if (watch.reason !== undefined) {
-      grace = outdatedGraceLimit;
-      context.logger.error(watch.reason);
-      // All answers are correct until the schema has changed.
-      if (!watch.late) await sleep(outdatedNotice, undefined, { signal: io.stop }).catch(() => {});
-      throw new OperatorError(watch.reason);
-    }
-  } finally {
-    const closed = app.close();
-    if ((await Promise.race([closed, sleep(grace, 'late', { ref: false })])) === 'late') {
-      io.tell(`after ${grace / 1000} s requests are still in flight; they are cut`);
-      app.server.closeAllConnections();
-      await closed;
-    }
-  }
 }
 
-async function listen(app: Awaited<ReturnType<typeof buildApp>>, { host, port }: Config): Promise<void> {
-  try {
-    await app.listen({ host, port });
-  } catch (error) {
-    await app.close();
-    if (hasCode(error, 'EADDRINUSE')) {
-      throw new OperatorError(`port ${port} of ${host} is in use; set PORT to another one, or to 0 for any free one`);
-    }
-    if (hasCode(error, 'EACCES', 'EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN')) {
-      const code = error instanceof Error && 'code' in error ? error.code : '';
-      throw new OperatorError(`cannot listen on port ${port} of ${host} (${code}); see HOST and PORT`);
-    }
-    throw error;
-  }
+async function untilStopped(context: Context, { io, watch }: Pick<ServeOptions, 'io' | 'watch'>): Promise<void> {
+  await stopped(AbortSignal.any([io.stop, watch.signal]));
+  if (watch.reason === undefined) return;
+  context.logger.error(watch.reason);
+  // All answers are correct until the schema has changed.
+  if (!watch.late) await sleep(outdatedNotice, undefined, { signal: io.stop }).catch(() => {});
+  throw new OperatorError(watch.reason);
 }
 
-function baseUrlOf(host: string, address: ReturnType<Server['address']>): string {
-  const port = address !== null && typeof address === 'object' ? address.port : 0;
-  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
-  return `http://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${port}`;
+async function closeAll(apps: readonly HttpServer[], { io, watch }: Pick<ServeOptions, 'io' | 'watch'>): Promise<void> {
+  const grace = watch.reason === undefined ? graceLimit : outdatedGraceLimit;
+  const closed = Promise.all(apps.map((app) => app.close()));
+  if ((await Promise.race([closed, sleep(grace, 'late', { ref: false })])) === 'late') {
+    io.tell(`after ${grace / 1000} s requests are still in flight; they are cut`);
+    for (const app of apps) app.server.closeAllConnections();
+    await closed;
+  }
 }
 
 async function stopped(stop: AbortSignal): Promise<void> {

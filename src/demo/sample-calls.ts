@@ -1,6 +1,9 @@
 /** What the calls of the demo are made for. */
 export interface SampleCallOptions {
   baseUrl: string;
+  recorderUrl: string;
+  /** When the change of the sample happens, in milliseconds since 1970. */
+  now: number;
   tenant: string;
   clientId: string;
   clientSecret: string;
@@ -11,17 +14,18 @@ export interface SampleCallOptions {
 }
 
 /**
- * Calls ready to paste into a shell, with curl and sed alone: one for a token, the others for the history. The names
+ * Calls ready to paste into a shell, with curl and sed alone: one for a token, one that records a change, the others for the history. The names
  * of the variables are those that the scripts under examples/ read.
  */
 export function sampleCalls(options: SampleCallOptions): string {
-  const { baseUrl, tenant, clientId, clientSecret } = options;
+  const { baseUrl, recorderUrl, tenant, clientId, clientSecret, now } = options;
   const calls = questions(options).map(
     ({ what, parameters }) =>
       `# ${what}\ncurl -sG $ANNALS_URL/changelog/${tenant}/changelogs -H "Authorization: Bearer $TOKEN" ${parameters}\n`,
   );
   return `
 export ANNALS_URL=${baseUrl}
+export ANNALS_RECORDER_URL=${recorderUrl}
 export ANNALS_CLIENT_ID=${clientId}
 export ANNALS_CLIENT_SECRET=${clientSecret}
 
@@ -29,7 +33,28 @@ export ANNALS_CLIENT_SECRET=${clientSecret}
 TOKEN=$(curl -s -u "$ANNALS_CLIENT_ID:$ANNALS_CLIENT_SECRET" -d grant_type=client_credentials $ANNALS_URL/oauth/token \\
   | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')
 
-${calls.join('\n')}`;
+${calls.join('\n')}
+# An application records a change, ...
+curl -s -u "$ANNALS_CLIENT_ID:$ANNALS_CLIENT_SECRET" $ANNALS_RECORDER_URL/recorder/${tenant}/changes -H 'content-type: application/json' -d '${JSON.stringify(sampleChange(now))}'
+
+# ... and here it is
+curl -sG $ANNALS_URL/changelog/${tenant}/changelogs -H "Authorization: Bearer $TOKEN" -d size=1 -d context=true --data-urlencode 'q=entity:product entityId:desk-lamp'
+`;
+}
+
+function sampleChange(now: number): object {
+  const at = new Date(now).toISOString();
+  const document = { name: 'Desk lamp', stock: 12 };
+  return {
+    id: `desk-lamp-${now}`,
+    op: 'update',
+    entity: 'product',
+    entityId: 'desk-lamp',
+    at,
+    context: { reason: 'summer sale' },
+    before: { ...document, price: 39.9 },
+    after: { ...document, price: 34.9 },
+  };
 }
 
 function questions({ order, around }: SampleCallOptions): { what: string; parameters: string }[] {

@@ -19,6 +19,10 @@ export const defaultBodyLimits: BodyLimits = { maxBytes: 64 * 1024 * 1024, maxLa
 
 declare module 'fastify' {
   interface FastifyRequest {
+    /** Gives back what was reserved for the body, and waits until there is memory for so many bytes. */
+    reserveBody: (bytes: number) => Promise<void>;
+    /** Bytes that are reserved for the body. */
+    reservedBytes: number;
     /**
      * Waits until a body of many values may be worked on. It counts until the request is answered; of a request that calls
      * a provider, which may take minutes, until its body is checked.
@@ -36,9 +40,13 @@ export function limitBodies(app: HttpServer, limits: BodyLimits = defaultBodyLim
   const shares = new BodyShares(limits);
   app.decorateRequest('admitLargeBody');
   app.decorateRequest('releaseLargeBody');
+  app.decorateRequest('reserveBody');
+  app.decorateRequest('reservedBytes', 0);
   app.addHook('preParsing', (request, reply, _payload, done) => {
     request.admitLargeBody = () => shares.admitLargeBody(request, reply);
+    request.reserveBody = (wanted) => shares.reserveBody(request, reply, wanted);
     const bytes = bytesToReserve(request);
+    request.reservedBytes = bytes;
     // A body that is too large is refused without being read.
     if (bytes === 0 || bytes > request.routeOptions.bodyLimit) done();
     else shares.admitBody(request, reply, bytes, done);
@@ -54,6 +62,7 @@ class BodyShares {
   readonly #limits: BodyLimits;
   readonly #bytes: Semaphore;
   readonly #largeBodies: Semaphore;
+  readonly #reserved = new WeakMap<FastifyRequest, Release>();
 
   constructor(limits: BodyLimits) {
     this.#limits = limits;
@@ -65,18 +74,28 @@ class BodyShares {
   admitBody(request: FastifyRequest, reply: FastifyReply, bytes: number, done: (error?: Error) => void): void {
     const release = this.#bytes.tryAcquire(tenantOf(request), bytes);
     if (release !== undefined) {
+      this.#reserved.set(request, release);
       holdUntilAnswered(reply, release);
       done();
       return;
     }
     this.#acquire(this.#bytes, request, reply, bytes).then(
-      () => done(),
+      (acquired) => {
+        this.#reserved.set(request, acquired);
+        done();
+      },
       (error: Error) => {
         // The body is still to come, and nobody will read it.
         reply.header('connection', 'close');
         done(error);
       },
     );
+  }
+
+  /** Never waits while it holds a share, so that requests cannot wait for each other. */
+  async reserveBody(request: FastifyRequest, reply: FastifyReply, bytes: number): Promise<void> {
+    this.#reserved.get(request)?.();
+    this.#reserved.set(request, await this.#acquire(this.#bytes, request, reply, bytes));
   }
 
   async admitLargeBody(request: FastifyRequest, reply: FastifyReply): Promise<void> {
@@ -117,7 +136,15 @@ function tenantOf(request: FastifyRequest): string {
   return request.verifiedCredentials?.tenant ?? '';
 }
 
+/** JSON of changes is rarely compressed to less than a tenth. A body that turns out larger reserves anew. */
+export const expectedRatio = 10;
+
 /** A body in chunks does not tell its length, so it gets as much as its operation takes. */
 function bytesToReserve({ headers, routeOptions }: FastifyRequest): number {
+  const { bodyLimit } = routeOptions;
+  const isCompressed = routeOptions.config.readsAnyBody === true && headers['content-encoding'] !== undefined;
+  const length = Number(headers['content-length'] ?? 0);
+  if (isCompressed && headers['transfer-encoding'] === undefined && length <= bodyLimit)
+    return Math.min(bodyLimit, length * expectedRatio);
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : routeOptions.bodyLimit;
 }

@@ -15,6 +15,12 @@ export interface Credentials {
  */
 export type VerifyAccessToken = (token: string) => Credentials | Promise<Credentials>;
 
+/**
+ * Checks a client's id and secret in an `Authorization: Basic` header, which comes from the address. Rejects with an AccessTokenFault,
+ * and with rate_limit_exceeded (429) where too many checks have failed.
+ */
+export type VerifyBasic = (authorization: string, address: string) => Promise<Credentials>;
+
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Any one of these suffices. A route under `/:tenant` that declares none fails at boot. */

@@ -6,7 +6,7 @@ import { locateUnder } from './base-path.ts';
 import { limitBodies } from './body-shares.ts';
 import { closeGracefully } from './closing.ts';
 import { allowOrigins } from './cors.ts';
-import type { VerifyAccessToken } from './credentials.ts';
+import type { VerifyAccessToken, VerifyBasic } from './credentials.ts';
 import { answerErrors } from './error-answers.ts';
 import type { HttpServer } from './http-server-type.ts';
 import { acceptJsonBodies } from './json-body.ts';
@@ -27,6 +27,8 @@ const maxBody = 1024 * 1024;
 export async function createHttpServer(options: {
   logger: FastifyBaseLogger;
   verifyAccessToken: VerifyAccessToken;
+  /** Left out: clients cannot authenticate by HTTP Basic. */
+  verifyBasic?: VerifyBasic | undefined;
   /** Origins whose pages may call the service; left out: none. */
   corsOrigins?: readonly string[];
   /** Addresses and ranges of proxies, or `loopback`; left out: none. */
@@ -97,7 +99,7 @@ export async function createHttpServer(options: {
   });
   // Before the token is looked at: a preflight has none, and a page may read why it was refused.
   await allowOrigins(app, corsOrigins);
-  checkInOrder(app, verifyAccessToken);
+  checkInOrder(app, verifyAccessToken, options.verifyBasic);
   if (tenantRate !== undefined) limitRate(app, tenantRate);
   limitRequests(app, requestLimit);
   cutOffSlowClients(app, options.maxClientSilence);

@@ -15,6 +15,11 @@ const maxValues = 100_000;
 const maxValuesOfSmallBody = 10_000;
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The operation reads its body itself: compressed ones, and types that are no JSON. */
+    readsAnyBody?: boolean;
+  }
+
   interface FastifyRequest {
     /** The JSON body as it was written, for rooms that keep numbers as they came (contract: how changes are recorded). */
     bodyText: string;
@@ -31,7 +36,9 @@ const largeBodies = new WeakSet<object>();
 export function acceptJsonBodies(app: HttpServer): void {
   app.decorateRequest('bodyText', '');
   app.removeAllContentTypeParsers();
-  app.addHook('preParsing', (request, _reply, _payload, done) => done(unreadableBody(request)));
+  app.addHook('preParsing', (request, _reply, _payload, done) =>
+    done(request.routeOptions.config.readsAnyBody === true ? null : unreadableBody(request)),
+  );
   acceptJsonOf(app, 'application/json');
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyRequest, RouteOptions } from 'fastify';
 import { AnnalsError } from '../errors.ts';
 import { AccessTokenFault } from './access-token-fault.ts';
-import type { Credentials, VerifyAccessToken } from './credentials.ts';
+import type { Credentials, VerifyAccessToken, VerifyBasic } from './credentials.ts';
 import { nothingAtThisPath } from './error-answers.ts';
 import type { HttpServer } from './http-server-type.ts';
 import { pathIsMalformed } from './request-target.ts';
@@ -12,7 +12,7 @@ import { isTenantName } from './tenant-name.ts';
  * The order of checks on every call (contract: authentication): token (401), path syntax (400), the token's tenant
  * (403), scope (403), then the rest. It runs before Fastify looks at content type, body and query.
  */
-export function checkInOrder(app: HttpServer, verifyAccessToken: VerifyAccessToken): void {
+export function checkInOrder(app: HttpServer, verifyAccessToken: VerifyAccessToken, verifyBasic?: VerifyBasic): void {
   app.decorateRequest('verifiedCredentials', null);
   app.decorateRequest('credentials', {
     getter(this: FastifyRequest): Credentials {
@@ -29,7 +29,11 @@ export function checkInOrder(app: HttpServer, verifyAccessToken: VerifyAccessTok
       return;
     }
     try {
-      const credentials = verifyAccessToken(bearerToken(request.headers.authorization));
+      const { authorization } = request.headers;
+      const isBasic = verifyBasic !== undefined && /^Basic /i.test(authorization ?? '');
+      const credentials = isBasic
+        ? verifyBasic(authorization ?? '', request.ip)
+        : verifyAccessToken(bearerToken(authorization));
       if (credentials instanceof Promise) {
         credentials.then((verified) => done(admit(request, verified)), done);
       } else {

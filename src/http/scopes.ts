@@ -20,6 +20,9 @@ export const permittedBy = {
   'schema.schema_read': 'Reads the types of custom entities and their schemas.',
   'schema.schema_manage': 'Writes the types of custom entities and their schemas; also reads them.',
   'schema.custominstance_read': 'Reads the instances of custom entities.',
+  'recorder.change_record': 'Records changes, at the recorder.',
+  'recorder.actor_set':
+    'Names the actor of a change that is recorded; without it a change bears the name of its client.',
   'schema.custominstance_manage': 'Writes the instances of custom entities; also reads them.',
 } as const;
 

@@ -1,18 +1,20 @@
 import type { JWK } from 'jose';
 import type { Database } from '../db/database.ts';
-import type { VerifyAccessToken } from '../http/credentials.ts';
+import type { VerifyAccessToken, VerifyBasic } from '../http/credentials.ts';
 import type { Sealer } from '../sealing.ts';
 import { createClientStates } from './client-states.ts';
 import { createGrant, type GrantToken } from './grant.ts';
 import { readInstallationIssuer } from './installation.ts';
 import { createSigningKeys } from './signing-keys.ts';
 import { createAccessTokenVerifier } from './verify-access-token.ts';
+import { createBasicVerifier } from './verify-basic.ts';
 import { warmUpTokens } from './warm-up.ts';
 
 export interface OAuthService {
   issuer: string;
   grantToken: GrantToken;
   verifyAccessToken: VerifyAccessToken;
+  verifyBasic: VerifyBasic;
   publishedKeys: () => Promise<JWK[]>;
   /** Does once what the first token and the first call with one would wait for. */
   warmUp: () => Promise<void>;
@@ -33,15 +35,17 @@ export async function createOAuthService(options: {
   const issuer = baseUrl ?? (await readInstallationIssuer(db));
   const keys = createSigningKeys({ db, sealer, now, elapsed, onUnreadableKey });
   const grantToken = createGrant({ db, keys, issuer, now });
+  const findClientState = createClientStates(db, elapsed);
   return {
     issuer,
     grantToken,
     verifyAccessToken: createAccessTokenVerifier({
       issuer,
       keys,
-      findClientState: createClientStates(db, elapsed),
+      findClientState,
       now,
     }),
+    verifyBasic: createBasicVerifier({ db, elapsed, findClientState }),
     publishedKeys: () => keys.published(),
     warmUp: () => warmUpTokens({ keys, issuer, now, grantToken }),
   };

@@ -43,7 +43,8 @@ function single(form: QueryParameters, name: string): string | undefined {
   return value === '' ? undefined : value;
 }
 
-function readBasic(authorization: string): { clientId: string; clientSecret: string } {
+/** Throws a TokenError, invalid_client. */
+export function readBasic(authorization: string): { clientId: string; clientSecret: string } {
   const encoded = /^Basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(authorization)?.[1];
   if (encoded === undefined) throw new TokenError('invalid_client', 'The Authorization header is not HTTP Basic');
   const [id, ...secret] = Buffer.from(encoded, 'base64').toString('utf8').split(':');

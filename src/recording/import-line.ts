@@ -25,7 +25,13 @@ import { PathsTooLargeError } from './path-list.ts';
 
 /** The result of one line of an import. A reason names members and positions, never the content of the document. */
 export type ImportedLine =
-  | { kind: 'change'; change: Change }
+  | {
+      kind: 'change';
+      change: Change;
+      /** Whether the line names its identity and its actor. */
+      hasId: boolean;
+      hasActor: boolean;
+    }
   | { kind: 'unchanged' }
   | { kind: 'rejected'; reason: string };
 
@@ -84,7 +90,8 @@ function changeOfLine(
   if (typeof at === 'string') throw new Rejection(`"at" ${at}`);
   const id = optionalName(tape, members, 'id');
   const name = optionalName(tape, members, 'name');
-  const actor = optionalName(tape, members, 'actor') ?? 'unknown';
+  const namedActor = optionalName(tape, members, 'actor');
+  const actor = namedActor ?? 'unknown';
   const schemaVersion = optionalName(tape, members, 'schemaVersion');
   const related = relatedItems(tape, members.get('related'));
   const ofEntity = rules.get(entity);
@@ -99,7 +106,7 @@ function changeOfLine(
   if (name !== undefined) change.name = name;
   if (schemaVersion !== undefined) change.schemaVersion = schemaVersion;
   if (context !== undefined) change.context = context;
-  return { kind: 'change', change };
+  return { kind: 'change', change, hasId: id !== undefined, hasActor: namedActor !== undefined };
 }
 
 function identityAmongEqualLines(line: Buffer, occurrences: Occurrences): Buffer {

@@ -37,8 +37,11 @@ afterAll(() => database.drop());
 
 test('the calls that the demo prints are all answered with entries', async () => {
   const token = await tokenOf(demo);
-  const calls = demo.calls.split('\n').filter((line) => line.startsWith('curl '));
-  expect(calls).toHaveLength(10);
+  const calls = demo.calls.split('\n').filter((line) => line.startsWith('curl -sG '));
+  expect(calls).toHaveLength(11);
+  const [record, ...others] = demo.calls.split('\n').filter((line) => line.startsWith('curl -s -u '));
+  expect(others).toEqual([]);
+  expect(await pasteRecording(demo, record ?? '')).toMatchObject({ read: 1, recorded: 1 });
   for (const call of calls) {
     const { status, body } = await paste(demo, call, token);
     expect(status, call).toBe(200);
@@ -124,6 +127,24 @@ async function tokenOf({ baseUrl, calls }: RunningDemo): Promise<string> {
 
 function exported(variable: string, calls: string): string {
   return new RegExp(`^export ${variable}=(\\S+)$`, 'm').exec(calls)?.[1] ?? '';
+}
+
+async function pasteRecording(running: RunningDemo, call: string): Promise<unknown> {
+  const [, path = '', body = ''] =
+    /^curl -s -u "\$ANNALS_CLIENT_ID:\$ANNALS_CLIENT_SECRET" \$ANNALS_RECORDER_URL(\S+) -H 'content-type: application\/json' -d '([^']+)'$/.exec(
+      call,
+    ) ?? [];
+  const { calls } = running;
+  const credentials = `${exported('ANNALS_CLIENT_ID', calls)}:${exported('ANNALS_CLIENT_SECRET', calls)}`;
+  const response = await fetch(new URL(path, exported('ANNALS_RECORDER_URL', calls)), {
+    method: 'POST',
+    headers: {
+      authorization: `Basic ${Buffer.from(credentials).toString('base64')}`,
+      'content-type': 'application/json',
+    },
+    body,
+  });
+  return await response.json();
 }
 
 /** Does what a shell and curl would do with a printed line. */

@@ -14,6 +14,7 @@ const tags = {
   Agents: 'Language models with instructions, tools and a provider of their own.',
   Chat: 'Conversations with agents: answered at once, streamed, or by a job.',
   'Agent logs': 'What became of each request and each session of a chat, and the tokens it took.',
+  Recording: 'Changes that applications send to the recorder.',
   Jobs: 'Work that outlives its request: chats, and exports of the change history.',
   Health: 'For whoever runs the service.',
 };
@@ -47,7 +48,9 @@ export function openApiDocument(
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: baseUrl ?? '/' }],
-    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
+    tags: Object.entries(tags)
+      .filter(([name]) => routes.some(({ schema }) => schema?.tags?.includes(name)))
+      .map(([name, description]) => ({ name, description })),
     paths,
     components: { ...components.toJSON(), securitySchemes: { [securityScheme]: scheme } },
   };

@@ -41,6 +41,11 @@ const errors: Readonly<Record<ErrorType, { when: string; message: string; field?
     when: 'The body is too large.',
     message: 'The request body must have at most 1048576 bytes.',
   },
+  change_rejected: {
+    when: 'A change can never be recorded, and none of the request was.',
+    message: '1 of the changes cannot be recorded. None was.',
+    field: '0',
+  },
   unsupported_media_type: {
     when: 'The content type of the body is not one of this operation.',
     message: 'The content type is not one that this operation accepts.',

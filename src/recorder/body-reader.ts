@@ -1,0 +1,43 @@
+import { availableParallelism } from 'node:os';
+import { threadFile } from '../concurrency/thread.ts';
+import { ThreadPool } from '../concurrency/thread-pool.ts';
+import { AnnalsError } from '../errors.ts';
+import type { ThreadBodyReply, ThreadBodyRequest } from './body-worker.ts';
+import type { ReadBody } from './read-body.ts';
+
+/** Milliseconds of a thread for one body. */
+const timeLimit = 30_000;
+/** MiB of heap of a thread. */
+const memory = 512;
+
+/** Reads bodies in threads, so that no other request waits for it. Tenants take turns. */
+export class BodyReader {
+  readonly #threads: ThreadPool<ThreadBodyRequest, ThreadBodyReply>;
+  readonly #mapping: string | undefined;
+
+  /** `mapping` is the text of the mapping's file. */
+  constructor(mapping: string | undefined) {
+    this.#mapping = mapping;
+    this.#threads = new ThreadPool({
+      file: threadFile(import.meta.url, 'body-worker'),
+      threads: Math.max(2, Math.min(4, availableParallelism() - 1)),
+      memory,
+      name: 'bodies of changes at work',
+    });
+  }
+
+  /**
+   * Reads a body. Returns `longer` where it has more bytes than were reserved for it. Throws AnnalsError where it is refused: 400, 413,
+   * 429 or 503.
+   */
+  async read(request: Omit<ThreadBodyRequest, 'mapping'>): Promise<ReadBody | 'longer'> {
+    const reply = await this.#threads.ask({ ...request, mapping: this.#mapping }, timeLimit);
+    if (!('refusal' in reply)) return reply;
+    if (reply.refusal === 'longer') return 'longer';
+    throw new AnnalsError(reply.refusal === 'tooLarge' ? 'payload_too_large' : 'validation_violation', reply.message);
+  }
+
+  async close(): Promise<void> {
+    await this.#threads.close();
+  }
+}

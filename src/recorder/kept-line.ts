@@ -1,0 +1,51 @@
+import { isUtf8 } from 'node:buffer';
+import { kindOf, membersOf, objectText, stringOf } from '../json/members.ts';
+import { parseJson } from '../json/parse.ts';
+import { type JsonNode, JsonSyntaxError } from '../json/tape.ts';
+import { applyRules, compileMasks } from '../recording/mapping/apply-rules.ts';
+import type { Mapping } from '../recording/mapping/mapping.ts';
+
+const members = ['op', 'entity', 'entityId', 'at', 'id', 'name', 'actor', 'schemaVersion', 'related'] as const;
+const values = ['before', 'after', 'context'] as const;
+
+/**
+ * What is kept of a change that cannot be recorded: its text, its masks applied, with the actor that it would have had. Undefined where
+ * the mapping has rules and the text does not tell which of them hold.
+ */
+export function keptLine(text: Buffer, clientName: string, mapping: Mapping | undefined): string | undefined {
+  const hasRules = mapping !== undefined && mapping.entities.size > 0;
+  const line = objectOf(text);
+  if (line === undefined) return hasRules || !isUtf8(text) ? undefined : text.toString('utf8');
+  const entity = stringOf(line.get('entity'));
+  if (hasRules && entity === undefined) return undefined;
+  const rules = entity === undefined ? undefined : mapping?.entities.get(entity);
+  const hasActor = line.has('actor');
+  if (rules === undefined) return hasActor ? text.toString('utf8') : lineWithActor(text, clientName);
+  const masks = compileMasks(rules);
+  const kept: [string, JsonNode][] = [];
+  for (const name of members) keep(kept, name, line.get(name));
+  for (const name of values) keep(kept, name, applyRules(masks, { after: line.get(name) }).after);
+  const masked = Buffer.from(objectText(kept));
+  return hasActor ? masked.toString('utf8') : lineWithActor(masked, clientName);
+}
+
+/** A line that names no actor with the client's name, so that a retry records it under that name. */
+export function lineWithActor(line: Buffer, clientName: string): string {
+  const text = line.toString('utf8');
+  const end = text.lastIndexOf('}');
+  return `${text.slice(0, end)},"actor":${JSON.stringify(clientName)}${text.slice(end)}`;
+}
+
+function keep(kept: [string, JsonNode][], name: string, value: JsonNode | undefined): void {
+  if (value !== undefined) kept.push([name, value]);
+}
+
+function objectOf(text: Buffer): Map<string, JsonNode> | undefined {
+  try {
+    const node = parseJson(text);
+    return kindOf(node) === 'object' ? membersOf(node) : undefined;
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,151 @@
+import type { FastifyRequest } from 'fastify';
+import type { Database } from '../db/database.ts';
+import { inTransaction } from '../db/transaction.ts';
+import { AnnalsError, maxDetails } from '../errors.ts';
+import type { HttpServer } from '../http/http-server-type.ts';
+import { json } from '../http/openapi/answers.ts';
+import { compileValidator } from '../http/validation.ts';
+import { type GivenChange, RejectedChangesError, type TakeChanges, type TakenBatch } from '../recording/batch.ts';
+import { maxRetries } from '../recording/record-change.ts';
+import type { BodyReader } from './body-reader.ts';
+import { lineWithActor } from './kept-line.ts';
+import { bodyLimit } from './limits.ts';
+import type { BodyFormat, ReadBody } from './read-body.ts';
+import type { Kept, ReadChange } from './read-change.ts';
+import { ChangesPath, ChangesQuery, RecordedChange, RecordedCounts } from './schemas.ts';
+import type { Encoding } from './unpack.ts';
+
+export interface RecorderRoutesOptions {
+  db: Database;
+  bodies: BodyReader;
+  take: TakeChanges;
+}
+
+const formats: Readonly<Record<string, BodyFormat>> = {
+  'application/x-ndjson': 'lines',
+  'application/json': 'json',
+};
+
+const encodings: Readonly<Record<string, Encoding>> = {
+  identity: 'identity',
+  gzip: 'gzip',
+  'x-gzip': 'gzip',
+  zstd: 'zstd',
+};
+
+/** Changes that applications send (recording.md 4). */
+export async function recorderRoutes(app: HttpServer, { db, bodies, take }: RecorderRoutesOptions): Promise<void> {
+  app.addHook('onClose', () => bodies.close());
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser<Buffer>(Object.keys(formats), { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  );
+
+  app.post(
+    '/recorder/:tenant/changes',
+    {
+      bodyLimit,
+      config: { scopes: ['recorder.change_record'], readsAnyBody: true, errors: ['change_rejected'] },
+      // The threads check the body.
+      validatorCompiler: (part) => (part.httpPart === 'body' ? (value) => ({ value }) : compileValidator(part)),
+      schema: {
+        operationId: 'recordChanges',
+        tags: ['Recording'],
+        summary: 'Recording changes',
+        description:
+          'One change, a JSON array, or one change a line as application/x-ndjson; also compressed, with ' +
+          '`Content-Encoding: gzip` or `zstd`. The answer comes after the commit. Without an answer, send it again: what ' +
+          'was recorded before counts as duplicate.',
+        params: ChangesPath,
+        querystring: ChangesQuery,
+        consumes: ['application/json', 'application/x-ndjson'],
+        body: RecordedChange,
+        response: { 200: json(RecordedCounts, { description: 'The changes are committed.' }) },
+      },
+    },
+    async (request) => {
+      const body = request.body as unknown as Buffer | null;
+      const changes = await readChanges(bodies, request, body ?? Buffer.alloc(0));
+      const { counts, rejected } = await record({ db, take }, request, changes);
+      return { ...counts, rejected: [...rejected] };
+    },
+  );
+}
+
+async function readChanges(bodies: BodyReader, request: FastifyRequest, body: Buffer): Promise<GivenChange[]> {
+  const { clientName, scopes } = request.credentials;
+  const asked = {
+    bytes: body,
+    encoding: encodingOf(request),
+    format: formatOf(request),
+    clientName,
+    maySetActor: scopes.includes('recorder.actor_set'),
+  };
+  const reserved = request.reservedBytes;
+  let read = await bodies.read({ ...asked, reserved });
+  if (read === 'longer' && reserved < bodyLimit) {
+    await request.reserveBody(bodyLimit);
+    read = await bodies.read({ ...asked, reserved: bodyLimit });
+  }
+  if (read === 'longer') {
+    throw new AnnalsError('payload_too_large', `The request body must have at most ${bodyLimit} bytes once unpacked.`);
+  }
+  return givenChanges(read, body, request);
+}
+
+function givenChanges({ changes, bytes }: ReadBody, body: Buffer, request: FastifyRequest): GivenChange[] {
+  const text = bytes === undefined ? body : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const { clientName } = request.credentials;
+  return changes.map((read: ReadChange, index): GivenChange => {
+    if (read.kind === 'unchanged' || read.kind === 'ignored') return read;
+    const { kept, ...given } = read;
+    const position = `request ${request.id}, change ${index}`;
+    return { ...given, source: { position, line: () => lineOf(kept, text, clientName) } };
+  });
+}
+
+function lineOf(kept: Kept, body: Buffer, clientName: string): string | undefined {
+  if ('line' in kept) return kept.line;
+  const line = body.subarray(kept.start, kept.end);
+  return kept.hasActor ? line.toString('utf8') : lineWithActor(line, clientName);
+}
+
+async function record(
+  { db, take }: Pick<RecorderRoutesOptions, 'db' | 'take'>,
+  request: FastifyRequest,
+  changes: readonly GivenChange[],
+): Promise<TakenBatch> {
+  const { tenant, clientName } = request.credentials;
+  const { strict } = request.query as { strict?: string };
+  const recordedBy = { way: 'recorder', by: clientName } as const;
+  const batch = { tenant, recordedBy, changes, strict: strict === 'true' };
+  try {
+    return await inTransaction(db, (transaction) => take(transaction, batch), { retries: maxRetries });
+  } catch (error) {
+    throw error instanceof RejectedChangesError ? refused(error) : error;
+  }
+}
+
+function refused({ rejected, isFull }: RejectedChangesError): AnnalsError {
+  const count = rejected.length === 1 ? '1 of the changes' : `${rejected.length} of the changes`;
+  const why = isFull ? ' The tenant keeps as many rejected changes as it may (annals rejected).' : '';
+  return new AnnalsError('change_rejected', `${count} cannot be recorded. None was.${why}`, {
+    details: rejected.slice(0, maxDetails).map(({ index, reason }) => ({ field: String(index), message: reason })),
+  });
+}
+
+function formatOf({ headers }: FastifyRequest): BodyFormat {
+  const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? '';
+  const format = formats[type];
+  if (format === undefined) {
+    const types = Object.keys(formats).join(', ');
+    throw new AnnalsError('unsupported_media_type', `The content type must be one of ${types}.`);
+  }
+  return format;
+}
+
+function encodingOf({ headers }: FastifyRequest): Encoding {
+  const encoding = encodings[headers['content-encoding']?.trim().toLowerCase() ?? 'identity'];
+  if (encoding !== undefined) return encoding;
+  throw new AnnalsError('unsupported_media_type', 'The content encoding must be gzip, zstd or identity.');
+}

@@ -1,0 +1,72 @@
+import { Type } from 'typebox';
+import { TenantName } from '../http/tenant-name.ts';
+
+export const ChangesPath = Type.Object({ tenant: TenantName });
+
+export const ChangesQuery = Type.Object({
+  strict: Type.Optional(
+    Type.Union([Type.Literal('true'), Type.Literal('false')], {
+      type: 'string',
+      description: 'With `true`, one change that cannot be recorded refuses the whole request (422).',
+      'x-message': 'strict must be true or false',
+    }),
+  ),
+});
+
+const RecordedItem = Type.Object({ entity: Type.String(), entityId: Type.String() });
+
+export const RecordedChange = Type.Object(
+  {
+    id: Type.String({
+      description: 'With `at` it identifies the change, so that a repeat is told from a second change.',
+    }),
+    op: Type.Union(['insert', 'update', 'replace', 'delete'].map((op) => Type.Literal(op))),
+    entity: Type.String({ description: 'The type of the changed document.' }),
+    entityId: Type.String(),
+    at: Type.String({ format: 'date-time', description: 'When it happened: RFC 3339, at most 5 minutes ahead.' }),
+    name: Type.Optional(Type.String({ description: 'The display name of the document.' })),
+    actor: Type.Optional(
+      Type.String({ description: 'Who did it; needs recorder.actor_set. Left out: the name of the client.' }),
+    ),
+    schemaVersion: Type.Optional(Type.String()),
+    related: Type.Optional(Type.Array(RecordedItem)),
+    context: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'At most 4 KiB and 4 levels.' })),
+    before: Type.Optional(Type.Unknown({ description: 'The document before the change.' })),
+    after: Type.Optional(Type.Unknown({ description: 'The document after the change.' })),
+  },
+  {
+    $id: 'RecordedChange',
+    examples: [
+      {
+        id: 'lamp-2',
+        op: 'update',
+        entity: 'product',
+        entityId: 'desk-lamp',
+        at: '2026-11-15T14:05:12.250Z',
+        before: { price: 39.9 },
+        after: { price: 34.9 },
+      },
+    ],
+  },
+);
+
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+
+export const RecordedCounts = Type.Object(
+  {
+    read: count('Changes in the request; all other counts add up to it.'),
+    recorded: count('Are entries now.'),
+    unchanged: count('Updates that change nothing.'),
+    duplicate: count('Were entries before.'),
+    expired: count('Are older than the tenant keeps.'),
+    ignored: count('Nobody wants them, by the mapping or by their kind.'),
+    rejected: Type.Array(
+      Type.Object({ index: Type.Integer({ minimum: 0, description: 'From 0.' }), reason: Type.String() }),
+      { description: 'Can never be recorded. Annals keeps them; they need not be sent again.' },
+    ),
+  },
+  {
+    $id: 'RecordedCounts',
+    examples: [{ read: 1, recorded: 1, unchanged: 0, duplicate: 0, expired: 0, ignored: 0, rejected: [] }],
+  },
+);

@@ -1,0 +1,22 @@
+import { constants, gunzipSync, zstdDecompressSync } from 'node:zlib';
+import { Refusal } from './refusal.ts';
+
+export type Encoding = 'identity' | 'gzip' | 'zstd';
+
+/** A frame that asks for a larger window is refused: a body of the maximum size does not need one. */
+const maxWindowLog = 24;
+
+/** The bytes of a body. It stops at the limit, whatever the body would become. Throws Refusal. */
+export function unpack(bytes: Uint8Array, encoding: Encoding, maxLength: number): Uint8Array {
+  if (encoding === 'identity') return bytes;
+  try {
+    if (encoding === 'gzip') return gunzipSync(bytes, { maxOutputLength: maxLength });
+    const params = { [constants.ZSTD_d_windowLogMax]: maxWindowLog };
+    return zstdDecompressSync(bytes, { maxOutputLength: maxLength, params });
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ERR_BUFFER_TOO_LARGE')
+      throw new Refusal('longer', 'The request body is too long once it is unpacked.');
+    throw new Refusal('unreadable', `The request body is no whole ${encoding}.`);
+  }
+}
