@@ -18,18 +18,18 @@ begin
   select greatest(since, s.horizon), s.current into first_moment, names_current
     from change_snapshot(of_tenant, now, names_since, recent, lineage) s;
   if related_documents is null and cardinality(documents) = 1 then
-    -- the usual question, which an index answers alone; a list of many kinds is hashed
+    -- the usual question, which an index answers alone
     return query
       select counted.total, names_current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
         from (
           select count(*) as total from change_entry one
             where one.tenant = of_tenant and one.document = documents[1] and one.at >= first_moment and one.at < last_moment
-              and (kinds is null or one.kind in (select unnest(kinds))) and (actors is null or one.actor = any (actors))
+              and (kinds is null or one.kind = any (kinds)) and (actors is null or one.actor = any (actors))
         ) as counted
         left join lateral (
           select one.* from change_entry one
             where one.tenant = of_tenant and one.document = documents[1] and one.at >= first_moment and one.at < last_moment
-              and (kinds is null or one.kind in (select unnest(kinds))) and (actors is null or one.actor = any (actors))
+              and (kinds is null or one.kind = any (kinds)) and (actors is null or one.actor = any (actors))
             order by one.at desc, one.sequence desc offset skip limit size
         ) as e on true
         order by e.at desc, e.sequence desc;

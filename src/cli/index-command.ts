@@ -1,12 +1,16 @@
 import { parseArgs } from 'node:util';
+import { idIndexName } from '../changelog/fold/statistics.ts';
+import { canHaveRangeIndex } from '../custom-entities/key-ranges.ts';
 import { createSortIndex, dropSortIndex, listSortIndexes } from '../custom-entities/sort-indexes.ts';
 import { createValueIndex, valueIndexName } from '../custom-entities/value-index.ts';
+import type { Database } from '../db/database.ts';
+import { madeIndexes } from '../db/late-indexes.ts';
 import { type Command, OperatorError, UsageError } from './command.ts';
 import { withInterruptibleDatabase } from './with-database.ts';
 
 export const indexCommand: Command = {
   help: `Usage: annals index create --sort SORT
-       annals index create --filters
+       annals index create --filters [FIELD]
        annals index list
        annals index drop --sort SORT
 
@@ -18,37 +22,77 @@ costs: its size on disk, which list shows, and a part of each write; docs/pagina
 figures. Making one does not hold up readers and writers.
 
 Filters for a value of any field (status:open) have one index for all. The service makes it after
-its start; --filters makes it now and waits for it.
+its start; --filters makes it now and waits for it. Ranges (price:>5) and beginnings of strings
+(name:Jane*) need an index that begins with the field: --filters FIELD makes it. That is the
+index for the sort by that field, so an index for a sort serves ranges of its first field too.
 
-Example:
-  annals index create --sort "price.amount:DESC,name"`,
+list shows each index that Annals made apart from its schema, those of the change history too,
+with its state: valid, building, or invalid after a build that broke off. create builds an
+invalid one again.
+
+Examples:
+  annals index create --sort "price.amount:DESC,name"
+  annals index create --filters price.amount`,
 
   async run([action, ...args], io) {
     if (action === 'list') {
       if (args.length > 0) throw new UsageError(`index list takes no arguments, and was given ${args[0]}`);
-      const indexes = await withInterruptibleDatabase(io, ({ db }) => listSortIndexes(db));
-      io.answer(JSON.stringify(indexes, null, 2));
+      io.answer(JSON.stringify(await withInterruptibleDatabase(io, ({ db }) => listIndexes(db)), null, 2));
       return 0;
     }
     if (action !== 'create' && action !== 'drop') {
       throw new UsageError(action === undefined ? 'index what?' : `index cannot ${action}`);
     }
-    const { values } = parseArgs({ args, options: { sort: { type: 'string' }, filters: { type: 'boolean' } } });
-    const { sort, filters } = values;
-    if (filters && sort === undefined && action === 'create') {
+    const { sort, filters, field } = parseIndexArguments(args);
+    if (filters && action === 'create' && sort === undefined && field === undefined) {
       const made = await withInterruptibleDatabase(io, ({ db }) => createValueIndex(db));
       io.answer(JSON.stringify({ name: valueIndexName, made }));
       return 0;
     }
-    if (sort === undefined || filters) throw new UsageError(`index ${action} needs --sort`);
+    const wanted = filters && action === 'create' && sort === undefined ? field : filters ? undefined : sort;
+    if (wanted === undefined) throw new UsageError(`index ${action} needs --sort`);
     if (action === 'create') {
-      const index = await withInterruptibleDatabase(io, ({ db }) => createSortIndex(db, sort));
+      const index = await withInterruptibleDatabase(io, ({ db }) => createSortIndex(db, wanted));
       io.answer(JSON.stringify(index));
       return 0;
     }
-    const dropped = await withInterruptibleDatabase(io, ({ db }) => dropSortIndex(db, sort));
-    if (!dropped) throw new OperatorError(`there is no index for the sort ${sort}`);
-    io.answer(JSON.stringify({ sort, dropped: true }));
+    const dropped = await withInterruptibleDatabase(io, ({ db }) => dropSortIndex(db, wanted));
+    if (!dropped) throw new OperatorError(`there is no index for the sort ${wanted}`);
+    io.answer(JSON.stringify({ sort: wanted, dropped: true }));
     return 0;
   },
 };
+
+interface IndexArguments {
+  readonly sort: string | undefined;
+  readonly filters: boolean;
+  readonly field: string | undefined;
+}
+
+function parseIndexArguments(args: string[]): IndexArguments {
+  const options = { sort: { type: 'string' }, filters: { type: 'boolean', default: false } } as const;
+  const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
+  const [field, ...more] = positionals;
+  if (more.length > 0 || (field !== undefined && !values.filters)) {
+    throw new UsageError(`${more[0] ?? field} is one argument too many`);
+  }
+  if (field !== undefined && !/^[A-Za-z_][A-Za-z0-9_.]*$/.test(field)) {
+    throw new UsageError(`${field} is no field as filters write it`);
+  }
+  if (field !== undefined && !canHaveRangeIndex(field)) {
+    throw new UsageError(`${field} names a place in an array, which an index does not have`);
+  }
+  return { ...values, sort: values.sort, field };
+}
+
+/** Each index that Annals made apart from its migrations, and what it is for. */
+async function listIndexes(db: Database): Promise<object[]> {
+  const sorts = await listSortIndexes(db);
+  const withoutComment = async (name: string) =>
+    (await madeIndexes(db, name)).map(({ comment: _comment, ...index }) => index);
+  return [
+    ...sorts.map((index) => ({ for: 'sort', ...index })),
+    ...(await withoutComment(valueIndexName)).map((index) => ({ for: 'filters', ...index })),
+    ...(await withoutComment(idIndexName)).map((index) => ({ for: 'history', ...index })),
+  ];
+}

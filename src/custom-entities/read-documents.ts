@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import type { Collection } from '../pagination/keyset.ts';
@@ -6,13 +6,23 @@ import type { Page, PageWanted, Paginator } from '../pagination/paginator.ts';
 import { idField } from '../pagination/sort.ts';
 import type { DocumentRows } from '../ports/document-lists.ts';
 import { arrayValues, meetsArray } from '../query/array-values.ts';
-import type { DocumentQuery, Match } from '../query/ast.ts';
-import { documentField } from '../query/document-field.ts';
-import { type DocumentMapping, documentQueryToSql, pathOfField, regexTermsOf } from '../query/document-sql.ts';
-import { textOfProjection } from '../query/json-projection.ts';
+import type { DocumentCondition, DocumentQuery, Match } from '../query/ast.ts';
+import {
+  type DocumentMapping,
+  documentQueryToSql,
+  pathOfField,
+  rangeOfTerm,
+  regexTermsOf,
+  type ValueRange,
+} from '../query/document-sql.ts';
+import { projectedText, textOfProjection } from '../query/json-projection.ts';
 import { withPlainRegexes } from '../query/plain-regex.ts';
 import { QueryError } from '../query/query-error.ts';
 import { RegexBudget, type RegexMatcherPool } from '../query/regex-pool.ts';
+import { requiredText } from '../query/required-text.ts';
+import { documentValue } from './document-value.ts';
+import { withinKeys } from './key-ranges.ts';
+import { type FieldIndex, listFieldIndexes } from './sort-indexes.ts';
 import { containsValue } from './value-index.ts';
 
 export interface ReadContext {
@@ -30,6 +40,8 @@ export function typesOf(tenant: string): DocumentRows {
 interface IndexedRows extends DocumentRows {
   /** See DocumentMapping. */
   readonly contains?: DocumentMapping['contains'];
+  /** The fields that have an index for ranges. */
+  readonly fieldIndexes?: (db: Database) => Promise<readonly FieldIndex[]>;
 }
 
 /** The instances of a type. */
@@ -38,6 +50,7 @@ export function instancesOf(tenant: string, type: string): IndexedRows {
     from: sql`custom_instance`,
     where: sql`tenant = ${tenant} and type = ${type}`,
     contains: (path, json) => containsValue({ tenant, type }, path, json),
+    fieldIndexes: listFieldIndexes,
   };
 }
 
@@ -50,12 +63,14 @@ export async function findDocuments(
 ): Promise<Page> {
   const query = withPlainRegexes(asked);
   const terms = regexTermsOf(query);
+  const fields = asksForRange(query) ? ((await documents.fieldIndexes?.(db)) ?? []) : [];
   const fetch = async (connection: Database | DatabaseTransaction, matched: ReadonlyMap<Match, readonly string[]>) => {
     const mapping: DocumentMapping = {
       document: sql`fields`,
       value: documentValue,
       column: (path) => (isId(path) ? sql`id` : undefined),
       contains: (path, json) => (path[0] === idField ? undefined : documents.contains?.(path, json)),
+      range: (path, range) => rangeByIndex(fields, path, range),
       matchedStrings: (term) => matched.get(term) ?? [],
     };
     const collection: Collection = {
@@ -79,6 +94,28 @@ export async function findDocuments(
   return await inTransaction(db, work, { isolation: 'repeatable read' });
 }
 
+function rangeByIndex(fields: readonly FieldIndex[], path: readonly string[], range: ValueRange) {
+  const name = path.join('.');
+  const index = fields.find((field) => field.path.join('.') === name);
+  return index && withinKeys(documentValue(path), index, range);
+}
+
+function asksForRange(condition: DocumentCondition): boolean {
+  switch (condition.kind) {
+    case 'and':
+    case 'or':
+      return condition.operands.some(asksForRange);
+    case 'comparison':
+      return true;
+    case 'match': {
+      const { matcher } = condition;
+      if (matcher.kind === 'regex') return false;
+      const items = matcher.kind === 'list' ? matcher.items : [matcher];
+      return items.some((item) => rangeOfTerm(item) !== undefined);
+    }
+  }
+}
+
 function isId(path: readonly string[]): boolean {
   return path.length === 1 && (path[0] === 'id' || path[0] === idField);
 }
@@ -92,11 +129,6 @@ async function readTexts(
   const { rows } = await sql<{ id: string; document: string }>`
     select id, document from ${from} where ${where} and id = any(${ids}::text[])`.execute(db);
   return new Map(rows.map(({ id, document }) => [id, document]));
-}
-
-/** The value of a field; `_id` is the document's own id. Indexes for a sort use the same expression. */
-export function documentValue(path: readonly string[]): RawBuilder<unknown> {
-  return path.length === 1 && path[0] === idField ? sql`to_jsonb(id)` : documentField(sql`fields`, path);
 }
 
 /** Maximum bytes that Annals reads to match a regular expression against. The pattern has its own budget as well. */
@@ -117,14 +149,20 @@ async function matchStrings(
   const ofArrays = sql`select element.value from ${from}, jsonb_array_elements(${arrayValues(sql`fields`, path)}) element(value)
     where ${where} and ${meetsArray(sql`fields`, path)}`;
   const values = isId(path) ? direct : sql`${direct} union all ${ofArrays}`;
-  const distinct = sql`select distinct value #>> '{}' as text from (${values}) tried where jsonb_typeof(value) = 'string'`;
-  const size = await sql<{ bytes: number | null }>`
-    select sum(octet_length(text) + 1)::bigint as bytes from (${distinct}) strings`.execute(transaction);
-  if ((size.rows[0]?.bytes ?? 0) > maxTriedBytes) {
+  // A string without the text that the pattern requires does not match, so Annals does not read it.
+  const required = projectedText(requiredText(matcher.source));
+  const { rows } = await sql<{ bytes: number | null; text: string | null }>`
+    with strings as materialized (
+      select distinct value #>> '{}' as text from (${values}) tried
+        where jsonb_typeof(value) = 'string' and strpos(value #>> '{}', ${required}) > 0
+    )
+    select size.bytes, strings.text
+      from (select coalesce(sum(octet_length(text) + 1), 0)::bigint as bytes from strings) size
+      left join strings on size.bytes <= ${maxTriedBytes}::bigint`.execute(transaction);
+  if ((rows[0]?.bytes ?? 0) > maxTriedBytes) {
     throw new QueryError(position, `a regular expression on a field whose different values have at most 32 MiB in all`);
   }
-  const { rows } = await sql<{ text: string }>`${distinct}`.execute(transaction);
-  const strings = rows.map((row) => row.text);
+  const strings = rows.flatMap(({ text }) => text ?? []);
   const matches = await regexes.matchNames(matcher.source, strings.map(textOfProjection), { position, budget });
   return strings.filter((_text, index) => matches[index] === 1);
 }

@@ -1,20 +1,18 @@
 import { createHash } from 'node:crypto';
-import { type RawBuilder, sql } from 'kysely';
+import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely';
 import pg from 'pg';
 import type { Database } from '../db/database.ts';
+import { type MadeIndex, madeIndexes } from '../db/late-indexes.ts';
 import { AnnalsError } from '../errors.ts';
 import { keysetOf } from '../pagination/keyset.ts';
 import { parseSort, type Sort } from '../pagination/sort.ts';
-import { documentValue } from './read-documents.ts';
+import { documentValue } from './document-value.ts';
 import { dropUnfinished } from './unfinished-index.ts';
 
 /** An index for a sort. Annals reads instances by it in both directions, at any page. */
-export interface SortIndex {
-  readonly name: string;
-  /** The sort that the index serves, with `_id` at its end. */
-  readonly sort: string;
-  /** Its size on disk, in bytes. */
-  readonly bytes: number;
+export interface SortIndex extends Omit<MadeIndex, 'comment'> {
+  /** The sort that the index serves, with `_id` at its end. Null until the index is complete. */
+  readonly sort: string | null;
 }
 
 /** An entry of the index must fit into a third of a database page. This many keys of 128 characters and an id fit. */
@@ -45,13 +43,29 @@ export async function createSortIndex(db: Database, text: string): Promise<SortI
   return made;
 }
 
+/** All indexes for sorts, with those that are not complete. */
 export async function listSortIndexes(db: Database): Promise<SortIndex[]> {
-  const { rows } = await sql<SortIndex>`
-    select c.relname as name, obj_description(c.oid) as sort, pg_relation_size(c.oid) as bytes
-      from pg_index i join pg_class c on c.oid = i.indexrelid
+  const indexes = await madeIndexes(db, `${namePrefix}%`);
+  return indexes.map(({ comment, ...index }) => ({ ...index, sort: comment }));
+}
+
+/** A field that an index begins with. Annals finds ranges of its values by the index. */
+export interface FieldIndex {
+  readonly path: readonly string[];
+  /** The index has the inverted keys of the field. */
+  readonly inverted: boolean;
+}
+
+/** The first field of each index for a sort. */
+export async function listFieldIndexes(db: QueryExecutorProvider): Promise<FieldIndex[]> {
+  const { rows } = await sql<{ sort: string }>`
+    select obj_description(i.indexrelid) as sort from pg_index i join pg_class c on c.oid = i.indexrelid
       where i.indrelid = 'custom_instance'::regclass and i.indisvalid and starts_with(c.relname, ${namePrefix})
-      order by sort`.execute(db);
-  return rows;
+        and obj_description(i.indexrelid) is not null`.execute(db);
+  return rows.flatMap((row) => {
+    const { fields, idDescending } = parseSort(row.sort);
+    return fields.slice(0, 1).map(({ path, descending }) => ({ path, inverted: descending !== idDescending }));
+  });
 }
 
 /** Whether an index serves the sort, in either direction. */

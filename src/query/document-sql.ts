@@ -20,8 +20,25 @@ export interface DocumentMapping {
    * rows with other values may fulfil it too. undefined where there is none.
    */
   contains(path: readonly string[], json: string): RawBuilder<SqlBool> | undefined;
+  /**
+   * A condition that an index can answer and that every row fulfils that has a value of the range at the path, also within
+   * arrays; other rows may fulfil it too. undefined where there is none.
+   */
+  range(path: readonly string[], range: ValueRange): RawBuilder<SqlBool> | undefined;
   /** The strings that the regular expression of this term matches, in the form of the projection. */
   matchedStrings(term: Match): readonly string[];
+}
+
+/** Values inside of bounds, or strings that begin with a text. */
+export type ValueRange =
+  | { readonly kind: 'bounds'; readonly bounds: readonly Bound[] }
+  | { readonly kind: 'prefix'; readonly text: string };
+
+/** The range of values that a term looks for; undefined for a term that no range answers. */
+export function rangeOfTerm(term: Comparison | Text | Glob): ValueRange | undefined {
+  if (term.kind === 'comparison') return { kind: 'bounds', bounds: term.bounds };
+  const prefix = term.kind === 'glob' ? (term.parts[0] ?? '') : '';
+  return prefix === '' ? undefined : { kind: 'prefix', text: prefix };
 }
 
 /** The keys of a field; its name has no escapes. */
@@ -69,17 +86,16 @@ function matchToSql(term: Match, mapping: DocumentMapping): Predicate {
       const items = matcher.items.map((item) => itemToSql(item, path, mapping));
       return sql`(${sql.join(items, sql` or `)})`;
     }
-    case 'regex': {
-      const strings = mapping.matchedStrings(term);
-      return someValue(path, mapping, (value) => isString(value, sql`= any(${strings}::text[])`));
-    }
+    case 'regex':
+      return stringsToSql(mapping.matchedStrings(term), path, mapping);
   }
 }
 
 function itemToSql(item: Text | Glob, path: readonly string[], mapping: DocumentMapping): Predicate {
   if (item.kind === 'glob') {
     const pattern = likePattern({ ...item, parts: item.parts.map(projectedText) });
-    return someValue(path, mapping, (value) => isString(value, sql`like ${pattern} escape '\\'`));
+    const exact = someValue(path, mapping, (value) => isString(value, sql`like ${pattern} escape '\\'`));
+    return inRange(exact, item, path, mapping);
   }
   if (!item.quoted) {
     const value = mapping.value(path);
@@ -100,6 +116,34 @@ function itemToSql(item: Text | Glob, path: readonly string[], mapping: Document
   const column = mapping.column(path);
   if (column !== undefined) return sql`${column} = ${projectedText(item.text)}`;
   return equalsJson(JSON.stringify(projectedText(item.text)), path, mapping);
+}
+
+const maxContained = 16;
+
+/** Whether one of the values is one of these strings. An index leads to few strings. */
+function stringsToSql(strings: readonly string[], path: readonly string[], mapping: DocumentMapping): Predicate {
+  if (strings.length === 0) return sql`false`;
+  const exact = someValue(path, mapping, (value) => isString(value, sql`= any(${strings}::text[])`));
+  if (strings.length > maxContained || mapping.column(path) !== undefined) return exact;
+  const supersets = strings.map((text) => mapping.contains(path, JSON.stringify(text)));
+  if (supersets.includes(undefined)) return exact;
+  return narrowed(exact, sql`(${sql.join(supersets, sql` or `)})`);
+}
+
+/** The exact condition comes first: it is cheaper, and where no index is used the other one is seldom tried. */
+function narrowed(exact: Predicate, superset: Predicate | undefined): Predicate {
+  // The planner knows how many rows the index finds, and nothing of the exact condition: in coalesce it counts as one half.
+  return superset === undefined ? exact : sql`(coalesce(${exact}, false) and ${superset})`;
+}
+
+function inRange(
+  exact: Predicate,
+  term: Comparison | Text | Glob,
+  path: readonly string[],
+  mapping: DocumentMapping,
+): Predicate {
+  const range = mapping.column(path) === undefined ? rangeOfTerm(term) : undefined;
+  return narrowed(exact, range && mapping.range(path, range));
 }
 
 /** Whether the condition holds for the value at the path, or for one of the values there where the path meets an array. */
@@ -127,23 +171,22 @@ function whereArrays(
   return sql`case when ${meetsArray(document, path)} then ${ofValues(arrayValues(document, path))} else ${plain} end`;
 }
 
-/** The exact condition comes first: it is cheaper, and where no index is used the other one is seldom tried. */
 function equalsJson(json: string, path: readonly string[], mapping: DocumentMapping): Predicate {
   const direct = sql<SqlBool>`${mapping.value(path)} = ${json}::jsonb`;
   if (mapping.column(path) !== undefined) return direct;
   const { document } = mapping;
   const exact = sql<SqlBool>`(${direct} or (${meetsArray(document, path)} and ${arrayValues(document, path)} @> ${json}::jsonb))`;
-  const superset = mapping.contains(path, json);
-  // The planner knows how many rows the index finds, and nothing of the exact condition: in coalesce it counts as one half.
-  return superset === undefined ? exact : sql`(coalesce(${exact}, false) and ${superset})`;
+  return narrowed(exact, mapping.contains(path, json));
 }
 
 /** The bounds of one term hold for one value. */
-function comparisonToSql({ field, bounds }: Comparison, mapping: DocumentMapping): Predicate {
-  return someValue(pathOfField(field), mapping, (value) => {
-    const conditions = bounds.map((bound) => boundToSql(value, bound));
+function comparisonToSql(term: Comparison, mapping: DocumentMapping): Predicate {
+  const path = pathOfField(term.field);
+  const exact = someValue(path, mapping, (value) => {
+    const conditions = term.bounds.map((bound) => boundToSql(value, bound));
     return sql`(${sql.join(conditions, sql` and `)})`;
   });
+  return inRange(exact, term, path, mapping);
 }
 
 /** jsonb compares numbers by value, but strings by the database's collation. */

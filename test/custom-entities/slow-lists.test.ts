@@ -35,6 +35,28 @@ test('a slow page says which index it lacked, and the log names the one to make'
   });
 });
 
+test.each([
+  ['stock:>5', ['a filter of instances has no index: annals index create --filters stock makes one']],
+  ['name:x*', ['a filter of instances has no index: annals index create --filters name makes one']],
+  ['name:~^x', ['a filter of instances has no index: annals index create --filters name makes one']],
+  [
+    'a.b:<1 a.b:y* c:~x',
+    [
+      'a filter of instances has no index: annals index create --filters a.b makes one',
+      'a filter of instances can have no index: only values, ranges and beginnings of strings have one',
+    ],
+  ],
+  [
+    'lines.0.sku:>5',
+    ['a filter of instances can have no index: only values, ranges and beginnings of strings have one'],
+  ],
+])('the log names the index for the filter %s', async (q, messages) => {
+  expect(await headersOf(slowPage, undefined, q)).toEqual({
+    'Server-Timing': 'list;dur=1000.0;desc="filter without an index"',
+  });
+  expect(warnings).toEqual(messages);
+});
+
 test('a page that was not slow says nothing', async () => {
   expect(await headersOf(slowPage - 1, 'stock', 'name:~x')).toEqual({});
   expect(warnings).toEqual([]);
@@ -42,6 +64,7 @@ test('a page that was not slow says nothing', async () => {
 
 test.each([
   [undefined, ''],
+  [undefined, 'price:>5 price:(x*, 7)'],
   ['price:DESC,name', 'status:open amount:(1, 2)'],
   ['price,name:DESC,_id:DESC', 'compoundLogicalQuery:((a:1) OR (b:"null"))'],
 ])('a slow page that indexes served says nothing: sort %s, filter %s', async (sort, q) => {

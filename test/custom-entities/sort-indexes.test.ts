@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createSortIndex } from '../../src/custom-entities/sort-indexes.ts';
+import { createValueIndex, valueIndexName } from '../../src/custom-entities/value-index.ts';
 import type { JsonModel } from '../support/oracle/json-model.ts';
 import { annals } from '../support/server/command.ts';
 import { readInstances, storeInstances } from '../support/server/instances.ts';
@@ -25,17 +27,54 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
+/** What `index list` shows. The service may have built its own indexes already, or not. */
+async function listed(of: 'sort' | 'filters' | 'history'): Promise<Record<string, unknown>[]> {
+  const { code, stdout } = await annals(['index', 'list'], environment);
+  expect(code).toBe(0);
+  const indexes: Record<string, unknown>[] = JSON.parse(stdout);
+  return indexes.filter((index) => index.for === of);
+}
+
 test('an index is made, listed and dropped, and a second call is no error', async () => {
   const made = await annals(['index', 'create', '--sort', "a.b:DESC,it's\\,odd"], environment);
   expect([made.code, made.stderr]).toEqual([0, '']);
-  expect(JSON.parse(made.stdout)).toMatchObject({ sort: "a.b:DESC,it's\\,odd:ASC,_id:ASC", bytes: expect.any(Number) });
+  const sort = "a.b:DESC,it's\\,odd:ASC,_id:ASC";
+  expect(JSON.parse(made.stdout)).toMatchObject({ sort, bytes: expect.any(Number), state: 'valid' });
   expect((await annals(['index', 'create', '--sort', "a.b:desc,it's\\,odd,_id"], environment)).stdout).toBe(
     made.stdout,
   );
-  expect(JSON.parse((await annals(['index', 'list'], environment)).stdout)).toEqual([JSON.parse(made.stdout)]);
+  expect(await listed('sort')).toEqual([{ for: 'sort', ...JSON.parse(made.stdout) }]);
   expect((await annals(['index', 'drop', '--sort', "a.b:DESC,it's\\,odd"], environment)).code).toBe(0);
   expect((await annals(['index', 'drop', '--sort', "a.b:DESC,it's\\,odd"], environment)).code).toBe(1);
-  expect((await annals(['index', 'list'], environment)).stdout).toBe('[]\n');
+  expect(await listed('sort')).toEqual([]);
+});
+
+test('the list has the indexes that the service makes itself', async () => {
+  await createValueIndex(server.context.db);
+  const names = async () => [...(await listed('filters')), ...(await listed('history'))];
+  await expect.poll(names, { timeout: 60_000 }).toMatchObject([
+    { name: valueIndexName, state: 'valid' },
+    { name: 'change_entry_id', state: 'valid' },
+  ]);
+});
+
+test('the list tells which indexes are not complete, and one whose making was interrupted is made anew', async () => {
+  const { pool } = server.database;
+  const states = async () => (await listed('sort')).map(({ sort, state }) => [sort, state]);
+  // A transaction that may write keeps the index from being finished.
+  const writer = await pool.connect();
+  await writer.query('begin');
+  await writer.query('lock table custom_instance in row exclusive mode');
+  const interrupted = expect(createSortIndex(server.context.db, 'b')).rejects.toThrow('canceling statement');
+  await expect.poll(states, { timeout: 20_000 }).toEqual([[null, 'building']]);
+  await pool.query('select pg_cancel_backend(pid) from pg_stat_progress_create_index');
+  await interrupted;
+  await writer.query('rollback');
+  writer.release();
+  expect(await states()).toEqual([[null, 'invalid']]);
+  expect((await annals(['index', 'create', '--sort', 'b'], environment)).code).toBe(0);
+  expect(await states()).toEqual([['b:ASC,_id:ASC', 'valid']]);
+  expect((await annals(['index', 'drop', '--sort', 'b'], environment)).code).toBe(0);
 });
 
 test.each([
@@ -43,6 +82,13 @@ test.each([
   [['index', 'make']],
   [['index', 'create']],
   [['index', 'create', '--sort', '_id']],
+  [['index', 'create', '--sort', 'a', 'b']],
+  [['index', 'create', 'a']],
+  [['index', 'create', '--filters', 'a', 'b']],
+  [['index', 'create', '--filters', 'a,b']],
+  [['index', 'create', '--filters', 'lines.0.sku']],
+  [['index', 'create', '--filters', '--sort', 'a']],
+  [['index', 'drop', '--filters', 'a']],
   [['index', 'create', '--sort', 'a,b,c,d,e']],
   [['index', 'create', '--sort', 'a:UP']],
 ])('wrong usage: %j', async (args) => expect((await annals(args, environment)).code).toBe(2));
@@ -76,5 +122,46 @@ test('pages of the sort are read along the index, in both directions, and longes
       expect(plan).toContain('custom_instance_sort_');
       expect(plan).not.toContain('Seq Scan');
     }
+  }
+});
+
+test('ranges and beginnings of strings are found by the index of the field, in either direction', async () => {
+  const made = await annals(['index', 'create', '--filters', 'deep.amount'], environment);
+  expect([made.code, JSON.parse(made.stdout).sort]).toEqual([0, 'deep.amount:ASC,_id:ASC']);
+  expect((await annals(['index', 'create', '--sort', 'name:DESC,amount'], environment)).code).toBe(0);
+  await storeInstances(
+    server,
+    place,
+    Array.from({ length: 3000 }, (_, index) => ({
+      id: String(index).padStart(4, '0'),
+      content: {
+        members: {
+          name: `thing ${String(index).padStart(4, '0')}`,
+          deep:
+            index === 7 ? [{ members: { amount: { number: '-5' } } }] : { members: { amount: { number: `${index}` } } },
+        } satisfies Record<string, JsonModel>,
+      },
+    })),
+  );
+  await server.database.pool.query('analyze custom_instance');
+  const statements = recordStatements(...server.context.pool.pools);
+  for (const [q, ids] of [
+    ['deep.amount:>2997', ['2998', '2999']],
+    ['deep.amount:(>=5 AND <8)', ['0005', '0006']],
+    ['deep.amount:<1', ['0000', '0007']],
+    ['name:"thing 0001*"', []],
+    ['name:thing 0001*', ['0001']],
+    ['name:~^thing.0001', ['0001']],
+    ['name:~"^thing 299[89]"', ['2998', '2999']],
+    ['name:>="thing 2998"', ['2998', '2999']],
+    ['name:(nothing, thing 29?*, thing 2999*)', ['2999']],
+  ] as const) {
+    statements.length = 0;
+    const { ids: found } = await readInstances(server, { ...place, token, by: 'list', q }, {});
+    expect({ q, found }).toEqual({ q, found: ids });
+    const { text = '', values = [] } = statements.findLast((statement) => statement.text.includes('key_id')) ?? {};
+    const { rows } = await server.database.pool.query<{ 'QUERY PLAN': string }>(`explain ${text}`, values);
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+    expect({ q, plan }).toEqual({ q, plan: expect.stringMatching(/custom_instance_(?:sort|values)/) });
   }
 });

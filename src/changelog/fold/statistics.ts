@@ -10,6 +10,9 @@ export async function analyseHistory(db: Database): Promise<void> {
   await analyseChanged(db, tables);
 }
 
+/** The index of the ids of documents. */
+export const idIndexName = 'change_entry_id';
+
 /**
  * Builds the index for queries for ids that begin with a text. An id may have 1,000 characters, too many for an index, so
  * the index has the first 64. The entries tell apart ids whose first 64 characters are equal. Without the index, such
@@ -17,5 +20,5 @@ export async function analyseHistory(db: Database): Promise<void> {
  */
 export async function buildHistoryIndexes(db: Database): Promise<void> {
   const definition = sql`(tenant, kind, left(entity_id, 64))`;
-  await buildIndex(db, { name: 'change_entry_id', table: 'change_entry', definition });
+  await buildIndex(db, { name: idIndexName, table: 'change_entry', definition });
 }

@@ -194,6 +194,11 @@ const item = fc.oneof(
     '*a',
     '*',
     'x*y',
+    'aa*',
+    'long long*',
+    `${'x'.repeat(128)}*`,
+    '😀*',
+    '1*',
     'lo*1',
   ),
   queryText.map(quoted),
@@ -210,7 +215,7 @@ const term = fc
         arbitrary: fc.tuple(operator, bound, operator, bound).map(([a, b, c, d]) => `(${a}${b} AND ${c}${d})`),
       },
       { weight: 1, arbitrary: fc.array(item, { minLength: 1, maxLength: 3 }).map((items) => `(${items.join(', ')})`) },
-      { weight: 1, arbitrary: fc.constantFrom('~^a', '~"x{3}"', '~.', '~^$', '~é|😀') },
+      { weight: 1, arbitrary: fc.constantFrom('~^a', '~a$', '~b|Z', '~"x{3}"', '~.', '~^$', '~é|😀') },
     ),
   )
   .map(([field, written]) => `${field}:${written}`);
