@@ -1,10 +1,11 @@
 import type pg from 'pg';
-import { keyColumns, type Mapping } from '../recording/mapping/mapping.ts';
+import type { Mapping } from '../recording/mapping/mapping.ts';
 import { type CatalogueTable, readCatalogue } from './catalogue.ts';
+import { faultsOfTable } from './mapping-faults.ts';
 import { publicationStatements } from './publication.ts';
 import type { Slot } from './slot.ts';
 import { CaptureError } from './source.ts';
-import { type TableFault, tableFaults } from './table-faults.ts';
+import type { TableFault } from './table-faults.ts';
 
 /** The names that capture has at the source. The slot and the publication have the same one. */
 export const defaultSlot = 'annals';
@@ -44,10 +45,7 @@ function faultsOf(mapping: Mapping, tables: ReadonlyMap<string, CatalogueTable>)
   return [...mapping.tables].flatMap(([name, mapped]) => {
     const table = tables.get(name);
     if (table === undefined) return [{ message: `there is no table ${name}, or this role may not see it` }];
-    if ((mapped.id ?? table.primaryKey).length === 0) {
-      return [{ message: `${name} has no primary key, and the mapping names no id for it` }];
-    }
-    return tableFaults(table, keyColumns(mapping, mapped, table.primaryKey));
+    return faultsOfTable(mapping, mapped, table);
   });
 }
 

@@ -43,6 +43,10 @@ const commands: Record<string, ListedCommand> = {
     summary: 'list, retry and drop changes that could not be recorded',
     load: async () => (await import('./rejected.ts')).rejectedCommand,
   },
+  mapping: {
+    summary: 'check which rows a mapping records',
+    load: async () => (await import('./mapping-command.ts')).mappingCommand,
+  },
   retention: {
     summary: "drop a tenant's old history",
     load: async () => (await import('./retention.ts')).retentionCommand,

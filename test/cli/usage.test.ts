@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { annals } from '../support/server/command.ts';
 
-const commands = ['serve', 'migrate', 'tenant', 'client', 'import', 'capture', 'demo'];
+const commands = ['serve', 'migrate', 'tenant', 'client', 'import', 'capture', 'mapping', 'demo'];
 
 test('--help lists every command on stdout', async () => {
   const { code, stdout, stderr } = await annals(['--help']);
@@ -42,6 +42,7 @@ test.each([
   [['client', 'list'], 'client list needs --tenant'],
   [['client', 'list', '--all'], "Unknown option '--all'"],
   [['client', 'revoke'], 'client revoke needs one CLIENT_ID'],
+  [['mapping', 'check'], 'mapping check needs one FILE'],
   [['import', 'changes.ndjson'], 'import needs --tenant'],
   [['import', '--tenant', 'acme'], 'import needs one FILE'],
 ])('wrong usage is exit code 2 with one clear line and where to look: annals %j', async (args, message) => {

@@ -15,6 +15,7 @@ import type { Difference } from '../paths.ts';
 import { applyRules, compileRules, type Sides } from './apply-rules.ts';
 import { mappedContext } from './mapped-context.ts';
 import type { Mapping, TableMapping } from './mapping.ts';
+import { maskedColumns } from './masked-columns.ts';
 import { differenceOfValues, partialDifference } from './partial-difference.ts';
 import { rejectedRowText } from './rejected-row.ts';
 import type { MappedChange, MappedDocument, Row, RowChange } from './row-change.ts';
@@ -96,6 +97,8 @@ class RowMapper {
         `no primary key of ${this.#table.table} is known: name the columns of its "id" in the mapping`,
       );
     }
+    const [masked] = maskedColumns(this.#table, this.#idColumns);
+    if (masked !== undefined) throw new RowRejection(`the mapping masks the column ${masked}, which is of its id`);
     const { type, before, after } = this.#row;
     if (type === 'create') return [this.#change('create', undefined, this.#required(after, 'new'))];
     if (type === 'delete') return [this.#change('delete', this.#required(before, 'old'), undefined)];

@@ -29,6 +29,8 @@ export interface TableMapping {
   readonly related: readonly { readonly entity: string; readonly id: readonly string[] }[];
   /** The rules of the table and those of its entity together. */
   readonly rules: ValueRules;
+  /** The rules of the table alone. */
+  readonly own: ValueRules;
   /** Text columns whose values are read as JSON. */
   readonly json: ReadonlySet<string>;
   /** Members of the context, and the column of each. */

@@ -29,11 +29,24 @@ export class PostgresTypes {
     for (const oid of fresh) this.#types.set(oid, postgresType(oid, this.#rows));
   }
 
+  /** How values of the type stand in documents, in words. The type must have been loaded. */
+  description(oid: number): string {
+    const words = (type: PostgresType): string => {
+      if (type.kind === 'array') return `array of ${words(type.element)}`;
+      return type.kind === 'instant' ? 'time in UTC' : type.kind === 'timestamp' ? 'time without zone' : type.kind;
+    };
+    return words(this.#type(oid));
+  }
+
   /** The JSON text of a value in text format. The type must have been loaded. */
   text(oid: number, text: string): string {
+    return jsonOfPostgres(this.#type(oid), text);
+  }
+
+  #type(oid: number): PostgresType {
     const type = this.#types.get(oid);
     if (type === undefined) throw new Error(`the type with OID ${oid} was not loaded`);
-    return jsonOfPostgres(type, text);
+    return type;
   }
 }
 

@@ -194,6 +194,7 @@ class Reader {
       if (file.id?.indexOf(column) !== place) this.#fault([...path, 'id', String(place)], 'is there twice');
     }
     const masks = this.#patterns([...path, 'mask'], file.mask);
+    const own: ValueRules = { ignore: this.#patterns([...path, 'ignore'], file.ignore), mask: masks };
     const table: TableMapping = {
       table: name,
       entity: file.entity,
@@ -203,9 +204,10 @@ class Reader {
       schemaVersion: schemaVersionRule(file.schemaVersion),
       related: file.related ?? [],
       rules: {
-        ignore: [...this.#patterns([...path, 'ignore'], file.ignore), ...(ofEntity?.ignore ?? [])],
+        ignore: [...own.ignore, ...(ofEntity?.ignore ?? [])],
         mask: [...masks, ...(ofEntity?.mask ?? [])],
       },
+      own,
       json: new Set(file.json),
       context: new Map(Object.entries(file.context ?? {})),
       truncate: file.truncate ?? 'deletes',

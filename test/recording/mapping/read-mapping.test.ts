@@ -65,6 +65,16 @@ describe('a mapping', () => {
           { text: 'card.*', keys: ['card', null] },
         ],
       },
+      own: {
+        ignore: [
+          { text: 'updated_at', keys: ['updated_at'] },
+          { text: 'doc.etag', keys: ['doc', 'etag'] },
+        ],
+        mask: [
+          { text: 'card', keys: ['card'] },
+          { text: 'address.phone', keys: ['address', 'phone'] },
+        ],
+      },
       json: new Set(['payload']),
       context: new Map([['ip', 'client_ip']]),
       truncate: 'ignore',

@@ -1,0 +1,42 @@
+import { parseArgs } from 'node:util';
+import { checkMapping, checkMappingAt } from '../capture/check-mapping.ts';
+import { CaptureError, readSource, SourceAwayError } from '../capture/source.ts';
+import { type Command, OperatorError, UsageError } from './command.ts';
+import { mappingOfFile } from './mapping-file.ts';
+
+export const mappingCommand: Command = {
+  help: `Usage: annals mapping check FILE [--from URL]
+
+Checks a mapping and tells what Annals would record of each table, one JSON object a line.
+With --from (or ANNALS_SOURCE_URL) it also reads the catalogue of that PostgreSQL database:
+which columns are recorded and how, and what is missing, with the statement that mends it.
+It changes nothing. The exit code is 1 where the mapping has faults or something is missing.
+
+Example:
+  annals mapping check mapping.json --from postgres://annals_capture@db.example/shop`,
+
+  async run([action, ...args], io) {
+    if (action !== 'check') throw new UsageError(action === undefined ? 'mapping what?' : `mapping cannot ${action}`);
+    const { values, positionals } = parseArgs({ args, options: { from: { type: 'string' } }, allowPositionals: true });
+    const [file, ...others] = positionals;
+    if (file === undefined || others.length > 0) throw new UsageError('mapping check needs one FILE');
+    const mapping = await mappingOfFile(file);
+    const from = values.from ?? io.environment.ANNALS_SOURCE_URL;
+    const reports = from === undefined || from === '' ? checkMapping(mapping) : await checkAt(from, mapping);
+    for (const report of reports) io.answer(JSON.stringify(report));
+    const missing = reports.flatMap((report) => report.missing);
+    for (const { message, statement } of missing) {
+      io.tell(`annals: ${message}${statement === undefined ? '' : `; run: ${statement}`}`);
+    }
+    return missing.length === 0 ? 0 : 1;
+  },
+};
+
+async function checkAt(url: string, mapping: Parameters<typeof checkMappingAt>[0]) {
+  try {
+    return await checkMappingAt(mapping, readSource(url));
+  } catch (error) {
+    if (error instanceof CaptureError || error instanceof SourceAwayError) throw new OperatorError(error.message);
+    throw error;
+  }
+}
