@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createHttpServer } from '../../src/http/http-server.ts';
 import { queryInteger } from '../../src/http/query-number.ts';
+import { scopes } from '../../src/http/scopes.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 const invalidToken = {
@@ -101,7 +102,7 @@ test('the handler learns tenant, client, its name and the scopes', async () => {
   };
   expect(credentials).toMatchObject({ tenant: 'acme', clientName: 'Jane Doe' });
   expect(credentials.clientId).toMatch(/^acme\.[0-9a-f]{20}$/);
-  expect(credentials.scopes).toHaveLength(12);
+  expect(credentials.scopes).toEqual(scopes);
   expect(thing).toEqual({ tenant: 'acme', thing: 'a/b c' });
 });
 

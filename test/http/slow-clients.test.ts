@@ -7,7 +7,7 @@ import type { HttpServer } from '../../src/http/http-server-type.ts';
 import { createLogger } from '../../src/http/logger.ts';
 import { eventually } from '../support/server/patience.ts';
 
-const silence = 1_000;
+const silence = 2_000;
 /** More than the buffers of both ends hold. */
 const bytes = 64 * 1024 * 1024;
 

@@ -107,14 +107,26 @@ function firstOf(value: JsonModel | undefined): string {
 }
 
 function canonical(value: JsonModel): string {
-  if (isNumber(value)) {
-    const shortest = String(Number(value.number));
-    return Number.isFinite(Number(value.number)) && compareNumbers(shortest, value.number) === 0
-      ? shortest.replace('-0', '0')
-      : BigInt(value.number).toString();
-  }
+  if (isNumber(value)) return canonicalNumber(value.number);
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (!isObject(value)) return JSON.stringify(value);
   const members = Object.entries(value.members).sort(([one], [other]) => compareCodePoints(one, other));
   return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`).join(',')}}`;
+}
+
+/** As JavaScript writes a number, but with all of its digits. */
+function canonicalNumber(text: string): string {
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text) ?? [];
+  const zeros = /^0*/.exec(whole + fraction)?.[0].length ?? 0;
+  const digits = (whole + fraction).slice(zeros).replace(/0+$/, '');
+  if (digits === '') return '0';
+  const point = whole.length - zeros + Number(exponent);
+  if (point > 21 || point < -5) {
+    const rest = digits.length > 1 ? `.${digits.slice(1)}` : '';
+    return `${sign}${digits.slice(0, 1)}${rest}e${point > 0 ? '+' : ''}${point - 1}`;
+  }
+  if (point <= 0) return `${sign}0.${'0'.repeat(-point)}${digits}`;
+  const padded = digits.padEnd(point, '0');
+  return sign + padded.slice(0, point) + (padded.length > point ? `.${padded.slice(point)}` : '');
 }
