@@ -1,22 +1,25 @@
 import { parseArgs } from 'node:util';
+import type { Mapping } from '../recording/mapping/mapping.ts';
 import { openKept } from '../recording/rejected/kept-change.ts';
 import { deletePortion, deleteRejected, listRejected } from '../recording/rejected/rejected-store.ts';
 import { retryRejected } from '../recording/rejected/retry-rejected.ts';
 import { createTakeChanges } from '../recording/take-changes.ts';
 import { type Command, type CommandIo, UsageError } from './command.ts';
+import { mappingOfFile } from './mapping-file.ts';
 import { type DatabaseTools, withInterruptibleDatabase } from './with-database.ts';
 
 const rowsAtOnce = 500;
 
 export const rejectedCommand: Command = {
   help: `Usage: annals rejected list [--tenant T] [--content]
-       annals rejected retry [--tenant T]
+       annals rejected retry [--tenant T] [--mapping FILE]
        annals rejected drop --tenant T (--id ID | --all)
 
 Changes that could not be recorded are kept, sealed, so that the others go on. list prints
 one JSON object a line: tenant, id, way, by, position, reason, keptAt, and with --content
 the change. retry tries them once more and prints counts; the exit code is 1 where some
-are still rejected. drop deletes them. The tenant is "" where it is unknown.
+are still rejected. Rows of tables need the mapping (default: ANNALS_RECORDER_MAPPING).
+drop deletes them. The tenant is "" where it is unknown.
 
 Example:
   annals rejected list --tenant acme`,
@@ -28,6 +31,7 @@ Example:
         tenant: { type: 'string' },
         id: { type: 'string' },
         all: { type: 'boolean', default: false },
+        mapping: { type: 'string' },
         content: { type: 'boolean', default: false },
       },
     });
@@ -35,7 +39,11 @@ Example:
     if (action === 'list') {
       return await withInterruptibleDatabase(io, async (tools) => await list(tools, io, { tenant, content }));
     }
-    if (action === 'retry') return await withInterruptibleDatabase(io, async (tools) => await retry(tools, io, tenant));
+    if (action === 'retry')
+      return await withInterruptibleDatabase(
+        io,
+        async (tools) => await retry(tools, io, tenant, await mappingOf(values.mapping, io)),
+      );
     if (action !== 'drop') throw new UsageError(action === undefined ? 'rejected what?' : `rejected cannot ${action}`);
     if (tenant === undefined) throw new UsageError('rejected drop needs --tenant');
     if ((id !== undefined) === all) throw new UsageError('rejected drop needs --id or --all');
@@ -64,8 +72,19 @@ async function list(
   }
 }
 
-async function retry({ db, sealer, now }: DatabaseTools, io: CommandIo, tenant: string | undefined): Promise<number> {
-  const counts = await retryRejected({ db, sealer, take: createTakeChanges({ sealer, now }) }, tenant, io.stop);
+async function mappingOf(path: string | undefined, { environment }: CommandIo): Promise<Mapping | undefined> {
+  const file = path ?? environment.ANNALS_RECORDER_MAPPING;
+  return file === undefined || file === '' ? undefined : await mappingOfFile(file);
+}
+
+async function retry(
+  { db, sealer, now }: DatabaseTools,
+  io: CommandIo,
+  tenant: string | undefined,
+  mapping: Mapping | undefined,
+): Promise<number> {
+  const retrying = { db, sealer, take: createTakeChanges({ sealer, now }), mapping };
+  const counts = await retryRejected(retrying, tenant, io.stop);
   io.answer(JSON.stringify(counts));
   return counts.rejected === 0 ? 0 : 1;
 }

@@ -97,6 +97,62 @@ test('an import records every change once, and again none', async () => {
   expect(await entriesOf(database.url, 'whole')).toEqual(wanted);
 });
 
+test('with a mapping a masked value is in no table and no output, also where its line is rejected', async () => {
+  const canary = 'canary-4111-8712';
+  const [masked, mapping, faulty] = ['masked.ndjson', 'mapping.json', 'faulty.json'].map((name) => join(folder, name));
+  const line = {
+    op: 'insert',
+    entity: 'payment',
+    entityId: '1',
+    at: '2026-01-01T00:00:00Z',
+    id: '1',
+    after: { card: { number: canary } },
+  };
+  const given = [
+    line,
+    {
+      ...line,
+      op: 'update',
+      id: '2',
+      before: line.after,
+      after: { card: { number: `${canary}0` } },
+      context: { pin: canary },
+    },
+    { ...line, after: { card: { number: `${canary}1`, kind: 'x' } } },
+    { ...line, at: 'never' },
+  ];
+  await writeFile(
+    masked ?? '',
+    `${given.map((one) => JSON.stringify(one)).join('\n')}\n{"entity":"payment","card":"${canary}`,
+  );
+  await writeFile(mapping ?? '', '{"version":1,"entities":{"payment":{"mask":["card.number","pin"]}}}');
+  await writeFile(faulty ?? '', '{"version":1,"entities":{"payment":{"masks":["card"]}}}');
+  await annals(['tenant', 'create', 'masked'], environment);
+  const start = async (of = '') =>
+    await annals(['import', '--tenant', 'masked', '--mapping', of, masked ?? ''], environment);
+  expect(await start(faulty)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('entities → payment → masks: is not a key that this object can have'),
+  });
+  const { code, stdout, stderr } = await start(mapping);
+  expect({ code, counts: JSON.parse(stdout) }).toMatchObject({
+    code: 1,
+    counts: { read: 5, recorded: 2, rejected: 3 },
+  });
+  expect(stdout + stderr).not.toContain(canary);
+  const { rows: tables } = await database.pool.query<{ name: string }>(
+    `select c.oid::regclass::text as name from pg_class c where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace`,
+  );
+  for (const { name } of tables) {
+    const { rows } = await database.pool.query(`select 1 from ${name} t where t::text like '%' || $1 || '%'`, [canary]);
+    expect(rows, name).toEqual([]);
+  }
+  const { rows } = await database.pool.query(
+    `select paths from change_entry where tenant = 'masked' and paths like '%before%'`,
+  );
+  expect(rows).toEqual([{ paths: '{"card.number":{"before":"********","after":"********"}}' }]);
+});
+
 describe('kill -9 of an import, and then the same import again', () => {
   async function countOf(tenant: string): Promise<number> {
     const { rows } = await database.pool.query<{ count: number }>(

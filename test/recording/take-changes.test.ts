@@ -4,6 +4,10 @@ import { createTenant } from '../../src/db/tenants.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { type GivenBatch, type GivenChange, RejectedChangesError } from '../../src/recording/batch.ts';
 import type { Change } from '../../src/recording/change.ts';
+import { changesOfRow } from '../../src/recording/mapping/changes-of-row.ts';
+import type { Mapping } from '../../src/recording/mapping/mapping.ts';
+import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
+import type { RowChange } from '../../src/recording/mapping/row-change.ts';
 import { maxRetries } from '../../src/recording/record-change.ts';
 import { listRejected } from '../../src/recording/rejected/rejected-store.ts';
 import { retryRejected } from '../../src/recording/rejected/retry-rejected.ts';
@@ -193,6 +197,42 @@ describe('a change that can never be recorded', () => {
       [tenant],
     );
     expect(rows[0]?.identity.replaceAll('-', '')).toBe(identity.toString('hex'));
+  });
+
+  test('that is a row of a table is mapped once more by a retry with the mapping', async () => {
+    const file = (id: string) => ({
+      version: 1,
+      tenant: { value: tenant },
+      tables: { 'public.orders': { entity: 'row', id: [id] } },
+    });
+    const row: RowChange = {
+      table: 'public.orders',
+      type: 'create',
+      at: now,
+      identity: randomBytes(16),
+      after: new Map([
+        ['id', 'null'],
+        ['number', '"r-7"'],
+      ]),
+    };
+    const [mapped] = changesOfRow(readMapping(JSON.stringify(file('id'))), row, { actor: 'unknown' });
+    if (mapped?.kind !== 'rejected') throw new Error(mapped?.kind);
+    await take([{ kind: 'rejected', reason: mapped.reason, source: { position: 'p', line: () => mapped.content } }]);
+    const retry = async (mapping?: Mapping) => {
+      await retryRejected(
+        { db: database.db, sealer, take: createTakeChanges({ sealer, now: () => now }), mapping },
+        tenant,
+      );
+      return (await kept()).map(({ reason }) => reason);
+    };
+    expect(await retry()).toEqual(['is a row of a table: name the mapping with --mapping FILE']);
+    expect(await retry(readMapping(JSON.stringify(file('id'))))).toEqual(['the column id of its id is null']);
+    expect(await retry(readMapping(JSON.stringify(file('number'))))).toEqual([]);
+    const { rows } = await database.pool.query(
+      `select identity::text from change_entry where tenant = $1 and entity_id = 'r-7'`,
+      [tenant],
+    );
+    expect(rows[0]?.identity.replaceAll('-', '')).toBe(Buffer.from(row.identity).toString('hex'));
   });
 
   test('refuses the whole batch where it is strict', async () => {

@@ -3,6 +3,7 @@ import type { JsonNode } from '../../json/tape.ts';
 import type { RelatedItem } from '../../recording/change.ts';
 import { changesOfRow, documentOfRow, type MappingDefaults } from '../../recording/mapping/changes-of-row.ts';
 import type { Mapping, TableMapping } from '../../recording/mapping/mapping.ts';
+import { rejectedRowText } from '../../recording/mapping/rejected-row.ts';
 import type { ChangedValue, MappedChange, MappedDocument, Row, RowChange } from '../../recording/mapping/row-change.ts';
 import { idOf, RowRejection, tenantOf } from '../../recording/mapping/row-document.ts';
 import { ColumnRejection, columnValue, isUnavailable } from './column-value.ts';
@@ -13,7 +14,12 @@ import type { DebeziumEvent, ReadEvent } from './read-event.ts';
 
 /** What is to be recorded of an event. */
 export type EventResult =
-  | { readonly kind: 'changes'; readonly changes: readonly MappedChange[] }
+  | {
+      readonly kind: 'changes';
+      readonly changes: readonly MappedChange[];
+      /** The row's change as text, masked, to be kept where a change is refused. */
+      readonly content: () => string;
+    }
   /** A row of a snapshot: what is recorded depends on the history (`changeOfSnapshot`). */
   | { readonly kind: 'snapshot'; readonly document: Extract<MappedDocument, { kind: 'document' }> }
   /** All documents of the entity were deleted. `tenant` is undefined where a column of the rows named it. */
@@ -108,7 +114,8 @@ class EventMapper {
     };
     if (op === 'r') return this.#snapshot({ ...row, before: undefined });
     const changes = changesOfRow(this.#mapping, row, this.#defaults);
-    return { kind: 'changes', changes: changes.map((mapped) => this.#withOtherKey(mapped)) };
+    const content = () => rejectedRowText(this.#table, row);
+    return { kind: 'changes', changes: changes.map((mapped) => this.#withOtherKey(mapped)), content };
   }
 
   #snapshot(row: RowChange): EventResult {
@@ -116,7 +123,7 @@ class EventMapper {
     if (after === undefined) throw new ColumnRejection('has no "after"');
     const mapped = documentOfRow(this.#mapping, { ...row, after }, { actor: 'system' });
     if (mapped === undefined) return { kind: 'ignored' };
-    if (mapped.kind === 'rejected') return { kind: 'changes', changes: [mapped] };
+    if (mapped.kind === 'rejected') return { kind: 'changes', changes: [mapped], content: () => mapped.content };
     return {
       kind: 'snapshot',
       document: { ...mapped, hasActor: false, change: { ...mapped.change, actor: 'system' } },

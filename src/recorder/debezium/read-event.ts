@@ -74,13 +74,7 @@ export function readDebeziumCloudEvent(
   if (data === undefined) return { kind: 'ignored' };
   const { payload, schema } = unwrapped(data);
   if (kindOf(payload) !== 'object') return { kind: 'ignored' };
-  const prefix = 'iodebezium';
-  const source = new Map(
-    [...attributes].flatMap(([name, text]) =>
-      name.startsWith(prefix) ? [[name.slice(prefix.length), text] as const] : [],
-    ),
-  );
-  return eventOf(op, source, membersOf(payload), schema);
+  return eventOf(op, sourceOfAttributes(attributes), membersOf(payload), schema);
 }
 
 /** What stands in `schema` and `payload`, or the value itself. */
@@ -118,6 +112,20 @@ function sourceOf(source: JsonNode): Map<string, string> {
     texts.set(name.toLowerCase().replaceAll('_', ''), stringOf(value) ?? compactText(value));
   }
   return texts;
+}
+
+const prefix = 'iodebezium';
+
+/** The members of `source` in the attributes of a CloudEvent. */
+function sourceOfAttributes(attributes: ReadonlyMap<string, string>): Map<string, string> {
+  const names = [...attributes.keys()].filter((name) => name.startsWith(prefix));
+  // The id of the transaction's metadata is `iodebeziumtxid`, and that of the source `iodebeziumtxId`. The latter counts.
+  const [lower = [], mixed = []] = [true, false].map((is) =>
+    names.filter((name) => (name === name.toLowerCase()) === is),
+  );
+  return new Map(
+    [...lower, ...mixed].map((name) => [name.slice(prefix.length).toLowerCase(), attributes.get(name) ?? '']),
+  );
 }
 
 /** Heartbeats, transaction markers and schema changes. */

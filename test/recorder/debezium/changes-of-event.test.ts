@@ -461,6 +461,9 @@ describe('in a CloudEvent', () => {
         : undefined;
     });
     expect(identities[0]).not.toEqual(identities[1]);
+    const { iodebeziumtxid: txId, ...rest } = event;
+    const withTransaction = result({ ...rest, iodebeziumtxId: txId, iodebeziumtxid: '565:29274832' });
+    expect(withTransaction).toMatchObject({ changes: [{ change: { identity: identities[0] } }] });
     expect(result({ ...event, data: { schema: {}, payload: event.data } })).toMatchObject({ kind: 'changes' });
     expect(result({ ...event, data: null })).toEqual({ kind: 'ignored' });
   });
