@@ -1,5 +1,6 @@
 import { Exact } from './exact.ts';
 import type { HistoryAnswer } from './pages/history-page.ts';
+import { Recorder, type RecorderOptions } from './recorder/recorder.ts';
 import { Agents } from './resources/agents.ts';
 import { Chat } from './resources/chat.ts';
 import { Completions } from './resources/completions.ts';
@@ -11,7 +12,9 @@ import { Jobs } from './resources/jobs.ts';
 import { Logs } from './resources/logs.ts';
 import { Models } from './resources/models.ts';
 import type { ChangeEntry, Configuration, CustomInstance } from './schemas.ts';
+import { givenTokens } from './transport/access-tokens.ts';
 import { parseAnswer, plainAnswers } from './transport/answer-json.ts';
+import { tokensOfClient } from './transport/token-source.ts';
 import { Transport } from './transport/transport.ts';
 
 interface CommonOptions {
@@ -67,11 +70,13 @@ export class Annals {
 
   constructor(options: AnnalsOptions) {
     const { baseUrl, tenant, timeout = 60_000, maxRetries = 4, maxRetryDelay = 60_000 } = options;
-    const tokens = 'token' in options ? options.token : options;
     const send = options.fetch ?? globalThis.fetch;
-    const transport = new Transport({
-      baseUrl: baseUrl.replace(/\/+$/, ''),
-      tokens,
+    const transport: Transport = new Transport({
+      baseUrl: withoutSlash(baseUrl),
+      tokens:
+        'token' in options
+          ? givenTokens(options.token)
+          : tokensOfClient(options, async (request) => await transport.fetchJson(request)),
       timeout,
       maxRetries,
       maxRetryDelay,
@@ -91,8 +96,24 @@ export class Annals {
     this.exact = new Exact(transport, tenant);
   }
 
+  /**
+   * Records changes of your application. Its address is that of the recorder, a listener beside the service.
+   *
+   * @example
+   * const recorder = annals.recorder({ url: 'https://recorder.example.com' });
+   * await recorder.record({ op: 'update', entity: 'product', entityId: 'p-17', before, after });
+   * await recorder.close();
+   */
+  recorder({ url, ...options }: RecorderOptions & { readonly url: string }): Recorder {
+    return new Recorder(this.#transport.at(withoutSlash(url)), this.#tenant, options);
+  }
+
   /** The custom entities of a type. */
   instances(type: string): Instances {
     return new Instances(this.#transport, { tenant: this.#tenant, type }, plainAnswers<CustomInstance>());
   }
+}
+
+function withoutSlash(url: string): string {
+  return url.replace(/\/+$/, '');
 }

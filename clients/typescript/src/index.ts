@@ -3,6 +3,8 @@ export type { ExactChangeEntry, ExactConfiguration, ExactPathValueChange } from 
 export type { CursorPage, FieldsParameters, ListParameters } from './pages/cursor-page.ts';
 export type { HistoryPage, HistoryParameters } from './pages/history-page.ts';
 export type { Page, Walk } from './pages/walk.ts';
+export type { NewChange } from './recorder/change-line.ts';
+export type { Recorder, RecorderCounts, RecorderOptions } from './recorder/recorder.ts';
 export type { AgentPatchOperation } from './resources/agents.ts';
 export type { ChatMessage } from './resources/chat.ts';
 export type { ChatStream } from './resources/chat-stream.ts';

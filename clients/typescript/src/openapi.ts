@@ -538,7 +538,7 @@ export interface components {
              * @description One of a closed list.
              * @enum {string}
              */
-            type: "validation_violation" | "insufficient_permissions" | "quota_exceeded" | "resource_not_found" | "conflict_resource" | "payload_too_large" | "unsupported_media_type" | "rate_limit_exceeded" | "request_header_fields_too_large" | "internal_service_error" | "provider_error" | "service_unavailable" | "provider_timeout";
+            type: "validation_violation" | "insufficient_permissions" | "quota_exceeded" | "resource_not_found" | "conflict_resource" | "payload_too_large" | "unsupported_media_type" | "change_rejected" | "rate_limit_exceeded" | "request_header_fields_too_large" | "internal_service_error" | "provider_error" | "service_unavailable" | "provider_timeout";
             /** @description For people. */
             message: string;
             /** @description What is wrong with which field: the first 10 faults. Left out where there are none. */
@@ -583,7 +583,7 @@ export interface components {
         /** @description Why the job failed, in the form of an API error. */
         JobError: {
             /** @enum {string} */
-            type: "validation_violation" | "insufficient_permissions" | "quota_exceeded" | "resource_not_found" | "conflict_resource" | "payload_too_large" | "unsupported_media_type" | "rate_limit_exceeded" | "request_header_fields_too_large" | "internal_service_error" | "provider_error" | "service_unavailable" | "provider_timeout";
+            type: "validation_violation" | "insufficient_permissions" | "quota_exceeded" | "resource_not_found" | "conflict_resource" | "payload_too_large" | "unsupported_media_type" | "change_rejected" | "rate_limit_exceeded" | "request_header_fields_too_large" | "internal_service_error" | "provider_error" | "service_unavailable" | "provider_timeout";
             message?: string;
         };
         /** @description The whole resource, or the members that `fields` names. */
@@ -624,7 +624,7 @@ export interface components {
                 /** @description Why the job failed, in the form of an API error. */
                 error?: {
                     /** @enum {string} */
-                    type?: "validation_violation" | "insufficient_permissions" | "quota_exceeded" | "resource_not_found" | "conflict_resource" | "payload_too_large" | "unsupported_media_type" | "rate_limit_exceeded" | "request_header_fields_too_large" | "internal_service_error" | "provider_error" | "service_unavailable" | "provider_timeout";
+                    type?: "validation_violation" | "insufficient_permissions" | "quota_exceeded" | "resource_not_found" | "conflict_resource" | "payload_too_large" | "unsupported_media_type" | "change_rejected" | "rate_limit_exceeded" | "request_header_fields_too_large" | "internal_service_error" | "provider_error" | "service_unavailable" | "provider_timeout";
                     message?: string;
                 };
                 /** @description Paths that tell of the change history: left out for clients that may not read that. */
@@ -793,6 +793,83 @@ export interface components {
             way: "service" | "import" | "recorder" | "capture" | "relay";
             /** @description The client or the capture. */
             by?: string;
+        };
+        /**
+         * @example {
+         *       "id": "lamp-2",
+         *       "op": "update",
+         *       "entity": "product",
+         *       "entityId": "desk-lamp",
+         *       "at": "2026-11-15T14:05:12.250Z",
+         *       "before": {
+         *         "price": 39.9
+         *       },
+         *       "after": {
+         *         "price": 34.9
+         *       }
+         *     }
+         */
+        RecordedChange: {
+            /** @description With `at` it identifies the change, so that a repeat is told from a second change. */
+            id: string;
+            /** @enum {string} */
+            op: "insert" | "update" | "replace" | "delete";
+            /** @description The type of the changed document. */
+            entity: string;
+            entityId: string;
+            /**
+             * Format: date-time
+             * @description When it happened: RFC 3339, at most 5 minutes ahead.
+             */
+            at: string;
+            /** @description The display name of the document. */
+            name?: string;
+            /** @description Who did it; needs recorder.actor_set. Left out: the name of the client. */
+            actor?: string;
+            schemaVersion?: string;
+            related?: {
+                entity: string;
+                entityId: string;
+            }[];
+            /** @description At most 4 KiB and 4 levels. */
+            context?: {
+                [key: string]: unknown;
+            };
+            /** @description The document before the change. */
+            before?: unknown;
+            /** @description The document after the change. */
+            after?: unknown;
+        };
+        /**
+         * @example {
+         *       "read": 1,
+         *       "recorded": 1,
+         *       "unchanged": 0,
+         *       "duplicate": 0,
+         *       "expired": 0,
+         *       "ignored": 0,
+         *       "rejected": []
+         *     }
+         */
+        RecordedCounts: {
+            /** @description Changes in the request; all other counts add up to it. */
+            read: number;
+            /** @description Are entries now. */
+            recorded: number;
+            /** @description Updates that change nothing. */
+            unchanged: number;
+            /** @description Were entries before. */
+            duplicate: number;
+            /** @description Are older than the tenant keeps. */
+            expired: number;
+            /** @description Nobody wants them, by the mapping or by their kind. */
+            ignored: number;
+            /** @description Can never be recorded. Annals keeps them; they need not be sent again. */
+            rejected: {
+                /** @description From 0. */
+                index: number;
+                reason: string;
+            }[];
         };
         RelatedItem: {
             /** @description The type of the related entity, `group` or `customer` for instance. */

@@ -31,6 +31,10 @@ export type NewConfiguration = Schemas['NewConfiguration'];
 export type NewExport = Schemas['NewExport'];
 /** The models of one provider. */
 export type ProviderModels = Schemas['ProviderModels'];
+/** A change as the recorder takes it. */
+export type RecordedChange = Schemas['RecordedChange'];
+/** What became of the changes of a request. */
+export type RecordedCounts = Schemas['RecordedCounts'];
 export type RelatedItem = Schemas['RelatedItem'];
 export type RequestLog = Schemas['RequestLog'];
 /** The members of a request log that `fields` names. */

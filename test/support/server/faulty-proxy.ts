@@ -11,6 +11,7 @@ export interface ProxiedRequest {
   readonly path: string;
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
+  /** A character for each byte. */
   readonly body: string;
   /** Milliseconds of performance.now. */
   readonly at: number;
@@ -56,8 +57,9 @@ export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
   async function serve(message: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method = '', url = '', headers } = message;
     const at = performance.now();
-    const body = (await buffer(message)).toString();
-    const request = { method, url, path: new URL(url, target).pathname, headers, body, at };
+    const bytes = await buffer(message);
+    const path = new URL(url, target).pathname;
+    const request = { method, url, path, headers, body: bytes.toString('latin1'), at };
     proxy.requests.push(request);
     const fault = behaviour(request);
     switch (fault.kind) {
@@ -92,22 +94,26 @@ export async function startFaultyProxy(target: string): Promise<FaultyProxy> {
       }
       default: {
         const answer = await forward(request);
-        const bytes = Buffer.from(await answer.arrayBuffer());
+        const answered = Buffer.from(await answer.arrayBuffer());
         if (fault.kind === 'lose') {
           response.destroy();
           return;
         }
         const kept = [...answer.headers].filter(([name]) => !/^(transfer-encoding|connection|keep-alive)$/.test(name));
         response.writeHead(answer.status, Object.fromEntries(kept));
-        if (fault.kind === 'none') response.end(bytes);
-        else response.write(bytes.subarray(0, bytes.length / 2), () => response.destroy());
+        if (fault.kind === 'none') response.end(answered);
+        else response.write(answered.subarray(0, answered.length / 2), () => response.destroy());
       }
     }
   }
 
   async function forward({ method, url, headers, body }: ProxiedRequest): Promise<Response> {
     const { host, connection, 'content-length': _, ...kept } = headers;
-    const init = { method, headers: kept as Record<string, string>, ...(body === '' ? {} : { body }) };
+    const init = {
+      method,
+      headers: kept as Record<string, string>,
+      ...(body === '' ? {} : { body: Buffer.from(body, 'latin1') }),
+    };
     return await fetch(`${target}${url}`, init);
   }
 

@@ -1,5 +1,18 @@
 import { orAborted } from './waiting.ts';
 
+/** Where the access tokens of requests come from. */
+export interface TokenProvider {
+  /** A token that is valid now. */
+  get(signal: AbortSignal | undefined): Promise<string>;
+  /** Takes back a token that the service refused. Returns whether `get` then makes another one. */
+  forget(text: string | undefined): boolean;
+}
+
+/** Tokens that the caller fetches and renews. */
+export function givenTokens(token: () => string | Promise<string>): TokenProvider {
+  return { get: async () => await token(), forget: () => false };
+}
+
 export interface AccessToken {
   readonly text: string;
   /** Milliseconds since 1970. */
@@ -11,7 +24,7 @@ const shareOfLife = 0.1;
 const maxMargin = 60_000;
 
 /** The access token of a client: fetched once for all calls that wait, and renewed before it ends. */
-export class AccessTokens {
+export class AccessTokens implements TokenProvider {
   readonly #fetchToken: () => Promise<AccessToken>;
   #current: (AccessToken & { readonly renewAt: number }) | undefined;
   #renewal: Promise<string> | undefined;
@@ -36,8 +49,9 @@ export class AccessTokens {
   }
 
   /** The service refused this token. A newer one stays. */
-  forget(text: string | undefined): void {
+  forget(text: string | undefined): boolean {
     if (this.#current?.text === text) this.#current = undefined;
+    return true;
   }
 
   async #renew(): Promise<string> {

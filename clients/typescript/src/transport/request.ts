@@ -24,6 +24,8 @@ export interface ApiRequest {
   readonly timeout?: number | undefined;
   /** Sent without an access token. */
   readonly anonymous?: boolean;
+  /** Goes on when the page that sends it is left. Its body has at most 64 KiB. */
+  readonly keepalive?: boolean;
 }
 
 /** Those that are undefined are left out. */
@@ -67,7 +69,7 @@ export function urlOf(baseUrl: string, { path: place, query = {} }: ApiRequest):
 }
 
 export function initOf(
-  { method, headers = {}, body }: ApiRequest,
+  { method, headers = {}, body, keepalive = false }: ApiRequest,
   { token, requestId }: { token: string | undefined; requestId: string },
 ): RequestInit {
   const sent = new Headers({ accept: 'application/json', 'x-request-id': requestId });
@@ -76,5 +78,5 @@ export function initOf(
   for (const [name, value] of Object.entries(headers)) {
     if (value !== undefined) sent.set(name, value);
   }
-  return body === undefined ? { method, headers: sent } : { method, headers: sent, body: body.content };
+  return { method, headers: sent, keepalive, ...(body === undefined ? {} : { body: body.content }) };
 }

@@ -29,10 +29,14 @@ export function delayBeforeRetry(
   { attempt, repeat, limits }: { attempt: number; repeat: Repeat; limits: RetryLimits },
 ): number | undefined {
   if (attempt > limits.maxRetries || !mayRepeat(error, repeat)) return undefined;
-  const backOff = Math.min(firstDelay * 2 ** (attempt - 1), maxBackOff);
-  if (error.retryAfter === undefined) return backOff * (0.5 + Math.random() / 2);
-  const asked = error.retryAfter * 1_000;
-  return asked > limits.maxRetryDelay ? undefined : asked + Math.random() * Math.min(firstDelay * 2 ** attempt, 1_000);
+  const asked = (error.retryAfter ?? 0) * 1_000;
+  return asked > limits.maxRetryDelay ? undefined : backOff(attempt, error.retryAfter);
+}
+
+/** The milliseconds before the next attempt, longer from attempt to attempt. `retryAfter` is in seconds. */
+export function backOff(attempt: number, retryAfter: number | undefined): number {
+  if (retryAfter !== undefined) return retryAfter * 1_000 + Math.random() * Math.min(firstDelay * 2 ** attempt, 1_000);
+  return Math.min(firstDelay * 2 ** (attempt - 1), maxBackOff) * (0.5 + Math.random() / 2);
 }
 
 /** Milliseconds. */

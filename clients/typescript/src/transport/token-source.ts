@@ -1,4 +1,4 @@
-import type { AccessToken } from './access-tokens.ts';
+import { type AccessToken, AccessTokens, type TokenProvider } from './access-tokens.ts';
 import { ApiError, isRecord } from './api-error.ts';
 import type { ApiRequest } from './request.ts';
 
@@ -10,8 +10,19 @@ export interface ClientCredentials {
   readonly scope?: string | undefined;
 }
 
+/** Tokens of the service's token endpoint. `fetchJson` sends the request and parses the answer. */
+export function tokensOfClient(
+  credentials: ClientCredentials,
+  fetchJson: (request: ApiRequest) => Promise<unknown>,
+): TokenProvider {
+  return new AccessTokens(async () => {
+    const sentAt = Date.now();
+    return accessTokenOf(await fetchJson(tokenRequest(credentials)), sentAt);
+  });
+}
+
 /** The request for an access token. It may always be repeated: another token is all that can come of it. */
-export function tokenRequest({ clientId, clientSecret, scope }: ClientCredentials): ApiRequest {
+function tokenRequest({ clientId, clientSecret, scope }: ClientCredentials): ApiRequest {
   const form = new URLSearchParams({ grant_type: 'client_credentials', client_id: clientId });
   form.set('client_secret', clientSecret);
   if (scope !== undefined) form.set('scope', scope);
@@ -25,7 +36,7 @@ export function tokenRequest({ clientId, clientSecret, scope }: ClientCredential
 }
 
 /** The token of an answer. Its life counts from `sentAt`, in milliseconds since 1970. */
-export function accessTokenOf(answer: unknown, sentAt: number): AccessToken {
+function accessTokenOf(answer: unknown, sentAt: number): AccessToken {
   if (isRecord(answer) && typeof answer.access_token === 'string' && typeof answer.expires_in === 'number') {
     return { text: answer.access_token, expiresAt: sentAt + answer.expires_in * 1_000 };
   }

@@ -1,18 +1,16 @@
-import { AccessTokens } from './access-tokens.ts';
+import type { TokenProvider } from './access-tokens.ts';
 import { parseAnswer } from './answer-json.ts';
 import { ApiError } from './api-error.ts';
 import { type Attempt, openStream, readAnswer } from './attempt.ts';
 import { randomId } from './random-id.ts';
 import type { Answer, ApiRequest, CallOptions, StreamedAnswer } from './request.ts';
 import { delayBeforeRetry, type RetryLimits, repeatOf } from './retry.ts';
-import { accessTokenOf, type ClientCredentials, tokenRequest } from './token-source.ts';
 import { sleep } from './waiting.ts';
 
 export interface TransportOptions extends RetryLimits {
   /** Without a slash at its end. */
   readonly baseUrl: string;
-  /** Where access tokens come from: the service's token endpoint, or the caller. Undefined: no request has one. */
-  readonly tokens: ClientCredentials | (() => string | Promise<string>) | undefined;
+  readonly tokens: TokenProvider;
   /** Milliseconds that an attempt has. */
   readonly timeout: number;
   readonly fetch: typeof fetch;
@@ -21,17 +19,14 @@ export interface TransportOptions extends RetryLimits {
 /** Sends requests with an access token, repeats them where that is safe, and makes an ApiError of what fails. */
 export class Transport {
   readonly #options: TransportOptions;
-  readonly #accessTokens: AccessTokens | undefined;
 
   constructor(options: TransportOptions) {
     this.#options = options;
-    const { tokens } = options;
-    if (typeof tokens === 'object') {
-      this.#accessTokens = new AccessTokens(async () => {
-        const sentAt = Date.now();
-        return accessTokenOf(await this.fetchJson(tokenRequest(tokens)), sentAt);
-      });
-    }
+  }
+
+  /** The same for another address, with the same access tokens. */
+  at(baseUrl: string): Transport {
+    return new Transport({ ...this.#options, baseUrl });
   }
 
   /** Sends a request and reads the answer. Throws ApiError, or the reason of the caller's signal. */
@@ -57,7 +52,7 @@ export class Transport {
     { signal, timeout = request.timeout, maxRetries = this.#options.maxRetries }: CallOptions = {},
     run: (attempt: Attempt) => Promise<Result>,
   ): Promise<Result> {
-    const { fetch, baseUrl, maxRetryDelay } = this.#options;
+    const { fetch, baseUrl, maxRetryDelay, tokens } = this.#options;
     const { method, repeat = repeatOf(method), anonymous = false } = request;
     const common = {
       fetch,
@@ -68,17 +63,16 @@ export class Transport {
       timeout: timeout ?? this.#options.timeout,
     };
     const limits = { maxRetries, maxRetryDelay };
-    let mayRenew = this.#accessTokens !== undefined && !anonymous;
+    let mayRenew = !anonymous;
     for (let number = 1; ; number += 1) {
       signal?.throwIfAborted();
-      const token = anonymous ? undefined : await this.#token(signal);
+      const token = anonymous ? undefined : await tokens.get(signal);
       try {
         return await run({ ...common, token, number });
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
-        if (mayRenew && error.status === 401) {
+        if (mayRenew && error.status === 401 && tokens.forget(token)) {
           mayRenew = false;
-          this.#accessTokens?.forget(token);
           continue;
         }
         const delay = delayBeforeRetry(error, { attempt: number, repeat, limits });
@@ -86,10 +80,5 @@ export class Transport {
         await sleep(delay, signal);
       }
     }
-  }
-
-  async #token(signal: AbortSignal | undefined): Promise<string | undefined> {
-    const { tokens } = this.#options;
-    return typeof tokens === 'function' ? await tokens() : await this.#accessTokens?.get(signal);
   }
 }

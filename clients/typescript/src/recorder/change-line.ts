@@ -1,0 +1,46 @@
+import { stringifyJson } from '../json/stringify.ts';
+import type { RecordedChange } from '../schemas.ts';
+import { randomId } from '../transport/random-id.ts';
+
+/** A change of a document of your application. */
+export interface NewChange extends Omit<RecordedChange, 'id' | 'at'> {
+  /** With `at` it identifies the change; left out: a random one. */
+  readonly id?: string | undefined;
+  /** When it happened; left out: now. */
+  readonly at?: Date | string | undefined;
+}
+
+/** The bytes of a change, at most: a request with one change alone may have that many. */
+export const maxChangeBytes = 16 * 1024 * 1024;
+
+/** Writes changes as lines. Their id and time are made here, once, so that a repeat of the line is no second change. */
+export class ChangeLines {
+  readonly #encoder = new TextEncoder();
+  #latest = 0;
+
+  /** The line of a change with its end. Throws RangeError where it is too long, TypeError where it is no JSON. */
+  write({ id = randomId(), at, ...change }: NewChange): Uint8Array {
+    const line = this.#encoder.encode(`${stringifyJson({ id, at: at ?? this.#now(), ...change })}\n`);
+    if (line.length <= maxChangeBytes) return line;
+    throw new RangeError(
+      `A change must have at most ${maxChangeBytes} bytes of JSON, and this one has ${line.length}.`,
+    );
+  }
+
+  /** Never before the change before: changes of one document stand in the history by their times. */
+  #now(): Date {
+    this.#latest = Math.max(this.#latest, Date.now());
+    return new Date(this.#latest);
+  }
+}
+
+/** The lines in one piece. */
+export function joined(lines: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(lines.reduce((sum, { length }) => sum + length, 0));
+  let offset = 0;
+  for (const line of lines) {
+    bytes.set(line, offset);
+    offset += line.length;
+  }
+  return bytes;
+}

@@ -1,0 +1,226 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { Annals, ApiError, type ChangeEntry, type RecorderOptions } from '../../clients/typescript/src/index.ts';
+import { JsonNumber } from '../../clients/typescript/src/json/index.ts';
+import { and, entity, entityId } from '../../clients/typescript/src/query/index.ts';
+import type { NewClient } from '../../src/oauth/clients.ts';
+import { Random } from '../support/oracle/random.ts';
+import { type FaultyProxy, startFaultyProxy } from '../support/server/faulty-proxy.ts';
+import { eventually, letOthersWork } from '../support/server/patience.ts';
+import { startTestRecorder, type TestRecorder } from '../support/server/recorder.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+
+let server: TestServer;
+let service: TestRecorder;
+let proxy: FaultyProxy;
+let client: NewClient;
+let annals: Annals;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  service = await startTestRecorder(server);
+  proxy = await startFaultyProxy(service.baseUrl);
+  client = await server.createClient('acme', { name: 'Shop' });
+  annals = new Annals({ baseUrl: server.baseUrl, ...client });
+});
+
+afterAll(async () => {
+  await proxy.close();
+  await service.close();
+  await server.close();
+});
+
+beforeEach(() => {
+  proxy.requests.length = 0;
+  proxy.behave(() => ({ kind: 'none' }));
+});
+
+const recorder = (options: RecorderOptions = {}) => annals.recorder({ url: proxy.baseUrl, ...options });
+const update = (type: string, id: string, count: number) =>
+  ({ op: 'update', entity: type, entityId: id, before: { count: count - 1 }, after: { count } }) as const;
+
+async function entriesOf(type: string, id?: string): Promise<ChangeEntry[]> {
+  const entries: ChangeEntry[] = [];
+  const q = id === undefined ? entity(type) : and(entity(type), entityId(id));
+  for await (const entry of annals.history.list({ q, size: 100 })) entries.push(entry);
+  return entries;
+}
+
+const countsOf = (entries: readonly ChangeEntry[]) => entries.map(({ paths }) => paths.count?.after);
+
+test('changes share requests, keep their order and their digits, and are committed when flush resolves', async () => {
+  const one = recorder();
+  for (let count = 1; count <= 30; count += 1) await one.record(update('flushed', 'f-1', count));
+  await one.record({
+    op: 'insert',
+    entity: 'flushed',
+    entityId: 'f-2',
+    actor: 'Jane Doe',
+    after: { price: new JsonNumber('1.10') },
+  });
+  expect(await one.flush()).toMatchObject({ read: 31, recorded: 31, duplicate: 0, rejected: 0 });
+  expect(proxy.requests).toHaveLength(1);
+  expect(countsOf(await entriesOf('flushed', 'f-1'))).toEqual(Array.from({ length: 30 }, (_, index) => 30 - index));
+  const { items } = await annals.exact.history.list({ q: and(entity('flushed'), entityId('f-2')) });
+  expect(items[0]).toMatchObject({ actor: 'Jane Doe' });
+  expect(items[0]?.paths.get('price')?.after).toEqual(new JsonNumber('1.10'));
+  await one.close();
+  await expect(one.record(update('flushed', 'f-1', 31))).rejects.toThrow('closed');
+});
+
+test('whatever breaks on the way, each change is recorded once and in its order', async () => {
+  const random = new Random();
+  const faults = [{ kind: 'cut' }, { kind: 'lose' }, { kind: 'half' }] as const;
+  const answers = [429, 502, 503].map(
+    (status) => ({ kind: 'answer', status, headers: { 'retry-after': '0' } }) as const,
+  );
+  proxy.behave(() => (random.below(5) < 2 ? random.pick([...faults, ...answers]) : { kind: 'none' }));
+  const retried: string[] = [];
+  const one = recorder({ batch: 30, delay: 1, onRetry: ({ type }) => void retried.push(type) });
+  for (let count = 1; count <= 300; count += 1) await one.record(update('broken', `b-${count % 3}`, count));
+  const { recorded, duplicate, rejected } = await one.close();
+  expect(retried.length).toBeGreaterThan(0);
+  // What was carried out and not answered is met again as a duplicate.
+  expect([recorded + duplicate, rejected]).toEqual([300, 0]);
+  for (const rest of [0, 1, 2]) {
+    const expected = Array.from({ length: 300 }, (_, index) => 300 - index).filter((count) => count % 3 === rest);
+    expect(countsOf(await entriesOf('broken', `b-${rest}`))).toEqual(expected);
+  }
+  // A repeat has the same bytes: its ids and times are those of the first attempt.
+  const bodies = proxy.requests.filter(({ path }) => path.startsWith('/recorder')).map(({ body }) => body);
+  expect(new Set(bodies).size).toBe(10);
+});
+
+test('a service that asks to wait is waited for, and the application with it', async () => {
+  let away = true;
+  proxy.behave(() => (away ? { kind: 'answer', status: 503, headers: { 'retry-after': '1' } } : { kind: 'none' }));
+  const delays: number[] = [];
+  const one = recorder({ buffer: 5, batch: 2, delay: 0, onRetry: (_, delay) => void delays.push(delay) });
+  for (let count = 1; count <= 5; count += 1) await one.record(update('waited', 'w-1', count));
+  let taken = false;
+  const sixth = one.record(update('waited', 'w-1', 6)).then(() => {
+    taken = true;
+  });
+  await eventually(() => delays.length).toBeGreaterThan(0);
+  await letOthersWork(50);
+  expect(taken).toBe(false);
+  expect(Math.min(...delays)).toBeGreaterThanOrEqual(1_000);
+  away = false;
+  await sixth;
+  await one.close();
+  expect(countsOf(await entriesOf('waited'))).toEqual([6, 5, 4, 3, 2, 1]);
+});
+
+test('a change that can never be recorded is told, and does not hold up the others', async () => {
+  const rejected: { line: string; reason: string }[] = [];
+  const one = recorder({ onRejected: (each) => void rejected.push(each) });
+  await one.record(update('partly', 'p-1', 1));
+  await one.record({ ...update('partly', 'p-1', 2), at: '2099-01-01T00:00:00Z' });
+  await one.record(update('partly', 'p-1', 3));
+  expect(await one.close()).toMatchObject({ read: 3, recorded: 2, rejected: 1 });
+  expect(rejected).toEqual([
+    { line: expect.stringContaining('"at":"2099-01-01T00:00:00Z"'), reason: expect.any(String) },
+  ]);
+  expect(countsOf(await entriesOf('partly'))).toEqual([3, 1]);
+});
+
+test('a request that passes a limit is divided, and a change that passes it is refused or told', async () => {
+  const rejected: string[] = [];
+  const one = recorder({ onRejected: ({ reason }) => void rejected.push(reason) });
+  const deep = JSON.parse(`${'['.repeat(10_001)}${']'.repeat(10_001)}`);
+  for (let count = 1; count <= 5; count += 1) {
+    await one.record(update('divided', 'd-1', count));
+    if (count === 3) await one.record({ op: 'insert', entity: 'divided', entityId: 'd-2', after: deep });
+  }
+  expect(await one.close()).toMatchObject({ read: 6, recorded: 5, rejected: 1 });
+  expect(rejected).toEqual([expect.stringContaining('levels')]);
+  expect(proxy.requests.length).toBeGreaterThan(3);
+  expect(countsOf(await entriesOf('divided'))).toEqual([5, 4, 3, 2, 1]);
+  const two = recorder();
+  const long = { op: 'insert', entity: 'long', entityId: '1', after: 'x'.repeat(16 * 1024 * 1024) } as const;
+  await expect(two.record(long)).rejects.toThrow(RangeError);
+  expect(await two.close()).toMatchObject({ read: 0 });
+});
+
+test('a client that may not record ends the recorder, and nothing is lost', async () => {
+  const reader = await server.createClient('acme', { scope: 'changelog.changelog_read' });
+  const one = new Annals({ baseUrl: server.baseUrl, ...reader }).recorder({ url: proxy.baseUrl, delay: 0 });
+  await one.record({ ...update('refused', 'r-1', 1), id: 'mine' });
+  const refused = await one.flush().catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(ApiError);
+  expect(refused).toMatchObject({ status: 403, type: 'insufficient_permissions' });
+  await expect(one.record(update('refused', 'r-1', 2))).rejects.toBe(refused);
+  await expect(one.close()).rejects.toBe(refused);
+  expect(one.unsent().map((line) => JSON.parse(line))).toMatchObject([{ id: 'mine', entityId: 'r-1' }]);
+  // Lines that were left are recorded by another recorder, under the same ids.
+  const other = recorder();
+  for (const line of [...one.unsent(), ...one.unsent()]) await other.record(JSON.parse(line));
+  expect(await other.close()).toMatchObject({ read: 2, recorded: 1, duplicate: 1 });
+});
+
+test('closing is given up by a signal, with what is left in hand', async () => {
+  proxy.behave(() => ({ kind: 'hang' }));
+  const one = recorder({ delay: 0 });
+  await one.record(update('given-up', 'g-1', 1));
+  await eventually(() => proxy.requests.length).toBe(1);
+  const reason = new Error('no more time');
+  await expect(one.close({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+  expect(one.unsent()).toHaveLength(1);
+});
+
+test('a program that ends by itself has sent everything', async () => {
+  const source = join(import.meta.dirname, '..', '..', 'clients', 'typescript', 'src', 'index.ts');
+  const program = `
+    const { Annals } = await import(${JSON.stringify(source)});
+    const { baseUrl, url, clientId, clientSecret } = JSON.parse(process.env.SETTINGS);
+    const recorder = new Annals({ baseUrl, tenant: 'acme', clientId, clientSecret }).recorder({ url });
+    for (const id of ['e-1', 'e-2', 'e-3']) await recorder.record({ op: 'insert', entity: 'exit', entityId: id, after: 1 });`;
+  let requests = 0;
+  proxy.behave(() => ({ kind: requests++ === 0 ? 'cut' : 'none' }));
+  const { clientId, clientSecret } = client;
+  const settings = { baseUrl: server.baseUrl, url: proxy.baseUrl, clientId, clientSecret };
+  const env = { SETTINGS: JSON.stringify(settings) };
+  await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], { env });
+  expect((await entriesOf('exit')).map((entry) => entry.entityId)).toEqual(['e-3', 'e-2', 'e-1']);
+});
+
+test('a page that is hidden sends what it has in a request that outlives it', async () => {
+  const page = Object.assign(new EventTarget(), { visibilityState: 'visible' });
+  Reflect.set(globalThis, 'document', page);
+  onTestFinished(() => void Reflect.deleteProperty(globalThis, 'document'));
+  const sent: (boolean | undefined)[] = [];
+  const noting: typeof fetch = async (input, init) => {
+    if (String(input).includes('/recorder/')) sent.push(init?.keepalive);
+    return await fetch(input, init);
+  };
+  const one = new Annals({ baseUrl: server.baseUrl, ...client, fetch: noting }).recorder({
+    url: proxy.baseUrl,
+    delay: 60_000,
+  });
+  await one.record(update('hidden', 'h-1', 1));
+  page.dispatchEvent(new Event('visibilitychange'));
+  page.visibilityState = 'hidden';
+  page.dispatchEvent(new Event('visibilitychange'));
+  await eventually(() => sent).toEqual([true]);
+  await eventually(async () => await entriesOf('hidden')).toHaveLength(1);
+  // The page came back: its recorder does not know what arrived, and the service does.
+  expect(await one.close()).toMatchObject({ recorded: 0, duplicate: 1 });
+  page.dispatchEvent(new Event('visibilitychange'));
+  expect(sent).toEqual([true, false]);
+});
+
+test('long requests are packed', async () => {
+  const one = recorder();
+  for (let count = 1; count <= 50; count += 1) await one.record(update('packed', 'p-1', count));
+  await one.close();
+  const [request] = proxy.requests;
+  expect(request?.headers['content-encoding']).toBe('gzip');
+  expect(
+    gunzipSync(Buffer.from(request?.body ?? '', 'latin1'))
+      .toString()
+      .split('\n'),
+  ).toHaveLength(51);
+});
