@@ -1,41 +1,42 @@
 // Makes an agent, changes it in every way there is, and finds it. Run it with: node examples/agents.ts
-import { getToken, setting } from './token.ts';
+// With curl: curl -s "$ANNALS_URL/ai-service/demo/agentic/agents" -H "Authorization: Bearer $TOKEN"
+import { and, field } from '@annals/client/query';
+import { demoClient } from './annals.ts';
 
-const token = await getToken('ai.agent_manage');
-const base = `${setting('ANNALS_URL')}/ai-service/demo/agentic/agents`;
+const { agents } = demoClient('ai.agent_manage');
 
-async function call(method: string, path: string, body?: unknown) {
-  const response = await fetch(base + path, {
-    method,
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  console.log(`${method} ${path}: ${response.status} ${text.slice(0, 160)}`);
-  return text === '' ? undefined : JSON.parse(text);
-}
-
-await call('PUT', '/price-desk', {
+await agents.put('price-desk', {
   name: { en: 'Price desk', de: 'Preisauskunft' },
   description: { en: 'Knows who changed which price, and when' },
   userPrompt: 'You answer questions about prices in one sentence.',
   llmConfig: { provider: 'shared', temperature: 0.2, maxTokens: 512 },
   nativeTools: ['change-history'],
 });
-await call('PUT', '/own-key', {
+const { created } = await agents.put('own-key', {
   name: { en: 'With a key of our own' },
   llmConfig: { provider: 'anthropic', model: 'claude-haiku-4-5', apiKey: 'sk-not-a-real-key' },
 });
+console.log(`own-key is ${created ? 'new' : 'replaced'}`);
 
-// What GET shows can be sent back: the mask leaves the key as it is, and an old version is refused.
-const agent = await call('GET', '/own-key');
-await call('PUT', '/own-key', { ...agent, enabled: false });
-await call('PUT', '/own-key', { ...agent, enabled: true });
-await call('PATCH', '/own-key', [
+// What get shows can be sent back: the mask leaves the key as it is, and an old version is refused.
+const agent = await agents.get('own-key');
+await agents.put('own-key', { ...agent, enabled: false });
+const refused = await agents.put('own-key', { ...agent, enabled: true }).catch((error: unknown) => error);
+console.log(`with the old version: ${refused}`);
+await agents.patch('own-key', [
   { op: 'REPLACE', path: '/enabled', value: true },
   { op: 'ADD', path: '/name/de', value: 'Mit eigenem Schlüssel' },
 ]);
 
-await call('GET', '?q=llmConfig.provider:anthropic&fields=name,enabled&sort=name.en');
-await call('POST', '/search?pageSize=5', { q: 'nativeTools.0:change-history enabled:true' });
-await call('DELETE', '/own-key');
+const ofVendor = await agents.list({
+  q: field('llmConfig.provider').is('anthropic'),
+  fields: 'name,enabled',
+  sort: 'name.en',
+});
+console.log(ofVendor.items);
+for await (const { id } of agents.list({
+  q: and(field('nativeTools').is('change-history'), field('enabled').is(true)),
+})) {
+  console.log(`${id} may look into the change history`);
+}
+await agents.delete('own-key');

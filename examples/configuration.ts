@@ -1,27 +1,17 @@
-// Makes, reads, changes and deletes a configuration: POST, GET, PUT and DELETE on
-// /configuration/{tenant}/configurations. Run it with: node examples/configuration.ts
-import { getToken, setting } from './token.ts';
+// Makes, reads, changes and deletes settings: POST, GET, PUT and DELETE on /configuration/{tenant}/configurations.
+// Run it with: node examples/configuration.ts
+// With curl: curl -s "$ANNALS_URL/configuration/demo/configurations?keys=exampleSite" -H "Authorization: Bearer $TOKEN"
+import { demoClient } from './annals.ts';
 
-const url = `${setting('ANNALS_URL')}/configuration/demo/configurations`;
-const token = await getToken('configuration.configuration_manage');
+const { configurations } = demoClient('configuration.configuration_manage');
 
-await call('POST', url, [
+await configurations.create([
   { key: 'exampleSite', value: { name: 'Main', taxRate: 0.19 }, description: 'What the storefront shows' },
   { key: 'exampleSecret', value: 'not for everybody', secured: true },
 ]);
-await call('GET', `${url}?keys=exampleSite,exampleSecret`);
-await call('GET', `${url}/exampleSecret`);
-await call('PUT', `${url}/exampleSite`, { key: 'exampleSite', value: { name: 'Main', taxRate: 0.2 }, version: 1 });
-await call('DELETE', `${url}/exampleSite`);
-await call('DELETE', `${url}/exampleSecret`);
-
-async function call(method: string, address: string, body?: unknown): Promise<void> {
-  const response = await fetch(address, {
-    method,
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${response.status} ${text}`);
-  console.log(method, new URL(address).pathname, response.status, text);
-}
+console.log(await configurations.list({ keys: ['exampleSite', 'exampleSecret'] }));
+console.log(await configurations.get('exampleSecret'));
+const { version } = await configurations.replace('exampleSite', { value: { name: 'Main', taxRate: 0.2 }, version: 1 });
+console.log(`exampleSite has the version ${version}`);
+await configurations.delete('exampleSite');
+await configurations.delete('exampleSecret');

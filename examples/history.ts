@@ -1,23 +1,26 @@
 // Asks for change history: GET /changelog/{tenant}/changelogs. Run it with, for instance:
 // node examples/history.ts 'entity:product type:update'
-import { getToken, setting } from './token.ts';
+// With curl: curl -sG "$ANNALS_URL/changelog/demo/changelogs" -H "Authorization: Bearer $TOKEN" -d size=5 --data-urlencode 'q=entity:order'
+import type { ChangeEntry } from '@annals/client';
+import { actor, and, changeType, entity, glob } from '@annals/client/query';
+import { demoClient } from './annals.ts';
 
-interface History {
-  items: { at: string; type: string; entity: string; entityId: string; actor: string; paths: object }[];
-  totalElements: number;
-  totalPages: number;
+const annals = demoClient('changelog.changelog_read');
+const [q = and(entity('order'), actor('Jane Doe'))] = process.argv.slice(2);
+
+// Awaited, a list is a page.
+const { items, totalElements, totalPages } = await annals.history.list({ q, size: 5 });
+console.log(`${totalElements} changes on ${totalPages} pages; the latest:`);
+for (const entry of items) show(entry);
+
+// Iterated, it is everything that matches.
+if (process.argv.length === 2) {
+  const people = new Set<string>();
+  const made = and(changeType('create'), entity('customer', 'company'), actor(glob('J*')));
+  for await (const entry of annals.history.list({ q: made, size: 100 })) people.add(entry.actor);
+  console.log('customers and companies were made by', [...people]);
 }
 
-const [q = 'entity:order actor:Jane Doe'] = process.argv.slice(2);
-const url = new URL(`${setting('ANNALS_URL')}/changelog/demo/changelogs`);
-url.search = new URLSearchParams({ q, page: '1', size: '5' }).toString();
-
-const token = await getToken('changelog.changelog_read');
-const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
-if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
-const { items, totalElements, totalPages } = (await response.json()) as History;
-
-console.log(`${totalElements} changes on ${totalPages} pages; the latest:`);
-for (const { at, type, entity, entityId, actor, paths } of items) {
-  console.log(`${at} ${actor}: ${type} ${entity} ${entityId} (${Object.keys(paths).join(', ')})`);
+function show({ at, actor: who, type, entity: kind, entityId, paths }: ChangeEntry): void {
+  console.log(`${at} ${who}: ${type} ${kind} ${entityId} (${Object.keys(paths).join(', ')})`);
 }

@@ -1,46 +1,30 @@
 // Exports change history, waits for it, reads the file, and tidies up. Run it with, for instance:
-// node examples/jobs.ts 'entity:product type:update' CSV
-import { setTimeout as sleep } from 'node:timers/promises';
-import { getToken, setting } from './token.ts';
+// node examples/jobs.ts 'entity:product type:update'
+// With curl: curl -s "$ANNALS_URL/ai-service/demo/jobs" -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \
+//   -d '{"type":"EXPORT","q":"entity:order","format":"CSV"}'
+import { and, field } from '@annals/client/query';
+import { demoClient } from './annals.ts';
 
-interface Job {
-  id: string;
-  status: string;
-  metadata: { entries?: number; bytes?: number; error?: { message: string } };
-}
+const [q = 'entity:order'] = process.argv.slice(2);
+const { jobs } = demoClient('ai.agent_manage changelog.changelog_read');
 
-const [q = 'entity:order', format = 'NDJSON'] = process.argv.slice(2);
-const token = await getToken('ai.agent_manage changelog.changelog_read');
-const base = `${setting('ANNALS_URL')}/ai-service/demo/jobs`;
+const { jobId } = await jobs.export({ q, format: 'NDJSON' });
+const { metadata } = await jobs.wait(jobId, { signal: AbortSignal.timeout(60_000) });
+console.log(`${metadata.entries} entries, ${metadata.bytes} bytes`);
 
-async function call(method: string, path: string, body?: unknown): Promise<Response> {
-  const response = await fetch(base + path, {
-    method,
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'x-total-count': 'true' },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  console.log(`${method} ${path}: ${response.status}`);
-  if (!response.ok) throw new Error(await response.text());
-  return response;
-}
+// One entry at a time, however many there are.
+const actors = new Map<string, number>();
+for await (const { actor } of jobs.entries(jobId)) actors.set(actor, (actors.get(actor) ?? 0) + 1);
+console.log([...actors].sort(([, one], [, other]) => other - one).slice(0, 3));
 
-const { jobId } = (await (await call('POST', '', { type: 'EXPORT', q, format })).json()) as { jobId: string };
-let job: Job;
-do {
-  await sleep(200);
-  job = (await (await call('GET', `/${jobId}`)).json()) as Job;
-} while (job.status === 'in_progress');
-if (job.status !== 'success') throw new Error(job.metadata.error?.message);
+// Or the file as it is: a stream, to be piped wherever it should go.
+const { body, contentType } = await jobs.content(jobId);
+const file = await new Response(body).text();
+console.log(`${contentType}, which begins:\n${file.slice(0, 300)}`);
 
-const file = await (await call('GET', `/${jobId}/content`)).text();
-console.log(`${job.metadata.entries} entries, ${job.metadata.bytes} bytes; the file begins:\n${file.slice(0, 300)}`);
+const latest = await jobs.list({ sort: 'metadata.createdAt:DESC', pageSize: 5, fields: 'type,status', total: true });
+console.log(`${latest.total} jobs; the latest:`, latest.items);
+const found = and(field('type').is('EXPORT'), field('status').is('success'), field('metadata.entries').above(0));
+for await (const { id } of jobs.list({ q: found })) console.log(`${id} found something`);
 
-const list = await call('GET', '?sort=metadata.createdAt:DESC&pageSize=5&fields=type,status');
-console.log(`${list.headers.get('x-total-count')} jobs; the latest:`, await list.json());
-const found = await call('POST', '/search?pageSize=5', { q: 'type:EXPORT status:success metadata.entries:>0' });
-console.log(
-  'exports that found something:',
-  ((await found.json()) as Job[]).map(({ id }) => id),
-);
-
-await call('DELETE', `/${jobId}`);
+await jobs.delete(jobId);

@@ -51,7 +51,10 @@ test('the calls that the demo prints are all answered with entries', async () =>
 
 test('the scripts under examples run with what the demo prints', async () => {
   const env = Object.fromEntries(
-    ['ANNALS_URL', 'ANNALS_CLIENT_ID', 'ANNALS_CLIENT_SECRET'].map((name) => [name, exported(name, demo.calls)]),
+    ['ANNALS_URL', 'ANNALS_RECORDER_URL', 'ANNALS_CLIENT_ID', 'ANNALS_CLIENT_SECRET'].map((name) => [
+      name,
+      exported(name, demo.calls),
+    ]),
   );
   const scripts = (await readdir(examples)).filter((name) => name.endsWith('.ts'));
   expect(scripts.length).toBeGreaterThan(0);
