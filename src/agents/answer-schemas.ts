@@ -12,7 +12,9 @@ const metadata = Type.Object(
   { $id: 'Metadata' },
 );
 
-const { name, description, userPrompt, triggers, llmConfig, nativeTools } = AgentBody.properties;
+// The service sets what a client has left out, but for the description.
+const { name, userPrompt, triggers, llmConfig, nativeTools } = Type.Required(AgentBody).properties;
+const { description } = AgentBody.properties;
 
 /** An agent as answers have it: with all that the service sets. */
 export const Agent = Type.Object(
@@ -21,10 +23,10 @@ export const Agent = Type.Object(
     name,
     description,
     enabled: Type.Boolean({ description: 'A disabled agent answers 409.' }),
-    userPrompt: Type.Required(Type.Object({ userPrompt })).properties.userPrompt,
-    triggers: Type.Required(Type.Object({ triggers })).properties.triggers,
-    llmConfig: Type.Required(Type.Object({ llmConfig })).properties.llmConfig,
-    nativeTools: Type.Required(Type.Object({ nativeTools })).properties.nativeTools,
+    userPrompt,
+    triggers,
+    llmConfig,
+    nativeTools,
     metadata,
     disabledReason: Type.Optional(Type.String({ description: 'Why the service has disabled it.' })),
   },

@@ -6,10 +6,10 @@ import { pageOf } from '../http/openapi/answers.ts';
 import { optionalBody } from '../http/optional-body.ts';
 import type { Scope } from '../http/scopes.ts';
 import { arrayBody } from '../pagination/page-texts.ts';
-import { PagingHeaders, type PagingRequest } from '../pagination/parameters.ts';
+import { PagingHeaders, type PagingRequest, SearchBody } from '../pagination/parameters.ts';
 import type { DocumentRows } from '../ports/document-lists.ts';
 import type { AgentRoutesOptions } from './route-options.ts';
-import { AgentsPath, ListQuery, SearchBody, SearchQuery } from './schemas.ts';
+import { AgentsPath, ListQuery, SearchQuery } from './schemas.ts';
 
 const jsonType = 'application/json; charset=utf-8';
 const agentic = '/ai-service/:tenant/agentic';

@@ -14,7 +14,7 @@ import type { AgentRoutesOptions } from './route-options.ts';
 const tags = ['Agent logs'];
 const scopes: readonly Scope[] = ['ai.agent_read', 'ai.agent_manage'];
 const jsonType = 'application/json; charset=utf-8';
-const LogPath = Type.Object({ tenant: TenantName, id: Type.String() });
+const LogPath = Type.Object({ tenant: TenantName, id: Type.String({ $id: 'LogId' }) });
 
 const kinds = [
   {

@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
 import { TenantName } from '../http/tenant-name.ts';
-import { pagingParameters } from '../pagination/parameters.ts';
+import { fieldsParameter, filterParameter, pagingParameters } from '../pagination/parameters.ts';
 import { mask } from '../recording/mask.ts';
 
-const AgentId = Type.String({ description: 'At most 255 bytes of UTF-8.', examples: ['price-desk'] });
+const AgentId = Type.String({ $id: 'AgentId', description: 'At most 255 bytes of UTF-8.', examples: ['price-desk'] });
 
 export const AgentsPath = Type.Object({ tenant: TenantName });
 export const AgentPath = Type.Object({ tenant: TenantName, id: AgentId });
@@ -153,15 +153,5 @@ export const AgentPatch = Type.Array(
 );
 export type AgentPatch = Static<typeof AgentPatch>;
 
-const q = Type.Optional(
-  Type.String({
-    description: 'A filter over any field path; docs/query-language.md teaches the grammar.',
-    examples: ['enabled:false', 'severity:ERROR promptTokens:>1000'],
-  }),
-);
-const fields = Type.Optional(
-  Type.String({ description: 'The field paths that are wanted; the id always is.', examples: ['name,enabled'] }),
-);
-export const ListQuery = Type.Object({ ...pagingParameters, q, fields });
-export const SearchQuery = Type.Object({ ...pagingParameters, fields });
-export const SearchBody = Type.Object({ q });
+export const ListQuery = Type.Object({ ...pagingParameters, q: filterParameter, fields: fieldsParameter });
+export const SearchQuery = Type.Object({ ...pagingParameters, fields: fieldsParameter });

@@ -81,7 +81,7 @@ export const ChangedConfiguration = Type.Object(
 );
 
 export const ConfigurationsPath = Type.Object({ tenant: TenantName });
-export const ConfigurationPath = Type.Object({ tenant: TenantName, key: Type.String() });
+export const ConfigurationPath = Type.Object({ tenant: TenantName, key: Type.String({ $id: 'ConfigurationKey' }) });
 
 export const ConfigurationsQuery = Type.Object({
   keys: Type.Optional(

@@ -5,20 +5,11 @@ import { json, jsonText, noContent, pageOf } from '../http/openapi/answers.ts';
 import { optionalBody } from '../http/optional-body.ts';
 import type { Scope } from '../http/scopes.ts';
 import { arrayBody, mapTexts } from '../pagination/page-texts.ts';
-import { PagingHeaders, type PagingRequest } from '../pagination/parameters.ts';
+import { PagingHeaders, type PagingRequest, SearchBody } from '../pagination/parameters.ts';
 import { InstanceItem, StoredInstance } from './answer-schemas.ts';
 import { instanceNotFound, reservedInstanceId } from './refusals.ts';
 import type { CustomEntityRoutesOptions } from './route-options.ts';
-import {
-  Created,
-  CustomInstance,
-  InstancePath,
-  InstancesQuery,
-  JsonPatch,
-  SearchBody,
-  SearchQuery,
-  TypePath,
-} from './schemas.ts';
+import { Created, CustomInstance, InstancePath, InstancesQuery, JsonPatch, SearchQuery, TypePath } from './schemas.ts';
 import { parseFields, selectFields } from './select-fields.ts';
 
 const tags = ['Custom entities'];
@@ -52,7 +43,7 @@ export async function instanceRoutes(
     tags,
     params: TypePath,
     headers: PagingHeaders,
-    response: { 200: pageOf(InstanceItem, 'A page of instances.') },
+    response: { 200: pageOf(InstanceItem, 'A page of instances.', ['Server-Timing']) },
   };
   app.get(
     '/schema/:tenant/custom-entities/:type/instances',

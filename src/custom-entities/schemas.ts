@@ -1,12 +1,17 @@
 import { Type } from 'typebox';
 import { TenantName } from '../http/tenant-name.ts';
-import { pagingParameters } from '../pagination/parameters.ts';
+import { fieldsParameter, filterParameter, pagingParameters } from '../pagination/parameters.ts';
 
 const TypeId = Type.String({
+  $id: 'CustomEntityTypeId',
   description: 'Capital letters, digits and `_`, a letter first.',
   examples: ['WARRANTY_CLAIM'],
 });
-const InstanceId = Type.String({ description: 'At most 255 bytes of UTF-8.', examples: ['claim-17'] });
+const InstanceId = Type.String({
+  $id: 'InstanceId',
+  description: 'At most 255 bytes of UTF-8.',
+  examples: ['claim-17'],
+});
 
 export const TypesPath = Type.Object({ tenant: TenantName });
 export const TypePath = Type.Object({ tenant: TenantName, type: TypeId });
@@ -67,19 +72,6 @@ export const JsonPatch = Type.Unknown({
   examples: [[{ op: 'replace', path: '/amount', value: 24.9 }]],
 });
 
-const q = Type.String({
-  description:
-    'A filter over any field path; docs/query-language.md teaches the grammar, docs/pagination.md the types.',
-  examples: ['amount:>=10 name.en:Claim*'],
-});
-
-export const ListQuery = Type.Object({ ...pagingParameters, q: Type.Optional(q) });
-export const InstancesQuery = Type.Object({
-  ...pagingParameters,
-  q: Type.Optional(q),
-  fields: Type.Optional(
-    Type.String({ description: 'The field paths that are wanted; the id always is.', examples: ['name,amount'] }),
-  ),
-});
-export const SearchQuery = Type.Object({ ...pagingParameters, fields: InstancesQuery.properties.fields });
-export const SearchBody = Type.Object({ q: Type.Optional(q) });
+export const ListQuery = Type.Object({ ...pagingParameters, q: filterParameter });
+export const InstancesQuery = Type.Object({ ...pagingParameters, q: filterParameter, fields: fieldsParameter });
+export const SearchQuery = Type.Object({ ...pagingParameters, fields: fieldsParameter });

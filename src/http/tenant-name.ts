@@ -8,6 +8,7 @@ export function isTenantName(text: string): boolean {
 
 /** The `{tenant}` of every path, for the route's `params` schema; the same rule in the words of the specification. */
 export const TenantName = Type.String({
+  $id: 'Tenant',
   pattern: '^[a-z][a-z0-9]+$',
   maxLength: 63,
   description: 'The tenant: lower case, a letter first.',

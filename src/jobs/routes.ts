@@ -8,10 +8,10 @@ import { optionalBody } from '../http/optional-body.ts';
 import { insufficientScopes, mayReadContext, mayReadHistory, type Scope } from '../http/scopes.ts';
 import { arrayBody } from '../pagination/page-texts.ts';
 import type { Paginator } from '../pagination/paginator.ts';
-import { PagingHeaders } from '../pagination/parameters.ts';
+import { PagingHeaders, SearchBody } from '../pagination/parameters.ts';
 import { CsvFile, Job, JobItem, NdjsonFile } from './answer-schemas.ts';
 import type { JobReader } from './job-reader.ts';
-import { JobMade, JobPath, JobsPath, ListQuery, NewExport, SearchBody, SearchQuery } from './schemas.ts';
+import { JobMade, JobPath, JobsPath, ListQuery, NewExport, SearchQuery } from './schemas.ts';
 import type { Jobs } from './service.ts';
 
 const tags = ['Jobs'];

@@ -1,23 +1,15 @@
 import { Type } from 'typebox';
 import { TenantName } from '../http/tenant-name.ts';
-import { pagingParameters } from '../pagination/parameters.ts';
+import { fieldsParameter, filterParameter, pagingParameters } from '../pagination/parameters.ts';
 
 export const JobsPath = Type.Object({ tenant: TenantName });
-export const JobPath = Type.Object({ tenant: TenantName, id: Type.String({ description: 'The id of the job.' }) });
-
-const q = Type.String({
-  description:
-    'A filter over any field path; docs/query-language.md teaches the grammar, docs/pagination.md the types.',
-  examples: ['type:EXPORT status:in_progress'],
+export const JobPath = Type.Object({
+  tenant: TenantName,
+  id: Type.String({ $id: 'JobId', description: 'The id of the job.' }),
 });
 
-const fields = Type.Optional(
-  Type.String({ description: 'The field paths that are wanted; the id always is.', examples: ['status,metadata'] }),
-);
-
-export const ListQuery = Type.Object({ ...pagingParameters, q: Type.Optional(q), fields });
-export const SearchQuery = Type.Object({ ...pagingParameters, fields });
-export const SearchBody = Type.Object({ q: Type.Optional(q) });
+export const ListQuery = Type.Object({ ...pagingParameters, q: filterParameter, fields: fieldsParameter });
+export const SearchQuery = Type.Object({ ...pagingParameters, fields: fieldsParameter });
 
 export const NewExport = Type.Object(
   {

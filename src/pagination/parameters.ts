@@ -4,6 +4,31 @@ import { AnnalsError } from '../errors.ts';
 
 const defaultPageSize = 60;
 
+/** The `q` of a list, for the route's `querystring` schema. */
+export const filterParameter = Type.Optional(
+  Type.String({
+    $id: 'Filter',
+    description:
+      'A filter over any field path. The guide to the query language teaches the grammar, the one to pagination the types.',
+    examples: ['metadata.version:>1 name.en:Claim*'],
+  }),
+);
+
+/** The `fields` of a list or a search, for the route's `querystring` schema. */
+export const fieldsParameter = Type.Optional(
+  Type.String({
+    $id: 'Fields',
+    description: 'The field paths that are wanted, with commas between them; the id always is.',
+    examples: ['name,metadata.version'],
+  }),
+);
+
+/** The body of a search: the `q` of the list. */
+export const SearchBody = Type.Object(
+  { q: Type.Optional(Type.String({ description: 'A filter, as in the list.' })) },
+  { $id: 'SearchRequest', examples: [{ q: 'metadata.version:>1' }] },
+);
+
 /**
  * The paging parameters of a list or a search (spec D), for the route's `querystring` schema. The server's parser of
  * query strings knows the `x-` keywords.
@@ -11,6 +36,7 @@ const defaultPageSize = 60;
 export const pagingParameters = {
   pageNumber: Type.Optional(
     Type.Integer({
+      $id: 'PageNumber',
       minimum: 1,
       maximum: 2_147_483_647,
       default: 1,
@@ -23,6 +49,7 @@ export const pagingParameters = {
   ),
   pageSize: Type.Optional(
     Type.Integer({
+      $id: 'PageSize',
       minimum: 1,
       maximum: 500,
       default: defaultPageSize,
@@ -32,14 +59,19 @@ export const pagingParameters = {
   ),
   next: Type.Optional(
     Type.String({
+      $id: 'Next',
       description: 'The cursor of `X-Next-Cursor`, unchanged: what follows it. Not together with `prev`.',
     }),
   ),
   prev: Type.Optional(
-    Type.String({ description: 'The cursor of `X-Prev-Cursor`, unchanged: what comes before it. Not with `next`.' }),
+    Type.String({
+      $id: 'Prev',
+      description: 'The cursor of `X-Prev-Cursor`, unchanged: what comes before it. Not with `next`.',
+    }),
   ),
   sort: Type.Optional(
     Type.String({
+      $id: 'Sort',
       description:
         '`field:ASC,other:DESC`, up to 8 fields; default `_id:ASC`, which is appended where `_id` is not named.',
       examples: ['metadata.createdAt:DESC'],
@@ -50,7 +82,10 @@ export const pagingParameters = {
 /** The request header that asks for the total, for the route's `headers` schema. */
 export const PagingHeaders = Type.Object({
   'x-total-count': Type.Optional(
-    Type.String({ description: '`true` asks for the total in the answer. Ignored with `next` or `prev`.' }),
+    Type.String({
+      $id: 'WantsTotalCount',
+      description: '`true` asks for the total in the answer. Ignored with `next` or `prev`.',
+    }),
   ),
 });
 

@@ -1,16 +1,25 @@
 import { Type } from 'typebox';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { statusOfErrorType } from '../../src/errors.ts';
 import { json } from '../../src/http/openapi/answers.ts';
 import { queryInteger } from '../../src/http/query-number.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { TenantName } from '../../src/http/tenant-name.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
+interface ResponseObject {
+  $ref?: string;
+  description?: string;
+  headers?: Record<string, unknown>;
+  content?: Record<string, { schema?: unknown; examples?: Record<string, { value: unknown }> }>;
+}
+
 interface Operation {
   tags?: string[];
-  parameters?: { name: string; in: string; schema: Record<string, unknown> }[];
+  parameters?: { name?: string; in?: string; schema?: Record<string, unknown>; $ref?: string }[];
   requestBody?: { content: Record<string, unknown> };
-  responses: Record<string, unknown>;
+  operationId?: string;
+  responses: Record<string, ResponseObject>;
   security?: unknown;
 }
 
@@ -21,11 +30,12 @@ interface SecurityScheme {
 
 interface Document {
   openapi: string;
+  servers: { url: string }[];
   info: { title: string; version: string };
   tags: { name: string; description: string }[];
   components: {
     schemas: Record<string, unknown>;
-    responses: Record<string, unknown>;
+    responses: Record<string, ResponseObject>;
     securitySchemes: { oauth2: SecurityScheme };
   };
   paths: Record<string, Record<string, Operation>>;
@@ -119,3 +129,140 @@ test('every operation has a tag, and every tag is described and used', () => {
   expect(new Set(used)).toEqual(new Set(document.tags.map(({ name }) => name)));
   for (const { name, description } of document.tags) expect(description, name).toMatch(/^.{20,}\.$/);
 });
+
+test('the list of operations is complete: a name never changes, and a new operation is added here', () => {
+  const named = Object.entries(document.paths)
+    .filter(([path]) => !path.startsWith('/rooms/'))
+    .flatMap(([path, operations]) =>
+      Object.entries(operations).map(([method, { operationId }]) => `${operationId} ${method} ${path}`),
+    );
+  expect(named.sort()).toEqual(allOperations.trim().split('\n'));
+});
+
+test('every operation has a success with a schema, and the errors that its guard and its body lead to', () => {
+  for (const [path, operations] of Object.entries(document.paths)) {
+    for (const [method, { responses, security, requestBody }] of Object.entries(operations)) {
+      const what = `${method} ${path}`;
+      const successes = Object.entries(responses).filter(([status]) => status.startsWith('2'));
+      expect(successes.length, what).toBeGreaterThan(0);
+      for (const [status, { description, content, headers }] of successes) {
+        expect(description, what).toMatch(/^[A-Z].+\.$/);
+        expect(headers, what).toHaveProperty('X-Request-Id');
+        if (status === '204') expect(content, what).toBeUndefined();
+        else
+          expect(
+            Object.values(content ?? {}).every(({ schema }) => schema !== undefined),
+            what,
+          ).toBe(true);
+        if (status !== '204') expect(Object.keys(content ?? {}).length, what).toBeGreaterThan(0);
+      }
+      const errors = [
+        ...(Array.isArray(security) && security.length > 0 ? ['400', '401', '403', '429', '500', '503'] : []),
+        ...(requestBody === undefined ? [] : ['413', '415']),
+      ];
+      expect(Object.keys(responses), what).toEqual(expect.arrayContaining(errors));
+    }
+  }
+});
+
+test('an example of an error has the status that it stands under', () => {
+  const shared = Object.entries(document.components.responses);
+  expect(shared.length).toBeGreaterThan(10);
+  const examples = shared.flatMap(([, response]) => examplesOf(response));
+  for (const operations of Object.values(document.paths)) {
+    for (const { responses } of Object.values(operations)) {
+      for (const [status, response] of Object.entries(responses)) {
+        const name = response.$ref?.split('/').at(-1);
+        const own = name === undefined ? response : document.components.responses[name];
+        for (const example of examplesOf(own))
+          if (example.status !== undefined) expect(example.status).toBe(Number(status));
+      }
+    }
+  }
+  for (const { type } of examples) if (type !== undefined) expect(Object.keys(statusOfErrorType)).toContain(type);
+});
+
+test('pages name their cursors and their total, and a download its media types', () => {
+  const headersOf = (path: string, method = 'get') => document.paths[path]?.[method]?.responses['200']?.headers;
+  const pages = ['X-Next-Cursor', 'X-Prev-Cursor', 'X-Total-Count'];
+  expect(Object.keys(headersOf('/ai-service/{tenant}/jobs') ?? {})).toEqual(expect.arrayContaining(pages));
+  expect(Object.keys(headersOf('/ai-service/{tenant}/jobs/search', 'post') ?? {})).toEqual(
+    expect.arrayContaining(pages),
+  );
+  const content = document.paths['/ai-service/{tenant}/jobs/{id}/content']?.get?.responses['200']?.content;
+  expect(Object.keys(content ?? {})).toEqual(['application/x-ndjson', 'text/csv']);
+  const events = document.paths['/ai-service/{tenant}/agentic/chat-stream']?.post?.responses['200']?.content;
+  expect(Object.keys(events ?? {})).toEqual(['text/event-stream']);
+});
+
+test('what several operations share is a component', () => {
+  const path = document.paths['/ai-service/{tenant}/jobs']?.get?.parameters;
+  expect(path).toContainEqual({ $ref: '#/components/parameters/Tenant' });
+  expect(path).toContainEqual({ $ref: '#/components/parameters/PageSize' });
+  expect(document.components.schemas.ChangeEntry).toMatchObject({
+    properties: { type: { type: 'string', enum: ['create', 'update', 'delete'] } },
+  });
+});
+
+test('where no public address is set the document is its own server', () => {
+  expect(document.servers).toEqual([{ url: '/' }]);
+});
+
+interface ErrorExample {
+  status?: number;
+  type?: string;
+}
+
+function examplesOf(response: ResponseObject | undefined): ErrorExample[] {
+  const examples = Object.values(response?.content ?? {}).flatMap((media) => Object.values(media.examples ?? {}));
+  return examples.map(({ value }) => value as ErrorExample);
+}
+
+const allOperations = `
+chat post /ai-service/{tenant}/agentic/chat
+chatAsync post /ai-service/{tenant}/agentic/chat-async
+chatStream post /ai-service/{tenant}/agentic/chat-stream
+createCompletion post /ai-service/{tenant}/completions
+createConfigurations post /configuration/{tenant}/configurations
+createCustomEntityType post /schema/{tenant}/custom-entities
+createInstance post /schema/{tenant}/custom-entities/{type}/instances
+createJob post /ai-service/{tenant}/jobs
+deleteAgent delete /ai-service/{tenant}/agentic/agents/{id}
+deleteConfiguration delete /configuration/{tenant}/configurations/{key}
+deleteCustomEntityType delete /schema/{tenant}/custom-entities/{type}
+deleteInstance delete /schema/{tenant}/custom-entities/{type}/instances/{id}
+deleteJob delete /ai-service/{tenant}/jobs/{id}
+downloadJobContent get /ai-service/{tenant}/jobs/{id}/content
+getAgent get /ai-service/{tenant}/agentic/agents/{id}
+getCompletionUsage get /ai-service/{tenant}/completions/usage
+getConfiguration get /configuration/{tenant}/configurations/{key}
+getCustomEntityType get /schema/{tenant}/custom-entities/{type}
+getInstance get /schema/{tenant}/custom-entities/{type}/instances/{id}
+getJob get /ai-service/{tenant}/jobs/{id}
+getLiveness get /health/live
+getReadiness get /health/ready
+getRequestLog get /ai-service/{tenant}/agentic/logs/requests/{id}
+getSessionLog get /ai-service/{tenant}/agentic/logs/sessions/{id}
+issueToken post /oauth/token
+listAgents get /ai-service/{tenant}/agentic/agents
+listChanges get /changelog/{tenant}/changelogs
+listConfigurations get /configuration/{tenant}/configurations
+listCustomEntityTypes get /schema/{tenant}/custom-entities
+listInstances get /schema/{tenant}/custom-entities/{type}/instances
+listJobs get /ai-service/{tenant}/jobs
+listModels get /ai-service/{tenant}/agentic/models
+listRequestLogs get /ai-service/{tenant}/agentic/logs/requests
+listSessionLogs get /ai-service/{tenant}/agentic/logs/sessions
+listSigningKeys get /.well-known/jwks.json
+patchAgent patch /ai-service/{tenant}/agentic/agents/{id}
+patchInstance patch /schema/{tenant}/custom-entities/{type}/instances/{id}
+putAgent put /ai-service/{tenant}/agentic/agents/{id}
+putCustomEntityType put /schema/{tenant}/custom-entities/{type}
+putInstance put /schema/{tenant}/custom-entities/{type}/instances/{id}
+replaceConfiguration put /configuration/{tenant}/configurations/{key}
+searchAgents post /ai-service/{tenant}/agentic/agents/search
+searchInstances post /schema/{tenant}/custom-entities/{type}/instances/search
+searchJobs post /ai-service/{tenant}/jobs/search
+searchRequestLogs post /ai-service/{tenant}/agentic/logs/requests/search
+searchSessionLogs post /ai-service/{tenant}/agentic/logs/sessions/search
+`;

@@ -944,6 +944,15 @@ export interface components {
                 modifiedAt?: string;
             };
         };
+        /**
+         * @example {
+         *       "q": "metadata.version:>1"
+         *     }
+         */
+        SearchRequest: {
+            /** @description A filter, as in the list. */
+            q?: string;
+        };
         SessionLog: {
             /**
              * Format: uuid

@@ -39,9 +39,13 @@ export function jsonStream(schema: TSchema, options: AnswerOptions): Answer<stri
 }
 
 /** A page of a list or a search (spec D), sent as JSON text. */
-export function pageOf(item: TSchema, description: string): Answer<string | Readable> {
-  const headers = ['X-Next-Cursor', 'X-Prev-Cursor', 'X-Total-Count'] as const;
-  return jsonStream(Type.Array(item), { description, headers });
+export function pageOf(
+  item: TSchema,
+  description: string,
+  headers: readonly AnswerHeader[] = [],
+): Answer<string | Readable> {
+  const paging = ['X-Next-Cursor', 'X-Prev-Cursor', 'X-Total-Count'] as const;
+  return jsonStream(Type.Array(item), { description, headers: [...paging, ...headers] });
 }
 
 /**

@@ -44,7 +44,9 @@ export function openApiDocument(
     info: {
       title: 'Annals',
       version,
-      description: 'Change history, AI desk and honest pagination for platforms with many tenants.',
+      description:
+        'Change history, AI desk and honest pagination for platforms with many tenants. The interface of the change ' +
+        'history has version 0.0.1, preview.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: baseUrl ?? '/' }],

@@ -18,6 +18,11 @@ export const answerHeaders = {
     schema: { type: 'integer', minimum: 0 },
     example: 42,
   },
+  'Server-Timing': {
+    description: 'Which index the page lacked. Present only where the page was slow for the lack of one.',
+    schema: { type: 'string' },
+    example: 'list;dur=2786.2;desc="sort without an index"',
+  },
   Location: {
     description: 'The path of the resource that was made.',
     schema: { type: 'string', format: 'uri-reference' },

@@ -1,5 +1,6 @@
 import type { FastifySchema, RouteOptions } from 'fastify';
 import type { ErrorType } from '../../errors.ts';
+import { optionalBody } from '../optional-body.ts';
 import { type Components, isObject, mediaExamples, parameterParts, type Reference } from './components.ts';
 import { errorAnswers, errorsOfAll, errorsOfBodies, errorsUnderTenant, unauthorizedAnswer } from './error-answers.ts';
 
@@ -24,7 +25,9 @@ declare module 'fastify' {
 export const securityScheme = 'oauth2';
 
 /** A route as OpenAPI describes an operation. */
-export function describeOperation(components: Components, { schema = {}, config = {} }: RouteOptions): object {
+export function describeOperation(components: Components, route: RouteOptions): object {
+  const { schema = {}, config = {}, preValidation } = route;
+  const required = ![preValidation].flat().includes(optionalBody);
   const { operationId, tags, summary, description, params, querystring, headers } = schema;
   const { scopes } = config;
   const parameters = [
@@ -40,7 +43,7 @@ export function describeOperation(components: Components, { schema = {}, config 
     // Any one of them suffices, which in OpenAPI is a list of alternatives.
     security: scopes?.map((scope) => ({ [securityScheme]: [scope] })) ?? [],
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(schema.body === undefined ? {} : { requestBody: requestBody(components, schema) }),
+    ...(schema.body === undefined ? {} : { requestBody: requestBody(components, schema, required) }),
     responses: {
       ...errorAnswers(components, errorsOf(schema, config), config),
       ...(scopes === undefined ? {} : { 401: unauthorizedAnswer(components) }),
@@ -80,9 +83,13 @@ function parametersIn(
   });
 }
 
-function requestBody(components: Components, { body, consumes = ['application/json'] }: FastifySchema): object {
+function requestBody(
+  components: Components,
+  { body, consumes = ['application/json'] }: FastifySchema,
+  required: boolean,
+): object {
   const media = mediaType(components, body);
-  return { required: true, content: Object.fromEntries(consumes.map((type) => [type, media])) };
+  return { required, content: Object.fromEntries(consumes.map((type) => [type, media])) };
 }
 
 /** What the route itself declares, in the form of `answers.ts`. */
