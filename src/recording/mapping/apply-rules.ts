@@ -14,6 +14,7 @@ import { mask } from '../mask.ts';
 import { isUnchanged } from '../paths.ts';
 import type { ValueRules } from './mapping.ts';
 import type { PathPattern } from './path-pattern.ts';
+import type { ReusedTape, ReusedTapes } from './reused-tapes.ts';
 
 /** The sides of a change, either of which may be absent. */
 export interface Sides {
@@ -26,13 +27,16 @@ export interface Sides {
  * between the sides still counts as a change: the new `after` knows its place (`JsonTape.unequal`). The texts of masked values are
  * nowhere in the result.
  *
- * A pattern that meets an array goes on in each of its elements; a key of digits is also a position.
+ * A pattern that meets an array goes on in each of its elements; a key of digits is also a position. With `tapes` the result lives until
+ * their next use.
  */
-export function applyRules(rules: CompiledRules, { before, after }: Sides): Sides {
+export function applyRules(rules: CompiledRules, { before, after }: Sides, tapes?: ReusedTapes): Sides {
   if (rules.isEmpty) return { before, after };
   const old = before === undefined ? undefined : new Writer([rules.root], before);
   const changed = after === undefined ? undefined : new Writer([rules.root], after);
-  const result: Sides = { before: old && parseJson(old.text), after: changed && parseJson(changed.text) };
+  const parsed = (writer: Writer | undefined, tape: ReusedTape | undefined) =>
+    writer && (tape === undefined ? parseJson(writer.text) : tape.parse(writer.text));
+  const result: Sides = { before: parsed(old, tapes?.before), after: parsed(changed, tapes?.after) };
   if (old === undefined || changed === undefined || result.after === undefined) return result;
   const unequal = new Set<number>();
   for (const [path, { node, position }] of changed.masked) {

@@ -18,6 +18,7 @@ import type { Mapping, TableMapping } from './mapping.ts';
 import { maskedColumns } from './masked-columns.ts';
 import { differenceOfValues, partialDifference } from './partial-difference.ts';
 import { rejectedRowText } from './rejected-row.ts';
+import { type ReusedTape, ReusedTapes } from './reused-tapes.ts';
 import type { MappedChange, MappedDocument, Row, RowChange } from './row-change.ts';
 import { documentText, gives, idOf, labelOf, RowRejection, relatedOf, tenantOf } from './row-document.ts';
 import { rowRules } from './row-rules.ts';
@@ -73,6 +74,10 @@ export function documentOfRow(
     hasActor,
   };
 }
+
+/** A row's documents, and what the rules leave of them. They are used at once. */
+const tapes = new ReusedTapes();
+const tapesOfRules = new ReusedTapes();
 
 class RowMapper {
   readonly #mapping: Mapping;
@@ -189,8 +194,9 @@ class RowMapper {
   #difference(type: ChangeType, before: Row | undefined, after: Row | undefined): Difference | undefined {
     const { rest, ignored } = rowRules(this.#table);
     if (this.#row.values !== undefined) return differenceOfValues(compileRules(this.#table.rules), this.#row.values);
-    const node = (row: Row | undefined) => row && parseJson(documentText(row, this.#table, ignored));
-    const sides: Sides = applyRules(rest, { before: node(before), after: node(after) });
+    const node = (row: Row | undefined, tape: ReusedTape) => row && tape.parse(documentText(row, this.#table, ignored));
+    const given: Sides = { before: node(before, tapes.before), after: node(after, tapes.after) };
+    const sides = applyRules(rest, given, tapesOfRules);
     const isPartial = type === 'update' && before === undefined && after !== undefined && lacks(after, ignored);
     if (isPartial && sides.after !== undefined) return partialDifference(sides.after);
     return differenceOfChange(type, sides.before, sides.after);
