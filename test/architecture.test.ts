@@ -24,7 +24,7 @@ const layers: readonly (readonly string[])[] = [
     'oauth',
     'demo',
     'capture',
-    'recorder',
+    'relay',
     'docs',
     'recorder',
   ],

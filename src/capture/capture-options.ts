@@ -1,8 +1,8 @@
 import type { Database } from '../db/database.ts';
+import type { Source } from '../db/source.ts';
 import type { TakeChanges } from '../recording/batch.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import type { CaptureFigures } from './figures.ts';
-import type { Source } from './source.ts';
 
 export interface CaptureLog {
   info(fields: Record<string, unknown>, message: string): void;

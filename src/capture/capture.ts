@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { SourceError } from '../db/source.ts';
+import { RefusedChangesError } from '../recording/record-mapped.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import { CaptureFigures } from './figures.ts';
 import { runSession } from './session.ts';
 import { isInUse } from './slot.ts';
-import { CaptureError } from './source.ts';
 
 /** Milliseconds between two attempts after a database was away. */
 const minPause = 200;
@@ -31,10 +32,14 @@ export async function capture(options: CaptureOptions): Promise<void> {
       await runSession({ ...options, figures, choice }, onRunning);
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof CaptureError || !(hasRun || isInUse(error))) throw error;
+      if (isForOperators(error) || !(hasRun || isInUse(error))) throw error;
       log.warn({ err: error }, `capture stopped and tries again in ${pause} ms`);
       await sleep(pause, undefined, { signal }).catch(() => {});
       pause = Math.min(pause * 2, maxPause);
     }
   }
+}
+
+function isForOperators(error: unknown): boolean {
+  return error instanceof SourceError || error instanceof RefusedChangesError;
 }

@@ -1,9 +1,9 @@
+import { type Source, withSource } from '../db/source.ts';
+import { type CatalogueTable, readCatalogue } from '../db/source-catalogue.ts';
 import type { Mapping, TableMapping } from '../recording/mapping/mapping.ts';
 import { PostgresTypes } from '../recording/mapping/postgres-types.ts';
 import { rowRules } from '../recording/mapping/row-rules.ts';
-import { type CatalogueTable, readCatalogue } from './catalogue.ts';
 import { faultsOfTable } from './mapping-faults.ts';
-import { type Source, withSource } from './source.ts';
 import type { TableFault } from './table-faults.ts';
 
 /** What would be recorded of a table. */

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
+import type { CatalogueTable } from '../db/source-catalogue.ts';
+import { quotedTable } from '../db/table-names.ts';
 import { objectText } from '../json/members.ts';
 import { parseJson } from '../json/parse.ts';
 import { type Change, contentOf, differenceOfChange } from '../recording/change.ts';
@@ -11,13 +13,11 @@ import { Occurrences } from '../recording/occurrences.ts';
 import { isUnchanged } from '../recording/paths.ts';
 import { currentDocuments } from '../recording/rebuild/current-documents.ts';
 import type { RebuiltDocument } from '../recording/rebuild/rebuild-document.ts';
+import { CaptureError } from './capture-error.ts';
 import type { CaptureOptions } from './capture-options.ts';
-import type { CatalogueTable } from './catalogue.ts';
 import { deleteDocuments } from './delete-documents.ts';
-import { quotedTable } from './identifiers.ts';
 import type { Position } from './position.ts';
 import { recordPortion } from './record-portion.ts';
-import { CaptureError } from './source.ts';
 
 export interface Comparison {
   /** The name of the source's snapshot. */

@@ -1,7 +1,7 @@
+import type { CatalogueTable } from '../db/source-catalogue.ts';
+import { plainTable } from '../db/table-names.ts';
 import { keyColumns, type Mapping, type TableMapping } from '../recording/mapping/mapping.ts';
 import { maskedColumns } from '../recording/mapping/masked-columns.ts';
-import type { CatalogueTable } from './catalogue.ts';
-import { plainTable } from './identifiers.ts';
 import { type TableFault, tableFaults } from './table-faults.ts';
 
 /** Why a table cannot be captured as the mapping says, empty where it can: its columns, and whether it can be published. */

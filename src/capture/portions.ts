@@ -1,20 +1,12 @@
-import type { MappedChange } from '../recording/mapping/row-change.ts';
+import type { PlacedChange } from '../recording/record-mapped.ts';
 import { formatLsn } from './lsn.ts';
 import type { Position } from './position.ts';
 import type { Truncate } from './step.ts';
 import { bytesOf, type CapturedTransaction } from './transaction-reader.ts';
 
-export interface PortionChange {
-  readonly mapped: MappedChange;
-  /** The LSN of the commit and the number of the row change in its transaction. */
-  readonly place: string;
-  /** The row's change as text, masked. */
-  content(): string;
-}
-
 /** What is recorded in one transaction of Annals' database, with the position after it. */
 export interface Portion {
-  readonly changes: readonly PortionChange[];
+  readonly changes: readonly PlacedChange[];
   readonly from: Position;
   readonly to: Position;
   /** The portion is a truncate, and has no changes. */
@@ -27,6 +19,8 @@ export type RecordPortion = (portion: Portion) => Promise<void>;
 export interface PortionsOptions {
   readonly record: RecordPortion;
   readonly position: Position;
+  /** Ends in the middle of a large transaction. */
+  readonly signal: AbortSignal;
   /** Called after a commit. */
   readonly onRecorded: (position: Position) => void;
 }
@@ -41,7 +35,7 @@ const maxBytes = 8 * 1024 * 1024;
  */
 export class Portions {
   readonly #options: PortionsOptions;
-  #changes: PortionChange[] = [];
+  #changes: PlacedChange[] = [];
   #bytes = 0;
   /** What is recorded when all portions that were begun are done. */
   #begun: Position;
@@ -73,6 +67,7 @@ export class Portions {
       complete,
     });
     for await (const step of transaction.steps()) {
+      if (this.#options.signal.aborted) return;
       const place = `${formatLsn(begin.commitLsn)} row ${step.rows}`;
       for (const mapped of step.changes) this.#changes.push({ mapped, place, content: step.content });
       this.#bytes += bytesOf(step);

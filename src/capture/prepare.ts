@@ -1,6 +1,8 @@
 import type pg from 'pg';
+import { connectSource, withSource } from '../db/source.ts';
+import type { CatalogueTable } from '../db/source-catalogue.ts';
+import { GapError } from './capture-error.ts';
 import type { CaptureOptions } from './capture-options.ts';
-import type { CatalogueTable } from './catalogue.ts';
 import { compareTables } from './compare-tables.ts';
 import { gapBetween, recordedUntil } from './gap.ts';
 import type { Lsn } from './lsn.ts';
@@ -8,7 +10,6 @@ import { movePosition, type Position, readPosition, resetPosition } from './posi
 import { readPublication } from './publication.ts';
 import { checkSlot, explainedSlotFault, publishTables } from './setup.ts';
 import { createSlot, dropSlot, identifySystem, readSlot, type Slot, type SourceSystem } from './slot.ts';
-import { connectSource, GapError, withSource } from './source.ts';
 
 /** What a session begins with. */
 export interface Prepared {

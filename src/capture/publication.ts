@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { plainTable, quotedTable, type TableName } from './identifiers.ts';
+import { plainTable, quotedTable, type TableName } from '../db/table-names.ts';
 
 interface PublicationRow {
   all_tables: string;

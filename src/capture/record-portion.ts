@@ -1,12 +1,11 @@
-import type { Database, DatabaseTransaction } from '../db/database.ts';
+import type { Database } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
-import { type GivenChange, RejectedChangesError, type TakeChanges } from '../recording/batch.ts';
+import type { TakeChanges } from '../recording/batch.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
+import { recordMapped } from '../recording/record-mapped.ts';
 import { deleteDocuments } from './delete-documents.ts';
-import { lineOfChange } from './line-of-change.ts';
-import type { Portion, PortionChange } from './portions.ts';
+import type { Portion } from './portions.ts';
 import { movePosition } from './position.ts';
-import { CaptureError } from './source.ts';
 import type { Truncate } from './step.ts';
 
 export interface RecordPortionOptions {
@@ -56,41 +55,8 @@ async function recordChanges({ from, to, changes }: Portion, options: RecordPort
     async (transaction) => {
       // First, because it locks the row: no other capture records meanwhile.
       await movePosition(transaction, from, to);
-      await recordByTenant(transaction, changes, options);
+      await recordMapped(transaction, changes, { ...options, recordedBy: { way: 'capture', by: options.slot } });
     },
     { retries: maxRetries },
   );
-}
-
-/** Records changes of any tenants. The order within a tenant is kept. */
-export async function recordByTenant(
-  transaction: DatabaseTransaction,
-  changes: readonly PortionChange[],
-  { takeChanges, slot, strict }: Omit<RecordPortionOptions, 'db' | 'mapping'>,
-): Promise<void> {
-  const recordedBy = { way: 'capture', by: slot } as const;
-  // In one order of tenants for every transaction: two that wait for each other would be a deadlock.
-  const byTenant = [...Map.groupBy(changes, ({ mapped }) => mapped.tenant ?? '')].sort(([one], [other]) =>
-    one < other ? -1 : 1,
-  );
-  for (const [tenant, of] of byTenant) {
-    try {
-      await takeChanges(transaction, { tenant, recordedBy, changes: of.map(given), strict });
-    } catch (error) {
-      if (!(error instanceof RejectedChangesError)) throw error;
-      const [first] = error.rejected;
-      const place = first === undefined ? 'the source' : (of[first.index]?.place ?? 'the source');
-      throw new CaptureError(`${error.message}; the first is at ${place}: ${first?.reason ?? ''}`, { cause: error });
-    }
-  }
-}
-
-function given({ mapped, place, content }: PortionChange): GivenChange {
-  if (mapped.kind === 'unchanged') return mapped;
-  if (mapped.kind === 'rejected') {
-    return { kind: 'rejected', reason: mapped.reason, source: { position: place, line: () => mapped.content } };
-  }
-  const { change } = mapped;
-  const source = { position: place, line: () => lineOfChange(change, content()), identity: change.identity };
-  return { kind: 'change', change, source };
 }

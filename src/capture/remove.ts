@@ -1,7 +1,7 @@
 import pg from 'pg';
+import { type Source, withSource } from '../db/source.ts';
 import { readPublication } from './publication.ts';
 import { dropSlot } from './slot.ts';
-import { type Source, withSource } from './source.ts';
 
 /** Drops the slot and the publication at the source. Says which of them were there. */
 export async function removeCapture(source: Source, slot: string): Promise<{ slot: boolean; publication: boolean }> {

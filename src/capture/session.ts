@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import { connectSource } from '../db/source.ts';
 import { PostgresTypes } from '../recording/mapping/postgres-types.ts';
+import { CaptureError, GapError } from './capture-error.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import type { CaptureFigures } from './figures.ts';
 import { ResumeCheck } from './gap.ts';
@@ -12,7 +14,6 @@ import { recordPortion } from './record-portion.ts';
 import { ReplicationStream } from './replication-stream.ts';
 import { checkServer, checkTables } from './setup.ts';
 import { readSlot } from './slot.ts';
-import { CaptureError, connectSource, GapError } from './source.ts';
 import { SourceTables } from './source-tables.ts';
 import { defaultHeartbeat, SourceWatch } from './source-watch.ts';
 import { TransactionReader } from './transaction-reader.ts';
@@ -83,6 +84,7 @@ async function stream(
   });
   const portions = new Portions({
     position,
+    signal,
     record: (portion) =>
       recordPortion(portion, options).catch((error: unknown) => {
         // The loop may be waiting for the source.

@@ -1,10 +1,10 @@
 import type pg from 'pg';
+import { type CatalogueTable, readCatalogue } from '../db/source-catalogue.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
-import { type CatalogueTable, readCatalogue } from './catalogue.ts';
+import { CaptureError } from './capture-error.ts';
 import { faultsOfTable } from './mapping-faults.ts';
 import { publicationStatements } from './publication.ts';
 import type { Slot } from './slot.ts';
-import { CaptureError } from './source.ts';
 import type { TableFault } from './table-faults.ts';
 
 /** The names that capture has at the source. The slot and the publication have the same one. */

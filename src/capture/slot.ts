@@ -1,6 +1,6 @@
 import pg from 'pg';
+import { CaptureError } from './capture-error.ts';
 import { type Lsn, parseLsn } from './lsn.ts';
-import { CaptureError } from './source.ts';
 
 /** A replication slot of the source. */
 export interface Slot {

@@ -1,7 +1,7 @@
+import type { CatalogueTable } from '../db/source-catalogue.ts';
+import { plainTable } from '../db/table-names.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import type { Row } from '../recording/mapping/row-change.ts';
-import type { CatalogueTable } from './catalogue.ts';
-import { plainTable } from './identifiers.ts';
 import type { Relation, RelationColumn, Tuple } from './pgoutput.ts';
 
 /** Writes the text of a value as JSON. */

@@ -3,12 +3,13 @@ import { capture } from '../capture/capture.ts';
 import { deletePosition } from '../capture/position.ts';
 import { removeCapture } from '../capture/remove.ts';
 import { defaultSlot, slotPattern } from '../capture/setup.ts';
-import { CaptureError, readSource, type Source, SourceAwayError } from '../capture/source.ts';
 import { readConfig } from '../config.ts';
+import type { Source } from '../db/source.ts';
 import { createLogger } from '../http/logger.ts';
 import { createTakeChanges } from '../recording/take-changes.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';
+import { forOperators, mappingFileOf, sourceOf } from './source-option.ts';
 import { withDatabase } from './with-database.ts';
 
 export const captureCommand: Command = {
@@ -52,7 +53,7 @@ Example:
     return await forOperators(async () => {
       const source = sourceOf(values.from, io);
       if (values.remove) return await remove(source, slot, io);
-      const mapping = await mappingOfFile(mappingPath(values.mapping, io));
+      const mapping = await mappingOfFile(mappingFileOf(values.mapping, io));
       const { logLevel } = readConfig(io.environment);
       const log = createLogger(logLevel, { write: (line) => void io.stderr.write(line) });
       return await withDatabase(io, async ({ db, sealer, now }, watch) => {
@@ -90,27 +91,4 @@ async function remove(source: Source, slot: string, io: CommandIo): Promise<numb
     );
   }
   return 0;
-}
-
-function sourceOf(from: string | undefined, { environment }: CommandIo): Source {
-  const url = from ?? environment.ANNALS_SOURCE_URL;
-  if (url === undefined || url === '')
-    throw new UsageError('capture needs the source: --from URL or ANNALS_SOURCE_URL');
-  return readSource(url);
-}
-
-function mappingPath(path: string | undefined, { environment }: CommandIo): string {
-  const file = path ?? environment.ANNALS_RECORDER_MAPPING;
-  if (file === undefined || file === '')
-    throw new UsageError('capture needs --mapping FILE or ANNALS_RECORDER_MAPPING');
-  return file;
-}
-
-async function forOperators<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof CaptureError || error instanceof SourceAwayError) throw new OperatorError(error.message);
-    throw error;
-  }
 }

@@ -39,6 +39,14 @@ const commands: Record<string, ListedCommand> = {
     summary: 'take changes of running applications over HTTP',
     load: async () => (await import('./recorder.ts')).recorderCommand,
   },
+  outbox: {
+    summary: 'print SQL for triggers that write changes into an outbox',
+    load: async () => (await import('./outbox.ts')).outboxCommand,
+  },
+  relay: {
+    summary: 'record the changes of an outbox',
+    load: async () => (await import('./relay.ts')).relayCommand,
+  },
   rejected: {
     summary: 'list, retry and drop changes that could not be recorded',
     load: async () => (await import('./rejected.ts')).rejectedCommand,

@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
 import { checkMapping, checkMappingAt } from '../capture/check-mapping.ts';
-import { CaptureError, readSource, SourceAwayError } from '../capture/source.ts';
-import { type Command, OperatorError, UsageError } from './command.ts';
+import { readSource } from '../db/source.ts';
+import { type Command, UsageError } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';
+import { forOperators } from './source-option.ts';
 
 export const mappingCommand: Command = {
   help: `Usage: annals mapping check FILE [--from URL]
@@ -22,7 +23,10 @@ Example:
     if (file === undefined || others.length > 0) throw new UsageError('mapping check needs one FILE');
     const mapping = await mappingOfFile(file);
     const from = values.from ?? io.environment.ANNALS_SOURCE_URL;
-    const reports = from === undefined || from === '' ? checkMapping(mapping) : await checkAt(from, mapping);
+    const reports =
+      from === undefined || from === ''
+        ? checkMapping(mapping)
+        : await forOperators(() => checkMappingAt(mapping, readSource(from)));
     for (const report of reports) io.answer(JSON.stringify(report));
     const missing = reports.flatMap((report) => report.missing);
     for (const { message, statement } of missing) {
@@ -31,12 +35,3 @@ Example:
     return missing.length === 0 ? 0 : 1;
   },
 };
-
-async function checkAt(url: string, mapping: Parameters<typeof checkMappingAt>[0]) {
-  try {
-    return await checkMappingAt(mapping, readSource(url));
-  } catch (error) {
-    if (error instanceof CaptureError || error instanceof SourceAwayError) throw new OperatorError(error.message);
-    throw error;
-  }
-}

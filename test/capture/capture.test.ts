@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
+import { outboxSql } from '../../src/relay/outbox-sql.ts';
+import { startRelay } from '../relay/relayed.ts';
+import { type Entry, entriesOf } from '../support/server/entries.ts';
 import { eventually } from '../support/server/patience.ts';
 import { createSourceDatabase, type SourceServer, startSourceServer } from '../support/server/source-server.ts';
-import { createHistory, entriesOf, startCapture } from './captured.ts';
+import { createHistory, startCapture } from './captured.ts';
 
 let server: SourceServer;
 beforeAll(async () => {
@@ -274,4 +278,47 @@ test('a change that can never be recorded is kept aside, and what follows is rec
     { way: 'capture', reason: 'its tenant does not exist' },
     { way: 'capture', reason: expect.stringContaining('null') },
   ]);
+});
+
+test('values are the same by capture, by snapshot and by triggers', async () => {
+  const source = await createSourceDatabase(server);
+  await source.pool.query(
+    `create type mood as enum ('glad'); create type address as (street text, number int); create domain euro as numeric(9, 2);
+     create table things (
+       id int primary key, small smallint, big bigint, price euro, ratio double precision, one real, none numeric, flag boolean,
+       doc jsonb, raw json, list int[], texts text[], nested numeric[][], moment timestamptz, moments timestamptz[], plain timestamp,
+       day date, hour time, bytes bytea, home address, homes address[], period tstzrange, place point, state mood,
+       states mood[], short char(5), span interval, key uuid, number oid, doubled int generated always as (small * 2) stored);
+     alter table things replica identity full`,
+  );
+  const values = `2, 9007199254740993, 1.50, 0.1, 'NaN', '-Infinity', true,
+    '{"b": 1.10, "a": [null, {"x": "ü"}]}', '{"b":1.10}', '{1,NULL,3}', '{"a b","c\\"d",NULL}', '{{1,2.50},{3,4}}',
+    '2026-01-02 03:04:05.678901+02', '{2026-01-02 03:04:05+00}', '2026-01-02 03:04:05', '2026-01-02', '03:04:05', '\\x00ff',
+    row('Main', 5), array[row('Side', 6)::address], '[2026-01-01 00:00+00, 2026-01-02 00:00+00)', '(1,2)', 'glad', '{glad}', 'ab',
+    '1 year 2 days 03:00:00', '0190b0a0-0000-7000-8000-000000000001', 4294967295`;
+  await source.pool.query(`insert into things values (1, ${values})`);
+  const tables = { 'public.things': { entity: 'thing' } };
+  const mapping = { version: 1, tenant: { value: 'acme' }, tables };
+  await source.pool.query(outboxSql(readMapping(JSON.stringify(mapping))));
+  const [history, relayed] = [await createHistory(), await createHistory()];
+  await startCapture({ source, history, tables, choice: { snapshot: true } }).running;
+  startRelay({ url: source.url, history: relayed, mapping });
+  await source.pool.query(
+    `set timezone = 'Asia/Tokyo'; set intervalstyle = 'iso_8601'; insert into things values (2, ${values})`,
+  );
+  await eventually(() => entriesOf(history)).toHaveLength(2);
+  await eventually(() => entriesOf(relayed)).toHaveLength(1);
+  const [copied, captured] = await entriesOf(history);
+  const [triggered] = await entriesOf(relayed);
+  const without = (entry: Entry | undefined) => ({ ...entry?.paths, id: undefined });
+  expect(without(captured)).toEqual(without(copied));
+  expect(without(triggered)).toEqual(without(captured));
+  expect(captured?.paths).toMatchObject({
+    'doc.b': { after: 1.1 },
+    none: { after: '-Infinity' },
+    moment: { after: '2026-01-02T01:04:05.678901Z' },
+    home: { after: '(Main,5)' },
+    number: { after: 4294967295 },
+  });
+  expect(captured?.paths).not.toHaveProperty('doubled');
 });

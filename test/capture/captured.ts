@@ -2,7 +2,7 @@ import { onTestFinished } from 'vitest';
 import { capture } from '../../src/capture/capture.ts';
 import type { CaptureLog, StartChoice } from '../../src/capture/capture-options.ts';
 import { CaptureFigures } from '../../src/capture/figures.ts';
-import { readSource } from '../../src/capture/source.ts';
+import { readSource } from '../../src/db/source.ts';
 import { createTenant } from '../../src/db/tenants.ts';
 import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
 import { createTakeChanges } from '../../src/recording/take-changes.ts';
@@ -76,30 +76,4 @@ export function startCapture({ source, history, tables, mapping, choice, ...setu
   };
   onTestFinished(stop);
   return { running, ended, figures, messages, stop };
-}
-
-export interface Entry {
-  type: string;
-  entity: string;
-  entityId: string;
-  actor: string;
-  at: number;
-  paths: Record<string, { before?: unknown; after?: unknown }>;
-  related: string | null;
-  marks: string | null;
-  context: string | null;
-  name: string | null;
-}
-
-/** All entries, the oldest first. */
-export async function entriesOf(history: TestDatabase, of = tenant): Promise<Entry[]> {
-  const { rows } = await history.pool.query(
-    `select k.type, k.entity, e.entity_id as "entityId", a.name as actor, e.at, e.paths, e.related, e.marks, e.context, e.name
-       from change_entry e
-       join change_kind k on k.tenant = e.tenant and k.kind = e.kind
-       join change_actor a on a.tenant = e.tenant and a.actor = e.actor
-      where e.tenant = $1 order by e.at, e.sequence`,
-    [of],
-  );
-  return rows.map((row) => ({ ...row, paths: JSON.parse(row.paths) }));
 }

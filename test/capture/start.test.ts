@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { removeCapture } from '../../src/capture/remove.ts';
-import { readSource } from '../../src/capture/source.ts';
+import { readSource } from '../../src/db/source.ts';
 import type { TestDatabase } from '../support/server/database.ts';
+import { entriesOf } from '../support/server/entries.ts';
 import { eventually } from '../support/server/patience.ts';
 import {
   createSourceDatabase,
@@ -9,7 +10,7 @@ import {
   type SourceServer,
   startSourceServer,
 } from '../support/server/source-server.ts';
-import { type CaptureSetup, createHistory, entriesOf, startCapture, tenant } from './captured.ts';
+import { type CaptureSetup, createHistory, startCapture, tenant } from './captured.ts';
 
 let server: SourceServer;
 beforeAll(async () => {

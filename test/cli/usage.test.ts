@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { annals } from '../support/server/command.ts';
 
-const commands = ['serve', 'migrate', 'tenant', 'client', 'import', 'capture', 'mapping', 'demo'];
+const commands = ['serve', 'migrate', 'tenant', 'client', 'import', 'capture', 'outbox', 'relay', 'mapping', 'demo'];
 
 test('--help lists every command on stdout', async () => {
   const { code, stdout, stderr } = await annals(['--help']);

@@ -1,15 +1,15 @@
 import pg from 'pg';
 
-/** The database of the application, whose changes are captured. */
+/** The database of the application, whose changes are recorded. */
 export interface Source {
   readonly url: string;
 }
 
 /** An error that the operator can correct: at the source, in the mapping or with an option. */
-export class CaptureError extends Error {
+export class SourceError extends Error {
   constructor(message: string, options: ErrorOptions = {}) {
     super(message, options);
-    this.name = 'CaptureError';
+    this.name = 'SourceError';
   }
 }
 
@@ -19,20 +19,6 @@ export class SourceAwayError extends Error {
     const code = cause instanceof Error && 'code' in cause ? ` (${cause.code})` : '';
     super(`the source cannot be reached: ${cause instanceof Error ? cause.message : 'unknown'}${code}`, { cause });
     this.name = 'SourceAwayError';
-  }
-}
-
-/**
- * Changes were lost, or may have been. Capture stops and does not go on by itself: only with `--resync`, which compares the
- * tables with the history, or `--accept-gap`.
- */
-export class GapError extends CaptureError {
-  constructor(what: string) {
-    super(
-      `gap: ${what}. Start again with --resync to compare the tables with the history, or with --accept-gap to go on without ` +
-        'the changes that are missing',
-    );
-    this.name = 'GapError';
   }
 }
 
@@ -49,11 +35,11 @@ const textSettings = {
 
 const url = /^postgres(ql)?:$/;
 
-/** Checks the URL of a source and adds the settings that capture relies on. Throws a CaptureError, which does not have the URL. */
+/** Checks the URL of a source and adds the settings that capture and relay rely on. Throws a SourceError, which does not have the URL. */
 export function readSource(text: string): Source {
   const parsed = URL.parse(text);
   if (parsed === null || !url.test(parsed.protocol)) {
-    throw new CaptureError('the source must be a URL that begins with postgres:// or postgresql://');
+    throw new SourceError('the source must be a URL that begins with postgres:// or postgresql://');
   }
   const given = parsed.searchParams.get('options');
   const ours = Object.entries(textSettings).map(([name, value]) => `-c ${name}=${value}`);
@@ -68,7 +54,7 @@ export function readSource(text: string): Source {
 export async function connectSource(source: Source, kind: 'statements' | 'replication'): Promise<pg.Client> {
   const client = new pg.Client({
     connectionString: source.url,
-    application_name: 'annals capture',
+    application_name: 'annals',
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,

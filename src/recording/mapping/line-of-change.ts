@@ -1,7 +1,7 @@
-import { memberOf, objectText } from '../json/members.ts';
-import { parseJson } from '../json/parse.ts';
-import type { JsonNode } from '../json/tape.ts';
-import type { Change, ChangeType } from '../recording/change.ts';
+import { memberOf, objectText } from '../../json/members.ts';
+import { parseJson } from '../../json/parse.ts';
+import type { JsonNode } from '../../json/tape.ts';
+import type { Change, ChangeType } from '../change.ts';
 
 const operations: Record<ChangeType, string> = { create: 'insert', update: 'update', delete: 'delete' };
 

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { TableName } from './identifiers.ts';
+import type { TableName } from './table-names.ts';
 
 /** What the catalogue of the source says about a table that the mapping names, or about one of its partitions. */
 export interface CatalogueTable extends TableName {

@@ -1,0 +1,33 @@
+import { parseArgs } from 'node:util';
+import { removeOutbox } from '../relay/outbox-schema.ts';
+import { outboxSql } from '../relay/outbox-sql.ts';
+import type { Command } from './command.ts';
+import { mappingOfFile } from './mapping-file.ts';
+import { mappingFileOf } from './source-option.ts';
+
+export const outboxCommand: Command = {
+  help: `Usage: annals outbox --mapping FILE
+       annals outbox --remove
+
+Prints SQL for the database of an application (PostgreSQL 14 or later): an outbox, and
+triggers that write each change of the mapped tables into it, in the transaction of the
+change. "annals relay" records from there. --remove prints the opposite.
+
+  --mapping FILE which tables become which documents; default: ANNALS_RECORDER_MAPPING
+
+Example:
+  annals outbox --mapping mapping.json | psql -v ON_ERROR_STOP=1 postgres://owner@shop.example/shop`,
+
+  async run(args, io) {
+    const { values } = parseArgs({
+      args,
+      options: { mapping: { type: 'string' }, remove: { type: 'boolean', default: false } },
+    });
+    if (values.remove) {
+      io.answer(removeOutbox);
+      return 0;
+    }
+    io.answer(outboxSql(await mappingOfFile(mappingFileOf(values.mapping, io))));
+    return 0;
+  },
+};

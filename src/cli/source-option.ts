@@ -1,0 +1,32 @@
+import { readSource, type Source, SourceAwayError, SourceError } from '../db/source.ts';
+import { RefusedChangesError } from '../recording/record-mapped.ts';
+import { type CommandIo, OperatorError, UsageError } from './command.ts';
+
+/** The source of `--from` or ANNALS_SOURCE_URL. */
+export function sourceOf(from: string | undefined, { environment }: CommandIo): Source {
+  const url = from ?? environment.ANNALS_SOURCE_URL;
+  if (url === undefined || url === '') throw new UsageError('the source is missing: --from URL or ANNALS_SOURCE_URL');
+  return readSource(url);
+}
+
+/** The file of `--mapping` or ANNALS_RECORDER_MAPPING. */
+export function mappingFileOf(file: string | undefined, { environment }: CommandIo): string {
+  const path = file ?? environment.ANNALS_RECORDER_MAPPING;
+  if (path === undefined || path === '')
+    throw new UsageError('a mapping is missing: --mapping FILE or ANNALS_RECORDER_MAPPING');
+  return path;
+}
+
+/** Runs work with a source. What an operator can correct is shown without a stack. */
+export async function forOperators<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isForOperators(error)) throw new OperatorError(error.message);
+    throw error;
+  }
+}
+
+function isForOperators(error: unknown): error is Error {
+  return [SourceError, SourceAwayError, RefusedChangesError].some((kind) => error instanceof kind);
+}

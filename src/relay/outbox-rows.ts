@@ -1,0 +1,66 @@
+import type pg from 'pg';
+
+/** A row of the outbox. */
+export interface OutboxRow {
+  readonly number: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly transaction: string;
+  /** The table as the mapping has it; null for a change that was written by hand. */
+  readonly source: string | null;
+  /** JSON texts of the row. */
+  readonly before: string | null;
+  readonly after: string | null;
+  /** JSON text that names the document of a change that was written by hand. */
+  readonly document: string | null;
+  readonly actor: string | null;
+  readonly context: string | null;
+  /** Why the row could not be written. */
+  readonly fault: string | null;
+}
+
+/** Rows that are relayed in one transaction. */
+const maxRows = 2_000;
+const maxBytes = 8 * 1024 * 1024;
+
+/**
+ * Takes a lane that has changes and that no other relay holds, until the end of the transaction. Its documents come through this relay
+ * alone meanwhile, so each keeps its order. Undefined: there is none.
+ */
+export async function takeLane(client: pg.Client): Promise<number | undefined> {
+  const { rows } = await client.query<{ lane: string }>(
+    `select l.lane from annals.lane l
+      where exists (select from annals.outbox o where o.lane = l.lane)
+      order by random() limit 1 for no key update of l skip locked`,
+  );
+  return rows[0] === undefined ? undefined : Number(rows[0].lane);
+}
+
+/**
+ * The first rows of a lane. Only committed rows are seen: a number that is missing belongs to a transaction that has not ended, and that
+ * one has changed other documents.
+ */
+export async function readLane(client: pg.Client, lane: number): Promise<OutboxRow[]> {
+  const { rows } = await client.query<Omit<OutboxRow, 'at'> & { at: string }>(
+    `select number, floor(extract(epoch from at) * 1000)::bigint as at, transaction, source, before, after, document, actor,
+            context, fault
+       from (select o.*, sum(pg_column_size(o.*)) over (order by number) - pg_column_size(o.*) as bytes
+               from (select * from annals.outbox where lane = $1 order by number limit ${maxRows}) as o) as page
+      where bytes < ${maxBytes} order by number`,
+    [lane],
+  );
+  return rows.map((row) => ({ ...row, at: Number(row.at) }));
+}
+
+export async function deleteRows(client: pg.Client, lane: number, rows: readonly OutboxRow[]): Promise<void> {
+  const numbers = rows.map(({ number }) => number);
+  await client.query('delete from annals.outbox where lane = $1 and number = any ($2::bigint[])', [lane, numbers]);
+}
+
+/** What tells this outbox from any other one. */
+export async function outboxId(client: pg.Client): Promise<string> {
+  const { rows } = await client.query<{ id: string }>('select id from annals.installation');
+  const [row] = rows;
+  if (row === undefined) throw new Error('the outbox has no id');
+  return row.id;
+}

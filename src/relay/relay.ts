@@ -1,0 +1,147 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import type { Database } from '../db/database.ts';
+import { connectSource, type Source, SourceError, withSource } from '../db/source.ts';
+import { inTransaction } from '../db/transaction.ts';
+import type { TakeChanges } from '../recording/batch.ts';
+import type { Mapping } from '../recording/mapping/mapping.ts';
+import { type PlacedChange, RefusedChangesError, recordMapped } from '../recording/record-mapped.ts';
+import { changesOfOutbox, isDelete, type OutboxReader } from './outbox-changes.ts';
+import { deleteRows, outboxId, readLane, takeLane } from './outbox-rows.ts';
+import { readRelayedTables } from './relayed-tables.ts';
+
+export interface RelayLog {
+  info(fields: Record<string, unknown>, message: string): void;
+  warn(fields: Record<string, unknown>, message: string): void;
+}
+
+export interface RelayOptions {
+  readonly source: Source;
+  readonly mapping: Mapping;
+  /** Records the changes, in one transaction. A second call with the same changes records nothing. */
+  readonly record: (changes: readonly PlacedChange[]) => Promise<void>;
+  readonly log: RelayLog;
+  /** Ends the relay after the rows that are being recorded. */
+  readonly signal: AbortSignal;
+  /** Called once, when the relay reads the outbox. */
+  readonly onRunning?: () => void;
+}
+
+export interface DirectRecording {
+  readonly db: Database;
+  readonly takeChanges: TakeChanges;
+  /** What entries show as the relay that recorded them. */
+  readonly name: string;
+  readonly strict: boolean;
+}
+
+// Another recorder of the same changes may win the race for a row.
+const maxRetries = 20;
+
+/** Records in Annals' own database. */
+export function recordDirectly({ db, takeChanges, name, strict }: DirectRecording): RelayOptions['record'] {
+  const recordedBy = { way: 'relay', by: name } as const;
+  return async (changes) => {
+    await inTransaction(db, (transaction) => recordMapped(transaction, changes, { takeChanges, recordedBy, strict }), {
+      retries: maxRetries,
+    });
+  };
+}
+
+/** Connections to the source. Each holds a lane at a time. */
+const connections = 2;
+/** Milliseconds between two looks at an empty outbox. */
+const idlePause = 200;
+/** Milliseconds between two attempts after a database was away. */
+const minPause = 200;
+const maxPause = 5_000;
+
+/**
+ * Records what the triggers wrote into the outbox, and then deletes it there, until the signal (recording.md 6). Several relays share
+ * the lanes. Where one of the databases goes away, it tries again until that is back. Throws a SourceError where the outbox is not there,
+ * and a RefusedChangesError.
+ */
+export async function relay(options: RelayOptions): Promise<void> {
+  const reader = await withSource(options.source, (client) => openOutbox(client, options));
+  options.onRunning?.();
+  const stop = new AbortController();
+  const signal = AbortSignal.any([options.signal, stop.signal]);
+  const runs = Array.from({ length: connections }, async () => {
+    try {
+      await run(reader, { ...options, signal });
+    } finally {
+      stop.abort();
+    }
+  });
+  const results = await Promise.allSettled(runs);
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+}
+
+async function openOutbox(client: pg.Client, { mapping, log }: RelayOptions): Promise<OutboxReader> {
+  try {
+    const outbox = await outboxId(client);
+    const tables = await readRelayedTables(client, mapping);
+    await warnOfMissing(client, mapping, log);
+    return { mapping, tables, outbox, warn: (message) => log.warn({}, message) };
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === '42P01' || code === '3F000')
+      throw new SourceError('the source has no outbox: run the SQL of annals outbox there');
+    if (code === '42501') throw new SourceError('the role of the source URL is no member of annals_relay');
+    throw error;
+  }
+}
+
+/** A partition that was added since has no trigger for truncates, and a table that was mapped since has none at all. */
+async function warnOfMissing(client: pg.Client, mapping: Mapping, log: RelayLog): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `select t.name from unnest($1::text[]) as t (name)
+      where not exists (select from pg_catalog.pg_trigger g
+                          join pg_catalog.pg_class c on c.oid = g.tgrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+                         where n.nspname || '.' || c.relname = t.name and g.tgname = 'annals_row' and g.tgenabled <> 'D')`,
+    [[...mapping.tables.keys()]],
+  );
+  for (const { name } of rows)
+    log.warn({ table: name }, 'the mapping names a table without the trigger: run annals outbox again');
+}
+
+async function run(reader: OutboxReader, options: RelayOptions): Promise<void> {
+  const { source, log, signal } = options;
+  let pause = minPause;
+  while (!signal.aborted) {
+    let client: pg.Client | undefined;
+    try {
+      client = await connectSource(source, 'statements');
+      while (!signal.aborted) {
+        const isBusy = await relayLane(client, reader, options.record);
+        pause = minPause;
+        if (!isBusy) await sleep(idlePause, undefined, { signal }).catch(() => {});
+      }
+    } catch (error) {
+      if (error instanceof RefusedChangesError || error instanceof SourceError) throw error;
+      if (signal.aborted) return;
+      log.warn({ err: error }, `the relay stopped and tries again in ${pause} ms`);
+      await sleep(pause, undefined, { signal }).catch(() => {});
+      pause = Math.min(pause * 2, maxPause);
+    } finally {
+      await client?.end().catch(() => {});
+    }
+  }
+}
+
+/** Relays the first rows of one lane. Returns whether there were any. */
+async function relayLane(client: pg.Client, reader: OutboxReader, record: RelayOptions['record']): Promise<boolean> {
+  await client.query('begin');
+  const lane = await takeLane(client);
+  const page = lane === undefined ? [] : await readLane(client, lane);
+  const last = page.at(-1);
+  // The other half of a move may be on the next page.
+  const rows = page.length > 1 && last !== undefined && isDelete(last) ? page.slice(0, -1) : page;
+  if (lane !== undefined && rows.length > 0) {
+    const changes = changesOfOutbox(rows, reader);
+    if (changes.length > 0) await record(changes);
+    await deleteRows(client, lane, rows);
+  }
+  await client.query('commit');
+  return rows.length > 0;
+}

@@ -1,0 +1,61 @@
+import { Kysely, PostgresDialect, sql } from 'kysely';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { actAs, tellAuthor } from '../../examples/adapter/author.ts';
+import { inTransaction as withKysely } from '../../examples/adapter/kysely.ts';
+import { inTransaction as withPg } from '../../examples/adapter/pg.ts';
+import { createEmptyTestDatabase, type TestDatabase } from '../support/server/database.ts';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createEmptyTestDatabase();
+});
+afterAll(() => database.drop());
+
+const settings = `select current_setting('annals.actor', true) as actor, current_setting('annals.context', true) as context`;
+const jane = { actor: 'Jane Doe', context: { ip: '10.0.0.1' } };
+const told = { actor: 'Jane Doe', context: '{"ip":"10.0.0.1"}' };
+
+test('pg: a transaction of a request has its author, at any depth of awaiting, and nothing is left behind', async () => {
+  const ask = () => withPg(database.pool, async (client) => (await client.query(settings)).rows[0]);
+  const [mine, other] = await Promise.all([
+    actAs(jane, async () => {
+      await Promise.resolve();
+      return await ask();
+    }),
+    actAs({ actor: 'John Roe' }, ask),
+  ]);
+  expect(mine).toEqual(told);
+  expect(other).toEqual({ actor: 'John Roe', context: '' });
+  for (let connection = 0; connection < 4; connection++) {
+    expect([null, '']).toContain((await database.pool.query(settings)).rows[0].actor);
+  }
+});
+
+test('Kysely: a transaction of a request has its author', async () => {
+  const db = new Kysely({ dialect: new PostgresDialect({ pool: database.pool }) });
+  const found = await actAs(jane, () =>
+    withKysely(db, async (transaction) => {
+      const { rows } = await sql.raw<Record<string, unknown>>(settings).execute(transaction);
+      return rows[0];
+    }),
+  );
+  expect(found).toEqual(told);
+});
+
+test('outside of a transaction it refuses, and without an author it does nothing', async () => {
+  const run = (text: string, values: unknown[]) => database.pool.query(text, values);
+  await expect(actAs(jane, () => tellAuthor(run))).rejects.toThrow('must run in a transaction');
+  await expect(tellAuthor(run)).resolves.toBeUndefined();
+});
+
+test('the message for capture is written only where it is asked for', async () => {
+  const statements: string[] = [];
+  const run = async (text: string) => {
+    statements.push(text);
+    return { rows: [{ inside: true }] };
+  };
+  await actAs(jane, () => tellAuthor(run));
+  expect(statements).toHaveLength(1);
+  await actAs(jane, () => tellAuthor(run, { capture: true }));
+  expect(statements.at(-1)).toContain(`pg_logical_emit_message(true, 'annals.actor'`);
+});
