@@ -55,7 +55,7 @@ test('the message for capture is written only where it is asked for', async () =
     return { rows: [{ inside: true }] };
   };
   await actAs(jane, () => tellAuthor(run));
-  expect(statements).toHaveLength(1);
+  expect(statements.join()).not.toContain('pg_logical_emit_message');
   await actAs(jane, () => tellAuthor(run, { capture: true }));
-  expect(statements.at(-1)).toContain(`pg_logical_emit_message(true, 'annals.actor'`);
+  expect(statements.join()).toContain(`pg_logical_emit_message(true, 'annals.actor'`);
 });
