@@ -12,7 +12,7 @@ import { type Encoding, unpack } from './unpack.ts';
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** How the changes stand in a body. */
-export type BodyFormat = 'lines' | 'json';
+export type BodyFormat = 'lines' | 'json' | 'cloud event' | 'cloud events' | 'binary cloud event';
 
 export interface BodyRequest extends Reading {
   bytes: Uint8Array;
@@ -22,9 +22,12 @@ export interface BodyRequest extends Reading {
   reserved: number;
 }
 
+/** A change with the place, from 0, of the value in the body that it is from. An event may be two changes. */
+export type IndexedChange = ReadChange & { index: number };
+
 /** What was read of a body. `bytes`: the body, where the caller has it compressed alone. */
 export interface ReadBody {
-  changes: ReadChange[];
+  changes: IndexedChange[];
   bytes: Uint8Array | undefined;
 }
 
@@ -36,36 +39,39 @@ export function readBody({ bytes, encoding, format, reserved, ...reading }: Body
   const unpacked = unpack(bytes, encoding, reserved);
   const body = Buffer.from(unpacked.buffer, unpacked.byteOffset, unpacked.byteLength);
   const reader = new ChangeReader(reading, body);
-  const changes = format === 'lines' ? changesOfLines(body, reader) : changesOfJson(body, reader);
-  if (changes.length > 1 && body.length > maxBytes) {
+  const changes = format === 'lines' ? changesOfLines(body, reader) : changesOfJson(body, reader, format);
+  if ((changes.at(-1)?.index ?? 0) > 0 && body.length > maxBytes) {
     throw new Refusal('tooLarge', `A body of several changes must have at most ${maxBytes} bytes.`);
   }
   return { changes, bytes: encoding === 'identity' ? undefined : unpacked };
 }
 
-function changesOfLines(body: Buffer, reader: ChangeReader): ReadChange[] {
-  const changes: ReadChange[] = [];
+function changesOfLines(body: Buffer, reader: ChangeReader): IndexedChange[] {
+  const changes: IndexedChange[] = [];
+  let index = 0;
   const counter = new ValueCounter(body);
   const splitter = new LineSplitter(maxBytesOfOne);
   for (const lines of [splitter.split(body), splitter.end()]) {
     for (const { bytes } of lines) {
       if (bytes === undefined) throw tooLong();
       counter.add(bytes);
-      if (changes.length === maxChanges) throw tooMany();
-      changes.push(...reader.read(bytes));
+      if (index === maxChanges) throw tooMany();
+      for (const change of reader.read(bytes)) changes.push({ ...change, index });
+      index += 1;
     }
   }
   return changes;
 }
 
-function changesOfJson(body: Buffer, reader: ChangeReader): ReadChange[] {
+function changesOfJson(body: Buffer, reader: ChangeReader, format: BodyFormat): IndexedChange[] {
   if (!isUtf8(body)) throw new Refusal('unreadable', 'The request body is not UTF-8.');
   const start = body.subarray(0, byteOrderMark.length).equals(byteOrderMark) ? byteOrderMark.length : 0;
   new ValueCounter(body).add(body);
+  if (format === 'binary cloud event') return reader.readBinary(body).map((change) => ({ ...change, index: 0 }));
   const tape = new JsonTape();
   try {
-    // The array and the object of the change come on top of the document's levels.
-    parseOnTape(tape, body, start, body.length, maxLevels + 2);
+    // An array and an envelope may come on top of the document's levels.
+    parseOnTape(tape, body, start, body.length, maxLevels + 5);
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error;
     if (error.message.startsWith('nested too deep')) throw tooDeep();
@@ -73,10 +79,14 @@ function changesOfJson(body: Buffer, reader: ChangeReader): ReadChange[] {
   }
   const textOf = (node: number) =>
     body.subarray(cellAt(tape.cells, node + startCell), cellAt(tape.cells, node + endCell));
-  if (kindOf({ tape, node: 0 }) !== 'array') {
+  const isArray = kindOf({ tape, node: 0 }) === 'array';
+  if (format === 'cloud events' && !isArray)
+    throw new Refusal('unreadable', 'A batch of CloudEvents must be a JSON array.');
+  const read = (text: Buffer) => (format === 'json' ? reader.read(text) : reader.readStructured(text));
+  if (!isArray || format === 'cloud event') {
     const only = textOf(0);
     if (only.length > maxBytesOfOne) throw tooLong();
-    return reader.read(only);
+    return read(only).map((change) => ({ ...change, index: 0 }));
   }
   const elements: Buffer[] = [];
   for (let node = firstChild(tape, 0); node !== -1; node = nextChild(tape, node)) {
@@ -85,7 +95,7 @@ function changesOfJson(body: Buffer, reader: ChangeReader): ReadChange[] {
     if (element.length > maxBytesOfOne) throw tooLong();
     elements.push(element);
   }
-  return elements.flatMap((element) => reader.read(element));
+  return elements.flatMap((element, index) => read(element).map((change) => ({ ...change, index })));
 }
 
 /** A body that is shorter than this cannot pass the limit: a value takes two bytes at least. */

@@ -1,17 +1,34 @@
-import { JsonTape } from '../json/tape.ts';
+import { parseJson } from '../json/parse.ts';
+import { type JsonNode, JsonSyntaxError, JsonTape } from '../json/tape.ts';
 import type { Change } from '../recording/change.ts';
 import { readImportLine } from '../recording/import-line.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
+import type { MappedChange, MappedDocument } from '../recording/mapping/row-change.ts';
 import { Occurrences } from '../recording/occurrences.ts';
+import {
+  type CloudEvent,
+  CloudEventError,
+  lineOfCloudEvent,
+  readBinaryEvent,
+  readStructuredEvent,
+} from './cloud-events/read-cloud-event.ts';
+import { changesOfEvent, type EventResult } from './debezium/changes-of-event.ts';
+import { eventHeaders } from './debezium/event-headers.ts';
+import { type ReadEvent, readDebeziumCloudEvent, readDebeziumEvent } from './debezium/read-event.ts';
 import { keptLine } from './kept-line.ts';
+import { maxLevels } from './limits.ts';
 import { tooDeep } from './refusal.ts';
 
 /** For whom a body is read. */
 export interface Reading {
+  /** That of the path. A change that the mapping gives to another tenant is rejected. */
+  tenant: string;
   /** The name of the client, which is the actor of changes that name none. */
   clientName: string;
   maySetActor: boolean;
   mapping: Mapping | undefined;
+  /** The headers of the request that tell of events, by their names in lower case. */
+  headers: Readonly<Record<string, string>>;
 }
 
 /** What of a change is kept where it can never be recorded: a line of an import. */
@@ -26,7 +43,15 @@ export type ReadChange =
   | { kind: 'change'; change: Change; kept: Kept }
   | { kind: 'unchanged' }
   | { kind: 'ignored' }
-  | { kind: 'rejected'; reason: string; kept: Kept };
+  | { kind: 'rejected'; reason: string; kept: Kept }
+  /** A row of a snapshot: what it is depends on the history. */
+  | { kind: 'snapshot'; document: Extract<MappedDocument, { kind: 'document' }> }
+  /** All documents of the entity were deleted. */
+  | { kind: 'truncate'; entity: string; at: number; identity: Uint8Array };
+
+const otherTenant = 'is mapped to another tenant than that of the path';
+const noActorScope = '"actor" needs the scope recorder.actor_set';
+const nothing: Kept = { line: undefined };
 
 /** Reads the changes of one body. */
 export class ChangeReader {
@@ -41,12 +66,44 @@ export class ChangeReader {
     this.#body = body;
   }
 
-  /** The changes of one JSON text, a part of the body. Throws Refusal where it nests too deep. */
+  /** The changes of one JSON text, a part of the body: a line of an import, or an event of Debezium. Throws Refusal where it nests too deep. */
   read(text: Buffer): ReadChange[] {
-    return [this.#changeOfLine(text)];
+    const change = this.#changeOfLine(text);
+    if (change.kind !== 'rejected') return [change];
+    const value = parsed(text);
+    const event = value && readDebeziumEvent(value);
+    return event === undefined ? [change] : this.#changesOf(event);
   }
 
-  #changeOfLine(text: Buffer): ReadChange {
+  /** The changes of a CloudEvent as one JSON text. */
+  readStructured(text: Buffer): ReadChange[] {
+    const value = parsed(text);
+    if (value === undefined) return [{ kind: 'rejected', reason: 'cannot be read as JSON', kept: nothing }];
+    return this.#changesOfCloudEvent(() => readStructuredEvent(value));
+  }
+
+  /** The changes of a CloudEvent whose data is the body. */
+  readBinary(body: Buffer): ReadChange[] {
+    return this.#changesOfCloudEvent(() =>
+      readBinaryEvent(Object.entries(this.#reading.headers), body.toString('utf8')),
+    );
+  }
+
+  #changesOfCloudEvent(read: () => CloudEvent): ReadChange[] {
+    try {
+      const cloudEvent = read();
+      const event = readDebeziumCloudEvent(cloudEvent.attributes, cloudEvent.data);
+      if (event !== undefined) return this.#changesOf(event);
+      const { line, identity } = lineOfCloudEvent(cloudEvent);
+      return [this.#changeOfLine(Buffer.from(line), identity)];
+    } catch (error) {
+      if (!(error instanceof CloudEventError)) throw error;
+      if (error.message.includes('nested too deep')) throw tooDeep();
+      return [{ kind: 'rejected', reason: error.message, kept: nothing }];
+    }
+  }
+
+  #changeOfLine(text: Buffer, identity?: Buffer): ReadChange {
     const { clientName, maySetActor, mapping } = this.#reading;
     const read = readImportLine(text, this.#tape, this.#occurrences, mapping?.entities);
     if (read.kind === 'unchanged') return read;
@@ -60,16 +117,64 @@ export class ChangeReader {
       return reject(read.reason);
     }
     const { change, hasId, hasActor } = read;
-    if (!hasId) return reject('"id" is missing');
-    if (hasActor && !maySetActor) return reject('"actor" needs the scope recorder.actor_set');
+    if (identity !== undefined) change.identity = identity;
+    else if (!hasId) return reject('"id" is missing');
+    if (hasActor && !maySetActor) return reject(noActorScope);
     if (!hasActor) change.actor = clientName;
     return { kind: 'change', change, kept: this.#keptOf(text, change.entity, hasActor) };
   }
 
   #keptOf(text: Buffer, entity: string, hasActor: boolean): Kept {
     const { clientName, mapping } = this.#reading;
-    if (mapping?.entities.has(entity)) return { line: keptLine(text, clientName, mapping) };
+    const isPart = text.buffer === this.#body.buffer;
+    if (!isPart || mapping?.entities.has(entity)) return { line: keptLine(text, clientName, mapping) };
     const start = text.byteOffset - this.#body.byteOffset;
     return { start, end: start + text.length, hasActor };
+  }
+
+  #changesOf(event: ReadEvent): ReadChange[] {
+    const { mapping, headers, clientName } = this.#reading;
+    const result = changesOfEvent(
+      mapping,
+      event,
+      eventHeaders((name) => headers[name]),
+      { actor: clientName },
+    );
+    if (result.kind === 'changes') return result.changes.map((mapped) => this.#changeOfRow(mapped));
+    return [this.#changeOfOther(result)];
+  }
+
+  #changeOfOther(result: Exclude<EventResult, { kind: 'changes' }>): ReadChange {
+    if (result.kind === 'ignored') return result;
+    if (result.kind === 'rejected') return { ...result, kept: nothing };
+    const tenant = result.kind === 'snapshot' ? result.document.tenant : result.tenant;
+    if (!this.#isOwn(tenant)) return { kind: 'rejected', reason: otherTenant, kept: nothing };
+    if (result.kind === 'snapshot') return result;
+    const { table, at, identity } = result;
+    return { kind: 'truncate', entity: table.entity, at, identity };
+  }
+
+  #changeOfRow(mapped: MappedChange): ReadChange {
+    if (!this.#isOwn(mapped.tenant)) return { kind: 'rejected', reason: otherTenant, kept: nothing };
+    if (mapped.kind === 'unchanged') return { kind: 'unchanged' };
+    if (mapped.kind === 'rejected') return { kind: 'rejected', reason: mapped.reason, kept: { line: mapped.content } };
+    if (mapped.hasActor && !this.#reading.maySetActor) return { kind: 'rejected', reason: noActorScope, kept: nothing };
+    return { kind: 'change', change: mapped.change, kept: nothing };
+  }
+
+  #isOwn(tenant: string | undefined): boolean {
+    return tenant === undefined || tenant === this.#reading.tenant;
+  }
+}
+
+/** Undefined where it is no JSON. Throws Refusal where it nests too deep. */
+function parsed(text: Buffer): JsonNode | undefined {
+  try {
+    // The envelope of an event comes on top of its documents.
+    return parseJson(text, maxLevels + 4);
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error;
+    if (error.message.startsWith('nested too deep')) throw tooDeep();
+    return undefined;
   }
 }

@@ -5,13 +5,14 @@ import { AnnalsError, maxDetails } from '../errors.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { json } from '../http/openapi/answers.ts';
 import { compileValidator } from '../http/validation.ts';
-import { type GivenChange, RejectedChangesError, type TakeChanges, type TakenBatch } from '../recording/batch.ts';
+import { RejectedChangesError, type TakeChanges, type TakenBatch } from '../recording/batch.ts';
 import { maxRetries } from '../recording/record-change.ts';
 import type { BodyReader } from './body-reader.ts';
 import { lineWithActor } from './kept-line.ts';
 import { bodyLimit } from './limits.ts';
 import type { BodyFormat, ReadBody } from './read-body.ts';
-import type { Kept, ReadChange } from './read-change.ts';
+import type { Kept } from './read-change.ts';
+import { type Recordable, recordRead } from './record-changes.ts';
 import { ChangesPath, ChangesQuery, RecordedChange, RecordedCounts } from './schemas.ts';
 import type { Encoding } from './unpack.ts';
 
@@ -24,6 +25,8 @@ export interface RecorderRoutesOptions {
 const formats: Readonly<Record<string, BodyFormat>> = {
   'application/x-ndjson': 'lines',
   'application/json': 'json',
+  'application/cloudevents+json': 'cloud event',
+  'application/cloudevents-batch+json': 'cloud events',
 };
 
 const encodings: Readonly<Record<string, Encoding>> = {
@@ -53,12 +56,13 @@ export async function recorderRoutes(app: HttpServer, { db, bodies, take }: Reco
         tags: ['Recording'],
         summary: 'Recording changes',
         description:
-          'One change, a JSON array, or one change a line as application/x-ndjson; also compressed, with ' +
+          'One change, a JSON array, or one change a line as application/x-ndjson; CloudEvents, structured, as a batch or in ' +
+          'binary mode; events of Debezium in any of these. Also compressed, with ' +
           '`Content-Encoding: gzip` or `zstd`. The answer comes after the commit. Without an answer, send it again: what ' +
           'was recorded before counts as duplicate.',
         params: ChangesPath,
         querystring: ChangesQuery,
-        consumes: ['application/json', 'application/x-ndjson'],
+        consumes: Object.keys(formats),
         body: RecordedChange,
         response: { 200: json(RecordedCounts, { description: 'The changes are committed.' }) },
       },
@@ -72,14 +76,16 @@ export async function recorderRoutes(app: HttpServer, { db, bodies, take }: Reco
   );
 }
 
-async function readChanges(bodies: BodyReader, request: FastifyRequest, body: Buffer): Promise<GivenChange[]> {
-  const { clientName, scopes } = request.credentials;
+async function readChanges(bodies: BodyReader, request: FastifyRequest, body: Buffer): Promise<Recordable[]> {
+  const { tenant, clientName, scopes } = request.credentials;
   const asked = {
     bytes: body,
     encoding: encodingOf(request),
     format: formatOf(request),
+    tenant,
     clientName,
     maySetActor: scopes.includes('recorder.actor_set'),
+    headers: headersOfEvents(request),
   };
   const reserved = request.reservedBytes;
   let read = await bodies.read({ ...asked, reserved });
@@ -90,16 +96,24 @@ async function readChanges(bodies: BodyReader, request: FastifyRequest, body: Bu
   if (read === 'longer') {
     throw new AnnalsError('payload_too_large', `The request body must have at most ${bodyLimit} bytes once unpacked.`);
   }
-  return givenChanges(read, body, request);
+  return recordables(read, body, request);
 }
 
-function givenChanges({ changes, bytes }: ReadBody, body: Buffer, request: FastifyRequest): GivenChange[] {
+/** Those of CloudEvents in binary mode, and of Debezium's sink. */
+function headersOfEvents({ headers }: FastifyRequest): Record<string, string> {
+  const named = Object.entries(headers).flatMap(([name, value]) =>
+    /^(?:ce-|x-debezium-|content-type$)/.test(name) ? [[name, String(value)] as const] : [],
+  );
+  return Object.fromEntries(named);
+}
+
+function recordables({ changes, bytes }: ReadBody, body: Buffer, request: FastifyRequest): Recordable[] {
   const text = bytes === undefined ? body : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const { clientName } = request.credentials;
-  return changes.map((read: ReadChange, index): GivenChange => {
-    if (read.kind === 'unchanged' || read.kind === 'ignored') return read;
+  return changes.map((read): Recordable => {
+    if (read.kind !== 'change' && read.kind !== 'rejected') return read;
     const { kept, ...given } = read;
-    const position = `request ${request.id}, change ${index}`;
+    const position = `request ${request.id}, change ${read.index}`;
     return { ...given, source: { position, line: () => lineOf(kept, text, clientName) } };
   });
 }
@@ -113,14 +127,14 @@ function lineOf(kept: Kept, body: Buffer, clientName: string): string | undefine
 async function record(
   { db, take }: Pick<RecorderRoutesOptions, 'db' | 'take'>,
   request: FastifyRequest,
-  changes: readonly GivenChange[],
+  changes: readonly Recordable[],
 ): Promise<TakenBatch> {
   const { tenant, clientName } = request.credentials;
   const { strict } = request.query as { strict?: string };
   const recordedBy = { way: 'recorder', by: clientName } as const;
-  const batch = { tenant, recordedBy, changes, strict: strict === 'true' };
+  const batch = { tenant, recordedBy, changes, strict: strict === 'true', actor: clientName };
   try {
-    return await inTransaction(db, (transaction) => take(transaction, batch), { retries: maxRetries });
+    return await inTransaction(db, (transaction) => recordRead(transaction, take, batch), { retries: maxRetries });
   } catch (error) {
     throw error instanceof RejectedChangesError ? refused(error) : error;
   }
@@ -135,6 +149,7 @@ function refused({ rejected, isFull }: RejectedChangesError): AnnalsError {
 }
 
 function formatOf({ headers }: FastifyRequest): BodyFormat {
+  if (headers['ce-specversion'] !== undefined) return 'binary cloud event';
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? '';
   const format = formats[type];
   if (format === undefined) {

@@ -1,6 +1,6 @@
 import { type RunningCommand, startAnnals } from './command.ts';
 
-/** Some `annals serve` on one database, of which any may be killed and started again. */
+/** Some processes of a command on one database, of which any may be killed and started again. */
 export interface ServiceProcesses {
   /** The base URL of one of those that run now; in turn. */
   next(): Promise<string>;
@@ -10,8 +10,13 @@ export interface ServiceProcesses {
   end(): Promise<string>;
 }
 
-export async function startServices(count: number, environment: Record<string, string>): Promise<ServiceProcesses> {
-  const start = () => startAnnals(['serve'], { PORT: '0', LOG_LEVEL: 'info', ...environment });
+/** Each prints its base URL first, as `annals serve` does. */
+export async function startServices(
+  count: number,
+  environment: Record<string, string>,
+  command = 'serve',
+): Promise<ServiceProcesses> {
+  const start = () => startAnnals([command], { PORT: '0', LOG_LEVEL: 'info', ...environment });
   const running: RunningCommand[] = Array.from({ length: count }, start);
   const ended: Promise<{ stderr: string }>[] = [];
   let turn = 0;
@@ -33,7 +38,7 @@ export async function startServices(count: number, environment: Record<string, s
 
     async end() {
       for (const { process } of running) process.kill('SIGTERM');
-      ended.push(...running.map((command) => command.ended));
+      ended.push(...running.map(({ ended: ofProcess }) => ofProcess));
       return (await Promise.all(ended)).map(({ stderr }) => stderr).join('');
     },
   };
