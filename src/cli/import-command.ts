@@ -5,12 +5,14 @@ import { analyseHistory, buildHistoryIndexes } from '../changelog/fold/statistic
 import { tenantExists } from '../db/tenants.ts';
 import { createRecorder } from '../recording/record-change.ts';
 import { type Command, OperatorError, UsageError } from './command.ts';
+import { runFollow } from './follow.ts';
 import { runImport } from './import.ts';
 import { mappingOfFile } from './mapping-file.ts';
 import { withDatabase } from './with-database.ts';
 
 export const importCommand: Command = {
   help: `Usage: annals import --tenant T [--mapping FILE] FILE
+       annals import --tenant T [--mapping FILE] --follow FILE
 
 Records document changes from NDJSON, one JSON object a line; .gz and .zst too, "-" for
 stdin. Prints one JSON object with the counts: read, recorded, unchanged, duplicate,
@@ -21,25 +23,40 @@ middle, records nothing twice and loses nothing.
 A line has op (insert, update, replace, delete), entity, entityId and at; and, optional,
 id, name, actor, schemaVersion, related, context, before and after.
 
+With --follow it goes on as the file grows and is rotated, until it is stopped: a line is
+recorded once, also after a crash, and half a line waits for its end.
+
 Example:
   annals import --tenant acme changes.ndjson.gz`,
 
   async run(args, io) {
     const { values, positionals } = parseArgs({
       args,
-      options: { tenant: { type: 'string' }, mapping: { type: 'string' } },
+      options: {
+        tenant: { type: 'string' },
+        mapping: { type: 'string' },
+        follow: { type: 'boolean', default: false },
+      },
       allowPositionals: true,
     });
     const { tenant } = values;
     const [file, ...others] = positionals;
     if (tenant === undefined) throw new UsageError('import needs --tenant');
     if (file === undefined || others.length > 0) throw new UsageError('import needs one FILE, or - for stdin');
+    if (values.follow && (file === '-' || /\.(?:gz|zst)$/.test(file))) {
+      throw new UsageError('--follow needs a plain file');
+    }
     const { stdin, stdout, stderr, stop } = io;
     const rules = values.mapping === undefined ? undefined : (await mappingOfFile(values.mapping)).entities;
     return await withDatabase(io, async ({ db, now }, watch) => {
       const signal = AbortSignal.any([stop, watch.signal]);
       if (!(await tenantExists(db, tenant))) {
         throw new OperatorError(`there is no tenant ${tenant}; make it with: annals tenant create ${tenant}`);
+      }
+      if (values.follow) {
+        const code = await runFollow({ db, now, tenant, file, rules, signal }, io);
+        if (watch.reason !== undefined) throw new OperatorError(watch.reason);
+        return code;
       }
       const recorder = createRecorder(db, tenant, now);
       const { record, finish } = foldAlong(

@@ -23,6 +23,11 @@ export function identityOfRepeatedLine(first: Buffer, occurrence: number): Buffe
   return occurrence === 0 ? first : identityOf(`annals:repeat:${first.toString('hex')}:${occurrence}`);
 }
 
+/** The identity of a line of a file that grows: the file and where the line ends in it. */
+export function identityOfPosition(file: string, end: number): Buffer {
+  return identityOf(`annals:position:${JSON.stringify([file, end])}`);
+}
+
 function identityOf(text: string | Buffer): Buffer {
   return hash('sha256', text, 'buffer').subarray(0, identityLength);
 }

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { JsonTape } from '../json/tape.ts';
 import type { Change, Outcome, RecordBatch } from './change.ts';
 import { decompressedChunks } from './decompress.ts';
@@ -47,6 +47,9 @@ const changesOfBatch = 2000;
 const bytesOfBatch = 8 * 1024 * 1024;
 /** Roughly the bytes of a change beside its paths. */
 const bytesOfChange = 200;
+
+/** Milliseconds without input after which the changes so far are recorded. */
+const flushAfter = 500;
 
 /** A tape that a long line made larger than this is dropped. The next line gets a new one. */
 const cellsToKeep = 4 * 1024 * 1024;
@@ -111,7 +114,14 @@ class ImportRun {
     const splitter = new LineSplitter();
     try {
       for (;;) {
-        const chunk = await nextChunk(chunks);
+        const next = nextChunk(chunks);
+        if (this.#batch.length > 0 && (await isQuiet(next))) {
+          // What a pipe has brought so far does not wait for more.
+          await this.#flush();
+          await this.#recording;
+          this.#options.onProgress?.(this.#counts);
+        }
+        const chunk = await next;
         if (chunk instanceof Error) return chunk;
         await this.#takeAll(chunk === undefined ? splitter.end() : splitter.split(chunk));
         this.#options.onProgress?.(this.#counts);
@@ -184,6 +194,15 @@ class ImportRun {
     const why = cause instanceof Error ? cause.message : String(cause);
     return new ImportStoppedError(`${what}: ${why}`, this.#counts, cause);
   }
+}
+
+/** Whether nothing has come after the time of a flush. */
+async function isQuiet(next: Promise<unknown>): Promise<boolean> {
+  const stop = new AbortController();
+  const quiet = sleep(flushAfter, true, { signal: stop.signal }).catch(() => false);
+  const was = await Promise.race([quiet, next.then(() => false)]);
+  stop.abort();
+  return was;
 }
 
 async function nextChunk(chunks: AsyncGenerator<Buffer>): Promise<Buffer | undefined | Error> {

@@ -6,6 +6,8 @@ export interface Line {
   number: number;
   /** The bytes without the line end, valid until the next line is read; undefined where the line is too long. */
   bytes: Buffer | undefined;
+  /** How many bytes the file has up to the end of the line, with its line end. */
+  end: number;
 }
 
 const lineFeed = 0x0a;
@@ -24,6 +26,9 @@ export class LineSplitter {
   /** The beginning of a line whose end has not been read yet. */
   #parts: Buffer[] = [];
   #length = 0;
+  /** The bytes before the chunk, and those up to the end of the line that is being finished. */
+  #base = 0;
+  #end = 0;
 
   constructor(maximum = maximumLineBytes) {
     this.#maximum = maximum;
@@ -33,16 +38,19 @@ export class LineSplitter {
   *split(chunk: Buffer): Generator<Line> {
     let start = this.#skipBlankLines(chunk, 0);
     for (let end = chunk.indexOf(lineFeed, start); end !== -1; end = chunk.indexOf(lineFeed, start)) {
+      this.#end = this.#base + end + 1;
       const line = this.#finish(chunk.subarray(start, end));
       if (line !== undefined) yield line;
       start = this.#skipBlankLines(chunk, end + 1);
     }
     this.#keep(chunk.subarray(start));
+    this.#base += chunk.length;
   }
 
   /** The last line, where the file does not end with a line end. */
   *end(): Generator<Line> {
     if (this.#length === 0) return;
+    this.#end = this.#base;
     const line = this.#finish(Buffer.alloc(0));
     if (line !== undefined) yield line;
   }
@@ -82,14 +90,16 @@ export class LineSplitter {
     const bytes = this.#parts.length === 0 ? undefined : Buffer.concat(this.#parts);
     this.#parts = [];
     this.#length = 0;
-    return bytes === undefined ? { number: this.#number, bytes } : this.#line(bytes);
+    return bytes === undefined ? { number: this.#number, bytes, end: this.#end } : this.#line(bytes);
   }
 
   #line(raw: Buffer): Line | undefined {
     const hasMark = this.#number === 1 && raw.subarray(0, byteOrderMark.length).equals(byteOrderMark);
     const hasReturn = raw.at(-1) === carriageReturn;
     const bytes = raw.subarray(hasMark ? byteOrderMark.length : 0, raw.length - (hasReturn ? 1 : 0));
-    if (bytes.length > this.#maximum) return { number: this.#number, bytes: undefined };
-    return bytes.every((byte) => byte === blank || byte === tab) ? undefined : { number: this.#number, bytes };
+    if (bytes.length > this.#maximum) return { number: this.#number, bytes: undefined, end: this.#end };
+    return bytes.every((byte) => byte === blank || byte === tab)
+      ? undefined
+      : { number: this.#number, bytes, end: this.#end };
   }
 }

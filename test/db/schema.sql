@@ -264,6 +264,17 @@ table custom_instance
   custom_instance_pkey PRIMARY KEY (tenant, type, id)
   custom_instance_tenant_type_fkey FOREIGN KEY (tenant, type) REFERENCES custom_entity(tenant, id)
 
+table followed_file
+  device text collate "C" not null
+  head text collate "C" not null
+  head_bytes bigint not null
+  inode text collate "C" not null
+  path text collate "C" not null
+  recorded bigint not null
+  tenant text collate "C" not null
+  followed_file_pkey PRIMARY KEY (tenant, path)
+  followed_file_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
 table installation
   id uuid not null default gen_random_uuid()
   singleton boolean not null default true

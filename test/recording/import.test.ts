@@ -169,6 +169,18 @@ describe('batches', () => {
   });
 });
 
+test('what a pipe has brought is recorded after half a second without more, while the pipe stays open', async () => {
+  const recorder = new MemoryRecorder();
+  const source = new Readable({ read() {} });
+  source.push(`${line({ id: 'a' })}\n${line({ id: 'b' })}\n${line({ id: 'c' }).slice(0, 9)}`);
+  const importing = run(source, recorder);
+  await expect.poll(() => recorder.sizes, { timeout: 20_000 }).toEqual([2]);
+  source.push(line({ id: 'c' }).slice(9));
+  source.push(null);
+  expect((await importing).counts).toEqual({ ...none, read: 3, recorded: 3 });
+  expect(recorder.sizes).toEqual([2, 1]);
+});
+
 describe('compressed sources', () => {
   const { lines, expected } = mixedLines(3000);
   const text = Buffer.from(lines.join('\n'));

@@ -1,0 +1,47 @@
+import { resolve } from 'node:path';
+import { foldHistory } from '../changelog/fold/fold.ts';
+import type { Database } from '../db/database.ts';
+import { FollowedByAnotherError, followFile } from '../recording/follow/follow-file.ts';
+import type { ImportCounts } from '../recording/import.ts';
+import type { ValueRules } from '../recording/mapping/mapping.ts';
+import type { CommandIo } from './command.ts';
+import { OperatorError } from './command.ts';
+
+export interface FollowCommand {
+  db: Database;
+  now: () => number;
+  tenant: string;
+  file: string;
+  rules: ReadonlyMap<string, ValueRules> | undefined;
+  signal: AbortSignal;
+}
+
+/** `annals import --follow`: records a file as it grows, until the process is asked to stop. Returns the exit code. */
+export async function runFollow({ db, tenant, file, ...command }: FollowCommand, io: CommandIo): Promise<number> {
+  let folded = 0;
+  try {
+    const counts = await followFile({
+      ...command,
+      db,
+      tenant,
+      path: resolve(file),
+      onRejected: (end, reason) => io.tell(`line that ends at byte ${end}: ${reason}`),
+      onEvent: (what) => io.tell(`annals import: ${what}`),
+      // There may be no service that folds.
+      onIdle: async ({ recorded }) => {
+        if (recorded === folded) return;
+        folded = recorded;
+        await foldHistory(db, tenant).catch(() => {});
+      },
+    });
+    io.answer(answerOf(counts));
+    return counts.rejected === 0 ? 0 : 1;
+  } catch (error) {
+    if (error instanceof FollowedByAnotherError) throw new OperatorError(`${error.message}: ${file}`);
+    throw error;
+  }
+}
+
+function answerOf({ read, recorded, unchanged, duplicate, expired, rejected }: ImportCounts): string {
+  return JSON.stringify({ read, recorded, unchanged, duplicate, expired, rejected });
+}
