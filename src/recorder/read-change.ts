@@ -126,10 +126,12 @@ export class ChangeReader {
 
   #keptOf(text: Buffer, entity: string, hasActor: boolean): Kept {
     const { clientName, mapping } = this.#reading;
-    const isPart = text.buffer === this.#body.buffer;
-    if (!isPart || mapping?.entities.has(entity)) return { line: keptLine(text, clientName, mapping) };
     const start = text.byteOffset - this.#body.byteOffset;
-    return { start, end: start + text.length, hasActor };
+    const end = start + text.length;
+    // Small buffers may share memory without being parts of each other.
+    const isPart = text.buffer === this.#body.buffer && start >= 0 && end <= this.#body.length;
+    if (!isPart || mapping?.entities.has(entity)) return { line: keptLine(text, clientName, mapping) };
+    return { start, end, hasActor };
   }
 
   #changesOf(event: ReadEvent): ReadChange[] {
