@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { idIndexName } from '../changelog/fold/statistics.ts';
+import { lateIndexes } from '../changelog/fold/statistics.ts';
 import { canHaveRangeIndex } from '../custom-entities/key-ranges.ts';
 import { createSortIndex, dropSortIndex, listSortIndexes } from '../custom-entities/sort-indexes.ts';
 import { createValueIndex, valueIndexName } from '../custom-entities/value-index.ts';
@@ -90,9 +90,10 @@ async function listIndexes(db: Database): Promise<object[]> {
   const sorts = await listSortIndexes(db);
   const withoutComment = async (name: string) =>
     (await madeIndexes(db, name)).map(({ comment: _comment, ...index }) => index);
+  const ofHistory = await Promise.all(Object.values(lateIndexes).map(withoutComment));
   return [
     ...sorts.map((index) => ({ for: 'sort', ...index })),
     ...(await withoutComment(valueIndexName)).map((index) => ({ for: 'filters', ...index })),
-    ...(await withoutComment(idIndexName)).map((index) => ({ for: 'history', ...index })),
+    ...ofHistory.flat().map((index) => ({ for: 'history', ...index })),
   ];
 }

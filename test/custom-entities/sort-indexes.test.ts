@@ -55,6 +55,7 @@ test('the list has the indexes that the service makes itself', async () => {
   await expect.poll(names, { timeout: 60_000 }).toMatchObject([
     { name: valueIndexName, state: 'valid' },
     { name: 'change_entry_id', state: 'valid' },
+    { name: 'change_entry_kind_actor', state: 'valid' },
   ]);
 });
 

@@ -122,7 +122,7 @@ table change_entry with (autovacuum_vacuum_insert_scale_factor=0.02, autovacuum_
   CREATE UNIQUE INDEX change_entry_identity ON change_entry USING btree (tenant, at, identity)
   CREATE INDEX change_entry_actor ON change_entry USING btree (tenant, actor, at, sequence) INCLUDE (kind)
   CREATE INDEX change_entry_document ON change_entry USING btree (tenant, document, at, sequence) INCLUDE (kind)
-  CREATE INDEX change_entry_kind ON change_entry USING btree (tenant, kind, at, sequence)
+  CREATE INDEX change_entry_kind_actor ON change_entry USING btree (tenant, kind, at, sequence) INCLUDE (actor)
 
 table change_folded with (fillfactor=50)
   folds bigint not null

@@ -67,6 +67,21 @@ describe.each(['before the index of ids is built', 'after the index of ids is bu
   });
 });
 
+test('where there are entries already, the index of kinds with actors takes the place of the one without', async () => {
+  const { pool, db } = history.database;
+  const names = async () => {
+    const { rows } = await pool.query<{ name: string }>(
+      "select indexname as name from pg_indexes where tablename = 'change_entry' and indexname like 'change_entry_kind%'",
+    );
+    return rows.map(({ name }) => name);
+  };
+  expect(await names()).toEqual(['change_entry_kind_actor']);
+  await pool.query('drop index change_entry_kind_actor');
+  await pool.query('create index change_entry_kind on change_entry (tenant, kind, at, sequence)');
+  await buildHistoryIndexes(db);
+  expect(await names()).toEqual(['change_entry_kind_actor']);
+});
+
 test('the index leads to ids that begin with a text, and one statement answers', async () => {
   statements.length = 0;
   await ask('entity:order entityId:d1*');
