@@ -4,10 +4,18 @@ import { isArrayIndex } from './document-field.ts';
 // The condition on a longer path would have too much text. The database then looks for arrays itself.
 const maxTestedSegments = 16;
 
-/** Whether the path meets an array on its way or at its end. For a long path it is true for every document. */
+/**
+ * Whether the path meets an array on its way or at its end, so that it may lead to other values than without arrays. For a
+ * long path it is true for every document.
+ */
 export function meetsArray(document: RawBuilder<unknown>, path: readonly string[]): RawBuilder<SqlBool> {
   if (path.length > maxTestedSegments) return sql`true`;
-  const tests = beginningsOf(path).map((beginning) => `@${beginning}.type() == "array"`);
+  const tests = beginningsOf(path).map((beginning, index) => {
+    const isArray = `@${beginning}.type() == "array"`;
+    if (index === path.length - 1 || !path.some(isArrayIndex)) return isArray;
+    // A place in an array of scalars is the value that the path has without arrays. To look for others takes long.
+    return `exists (@${beginning}[*] ? (@.type() == "array" || @.type() == "object"))`;
+  });
   return sql`${document} @? ${`strict $ ? (${tests.join(' || ')})`}::jsonpath`;
 }
 
