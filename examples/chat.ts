@@ -26,5 +26,11 @@ try {
 } catch (error) {
   if (!(error instanceof ApiError)) throw error;
   console.log(`${error.status} ${error.type}: ${error.message}`);
-  if (error.status === 503) console.log('Set ANNALS_SHARED_PROVIDER_TOKEN for the service, and start it again.');
+  if (error.status === 404) console.log('There is no agent to chat with. First run: node examples/agents.ts');
+  if (error.status === 503) {
+    console.log(
+      'Nothing answers, because the service has no token for a provider. Start it with ANNALS_SHARED_PROVIDER_TOKEN, or give ' +
+        'the agent a provider and a key of your own: llmConfig in examples/agents.ts.',
+    );
+  }
 }

@@ -1,6 +1,6 @@
 // Makes a type with a schema, writes instances in every way there is, and walks all of them. Run it with:
 // node examples/custom-entities.ts
-// With curl: curl -sG "$ANNALS_URL/schema/demo/custom-entities/SHELF/instances" -H "Authorization: Bearer $TOKEN" --data-urlencode 'q=slots:>=10'
+// With curl: curl -sG "$ANNALS_URL/schema/demo/custom-entities/EXAMPLE_SHELF/instances" -H "Authorization: Bearer $TOKEN" --data-urlencode 'q=slots:>=10'
 import { ApiError } from '@annals/client';
 import { JsonNumber, stringifyJson } from '@annals/client/json';
 import { and, field, glob } from '@annals/client/query';
@@ -9,16 +9,16 @@ import { demoClient } from './annals.ts';
 const annals = demoClient('schema.schema_manage schema.custominstance_manage');
 
 // Types.
-await annals.customEntities.put('SHELF', {
+await annals.customEntities.put('EXAMPLE_SHELF', {
   name: { en: 'Shelf', de: 'Regal' },
   jsonSchema: { type: 'object', properties: { slots: { type: 'integer', minimum: 1 } }, required: ['slots'] },
 });
-await annals.customEntities.create({ id: 'SHELF_LABEL', name: { en: 'Shelf label' } });
-const types = await annals.customEntities.list({ q: field('id').is(glob('SHELF*')), sort: '_id:DESC' });
+await annals.customEntities.create({ id: 'EXAMPLE_LABEL', name: { en: 'Shelf label' } });
+const types = await annals.customEntities.list({ q: field('id').is(glob('EXAMPLE*')), sort: '_id:DESC' });
 console.log(types.items.map(({ id }) => id));
 
 // Instances. The service checks them with the schema, and says which field is wrong.
-const shelves = annals.instances('SHELF');
+const shelves = annals.instances('EXAMPLE_SHELF');
 await shelves.create({ name: 'No slots' }).catch((error: unknown) => {
   console.log(error instanceof ApiError ? error.details : error);
 });
@@ -42,7 +42,7 @@ const wide = await shelves.list({
   total: true,
 });
 console.log(`${wide.total} shelves have ten slots or more`);
-console.log(stringifyJson(await annals.exact.instances('SHELF').get('a-1')));
+console.log(stringifyJson(await annals.exact.instances('EXAMPLE_SHELF').get('a-1')));
 
 for (const id of ['a-1', 'b-3', 'b-40', 'b-7']) await shelves.delete(id);
-for (const type of ['SHELF', 'SHELF_LABEL']) await annals.customEntities.delete(type);
+for (const type of ['EXAMPLE_SHELF', 'EXAMPLE_LABEL']) await annals.customEntities.delete(type);

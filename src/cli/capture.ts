@@ -1,4 +1,3 @@
-import { parseArgs } from 'node:util';
 import { capture } from '../capture/capture.ts';
 import { deletePosition } from '../capture/position.ts';
 import { removeCapture } from '../capture/remove.ts';
@@ -7,6 +6,7 @@ import { readConfig } from '../config.ts';
 import type { Source } from '../db/source.ts';
 import { createLogger } from '../http/logger.ts';
 import { createTakeChanges } from '../recording/take-changes.ts';
+import { parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';
 import { forOperators, mappingFileOf, sourceOf } from './source-option.ts';
@@ -33,7 +33,7 @@ Example:
   annals capture --mapping mapping.json --from postgres://annals@shop.example/shop`,
 
   async run(args, io) {
-    const { values } = parseArgs({
+    const { values } = parseCommand('capture', {
       args,
       options: {
         mapping: { type: 'string' },

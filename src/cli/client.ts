@@ -1,5 +1,5 @@
-import { parseArgs } from 'node:util';
 import { createClient, listClients, revokeClient } from '../oauth/clients.ts';
+import { parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
 import { withInterruptibleDatabase } from './with-database.ts';
 
@@ -25,7 +25,7 @@ Example:
 };
 
 async function create(args: string[], io: CommandIo): Promise<number> {
-  const { values } = parseArgs({
+  const { values } = parseCommand('client create', {
     args,
     options: { tenant: { type: 'string' }, scope: { type: 'string' }, name: { type: 'string' } },
   });
@@ -37,7 +37,7 @@ async function create(args: string[], io: CommandIo): Promise<number> {
 }
 
 async function list(args: string[], io: CommandIo): Promise<number> {
-  const { values } = parseArgs({ args, options: { tenant: { type: 'string' } } });
+  const { values } = parseCommand('client list', { args, options: { tenant: { type: 'string' } } });
   const { tenant } = values;
   if (tenant === undefined) throw new UsageError('client list needs --tenant');
   const clients = await withInterruptibleDatabase(io, ({ db }) => listClients(db, tenant));
@@ -46,7 +46,7 @@ async function list(args: string[], io: CommandIo): Promise<number> {
 }
 
 async function revoke(args: string[], io: CommandIo): Promise<number> {
-  const { positionals } = parseArgs({ args, options: {}, allowPositionals: true });
+  const { positionals } = parseCommand('client revoke', { args, options: {}, allowPositionals: true });
   const [clientId, ...others] = positionals;
   if (clientId === undefined || others.length > 0) throw new UsageError('client revoke needs one CLIENT_ID');
   const found = await withInterruptibleDatabase(io, ({ db }) => revokeClient(db, clientId));

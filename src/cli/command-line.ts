@@ -22,7 +22,10 @@ const commands: Record<string, ListedCommand> = {
     summary: 'bring the database to the current schema',
     load: async () => (await import('./migrate.ts')).migrateCommand,
   },
-  tenant: { summary: 'make a tenant', load: async () => (await import('./tenant.ts')).tenantCommand },
+  tenant: {
+    summary: 'make, list and delete tenants',
+    load: async () => (await import('./tenant.ts')).tenantCommand,
+  },
   client: {
     summary: 'make, list and revoke OAuth clients',
     load: async () => (await import('./client.ts')).clientCommand,
@@ -127,7 +130,7 @@ function report(error: unknown, command: string | undefined, { tell }: CommandIo
     for (const fault of error.faults) tell(`annals: ${fault}`);
     return 2;
   }
-  if (isUsageError(error)) {
+  if (error instanceof UsageError) {
     const known = command !== undefined && Object.hasOwn(commands, command);
     tell(`annals: ${error.message}`);
     tell(`See: annals ${known ? `${command} ` : ''}--help`);
@@ -135,12 +138,6 @@ function report(error: unknown, command: string | undefined, { tell }: CommandIo
   }
   tell(`annals: ${isForOperators(error) ? error.message : describe(error)}`);
   return error instanceof AnnalsError && error.type === 'validation_violation' ? 2 : 1;
-}
-
-function isUsageError(error: unknown): error is Error {
-  if (error instanceof UsageError) return true;
-  // node:util parseArgs reports unknown options and missing values this way.
-  return error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS_');
 }
 
 function isForOperators(error: unknown): error is Error {

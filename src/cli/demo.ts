@@ -1,7 +1,11 @@
 import { changelogDialect } from '../changelog/dialect.ts';
 import type { Config } from '../config.ts';
 import type { Context } from '../context.ts';
+import { storeDocuments } from '../custom-entities/store-documents.ts';
 import { createTenant } from '../db/tenants.ts';
+import { inTransaction } from '../db/transaction.ts';
+import { claimsAfter, claimType } from '../demo/claims-as-instances.ts';
+import { generateShopHistory } from '../demo/generate-shop-history.ts';
 import { recordShopHistory } from '../demo/record-shop-history.ts';
 import { sampleCalls } from '../demo/sample-calls.ts';
 import { scopes } from '../http/scopes.ts';
@@ -22,7 +26,8 @@ export const demoCommand: Command = {
   help: `Usage: annals demo
 
 Runs the service as "annals serve" does, with the same settings, and with a tenant "demo"
-that holds the history of an invented shop: about 5,000 changes over the last 90 days.
+that holds the history of an invented shop: about 5,000 changes over the last 90 days, and its
+warranty claims as instances of a custom entity.
 It opens the recorder too, on a free port unless ANNALS_RECORDER_PORT names one.
 Prints the base URL, and then calls ready to paste, with a client made for this start;
 that of an earlier start is revoked. A tenant "demo" that has a history already keeps it
@@ -74,6 +79,9 @@ async function fillHistory({ db, clock, findPage }: Context, { tell }: CommandIo
     return;
   }
   const now = clock.now();
+  // First, since a history that is there keeps the next start from making any of this.
+  const instances = claimsAfter(generateShopHistory({ seed, now }));
+  await inTransaction(db, (transaction) => storeDocuments(transaction, tenant, { type: claimType, instances, now }));
   const recorded = await recordShopHistory(
     createRecorder(db, tenant, () => now),
     { seed, now },

@@ -1,9 +1,9 @@
-import { parseArgs } from 'node:util';
 import { foldHistory } from '../changelog/fold/fold.ts';
 import { foldAlong } from '../changelog/fold/fold-along.ts';
 import { analyseHistory, buildHistoryIndexes } from '../changelog/fold/statistics.ts';
 import { tenantExists } from '../db/tenants.ts';
 import { createRecorder } from '../recording/record-change.ts';
+import { parseCommand } from './arguments.ts';
 import { type Command, OperatorError, UsageError } from './command.ts';
 import { runFollow } from './follow.ts';
 import { runImport } from './import.ts';
@@ -30,7 +30,7 @@ Example:
   annals import --tenant acme changes.ndjson.gz`,
 
   async run(args, io) {
-    const { values, positionals } = parseArgs({
+    const { values, positionals } = parseCommand('import', {
       args,
       options: {
         tenant: { type: 'string' },

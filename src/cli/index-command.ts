@@ -1,10 +1,10 @@
-import { parseArgs } from 'node:util';
 import { lateIndexes } from '../changelog/fold/statistics.ts';
 import { canHaveRangeIndex } from '../custom-entities/key-ranges.ts';
 import { createSortIndex, dropSortIndex, listSortIndexes } from '../custom-entities/sort-indexes.ts';
 import { createValueIndex, valueIndexName } from '../custom-entities/value-index.ts';
 import type { Database } from '../db/database.ts';
 import { madeIndexes } from '../db/late-indexes.ts';
+import { parseCommand } from './arguments.ts';
 import { type Command, OperatorError, UsageError } from './command.ts';
 import { withInterruptibleDatabase } from './with-database.ts';
 
@@ -43,7 +43,7 @@ Examples:
     if (action !== 'create' && action !== 'drop') {
       throw new UsageError(action === undefined ? 'index what?' : `index cannot ${action}`);
     }
-    const { sort, filters, field } = parseIndexArguments(args);
+    const { sort, filters, field } = parseIndexArguments(action, args);
     if (filters && action === 'create' && sort === undefined && field === undefined) {
       const made = await withInterruptibleDatabase(io, ({ db }) => createValueIndex(db));
       io.answer(JSON.stringify({ name: valueIndexName, made }));
@@ -69,9 +69,9 @@ interface IndexArguments {
   readonly field: string | undefined;
 }
 
-function parseIndexArguments(args: string[]): IndexArguments {
+function parseIndexArguments(action: string, args: string[]): IndexArguments {
   const options = { sort: { type: 'string' }, filters: { type: 'boolean', default: false } } as const;
-  const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
+  const { values, positionals } = parseCommand(`index ${action}`, { args, options, allowPositionals: true });
   const [field, ...more] = positionals;
   if (more.length > 0 || (field !== undefined && !values.filters)) {
     throw new UsageError(`${more[0] ?? field} is one argument too many`);

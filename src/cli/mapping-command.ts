@@ -1,6 +1,6 @@
-import { parseArgs } from 'node:util';
 import { checkMapping, checkMappingAt } from '../capture/check-mapping.ts';
 import { readSource } from '../db/source.ts';
+import { parseCommand } from './arguments.ts';
 import { type Command, UsageError } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';
 import { forOperators } from './source-option.ts';
@@ -18,7 +18,11 @@ Example:
 
   async run([action, ...args], io) {
     if (action !== 'check') throw new UsageError(action === undefined ? 'mapping what?' : `mapping cannot ${action}`);
-    const { values, positionals } = parseArgs({ args, options: { from: { type: 'string' } }, allowPositionals: true });
+    const { values, positionals } = parseCommand('mapping', {
+      args,
+      options: { from: { type: 'string' } },
+      allowPositionals: true,
+    });
     const [file, ...others] = positionals;
     if (file === undefined || others.length > 0) throw new UsageError('mapping check needs one FILE');
     const mapping = await mappingOfFile(file);

@@ -1,6 +1,6 @@
-import { parseArgs } from 'node:util';
 import { removeOutbox } from '../relay/outbox-schema.ts';
 import { outboxSql } from '../relay/outbox-sql.ts';
+import { parseCommand } from './arguments.ts';
 import type { Command } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';
 import { mappingFileOf } from './source-option.ts';
@@ -19,7 +19,7 @@ Example:
   annals outbox --mapping mapping.json | psql -v ON_ERROR_STOP=1 postgres://owner@shop.example/shop`,
 
   async run(args, io) {
-    const { values } = parseArgs({
+    const { values } = parseCommand('outbox', {
       args,
       options: { mapping: { type: 'string' }, remove: { type: 'boolean', default: false } },
     });

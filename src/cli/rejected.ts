@@ -1,9 +1,9 @@
-import { parseArgs } from 'node:util';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import { openKept } from '../recording/rejected/kept-change.ts';
 import { deletePortion, deleteRejected, listRejected } from '../recording/rejected/rejected-store.ts';
 import { retryRejected } from '../recording/rejected/retry-rejected.ts';
 import { createTakeChanges } from '../recording/take-changes.ts';
+import { parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, UsageError } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';
 import { type DatabaseTools, withInterruptibleDatabase } from './with-database.ts';
@@ -25,7 +25,7 @@ Example:
   annals rejected list --tenant acme`,
 
   async run([action, ...args], io) {
-    const { values } = parseArgs({
+    const { values } = parseCommand('rejected', {
       args,
       options: {
         tenant: { type: 'string' },

@@ -1,8 +1,8 @@
-import { parseArgs } from 'node:util';
 import { readConfig } from '../config.ts';
 import { createLogger } from '../http/logger.ts';
 import { createTakeChanges } from '../recording/take-changes.ts';
 import { recordDirectly, relay } from '../relay/relay.ts';
+import { parseCommand } from './arguments.ts';
 import { type Command, OperatorError } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';
 import { forOperators, mappingFileOf, sourceOf } from './source-option.ts';
@@ -22,7 +22,7 @@ Example:
   annals relay --mapping mapping.json --from postgres://relay@shop.example/shop`,
 
   async run(args, io) {
-    const { values } = parseArgs({
+    const { values } = parseCommand('relay', {
       args,
       options: {
         mapping: { type: 'string' },

@@ -1,6 +1,6 @@
-import { parseArgs } from 'node:util';
 import { setRetention } from '../changelog/retention/retention.ts';
 import { tenantExists } from '../db/tenants.ts';
+import { parseCommand } from './arguments.ts';
 import { type Command, OperatorError, UsageError } from './command.ts';
 import { withDatabase } from './with-database.ts';
 
@@ -19,7 +19,7 @@ Example:
   annals retention --tenant acme --keep-days 365`,
 
   async run(args, io) {
-    const { values, positionals } = parseArgs({
+    const { values, positionals } = parseCommand('retention', {
       args,
       options: { tenant: { type: 'string' }, 'keep-days': { type: 'string' } },
       allowPositionals: true,

@@ -1,25 +1,87 @@
-import { createTenant, tenantPattern } from '../db/tenants.ts';
-import { type Command, UsageError } from './command.ts';
+import { summariseHistory } from '../changelog/read/history-summary.ts';
+import { deleteTenant } from '../db/delete-tenant.ts';
+import { createTenant, listTenants, tenantExists, tenantPattern } from '../db/tenants.ts';
+import { revokeClients } from '../oauth/clients.ts';
+import { parseCommand } from './arguments.ts';
+import { type Command, type CommandIo, UsageError } from './command.ts';
+import { ProgressLine } from './progress-line.ts';
 import { withInterruptibleDatabase } from './with-database.ts';
 
 export const tenantCommand: Command = {
   help: `Usage: annals tenant create NAME
+       annals tenant list
+       annals tenant delete NAME --yes
 
-Makes a tenant and prints it as one JSON object. A second call is no error. The name is
-lower-case letters and digits, a letter first, 2 to 63 of them.
+create makes a tenant and prints it as one JSON object. A second call is no error. The name
+is lower-case letters and digits, a letter first, 2 to 63 of them.
+
+list prints one JSON object a line: name, createdAt, entries, oldestEntry and newestEntry.
+The entries are those of the change history that its retention keeps.
+
+delete removes a tenant with everything it has: its history, configuration, documents,
+agents, jobs and clients. Its tokens stop working within 5 seconds. This cannot be undone,
+so it needs --yes. The service may run meanwhile. After an interruption, run it again: it
+goes on. It prints one JSON object: tenant, deleted, and rows, how many it deleted.
 
 Example:
   annals tenant create acme`,
 
-  async run([action, name, ...others], io) {
-    if (action !== 'create') throw new UsageError(action === undefined ? 'tenant what?' : `tenant cannot ${action}`);
-    if (name === undefined) throw new UsageError('tenant create needs a NAME');
-    if (others.length > 0) throw new UsageError(`tenant create takes one NAME, and was given ${others[0]} besides`);
-    if (!tenantPattern.test(name)) {
-      throw new UsageError('the NAME of a tenant is lower-case letters and digits, a letter first, 2 to 63 of them');
-    }
-    const created = await withInterruptibleDatabase(io, ({ db }) => createTenant(db, name));
-    io.answer(JSON.stringify({ tenant: name, created }));
-    return 0;
+  async run([action, ...args], io) {
+    if (action === 'create') return await create(args, io);
+    if (action === 'list') return await list(args, io);
+    if (action === 'delete') return await remove(args, io);
+    throw new UsageError(action === undefined ? 'tenant what?' : `tenant cannot ${action}`);
   },
 };
+
+async function create(args: string[], io: CommandIo): Promise<number> {
+  const { positionals } = parseCommand('tenant create', { args, options: {}, allowPositionals: true });
+  const name = nameOf('create', positionals);
+  const created = await withInterruptibleDatabase(io, ({ db }) => createTenant(db, name));
+  io.answer(JSON.stringify({ tenant: name, created }));
+  return 0;
+}
+
+async function list(args: string[], io: CommandIo): Promise<number> {
+  parseCommand('tenant list', { args, options: {} });
+  await withInterruptibleDatabase(io, async ({ db, now }) => {
+    for (const { name, createdAt } of await listTenants(db)) {
+      const { entries, oldest, newest } = await summariseHistory(db, name, now());
+      const [oldestEntry, newestEntry] = [oldest, newest].map((at) =>
+        at === null ? null : new Date(at).toISOString(),
+      );
+      io.answer(JSON.stringify({ name, createdAt: createdAt.toISOString(), entries, oldestEntry, newestEntry }));
+    }
+  });
+  return 0;
+}
+
+async function remove(args: string[], io: CommandIo): Promise<number> {
+  const { values, positionals } = parseCommand('tenant delete', {
+    args,
+    options: { yes: { type: 'boolean' } },
+    allowPositionals: true,
+  });
+  const tenant = nameOf('delete', positionals);
+  if (values.yes !== true) {
+    throw new UsageError(`tenant delete removes everything that ${tenant} has, for good; to do so, add --yes`);
+  }
+  const progress = new ProgressLine(io.stderr);
+  const outcome = await withInterruptibleDatabase(io, async ({ db }) => {
+    const deleted = await tenantExists(db, tenant);
+    await revokeClients(db, tenant);
+    const onProgress = (rows: number) => progress.show(`${rows} rows deleted`, undefined);
+    return { tenant, deleted, rows: await deleteTenant(db, tenant, { onProgress }) };
+  }).finally(() => progress.clear());
+  io.answer(JSON.stringify(outcome));
+  return 0;
+}
+
+function nameOf(action: string, [name, ...others]: string[]): string {
+  if (name === undefined) throw new UsageError(`tenant ${action} needs a NAME`);
+  if (others.length > 0) throw new UsageError(`tenant ${action} takes one NAME, and was given ${others[0]} besides`);
+  if (!tenantPattern.test(name)) {
+    throw new UsageError('the NAME of a tenant is lower-case letters and digits, a letter first, 2 to 63 of them');
+  }
+  return name;
+}

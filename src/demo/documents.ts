@@ -106,6 +106,7 @@ export interface WarrantyClaim {
   status: 'OPEN' | 'IN_INSPECTION' | 'APPROVED' | 'REJECTED' | 'CLOSED';
   order: string;
   product: string;
+  amount: number;
   complaint: string;
   findings: string[];
   resolution: string | null;

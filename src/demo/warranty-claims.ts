@@ -1,4 +1,5 @@
 import type { LineItem } from './documents.ts';
+import { cents } from './line-items.ts';
 import { staff, unknown } from './people.ts';
 import { hourInMilliseconds } from './rhythm.ts';
 import type { Shop } from './shop.ts';
@@ -25,6 +26,7 @@ export function openClaim(shop: Shop): void {
       status: 'OPEN',
       order,
       product: item.product,
+      amount: cents(item.quantity * item.unitPrice),
       complaint: random.pick(complaints[kind]),
       findings: [],
       resolution: null,

@@ -92,6 +92,16 @@ export async function revokeClient(db: Database, clientId: string): Promise<bool
   return numUpdatedRows > 0n;
 }
 
+/** Revokes all clients of the tenant, as `revokeClient` does. */
+export async function revokeClients(db: Database, tenant: string): Promise<void> {
+  await db
+    .updateTable('oauth_client')
+    .set(({ fn }) => ({ revoked_at: fn<Date>('now', []) }))
+    .where('tenant', '=', tenant)
+    .where('revoked_at', 'is', null)
+    .execute();
+}
+
 export async function findClient(db: Database, tenant: string, clientId: string): Promise<ClientRecord | undefined> {
   const row = await db
     .selectFrom('oauth_client')

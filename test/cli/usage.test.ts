@@ -2,7 +2,23 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { annals } from '../support/server/command.ts';
 
-const commands = ['serve', 'migrate', 'tenant', 'client', 'import', 'capture', 'outbox', 'relay', 'mapping', 'demo'];
+const commands = [
+  'serve',
+  'migrate',
+  'tenant',
+  'client',
+  'import',
+  'capture',
+  'outbox',
+  'relay',
+  'mapping',
+  'rejected',
+  'recorder',
+  'retention',
+  'index',
+  'secrets',
+  'demo',
+];
 
 test('--help lists every command on stdout', async () => {
   const { code, stdout, stderr } = await annals(['--help']);
@@ -20,7 +36,7 @@ test.each(commands)('%s --help shows its usage with an example, and does nothing
   const { code, stdout } = await annals([command, '--help'], { PORT: 'not a port' });
   expect(code).toBe(0);
   expect(stdout).toMatch(new RegExp(`^Usage: annals ${command}`));
-  expect(stdout).toMatch(new RegExp(`Example:\n  .*annals ${command}`));
+  expect(stdout).toMatch(new RegExp(`Examples?:\n  .*annals ${command}`));
 });
 
 test.each([
@@ -38,9 +54,31 @@ test.each([
   [['tenant', 'create', 'a'], 'the NAME of a tenant is lower-case letters and digits'],
   [['client'], 'client what?'],
   [['client', 'create', '--tenant', 'acme'], 'client create needs --tenant and --scope'],
-  [['client', 'create', '--tenant'], "Option '--tenant <value>' argument missing"],
+  [['tenant', 'delete'], 'tenant delete needs a NAME'],
+  [['tenant', 'delete', 'acme'], 'tenant delete removes everything that acme has, for good; to do so, add --yes'],
+  [['tenant', 'delete', 'acme', '--force'], 'tenant delete has no option --force; there is --yes'],
+  [['tenant', 'delete', 'acme', '--yes=no'], 'tenant delete takes --yes without a value'],
+  [['tenant', 'list', 'acme'], 'tenant list takes no acme'],
+  [['client', 'create', '--tenant'], 'client create needs a value after --tenant'],
+  [
+    ['client', 'create', '--tenant', '--scope', 'x'],
+    'client create needs a value after --tenant, and was given --scope',
+  ],
   [['client', 'list'], 'client list needs --tenant'],
-  [['client', 'list', '--all'], "Unknown option '--all'"],
+  [['client', 'list', '--all'], 'client list has no option --all; there is --tenant'],
+  [['client', 'list', 'acme'], 'client list takes no acme'],
+  [['client', 'list', '-x'], 'client list has no option -x; there is --tenant'],
+  [['retention', '--tenant', 'acme', '--keep-days', '-1'], 'retention needs --keep-days with a whole number from 1 to'],
+  [
+    ['retention', '--tenant', 'acme', '--keep-days', '1.5'],
+    'retention needs --keep-days with a whole number from 1 to',
+  ],
+  [['retention', '--keep-days'], 'retention needs a value after --keep-days'],
+  [['index', 'create', '--sort'], 'index create needs a value after --sort'],
+  [['index', 'list', '--sort=a'], 'index list takes no arguments'],
+  [['rejected', 'list', 'all'], 'rejected takes no all'],
+  [['capture', '--from'], 'capture needs a value after --from'],
+  [['secrets', 'show'], 'secrets cannot show'],
   [['client', 'revoke'], 'client revoke needs one CLIENT_ID'],
   [['mapping', 'check'], 'mapping check needs one FILE'],
   [['import', 'changes.ndjson'], 'import needs --tenant'],

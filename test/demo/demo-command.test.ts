@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -47,6 +47,32 @@ test('the calls that the demo prints are all answered with entries', async () =>
     expect(status, call).toBe(200);
     expect(body.items.length, call).toBeGreaterThan(0);
   }
+});
+
+test('the type whose history the demo shows is there, with instances as their history left them', async () => {
+  const token = await tokenOf(demo);
+  const document = await readFile(join(examples, '..', 'docs', 'pagination.md'), 'utf8');
+  const [, first = ''] = /^curl -si "\$ANNALS_URL(\S+)" /m.exec(document) ?? [];
+  const get = async (path: string, headers = {}) =>
+    await fetch(new URL(path, demo.baseUrl), { headers: { authorization: `Bearer ${token}`, ...headers } });
+  const response = await get(first, { 'x-total-count': 'true' });
+  const claims = (await response.json()) as {
+    id: string;
+    status: string;
+    amount: number;
+    metadata: { version: number };
+  }[];
+  expect(claims.length).toBeGreaterThan(20);
+  expect(response.headers.get('x-total-count')).toBe(String(claims.length));
+  expect(claims.map(({ amount }) => amount)).toEqual(claims.map(({ amount }) => amount).toSorted((a, b) => b - a));
+  const closed = claims.find(({ status }) => status === 'CLOSED');
+  const q = `entity:WARRANTY_CLAIM entityId:${closed?.id} occurredAt:>"1970-01-01T00:00:00Z"`;
+  const history = (await (await get(`/changelog/demo/changelogs?${new URLSearchParams({ q })}`)).json()) as {
+    totalElements: number;
+    items: { paths: Record<string, unknown> }[];
+  };
+  expect(history.totalElements).toBe(closed?.metadata.version);
+  expect(history.items[0]?.paths.status).toMatchObject({ after: 'CLOSED' });
 });
 
 test('the scripts under examples run with what the demo prints', async () => {
