@@ -20,6 +20,7 @@ import { createTenantPool, type TenantPool } from './db/tenant-pool.ts';
 import { createLogger } from './http/logger.ts';
 import { TenantRate } from './http/tenant-rate.ts';
 import { createTakePortion } from './http/tenant-rate-store.ts';
+import { jobPlaces } from './jobs/dispatcher.ts';
 import { createJobs, type Jobs } from './jobs/service.ts';
 import { createMailQueue, type MailQueue } from './mail/service.ts';
 import { readModels } from './models/read-models.ts';
@@ -97,7 +98,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const vitalPool = createPool(databaseUrl, { onLostConnection, maximum: 2, statementLimit: 10_000 });
   const vital = { pool: vitalPool, db: createDatabase(vitalPool) };
   // An export holds its connection until it ends.
-  const exportLimits = { reads: 4, writes: 0, statementLimit: Number.POSITIVE_INFINITY };
+  const exportLimits = { reads: jobPlaces.EXPORT.places, writes: 0, statementLimit: Number.POSITIVE_INFINITY };
   const exportsDb = createDatabase(createTenantPool(databaseUrl, { onLostConnection, ...exportLimits }));
   const destroy = async () => {
     await Promise.all([db.destroy(), vital.db.destroy(), exportsDb.destroy()]);

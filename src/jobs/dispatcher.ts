@@ -2,6 +2,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { type Release, Semaphore } from '../concurrency/semaphore.ts';
 import type { Database } from '../db/database.ts';
 import { rest } from '../repeat.ts';
+import { Stop, type StopSignal } from '../stop-signal.ts';
 import type { JobType } from './job.ts';
 import type { TakenJob } from './job-store.ts';
 import { freeExpiredJobs, handBack, takeNextJob, tenantsWithWaiting } from './queue-store.ts';
@@ -18,18 +19,30 @@ export interface Dispatcher {
 export interface DispatcherOptions {
   db: Database;
   logger: FastifyBaseLogger;
-  /** Runs a job. Errors are logged. */
-  work(job: TakenJob): Promise<void>;
+  /**
+   * Runs a job. Errors are logged. `turn` is aborted when the tenant's turn is over: a job that can go on later then returns
+   * to the queue.
+   */
+  work(job: TakenJob, turn: StopSignal): Promise<void>;
 }
 
 /**
- * The places for jobs in a process, and the max. places of one tenant. A chat waits for a provider. An export scans the
- * history and holds a connection.
+ * The places for jobs in a process, and the max. places of one tenant. A chat waits for a provider and costs little. An
+ * export scans the history and holds a connection; it makes way for a tenant that has none running.
  */
 export const jobPlaces: Readonly<Record<JobType, { places: number; maxOfTenant: number }>> = {
-  AGENT_CHAT: { places: 16, maxOfTenant: 4 },
-  EXPORT: { places: 4, maxOfTenant: 1 },
+  AGENT_CHAT: { places: 64, maxOfTenant: 4 },
+  EXPORT: { places: 8, maxOfTenant: 1 },
 };
+
+/** Milliseconds that an export runs before it makes way: long enough to be worth the start of its query. */
+const minTurn = 500;
+
+interface RunningExport {
+  /** In milliseconds of performance.now(). */
+  readonly began: number;
+  readonly turn: Stop;
+}
 
 // Milliseconds. The process looks at once for jobs that it queues itself. The interval finds the jobs of other
 // processes.
@@ -42,6 +55,8 @@ export function createDispatcher({ db, logger, work }: DispatcherOptions): Dispa
     EXPORT: new Semaphore(jobPlaces.EXPORT),
   };
   const inHand = new Set<Promise<void>>();
+  /** The one that began first comes first. */
+  const runningExports = new Set<RunningExport>();
   const lastServed = new Map<string, number>();
   const stop = new AbortController();
   let loop: Promise<void> = Promise.resolve();
@@ -74,12 +89,26 @@ export function createDispatcher({ db, logger, work }: DispatcherOptions): Dispa
     forgetTurns(new Set(waiting.map(keyOf)));
     for (const type of ['AGENT_CHAT', 'EXPORT'] as const) {
       let tenants = waiting.filter((one) => one.type === type).map(({ tenant }) => tenant);
+      if (type === 'EXPORT') makeWay(tenants);
       // Take one job of each tenant in turn, until no tenant gets a place.
       while (tenants.length > 0 && !stop.signal.aborted) {
         const got: string[] = [];
         for (const tenant of inTurn(type, tenants)) if (await takeOne(type, tenant)) got.push(tenant);
         tenants = got;
       }
+    }
+  }
+
+  /** Ends the turns of as many exports as there are tenants that wait and have none running. */
+  function makeWay(waiting: readonly string[]): void {
+    const free = jobPlaces.EXPORT.places - places.EXPORT.taken();
+    const ending = [...runningExports].filter(({ turn }) => turn.aborted).length;
+    let wanted = waiting.filter((tenant) => places.EXPORT.taken(tenant) === 0).length - free - ending;
+    for (const { began, turn } of runningExports) {
+      if (wanted <= 0 || performance.now() - began < minTurn) return;
+      if (turn.aborted) continue;
+      turn.abort(new Error('the turn of the tenant is over'));
+      wanted -= 1;
     }
   }
 
@@ -118,13 +147,16 @@ export function createDispatcher({ db, logger, work }: DispatcherOptions): Dispa
   }
 
   function begin(job: TakenJob, release: Release): void {
-    const { tenant, id } = job;
-    const working = work(job)
+    const { tenant, id, type } = job;
+    const running: RunningExport = { began: performance.now(), turn: new Stop() };
+    if (type === 'EXPORT') runningExports.add(running);
+    const working = work(job, running.turn)
       .catch((error: unknown) =>
         logger.warn({ err: error, tenant, job: id }, 'a job broke off; it is handed out again'),
       )
       .finally(() => {
         inHand.delete(working);
+        runningExports.delete(running);
         release();
         wake();
       });

@@ -4,6 +4,7 @@ import { sql } from 'kysely';
 import type { Database } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import type { ExportHistory, ExportPiece } from '../ports/export-history.ts';
+import type { StopSignal } from '../stop-signal.ts';
 import { appendChunk, dropChunks } from './content-store.ts';
 import type { ExportInput, JobDocument } from './job.ts';
 import { JobLost, loseJob } from './job-lost.ts';
@@ -12,14 +13,23 @@ import { type TakenJob, updateJob, updateProgress } from './job-store.ts';
 const pack = promisify(zstdCompress);
 const packing = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
+/** The turn of the export's tenant is over. What the file has so far is stored. */
+export class TurnOver extends Error {
+  constructor() {
+    super('the export makes way for another tenant');
+    this.name = 'TurnOver';
+  }
+}
+
 /**
  * Writes the file of an export, and resumes where an earlier attempt stopped. One transaction stores a part together
- * with the progress. So the file always holds the first entries of one snapshot's result.
+ * with the progress. So the file always holds the first entries of one snapshot's result. Throws TurnOver after the next
+ * part once `turn` is aborted.
  */
 export async function runExport(
   { db, exportHistory, now }: { db: Database; exportHistory: ExportHistory; now: () => number },
   job: TakenJob,
-  stop: AbortController,
+  { stop, turn }: { stop: AbortController; turn: StopSignal },
 ): Promise<void> {
   const { tenant, id } = job;
   const input: ExportInput = JSON.parse(job.input);
@@ -57,6 +67,7 @@ export async function runExport(
   await exportHistory.run({ tenant, q, format, withContext, askedAt, resume, signal: stop.signal }, async (piece) => {
     begun = true;
     await take(piece);
+    if (turn.aborted) throw new TurnOver();
   });
   await inTransaction(db, async (transaction) => {
     if (!begun) entries = bytes = 0;

@@ -5,12 +5,13 @@ import { AnnalsError } from '../errors.ts';
 import type { ExportHistory } from '../ports/export-history.ts';
 import type { RunQueuedChat } from '../ports/queued-chat.ts';
 import { rest } from '../repeat.ts';
+import type { StopSignal } from '../stop-signal.ts';
 import { describeFailure } from './job.ts';
 import { JobLost } from './job-lost.ts';
 import { findHeldJob, type TakenJob, updateJob } from './job-store.ts';
 import { extendHold, handBack, jobLease } from './queue-store.ts';
 import { runAgentChat } from './run-agent-chat.ts';
-import { runExport } from './run-export.ts';
+import { runExport, TurnOver } from './run-export.ts';
 
 export interface WorkerOptions {
   db: Database;
@@ -21,8 +22,11 @@ export interface WorkerOptions {
 }
 
 export interface Worker {
-  /** Runs a job to its end, or returns it to the queue. Throws where the database does not store the outcome. */
-  work(job: TakenJob): Promise<void>;
+  /**
+   * Runs a job to its end, or returns it to the queue. An export returns after its next piece once `turn` is aborted. Throws
+   * where the database does not store the outcome.
+   */
+  work(job: TakenJob, turn: StopSignal): Promise<void>;
   /** Returns exports to the queue at once; another process resumes them. A chat has this many milliseconds to end. */
   stop(grace: number): void;
 }
@@ -38,11 +42,11 @@ export function createWorker(options: WorkerOptions): Worker {
   const stopExports = new AbortController();
   const stopChats = new AbortController();
 
-  async function perform(job: TakenJob, stop: AbortController): Promise<void> {
+  async function perform(job: TakenJob, stop: AbortController, turn: StopSignal): Promise<void> {
     if (job.stalled > maxStalls) {
       throw new AnnalsError('internal_service_error', `Taken up ${maxStalls} times, the job did not get on.`);
     }
-    if (job.type === 'EXPORT') await runExport(options, job, stop);
+    if (job.type === 'EXPORT') await runExport(options, job, { stop, turn });
     else await runAgentChat(options, job, stop);
   }
 
@@ -64,7 +68,7 @@ export function createWorker(options: WorkerOptions): Worker {
     await updateJob(db, job, { ...job.document, status, metadata });
   }
 
-  async function work(job: TakenJob): Promise<void> {
+  async function work(job: TakenJob, turn: StopSignal): Promise<void> {
     const { tenant, id } = job;
     const ending = (job.type === 'EXPORT' ? stopExports : stopChats).signal;
     const stop = new AbortController();
@@ -79,10 +83,14 @@ export function createWorker(options: WorkerOptions): Worker {
     });
     try {
       stop.signal.throwIfAborted();
-      await perform(job, stop);
+      await perform(job, stop, turn);
     } catch (error) {
       const held = error instanceof JobLost ? undefined : await findHeldJob(db, job);
       if (held === undefined) return;
+      if (error instanceof TurnOver) {
+        await handBack(db, job, 0);
+        return;
+      }
       if (isPassing(job, error, ending.aborted, held.callBegan)) {
         if (!ending.aborted) logger.warn({ err: error, tenant, job: id }, 'a job failed; it is tried again');
         await handBack(db, job, ending.aborted ? 0 : retryAfter);

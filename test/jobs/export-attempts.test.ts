@@ -13,6 +13,7 @@ import { freeExpiredJobs, takeNextJob } from '../../src/jobs/queue-store.ts';
 import { runExport } from '../../src/jobs/run-export.ts';
 import { createWorker } from '../../src/jobs/worker.ts';
 import type { ExportHistory, ExportPiece } from '../../src/ports/export-history.ts';
+import { Stop } from '../../src/stop-signal.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
 const unpack = promisify(zstdDecompress);
@@ -57,6 +58,26 @@ describe('the file of an export that is taken up again', () => {
   });
 });
 
+test('an export whose turn is over waits again, with the pieces that it has', async () => {
+  const turn = new Stop();
+  const exportHistory: ExportHistory = {
+    check: () => {},
+    async run(_request, take) {
+      await take(piece('1\n', true));
+      turn.abort(new Error('over'));
+      await take(piece('2\n'));
+      await take(piece('3\n'));
+    },
+  };
+  const runChat = () => Promise.reject(new Error('nobody chats here'));
+  const logger = createLogger('silent');
+  const worker = createWorker({ db: database.db, logger, now: () => now, exportHistory, runChat });
+  await worker.work(await taken(), turn);
+  expect((await documentOf(id)).status).toBe('in_progress');
+  expect(await takeNextJob(database.db, tenant, 'EXPORT')).toMatchObject({ id, stalled: 1, progress: {} });
+  expect(await fileOf(id)).toBe('1\n2\n');
+});
+
 describe('a worker whose job another worker has taken up', () => {
   test('adds no piece to the file, and stops', async () => {
     const [before, after] = [await taken(), await taken()];
@@ -88,7 +109,7 @@ describe('a job that takes its processes down with it', () => {
     const runChat = () => Promise.reject(new Error('nobody chats here'));
     const logger = createLogger('silent');
     const worker = createWorker({ db: database.db, logger, now: () => now, exportHistory, runChat });
-    await worker.work(await taken());
+    await worker.work(await taken(), new Stop());
     expect((await documentOf(id)).status).toBe(status);
   });
 });
@@ -117,7 +138,10 @@ async function attempt(job: TakenJob, pieces: readonly ExportPiece[], failure?: 
       await nextTurn();
     },
   };
-  const run = runExport({ db: database.db, exportHistory, now: () => now }, job, new AbortController());
+  const run = runExport({ db: database.db, exportHistory, now: () => now }, job, {
+    stop: new AbortController(),
+    turn: new Stop(),
+  });
   if (failure === undefined) await run;
   else await expect(run).rejects.toThrow(failure);
 }
