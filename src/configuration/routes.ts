@@ -1,7 +1,8 @@
 import { AnnalsError } from '../errors.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
-import { jsonText, noContent } from '../http/openapi/answers.ts';
+import { jsonStream, jsonText, noContent } from '../http/openapi/answers.ts';
 import type { Scope } from '../http/scopes.ts';
+import { arrayBody } from '../pagination/page-texts.ts';
 import { type ConfigurationItem, viewOf } from './item.ts';
 import {
   ChangedConfiguration,
@@ -35,13 +36,13 @@ export async function configurationRoutes(
         summary: 'Retrieving configurations',
         params: ConfigurationsPath,
         querystring: ConfigurationsQuery,
-        response: { 200: jsonText(ConfigurationList, { description: 'The configurations.' }) },
+        response: { 200: jsonStream(ConfigurationList, { description: 'The configurations.' }) },
       },
     },
     async (request, reply) => {
       const keys = request.query.keys?.split(',').map(readableKey);
-      const items = await configuration.list(request.params.tenant, keys);
-      return await reply.type(json).send(viewOfAll(items));
+      const texts = await configuration.list(request.params.tenant, keys);
+      return await reply.type(json).send(arrayBody(texts));
     },
   );
 

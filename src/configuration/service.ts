@@ -3,6 +3,8 @@ import type { Statements } from '../db/statements.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError, type ErrorDetail } from '../errors.ts';
 import { refuseLargeDocument } from '../json/size.ts';
+import { type PageTexts, textsOfPage } from '../pagination/page-texts.ts';
+import { maxPieceBytes } from '../pagination/pieces.ts';
 import { mask } from '../recording/mask.ts';
 import type { Sealer } from '../sealing.ts';
 import {
@@ -13,11 +15,12 @@ import {
   type ProviderTokenKey,
   providerTokenKeys,
   type StoredValue,
+  viewOf,
 } from './item.ts';
 import { recordItemChange } from './recorded-change.ts';
 import { openSecret, sealSecret } from './secrets.ts';
 import type { SentValue } from './sent-values.ts';
-import { deleteItem, insertItems, readItem, readItems, readSealedValues, updateItem } from './store.ts';
+import { deleteItem, insertItems, listItems, readItem, readItems, readSealedValues, updateItem } from './store.ts';
 
 /** An item as a client sends it: `value` is parsed, `json` and `size` are those of its text. */
 export interface SentItem extends SentValue {
@@ -29,7 +32,8 @@ export interface SentItem extends SentValue {
 
 /** What a tenant has set (contract: configuration). Everything takes the tenant first. */
 export interface Configuration {
-  list(tenant: string, keys: readonly string[] | undefined): Promise<ConfigurationItem[]>;
+  /** The items as JSON texts, by key: all of them, or those of the keys that are there. */
+  list(tenant: string, keys: readonly string[] | undefined): Promise<PageTexts>;
   find(tenant: string, key: string): Promise<ConfigurationItem>;
   create(tenant: string, items: readonly (SentItem & { key: string })[], actor: string): Promise<ConfigurationItem[]>;
   replace(tenant: string, key: string, item: SentItem, actor: string): Promise<ConfigurationItem>;
@@ -53,7 +57,13 @@ export function createConfiguration(options: {
   }
 
   return {
-    list: (tenant, keys) => readItems(db, tenant, keys),
+    async list(tenant, keys) {
+      const listed = await listItems(db, tenant, keys, maxPieceBytes);
+      const rows = listed.map(({ key, bytes, item }) => ({ id: key, bytes, text: item && viewOf(item) }));
+      const readTexts = async (some: readonly string[]) =>
+        new Map((await readItems(db, tenant, some)).map((item) => [item.key, [viewOf(item)]]));
+      return textsOfPage(rows, readTexts);
+    },
 
     async find(tenant, key) {
       const item = await readItem(db, tenant, key);

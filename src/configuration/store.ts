@@ -1,19 +1,47 @@
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { Database } from '../db/database.ts';
 import type { Statements } from '../db/statements.ts';
 import type { Tables } from '../db/tables.ts';
 import type { ConfigurationItem } from './item.ts';
 import './tables.ts';
 
-/** All items of the tenant, or those of the keys that are there; by key. */
-export async function readItems(
+/** The items of these keys that are there. */
+export async function readItems(db: Database, tenant: string, keys: readonly string[]): Promise<ConfigurationItem[]> {
+  const rows = await db
+    .selectFrom('configuration')
+    .selectAll()
+    .where('tenant', '=', tenant)
+    .where(({ eb, fn, val }) => eb('key', '=', fn.any(val([...keys]))))
+    .execute();
+  return rows.map(itemOf);
+}
+
+/** An item of a list. `item` is undefined where its text is read later. */
+export interface ListedItem {
+  readonly key: string;
+  readonly bytes: number;
+  readonly item: ConfigurationItem | undefined;
+}
+
+/** All items of the tenant, or those of the keys that are there; by key. The first `maxBytes` bytes come with their texts. */
+export async function listItems(
   db: Database,
   tenant: string,
   keys: readonly string[] | undefined,
-): Promise<ConfigurationItem[]> {
-  const all = db.selectFrom('configuration').selectAll().where('tenant', '=', tenant).orderBy('key');
-  const wanted = keys === undefined ? all : all.where(({ eb, fn, val }) => eb('key', '=', fn.any(val([...keys]))));
-  return (await wanted.execute()).map(itemOf);
+  maxBytes: number,
+): Promise<ListedItem[]> {
+  const wanted = keys === undefined ? sql`true` : sql`key = any(${keys}::text[])`;
+  const { rows } = await sql<Row & { bytes: number; shown: boolean }>`
+    with found as (
+      select *, sum(bytes) over (order by key) <= ${maxBytes}::bigint as shown
+        from (select c.*, coalesce(octet_length(value), 0) + coalesce(octet_length(description), 0)
+            + octet_length(key) + 200 as bytes
+          from configuration c where tenant = ${tenant} and ${wanted}) measured
+    )
+    select tenant, key, version, bytes, shown, sealed, case when shown then value end as value,
+        case when shown then description end as description
+      from found order by key`.execute(db);
+  return rows.map((row) => ({ key: row.key, bytes: row.bytes, item: row.shown ? itemOf(row) : undefined }));
 }
 
 export async function readItem(

@@ -2,7 +2,9 @@ import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import type { Collection } from '../pagination/keyset.ts';
+import { partsById, type RowOfPart, type TextParts } from '../pagination/page-texts.ts';
 import type { Page, PageWanted, Paginator } from '../pagination/paginator.ts';
+import { maxPartBytes } from '../pagination/pieces.ts';
 import { idField } from '../pagination/sort.ts';
 import type { DocumentRows } from '../ports/document-lists.ts';
 import { arrayValues, meetsArray } from '../query/array-values.ts';
@@ -125,10 +127,11 @@ async function readTexts(
   db: Database,
   { from, where }: DocumentRows,
   ids: readonly string[],
-): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await sql<{ id: string; document: string }>`
-    select id, document from ${from} where ${where} and id = any(${ids}::text[])`.execute(db);
-  return new Map(rows.map(({ id, document }) => [id, document]));
+): Promise<ReadonlyMap<string, TextParts>> {
+  const { rows } = await sql<RowOfPart>`
+    select id, part, place from (select id, document from ${from} where ${where} and id = any(${ids}::text[])) found,
+      text_parts(document, ${maxPartBytes}) with ordinality parts (part, place)`.execute(db);
+  return partsById(rows);
 }
 
 /** Maximum bytes that Annals reads to match a regular expression against. The pattern has its own budget as well. */

@@ -1,9 +1,13 @@
 import { Readable } from 'node:stream';
+import { readWithinBudget } from '../concurrency/piece-budget.ts';
 import { ofCurrentWork } from '../concurrency/work.ts';
-import { maxPieceBytes, piecesOf } from './pieces.ts';
+import { maxStreamedBytes, piecesOf } from './pieces.ts';
+
+/** A text in parts: a string of a megabyte would stay in memory until a full garbage collection. */
+export type TextParts = readonly string[];
 
 /** The texts of a page in its order: all of them, or in pieces that Annals reads while it sends the answer. */
-export type PageTexts = readonly string[] | AsyncIterable<readonly string[]>;
+export type PageTexts = readonly string[] | AsyncIterable<readonly TextParts[]>;
 
 /** A row of a page. A long text is undefined here: Annals reads it when it sends it. */
 export interface RowOfText {
@@ -13,7 +17,7 @@ export interface RowOfText {
 }
 
 /** The current texts of these rows by id. A deleted row is not in the result. */
-export type ReadTexts = (ids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+export type ReadTexts = (ids: readonly string[]) => Promise<ReadonlyMap<string, TextParts>>;
 
 /**
  * The texts of a page. Annals reads each missing piece when the client has taken the piece before. So a slow client holds
@@ -25,23 +29,45 @@ export function textsOfPage(rows: readonly RowOfText[], readTexts: ReadTexts): P
   return ofCurrentWork(readPieces(rows, readTexts));
 }
 
-async function* readPieces(rows: readonly RowOfText[], readTexts: ReadTexts): AsyncGenerator<readonly string[]> {
+function readPieces(rows: readonly RowOfText[], readTexts: ReadTexts): AsyncGenerator<readonly TextParts[]> {
   const pieces = piecesOf(
     rows,
     rows.map(({ bytes }) => bytes),
-    maxPieceBytes / 2,
+    maxStreamedBytes,
   );
-  // Removes each piece from the list after it is sent, to free its memory.
-  for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) {
-    const missing = piece.filter(({ text }) => text === undefined).map(({ id }) => id);
-    const read = missing.length === 0 ? new Map<string, string>() : await readTexts(missing);
-    yield piece.map(({ id, text }) => {
-      const found = text ?? read.get(id);
-      // Half an answer must not look like a whole one: the error cuts the connection.
-      if (found === undefined) throw new Error('a row was deleted while its page was being sent');
-      return found;
-    });
+  const bytesOf = (piece: readonly RowOfText[]) => piece.reduce((sum, { bytes }) => sum + bytes, 0);
+  return readWithinBudget(pieces, bytesOf, (piece) => readPiece(piece, readTexts));
+}
+
+async function readPiece(piece: RowOfText[], readTexts: ReadTexts): Promise<TextParts[]> {
+  // Empties the piece, which its page refers to, to free its memory once it is sent.
+  const rows = piece.splice(0);
+  const missing = rows.filter(({ text }) => text === undefined).map(({ id }) => id);
+  const read = missing.length === 0 ? new Map<string, TextParts>() : await readTexts(missing);
+  return rows.map(({ id, text }) => {
+    const found = text === undefined ? read.get(id) : [text];
+    // Half an answer must not look like a whole one: the error cuts the connection.
+    if (found === undefined) throw new Error('a row was deleted while its page was being sent');
+    return found;
+  });
+}
+
+/** A row of a statement with `text_parts`; `place` counts the parts of a text from 1. */
+export interface RowOfPart {
+  readonly id: string;
+  readonly place: number;
+  readonly part: string;
+}
+
+/** The parts of each text, whatever the order of the rows. */
+export function partsById(rows: readonly RowOfPart[]): ReadonlyMap<string, TextParts> {
+  const texts = new Map<string, string[]>();
+  for (const { id, place, part } of rows) {
+    const parts = texts.get(id) ?? [];
+    parts[place - 1] = part;
+    texts.set(id, parts);
   }
+  return texts;
 }
 
 /** Changes a list of texts; the result has as many. */
@@ -53,10 +79,13 @@ export async function mapTexts(texts: PageTexts, change: ChangeTexts): Promise<P
 }
 
 async function* mapPieces(
-  pieces: AsyncIterable<readonly string[]>,
+  pieces: AsyncIterable<readonly TextParts[]>,
   change: ChangeTexts,
-): AsyncGenerator<readonly string[]> {
-  for await (const piece of pieces) yield await change(piece);
+): AsyncGenerator<readonly TextParts[]> {
+  for await (const piece of pieces) {
+    const changed = await change(piece.map((parts) => parts.join('')));
+    yield changed.map((text) => [text]);
+  }
 }
 
 /** Whether the page is known to have no rows. */
@@ -67,17 +96,39 @@ export function isEmptyPage(texts: PageTexts): boolean {
 /** The body of an answer: the JSON array of these JSON texts, as text or as a stream. */
 export function arrayBody(texts: PageTexts): string | Readable {
   if (isWhole(texts)) return `[${texts.join()}]`;
-  return Readable.from(arrayParts(texts), { objectMode: false, highWaterMark: 1 });
+  return streamOfTexts(arrayParts(texts));
 }
 
-async function* arrayParts(pieces: AsyncIterable<readonly string[]>): AsyncGenerator<string> {
-  let before = '[';
-  for await (const piece of pieces) {
-    yield before + piece.join();
-    before = ',';
-  }
-  yield before === '[' ? '[]' : ']';
+/**
+ * The body of an answer that is read while it is sent. Nothing is read ahead of what the client takes. The texts go to the
+ * socket as they are: a Buffer of each would stay in memory until the next garbage collection.
+ */
+export function streamOfTexts(texts: AsyncIterable<string>): Readable {
+  return Readable.from(texts, { objectMode: true, highWaterMark: 0 });
 }
+
+async function* arrayParts(pieces: AsyncIterable<readonly TextParts[]>): AsyncGenerator<string> {
+  let waiting = '[';
+  let separator = '';
+  for await (const piece of pieces) {
+    for (const parts of piece) {
+      waiting += separator;
+      separator = ',';
+      for (const part of parts) {
+        // Short texts go together. A long one goes by itself, so that no copy of it is made.
+        if (waiting.length + part.length <= maxJoinedText) {
+          waiting += part;
+          continue;
+        }
+        yield waiting;
+        waiting = part;
+      }
+    }
+  }
+  yield `${waiting}]`;
+}
+
+const maxJoinedText = 64 * 1024;
 
 function isWhole(texts: PageTexts): texts is readonly string[] {
   return Array.isArray(texts);

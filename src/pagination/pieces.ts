@@ -1,6 +1,12 @@
 /** Bytes of text that Annals reads and sends at once (contract 11). Memory holds them several times. */
 export const maxPieceBytes = 4 * 1024 * 1024;
 
+/** Bytes of a piece while an answer is sent. A client may take it slowly, so it is smaller than what is read at once. */
+export const maxStreamedBytes = maxPieceBytes / 4;
+
+/** Bytes of a part of a long text, in the statement `text_parts`: below what the runtime counts as a large string. */
+export const maxPartBytes = 96 * 1024;
+
 /**
  * Puts items into pieces whose lengths add up to at most `most`. The order stays the same. A longer item is a piece of
  * its own.

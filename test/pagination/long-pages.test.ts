@@ -44,7 +44,7 @@ describe('a page with more text than a piece', () => {
     const reads = statements.filter(({ text }) => text.includes('id = any('));
     expect(reads.length).toBeGreaterThanOrEqual((20 * large) / maxPieceBytes);
     for (const { values } of reads) {
-      const ids = values?.at(-1);
+      const ids = values?.find((value) => Array.isArray(value));
       expect((Array.isArray(ids) ? ids.length : Number.NaN) * large).toBeLessThanOrEqual(maxPieceBytes);
     }
     const next = response.headers.get('x-next-cursor') ?? '';
@@ -115,7 +115,7 @@ describe('the texts of a page', () => {
     const asked: (readonly string[])[] = [];
     const readTexts = async (ids: readonly string[]) => {
       asked.push(ids);
-      return new Map(ids.map((id) => [id, `"${id} read"`]));
+      return new Map(ids.map((id) => [id, [`"${id} `, 'read"']]));
     };
     expect(textsOfPage([row('a', '1'), row('b', '2')], readTexts)).toEqual(['1', '2']);
     const inLists = async (some: readonly string[]) => some.map((text) => `[${text}]`);
@@ -135,4 +135,16 @@ describe('the texts of a page', () => {
     expect(piecesOf(['a', 'b'], [3, 6], 8)).toEqual([['a'], ['b']]);
     expect(piecesOf([], [])).toEqual([]);
   });
+});
+
+test('a text in parts is the text, cut between its characters', async () => {
+  const text = 'aé€😀'.repeat(50);
+  for (const most of [4, 5, 7, 96]) {
+    const { rows } = await server.database.pool.query<{ part: string }>('select part from text_parts($1, $2) part', [
+      text,
+      most,
+    ]);
+    expect(rows.map(({ part }) => part).join('')).toBe(text);
+    expect(Math.max(...rows.map(({ part }) => Buffer.byteLength(part)))).toBeLessThanOrEqual(most);
+  }
 });

@@ -1,11 +1,12 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
+import { streamOfTexts } from '../../pagination/page-texts.ts';
 import type { EntryRow, PageOfEntries } from './store.ts';
 import { historyText } from './view.ts';
 
 /** The body of the answer: a text, or a stream if the page came in pieces. */
 export function historyBody(found: PageOfEntries, asked: { page: number; size: number }): string | Readable {
   if (found.pieces === undefined) return historyText(found, asked);
-  return Readable.from(historyParts(found, found.pieces, asked), { objectMode: false, encoding: 'utf8' });
+  return streamOfTexts(historyParts(found, found.pieces, asked));
 }
 
 async function* historyParts(
@@ -19,8 +20,7 @@ async function* historyParts(
   let before = head;
   for await (const entries of pieces) {
     const text = textOf(entries);
-    yield before;
-    yield text.slice(head.length, text.length - tail.length);
+    yield before + text.slice(head.length, text.length - tail.length);
     before = ',';
   }
   yield tail;

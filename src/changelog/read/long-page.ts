@@ -1,9 +1,10 @@
+import { readWithinBudget } from '../../concurrency/piece-budget.ts';
 import { ofCurrentWork } from '../../concurrency/work.ts';
 import type { DatabaseTransaction } from '../../db/database.ts';
 import { type Statements, statementsOf } from '../../db/statements.ts';
 import { AnnalsError } from '../../errors.ts';
-import { piecesOf } from '../../pagination/pieces.ts';
-import { type EntryRow, type PageOfEntries, type Place, readEntries, readLengths } from './store.ts';
+import { maxStreamedBytes, piecesOf } from '../../pagination/pieces.ts';
+import { type PageOfEntries, type Place, readEntries, readLengths } from './store.ts';
 
 // Maximum bytes of text of a page in one piece; memory holds them several times. The second maximum is for a caller that
 // takes no pieces. An entry that is longer than a piece is a piece of its own; an entry has at most about 32 MiB.
@@ -25,22 +26,23 @@ export async function readPlaces(
   if (entries !== undefined) return { entries };
   const lengths = await readLengths(statements, tenant, places);
   if (!inPieces) throw tooLong(lengths.reduce((sum, length) => sum + length, 0));
-  return { entries: [], pieces: ofCurrentWork(readPieces(pool, tenant, piecesOf(places, lengths), withContext)) };
+  const measured = places.map((place, index) => ({ place, bytes: lengths[index] ?? 0 }));
+  const pieces = piecesOf(measured, lengths, maxStreamedBytes);
+  const bytesOf = (piece: readonly MeasuredPlace[]) => piece.reduce((sum, { bytes }) => sum + bytes, 0);
+  // Entries never change, so a piece needs no snapshot. A slow client holds no connection.
+  const read = async (piece: readonly MeasuredPlace[]) => {
+    const placesOfPiece = piece.map(({ place }) => place);
+    const found = await readEntries(pool, tenant, placesOfPiece, { withContext });
+    // Half an answer must not look like a whole one.
+    if (found?.length !== piece.length) throw new Error('entries were dropped while their page was being read');
+    return found;
+  };
+  return { entries: [], pieces: ofCurrentWork(readWithinBudget(pieces, bytesOf, read)) };
 }
 
-/** Entries never change, so a piece needs no snapshot. A slow client holds no connection. */
-async function* readPieces(
-  statements: Statements,
-  tenant: string,
-  pieces: readonly (readonly Place[])[],
-  withContext: boolean,
-): AsyncGenerator<EntryRow[]> {
-  for (const places of pieces) {
-    const entries = await readEntries(statements, tenant, places, { withContext });
-    // Half an answer must not look like a whole one.
-    if (entries?.length !== places.length) throw new Error('entries were dropped while their page was being read');
-    yield entries;
-  }
+interface MeasuredPlace {
+  readonly place: Place;
+  readonly bytes: number;
 }
 
 function tooLong(bytes: number): AnnalsError {

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { maxBytesUnderWay, readWithinBudget } from '../../src/concurrency/piece-budget.ts';
+import { doWork } from '../../src/concurrency/work.ts';
+import { Stop } from '../../src/stop-signal.ts';
+
+const share = maxBytesUnderWay / 2;
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+/** An answer of a tenant, with the sizes of its pieces; `read` has the pieces that were read. */
+function answer(tenant: string, sizes: readonly number[], signal = new Stop()) {
+  const read: number[] = [];
+  const pieces = readWithinBudget(
+    sizes,
+    (size) => size,
+    async (size) => {
+      read.push(size);
+      return size;
+    },
+  );
+  return { read, next: () => doWork({ tenant, signal }, () => pieces.next()), end: () => pieces.return(0) };
+}
+
+test('a tenant has half of the bytes; the next piece is read when its client has taken one, or has gone', async () => {
+  const held = [answer('acme', [share - 1, 1]), answer('acme', [1])];
+  for (const { next } of held) await next();
+  const waiting = answer('acme', [1]);
+  const third = waiting.next();
+  await settled();
+  expect(waiting.read).toEqual([]);
+  const rival = answer('rival', [1]);
+  expect((await rival.next()).value).toBe(1);
+  await rival.end();
+  await held[1]?.end();
+  expect((await third).value).toBe(1);
+  // The long piece was taken: the next one of this answer needs a single byte.
+  expect((await held[0]?.next())?.value).toBe(1);
+  await held[0]?.end();
+  await waiting.end();
+});
+
+test('a piece longer than the share goes alone, and an answer that waits ends with its request', async () => {
+  const long = answer('acme', [10 * maxBytesUnderWay]);
+  expect((await long.next()).value).toBe(10 * maxBytesUnderWay);
+  const signal = new Stop();
+  const waiting = answer('acme', [1], signal).next();
+  await settled();
+  signal.abort(new Error('gone'));
+  await expect(waiting).rejects.toThrow('gone');
+  await long.end();
+});
