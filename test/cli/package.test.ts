@@ -37,5 +37,7 @@ test('the packed package migrates an empty database and serves', { timeout: 300_
   });
   const baseUrl = await service.firstLine;
   expect(await (await fetch(`${baseUrl}/health/ready`)).json()).toEqual({ status: 'ok' });
+  expect((await fetch(`${baseUrl}/docs/guides/operations`)).status).toBe(200);
+  expect((await fetch(`${baseUrl}/docs/viewer/swagger-ui.css`)).status).toBe(200);
   expect((await database.pool.query('select from routine')).rowCount).toBeGreaterThan(20);
 });

@@ -106,6 +106,8 @@ test('the token endpoint takes a form', () => {
   expect(Object.keys(document.paths['/oauth/token']?.post?.requestBody?.content ?? {})).toEqual([
     'application/x-www-form-urlencoded',
   ]);
+  // Another content type is an error of the form (RFC 6749): 400.
+  expect(Object.keys(document.paths['/oauth/token']?.post?.responses ?? {})).not.toContain('415');
 });
 
 test('every reference leads somewhere, and no operation is without a summary', () => {
@@ -158,7 +160,8 @@ test('every operation has a success with a schema, and the errors that its guard
       }
       const errors = [
         ...(Array.isArray(security) && security.length > 0 ? ['400', '401', '403', '429', '500', '503'] : []),
-        ...(requestBody === undefined ? [] : ['413', '415']),
+        ...(requestBody === undefined ? [] : ['413']),
+        ...('application/json' in (requestBody?.content ?? {}) ? ['415'] : []),
       ];
       expect(Object.keys(responses), what).toEqual(expect.arrayContaining(errors));
     }

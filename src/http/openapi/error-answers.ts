@@ -14,9 +14,6 @@ export const errorsUnderTenant: readonly ErrorType[] = [
   'service_unavailable',
 ];
 
-/** What every operation with a body can answer. */
-export const errorsOfBodies: readonly ErrorType[] = ['payload_too_large', 'unsupported_media_type'];
-
 /** When an operation answers this error, and the message of an example. */
 const errors: Readonly<Record<ErrorType, { when: string; message: string; field?: string }>> = {
   validation_violation: {

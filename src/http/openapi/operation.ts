@@ -2,7 +2,7 @@ import type { FastifySchema, RouteOptions } from 'fastify';
 import type { ErrorType } from '../../errors.ts';
 import { optionalBody } from '../optional-body.ts';
 import { type Components, isObject, mediaExamples, parameterParts, type Reference } from './components.ts';
-import { errorAnswers, errorsOfAll, errorsOfBodies, errorsUnderTenant, unauthorizedAnswer } from './error-answers.ts';
+import { errorAnswers, errorsOfAll, errorsUnderTenant, unauthorizedAnswer } from './error-answers.ts';
 
 declare module 'fastify' {
   interface FastifySchema {
@@ -23,6 +23,8 @@ declare module 'fastify' {
 }
 
 export const securityScheme = 'oauth2';
+
+const jsonAlone = ['application/json'] as const;
 
 /** A route as OpenAPI describes an operation. */
 export function describeOperation(components: Components, route: RouteOptions): object {
@@ -52,10 +54,16 @@ export function describeOperation(components: Components, route: RouteOptions): 
   };
 }
 
-function errorsOf({ body }: FastifySchema, { scopes, errors = [] }: NonNullable<RouteOptions['config']>): ErrorType[] {
+function errorsOf(
+  { body, consumes = jsonAlone }: FastifySchema,
+  { scopes, errors = [] }: NonNullable<RouteOptions['config']>,
+): ErrorType[] {
+  const readsJson = body !== undefined && consumes.some((type) => type.endsWith('json'));
   return [
     ...(scopes === undefined ? [] : errorsUnderTenant),
-    ...(body === undefined ? [] : errorsOfBodies),
+    ...(body === undefined ? [] : (['payload_too_large'] as const)),
+    // Another content type of a form is an error of its own (RFC 6749).
+    ...(readsJson ? (['unsupported_media_type'] as const) : []),
     ...errors,
     ...errorsOfAll,
   ];
@@ -83,11 +91,7 @@ function parametersIn(
   });
 }
 
-function requestBody(
-  components: Components,
-  { body, consumes = ['application/json'] }: FastifySchema,
-  required: boolean,
-): object {
+function requestBody(components: Components, { body, consumes = jsonAlone }: FastifySchema, required: boolean): object {
   const media = mediaType(components, body);
   return { required, content: Object.fromEntries(consumes.map((type) => [type, media])) };
 }

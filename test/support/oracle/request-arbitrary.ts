@@ -3,11 +3,21 @@ import * as fc from 'fast-check';
 /** What is used of an OpenAPI document. */
 export interface DescribedInterface {
   paths: Record<string, Record<string, DescribedOperation>>;
+  components: { parameters: Record<string, Parameter>; schemas: Record<string, { examples?: unknown[] }> };
 }
 
 interface DescribedOperation {
-  parameters?: { name: string; in: string }[];
-  requestBody?: { content: Record<string, { schema?: object; example?: unknown }> };
+  parameters?: (Parameter | Reference)[];
+  requestBody?: { content: Record<string, { schema?: { $ref?: string }; example?: unknown }> };
+}
+
+interface Parameter {
+  name: string;
+  in: string;
+}
+
+interface Reference {
+  $ref: string;
 }
 
 export interface RandomRequest {
@@ -24,14 +34,17 @@ export function arbitraryRequest(described: DescribedInterface, tenant: string):
   const operations = Object.entries(described.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   );
-  return fc.constantFrom(...operations).chain((one) => requestOf(one, tenant));
+  return fc.constantFrom(...operations).chain((one) => requestOf(described, one, tenant));
 }
 
 function requestOf(
+  { components }: DescribedInterface,
   { path, method, operation }: { path: string; method: string; operation: DescribedOperation },
   tenant: string,
 ): fc.Arbitrary<RandomRequest> {
-  const parameters = operation.parameters ?? [];
+  const parameters = (operation.parameters ?? []).map((one) =>
+    '$ref' in one ? (components.parameters[nameIn(one.$ref)] ?? missing(one.$ref)) : one,
+  );
   const named = (place: string) => parameters.filter((one) => one.in === place).map(({ name }) => name);
   const some = (names: readonly string[], values: fc.Arbitrary<string>) =>
     fc.record(Object.fromEntries(names.map((name) => [name, values])), { requiredKeys: [] });
@@ -43,7 +56,7 @@ function requestOf(
       ids,
       query: fc.dictionary(fc.constantFrom(...named('query'), 'unknown'), fc.oneof(value, text), { maxKeys: 4 }),
       headers: some(named('header'), fc.oneof(value, fc.constant('00000000-0000-4000-8000-000000000000'))),
-      body: bodyOf(operation),
+      body: bodyOf(components, operation),
     })
     .map(({ ids: given, query, headers, body: { contentType, content } }) => ({
       operation: `${method} ${path}`,
@@ -82,12 +95,16 @@ const value = fc.oneof(
   ),
 );
 
-function bodyOf({
-  requestBody,
-}: DescribedOperation): fc.Arbitrary<{ contentType: string; content: string | undefined }> {
+function bodyOf(
+  { schemas }: DescribedInterface['components'],
+  { requestBody }: DescribedOperation,
+): fc.Arbitrary<{ contentType: string; content: string | undefined }> {
   const content = Object.entries(requestBody?.content ?? {});
   const types = content.map(([type]) => type);
-  const examples = content.flatMap(([, { example }]) => (example === undefined ? [] : [JSON.stringify(example)]));
+  const examples = content.flatMap(([, { example, schema }]) => {
+    const ofSchema = schema?.$ref === undefined ? [] : (schemas[nameIn(schema.$ref)]?.examples ?? []);
+    return [...(example === undefined ? [] : [example]), ...ofSchema].map((one) => JSON.stringify(one));
+  });
   const valid = fc.constantFrom('{}', ...examples);
   return fc.record({
     contentType: fc.oneof(
@@ -104,6 +121,15 @@ function bodyOf({
             { weight: 1, arbitrary: fc.constantFrom(...huge) },
           ),
   });
+}
+
+/** The last part of a reference to a component. */
+function nameIn(reference: string): string {
+  return reference.split('/').at(-1) ?? '';
+}
+
+function missing(reference: string): never {
+  throw new Error(`${reference} leads nowhere`);
 }
 
 /** A valid body with some of its values replaced, or cut. */
