@@ -56,7 +56,7 @@ function changesOfLines(body: Buffer, reader: ChangeReader): IndexedChange[] {
       if (bytes === undefined) throw tooLong();
       counter.add(bytes);
       if (index === maxChanges) throw tooMany();
-      for (const change of reader.read(bytes)) changes.push({ ...change, index });
+      for (const change of reader.read(bytes, { isAlone: false })) changes.push({ ...change, index });
       index += 1;
     }
   }
@@ -82,11 +82,12 @@ function changesOfJson(body: Buffer, reader: ChangeReader, format: BodyFormat): 
   const isArray = kindOf({ tape, node: 0 }) === 'array';
   if (format === 'cloud events' && !isArray)
     throw new Refusal('unreadable', 'A batch of CloudEvents must be a JSON array.');
-  const read = (text: Buffer) => (format === 'json' ? reader.read(text) : reader.readStructured(text));
-  if (!isArray || format === 'cloud event') {
+  const read = (text: Buffer, isAlone: boolean) =>
+    format === 'json' ? reader.read(text, { isAlone }) : reader.readStructured(text, { isAlone });
+  if (!isArray) {
     const only = textOf(0);
     if (only.length > maxBytesOfOne) throw tooLong();
-    return read(only).map((change) => ({ ...change, index: 0 }));
+    return read(only, true).map((change) => ({ ...change, index: 0 }));
   }
   const elements: Buffer[] = [];
   for (let node = firstChild(tape, 0); node !== -1; node = nextChild(tape, node)) {
@@ -95,7 +96,7 @@ function changesOfJson(body: Buffer, reader: ChangeReader, format: BodyFormat): 
     if (element.length > maxBytesOfOne) throw tooLong();
     elements.push(element);
   }
-  return elements.flatMap((element, index) => read(element).map((change) => ({ ...change, index })));
+  return elements.flatMap((element, index) => read(element, false).map((change) => ({ ...change, index })));
 }
 
 /** A body that is shorter than this cannot pass the limit: a value takes two bytes at least. */

@@ -31,7 +31,7 @@ export interface Reading {
   headers: Readonly<Record<string, string>>;
 }
 
-/** What of a change is kept where it can never be recorded: a line of an import. */
+/** What of a change is kept where it can never be recorded: a line of an import, or a row as `rejectedRowText` writes it. */
 export type Kept =
   /** Its masks are applied. Undefined: nothing. */
   | { line: string | undefined }
@@ -66,34 +66,36 @@ export class ChangeReader {
     this.#body = body;
   }
 
-  /** The changes of one JSON text, a part of the body: a line of an import, or an event of Debezium. Throws Refusal where it nests too deep. */
-  read(text: Buffer): ReadChange[] {
+  /**
+   * The changes of one JSON text, a part of the body: a line of an import, or an event of Debezium. `isAlone`: nothing else is in the
+   * body, so the headers of the request are the event's. Throws Refusal where it nests too deep.
+   */
+  read(text: Buffer, { isAlone }: { isAlone: boolean }): ReadChange[] {
     const change = this.#changeOfLine(text);
     if (change.kind !== 'rejected') return [change];
     const value = parsed(text);
     const event = value && readDebeziumEvent(value);
-    return event === undefined ? [change] : this.#changesOf(event);
+    return event === undefined ? [change] : this.#changesOf(event, isAlone);
   }
 
   /** The changes of a CloudEvent as one JSON text. */
-  readStructured(text: Buffer): ReadChange[] {
+  readStructured(text: Buffer, { isAlone }: { isAlone: boolean }): ReadChange[] {
     const value = parsed(text);
     if (value === undefined) return [{ kind: 'rejected', reason: 'cannot be read as JSON', kept: nothing }];
-    return this.#changesOfCloudEvent(() => readStructuredEvent(value));
+    return this.#changesOfCloudEvent(() => readStructuredEvent(value), isAlone);
   }
 
   /** The changes of a CloudEvent whose data is the body. */
   readBinary(body: Buffer): ReadChange[] {
-    return this.#changesOfCloudEvent(() =>
-      readBinaryEvent(Object.entries(this.#reading.headers), body.toString('utf8')),
-    );
+    const { headers } = this.#reading;
+    return this.#changesOfCloudEvent(() => readBinaryEvent(Object.entries(headers), body.toString('utf8')), true);
   }
 
-  #changesOfCloudEvent(read: () => CloudEvent): ReadChange[] {
+  #changesOfCloudEvent(read: () => CloudEvent, isAlone: boolean): ReadChange[] {
     try {
       const cloudEvent = read();
       const event = readDebeziumCloudEvent(cloudEvent.attributes, cloudEvent.data);
-      if (event !== undefined) return this.#changesOf(event);
+      if (event !== undefined) return this.#changesOf(event, isAlone);
       const { line, identity } = lineOfCloudEvent(cloudEvent);
       return [this.#changeOfLine(Buffer.from(line), identity)];
     } catch (error) {
@@ -134,16 +136,14 @@ export class ChangeReader {
     return { start, end, hasActor };
   }
 
-  #changesOf(event: ReadEvent): ReadChange[] {
-    const { mapping, headers, clientName } = this.#reading;
-    const result = changesOfEvent(
-      mapping,
-      event,
-      eventHeaders((name) => headers[name]),
-      { actor: clientName },
-    );
-    if (result.kind === 'changes') return result.changes.map((mapped) => this.#changeOfRow(mapped));
-    return [this.#changeOfOther(result)];
+  #changesOf(event: ReadEvent, isAlone: boolean): ReadChange[] {
+    const { mapping, headers, clientName, tenant } = this.#reading;
+    // A batch of Debezium's sink has the headers of its first event alone.
+    const ofEvent = isAlone ? eventHeaders((name) => headers[name]) : {};
+    const result = changesOfEvent(mapping, event, ofEvent, { actor: clientName, tenant });
+    if (result.kind !== 'changes') return [this.#changeOfOther(result)];
+    const kept: Kept = { line: result.content() };
+    return result.changes.map((mapped) => this.#changeOfRow(mapped, kept));
   }
 
   #changeOfOther(result: Exclude<EventResult, { kind: 'changes' }>): ReadChange {
@@ -156,12 +156,12 @@ export class ChangeReader {
     return { kind: 'truncate', entity: table.entity, at, identity };
   }
 
-  #changeOfRow(mapped: MappedChange): ReadChange {
-    if (!this.#isOwn(mapped.tenant)) return { kind: 'rejected', reason: otherTenant, kept: nothing };
+  #changeOfRow(mapped: MappedChange, kept: Kept): ReadChange {
+    if (!this.#isOwn(mapped.tenant)) return { kind: 'rejected', reason: otherTenant, kept };
     if (mapped.kind === 'unchanged') return { kind: 'unchanged' };
-    if (mapped.kind === 'rejected') return { kind: 'rejected', reason: mapped.reason, kept: { line: mapped.content } };
-    if (mapped.hasActor && !this.#reading.maySetActor) return { kind: 'rejected', reason: noActorScope, kept: nothing };
-    return { kind: 'change', change: mapped.change, kept: nothing };
+    if (mapped.kind === 'rejected') return { kind: 'rejected', reason: mapped.reason, kept };
+    if (mapped.hasActor && !this.#reading.maySetActor) return { kind: 'rejected', reason: noActorScope, kept };
+    return { kind: 'change', change: mapped.change, kept };
   }
 
   #isOwn(tenant: string | undefined): boolean {

@@ -1,5 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
+import { openKept } from '../../src/recording/rejected/kept-change.ts';
+import { listRejected } from '../../src/recording/rejected/rejected-store.ts';
+import { retryRejected } from '../../src/recording/rejected/retry-rejected.ts';
+import { createTakeChanges } from '../../src/recording/take-changes.ts';
 import { type PostOptions, startTestRecorder, type TestRecorder } from '../support/server/recorder.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
@@ -131,6 +136,65 @@ describe('events of Debezium', () => {
       rejected: [{ index: 0, reason: 'is mapped to another tenant than that of the path' }],
     });
   });
+});
+
+describe("what Debezium's sink sends beside an event", () => {
+  const change = (id: number) => ({ ...event('d', null, null, 'people'), source: mongodbSource(id), before: null });
+  const mongodbSource = (ord: number) => ({
+    connector: 'mongodb',
+    name: 'm',
+    ts_ms: Date.now() - 1_000,
+    db: 'shop',
+    collection: 'people',
+    ord,
+  });
+  const headers = { 'x-debezium-key': Buffer.from('{"id":"7"}').toString('base64') };
+
+  test('is of an event alone: a batch has the headers of its first event', async () => {
+    expect(await post(change(1), { headers })).toEqual({ ...counts, read: 1, recorded: 1 });
+    expect(await historyOf('person', '7')).toMatchObject([{ type: 'delete' }]);
+    expect(await post([change(2), change(3)], { headers })).toMatchObject({
+      read: 2,
+      rejected: [{ index: 0 }, { index: 1 }],
+    });
+  });
+
+  test('may be an array of CloudEvents with the content type of a single one', async () => {
+    const { op, before, after, source } = event('c', null, row(70)) as Record<string, Record<string, unknown>>;
+    const attributes = Object.entries(source ?? {}).map(([name, value]) => [
+      `iodebezium${name.replaceAll('_', '')}`,
+      String(value),
+    ]);
+    const one = {
+      specversion: '1.0',
+      id: 'x',
+      source: '/debezium/postgresql/shop',
+      type: 'io.debezium.connector.postgresql.DataChangeEvent',
+      iodebeziumop: op,
+      ...Object.fromEntries(attributes),
+      data: { before, after },
+    };
+    const other = { ...one, data: { before, after: row(71) } };
+    const type = 'application/cloudevents+json';
+    expect(await post([one, other], { type })).toEqual({ ...counts, read: 2, recorded: 2 });
+    expect(await historyOf('order', '71')).toMatchObject([{ type: 'create' }]);
+  });
+});
+
+test('a row that is refused is kept, masked, and recorded by a retry with the mapping', async () => {
+  const { rows: before } = await server.database.pool.query('select id from change_rejected');
+  const foreign = { ...event('c', null, row(72, { org: 'later' })) };
+  expect(await post(foreign)).toMatchObject({ rejected: [{ index: 0 }] });
+  const { db, sealer } = server.context;
+  const kept = (await listRejected(db, tenant, { after: undefined, count: 500 })).find(
+    ({ id }) => !before.some((former) => former.id === id),
+  );
+  const content =
+    kept?.sealed === null || kept === undefined ? '' : openKept(sealer, tenant, kept.id, kept.sealed).line;
+  expect(JSON.parse(content)).toMatchObject({ table: 'public.orders', after: { id: 72, card: '********' } });
+  const own = readMapping(mapping.replace('"version":1,', '"version":1,"tenants":{"later":"acme"},'));
+  await retryRejected({ db, sealer, take: createTakeChanges({ sealer, now: Date.now }), mapping: own }, tenant);
+  expect(await historyOf('order', '72')).toMatchObject([{ type: 'create', actor: 'Debezium' }]);
 });
 
 describe('CloudEvents', () => {

@@ -121,7 +121,7 @@ class EventMapper {
   #snapshot(row: RowChange): EventResult {
     const { after } = row;
     if (after === undefined) throw new ColumnRejection('has no "after"');
-    const mapped = documentOfRow(this.#mapping, { ...row, after }, { actor: 'system' });
+    const mapped = documentOfRow(this.#mapping, { ...row, after }, { ...this.#defaults, actor: 'system' });
     if (mapped === undefined) return { kind: 'ignored' };
     if (mapped.kind === 'rejected') return { kind: 'changes', changes: [mapped], content: () => mapped.content };
     return {

@@ -23,9 +23,12 @@ import type { MappedChange, MappedDocument, Row, RowChange } from './row-change.
 import { documentText, gives, idOf, labelOf, RowRejection, relatedOf, tenantOf } from './row-document.ts';
 import { rowRules } from './row-rules.ts';
 
-/** Who made a change where neither the row nor its transaction says so. */
+/** What holds where a row does not say it. */
 export interface MappingDefaults {
+  /** Who made the change, where its transaction does not say so either. */
   readonly actor: string;
+  /** Whose change it is, where the source does not give the column of the tenant. Undefined: such a row is rejected. */
+  readonly tenant?: string | undefined;
 }
 
 /**
@@ -129,7 +132,10 @@ class RowMapper {
   #hasOtherTenant(before: Row, after: Row): boolean {
     const { tenant } = this.#mapping;
     if (tenant?.kind !== 'column' || !gives(before, [tenant.column])) return false;
-    return tenantOf(this.#mapping, this.#table, before) !== tenantOf(this.#mapping, this.#table, after);
+    return (
+      tenantOf(this.#mapping, this.#table, before) !==
+      tenantOf(this.#mapping, this.#table, after, this.#defaults.tenant)
+    );
   }
 
   /** A delete of the old document and a create of the new one. They are related where both are of one tenant. */
@@ -165,7 +171,7 @@ class RowMapper {
   ): MappedChange {
     const row = after ?? before ?? new Map();
     const table = this.#table;
-    const tenant = tenantOf(this.#mapping, table, tenantRow ?? row);
+    const tenant = tenantOf(this.#mapping, table, tenantRow ?? row, this.#defaults.tenant);
     this.tenant = tenant;
     const entityId = id ?? idOf(row, this.#idColumns);
     const difference = this.#difference(type, before, after);

@@ -30,8 +30,11 @@ export function gives(row: Row, columns: readonly string[]): boolean {
   return columns.every((column) => row.get(column) !== undefined);
 }
 
-/** The tenant that the mapping names for the row, translated. Undefined where the mapping names none. */
-export function tenantOf(mapping: Mapping, table: TableMapping, row: Row): string | undefined {
+/**
+ * The tenant that the mapping names for the row, translated. Undefined where the mapping names none. `otherwise` is for a row that does
+ * not give the column of its tenant.
+ */
+export function tenantOf(mapping: Mapping, table: TableMapping, row: Row, otherwise?: string): string | undefined {
   const { tenant, tenants } = mapping;
   if (tenant === undefined) return undefined;
   if (tenant.kind === 'value') return tenant.tenant;
@@ -39,6 +42,7 @@ export function tenantOf(mapping: Mapping, table: TableMapping, row: Row): strin
     const schema = schemaOf(table.table);
     return tenants.get(schema) ?? schema;
   }
+  if (otherwise !== undefined && row.get(tenant.column) === undefined) return otherwise;
   const value = plainTextOf(given(row, tenant.column));
   if (value === undefined) throw new RowRejection(`the column ${tenant.column} of its tenant is null`);
   return tenants.get(value) ?? value;

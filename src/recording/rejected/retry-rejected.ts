@@ -123,7 +123,7 @@ function changesOfKeptRow(
   const source = { position, line: () => line };
   const rejected = (reason: string): TenantChange => ({ of: tenant, change: { kind: 'rejected', reason, source } });
   if (mapping === undefined) return [rejected('is a row of a table: name the mapping with --mapping FILE')];
-  const changes = changesOfRow(mapping, row, { actor: actor ?? 'unknown' });
+  const changes = changesOfRow(mapping, row, { actor: actor ?? 'unknown', tenant: ownTenant ? tenant : undefined });
   if (changes.length === 0) return [{ of: tenant, change: { kind: 'ignored' } }];
   return changes.map((mapped: MappedChange): TenantChange => {
     const of = mapped.tenant ?? tenant;

@@ -162,6 +162,21 @@ describe('a row', () => {
     expect(tenant({ tenant: undefined }, { id: 1 })).toEqual([undefined]);
   });
 
+  test('that does not give the column of its tenant is of the default tenant, and one with null is of none', () => {
+    const mapping = readMapping(
+      '{"version":1,"tenant":{"column":"org"},"tables":{"public.orders":{"entity":"order","id":["id"]}}}',
+    );
+    const of = (values: Values) =>
+      changesOfRow(
+        mapping,
+        { table: 'public.orders', type: 'delete', at: 1, identity: Buffer.alloc(16), before: row(values) },
+        { actor: 'x', tenant: 'path' },
+      );
+    expect(of({ id: 1 })).toMatchObject([{ kind: 'change', tenant: 'path' }]);
+    expect(of({ id: 1, org: 'own' })).toMatchObject([{ kind: 'change', tenant: 'own' }]);
+    expect(of({ id: 1, org: null })).toMatchObject([{ kind: 'rejected' }]);
+  });
+
   test('of a text column that holds JSON is walked; what is no JSON stays text', () => {
     const after = { id: 7, payload: '{"b":1.10}', other: '{"b":1}' };
     expect(paths(mapped({ json: ['payload'] }, { type: 'create', after }))).toEqual([
