@@ -16,6 +16,7 @@ const mapping = JSON.stringify({
   tables: {
     'public.orders': { entity: 'order', id: ['id'], mask: ['card'], ignore: ['touched'] },
     'public.drafts': { entity: 'draft', id: ['id'], mask: ['card'] },
+    'shop.people': { entity: 'person' },
   },
   entities: { customer: { mask: ['card'] } },
 });
