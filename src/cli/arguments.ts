@@ -52,3 +52,13 @@ function faultOf(
   if (inlineValue !== true && value.startsWith('--')) return `needs a value after ${rawName}, and was given ${value}`;
   return undefined;
 }
+
+/** The error for an action that the command does not have, or for none at all. */
+export function noSuchAction(command: string, action: string | undefined, actions: readonly string[]): UsageError {
+  const known = actions.map((one) => `${command} ${one}`).join(', ');
+  return new UsageError(
+    action === undefined
+      ? `${command} needs an action; there is ${known}`
+      : `${command} has no ${action}; there is ${known}`,
+  );
+}

@@ -1,5 +1,5 @@
 import { createClient, listClients, revokeClient } from '../oauth/clients.ts';
-import { parseCommand } from './arguments.ts';
+import { noSuchAction, parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
 import { withInterruptibleDatabase } from './with-database.ts';
 
@@ -20,7 +20,7 @@ Example:
     if (action === 'create') return await create(args, io);
     if (action === 'list') return await list(args, io);
     if (action === 'revoke') return await revoke(args, io);
-    throw new UsageError(action === undefined ? 'client what?' : `client cannot ${action}`);
+    throw noSuchAction('client', action, ['create', 'list', 'revoke']);
   },
 };
 

@@ -63,7 +63,7 @@ const commands: Record<string, ListedCommand> = {
     load: async () => (await import('./retention.ts')).retentionCommand,
   },
   index: {
-    summary: 'make, list and drop indexes for sorting instances',
+    summary: 'make, list and drop indexes for lists of instances',
     load: async () => (await import('./index-command.ts')).indexCommand,
   },
   demo: {
@@ -76,11 +76,22 @@ const commands: Record<string, ListedCommand> = {
   },
 };
 
+/** The order of `annals --help`. Every command stands in one group. */
+const groups: readonly { title: string; names: readonly string[] }[] = [
+  { title: 'Run it', names: ['serve', 'demo', 'migrate'] },
+  { title: 'Tenants and their clients', names: ['tenant', 'client', 'retention'] },
+  {
+    title: 'Record changes',
+    names: ['import', 'recorder', 'capture', 'outbox', 'relay', 'mapping', 'rejected'],
+  },
+  { title: 'Look after it', names: ['index', 'secrets'] },
+];
+
 /** Runs the command of the arguments and returns the exit code: 0 done, 1 failed, 2 wrong usage (contract 1). */
 export async function runCommandLine(args: string[], io: CommandIo): Promise<number> {
   const [name, ...rest] = args;
   try {
-    if (name === undefined) throw new UsageError('annals what?');
+    if (name === undefined) throw new UsageError('no command was given');
     if (name === '--help' || name === '-h' || name === 'help') return answer(io, help());
     if (name === '--version') return answer(io, await version());
     const listed = Object.hasOwn(commands, name) ? commands[name] : undefined;
@@ -100,12 +111,15 @@ function answer(io: CommandIo, text: string): number {
 }
 
 function help(): string {
-  const list = Object.entries(commands).map(([name, command]) => `  ${name.padEnd(10)}${command.summary}`);
+  const list = groups.map(({ title, names }) => {
+    const lines = names.map((name) => `  ${name.padEnd(11)}${commands[name]?.summary}`);
+    return `${title}:\n${lines.join('\n')}`;
+  });
   return `Usage: annals COMMAND [...]
 
 Annals keeps the change history of platforms with many tenants and answers queries about it.
 
-${list.join('\n')}
+${list.join('\n\n')}
 
   annals COMMAND --help   usage of a command, with an example
   annals --version        the version

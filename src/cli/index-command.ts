@@ -4,7 +4,7 @@ import { createSortIndex, dropSortIndex, listSortIndexes } from '../custom-entit
 import { createValueIndex, valueIndexName } from '../custom-entities/value-index.ts';
 import type { Database } from '../db/database.ts';
 import { madeIndexes } from '../db/late-indexes.ts';
-import { parseCommand } from './arguments.ts';
+import { noSuchAction, parseCommand } from './arguments.ts';
 import { type Command, OperatorError, UsageError } from './command.ts';
 import { withInterruptibleDatabase } from './with-database.ts';
 
@@ -41,7 +41,7 @@ Examples:
       return 0;
     }
     if (action !== 'create' && action !== 'drop') {
-      throw new UsageError(action === undefined ? 'index what?' : `index cannot ${action}`);
+      throw noSuchAction('index', action, ['create', 'list', 'drop']);
     }
     const { sort, filters, field } = parseIndexArguments(action, args);
     if (filters && action === 'create' && sort === undefined && field === undefined) {

@@ -1,6 +1,6 @@
 import { checkMapping, checkMappingAt } from '../capture/check-mapping.ts';
 import { readSource } from '../db/source.ts';
-import { parseCommand } from './arguments.ts';
+import { noSuchAction, parseCommand } from './arguments.ts';
 import { type Command, UsageError } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';
 import { forOperators } from './source-option.ts';
@@ -17,7 +17,7 @@ Example:
   annals mapping check mapping.json --from postgres://annals_capture@db.example/shop`,
 
   async run([action, ...args], io) {
-    if (action !== 'check') throw new UsageError(action === undefined ? 'mapping what?' : `mapping cannot ${action}`);
+    if (action !== 'check') throw noSuchAction('mapping', action, ['check']);
     const { values, positionals } = parseCommand('mapping', {
       args,
       options: { from: { type: 'string' } },

@@ -3,7 +3,7 @@ import { openKept } from '../recording/rejected/kept-change.ts';
 import { deletePortion, deleteRejected, listRejected } from '../recording/rejected/rejected-store.ts';
 import { retryRejected } from '../recording/rejected/retry-rejected.ts';
 import { createTakeChanges } from '../recording/take-changes.ts';
-import { parseCommand } from './arguments.ts';
+import { noSuchAction, parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, UsageError } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';
 import { type DatabaseTools, withInterruptibleDatabase } from './with-database.ts';
@@ -44,7 +44,7 @@ Example:
         io,
         async (tools) => await retry(tools, io, tenant, await mappingOf(values.mapping, io)),
       );
-    if (action !== 'drop') throw new UsageError(action === undefined ? 'rejected what?' : `rejected cannot ${action}`);
+    if (action !== 'drop') throw noSuchAction('rejected', action, ['list', 'retry', 'drop']);
     if (tenant === undefined) throw new UsageError('rejected drop needs --tenant');
     if ((id !== undefined) === all) throw new UsageError('rejected drop needs --id or --all');
     if (id !== undefined && !/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) {

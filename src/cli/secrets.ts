@@ -4,6 +4,7 @@ import { sealedConfiguration } from '../configuration/secrets.ts';
 import { type ResealCounts, resealColumn, type SealedColumn } from '../db/reseal.ts';
 import { sealedSigningKeys } from '../oauth/signing-key.ts';
 import { sealedRejectedChanges } from '../recording/rejected/kept-change.ts';
+import { noSuchAction } from './arguments.ts';
 import { type Command, UsageError } from './command.ts';
 import { withInterruptibleDatabase } from './with-database.ts';
 
@@ -28,7 +29,7 @@ Example:
   ANNALS_SECRET_KEY=$NEW,$OLD annals secrets reseal`,
 
   async run([action, ...args], io) {
-    if (action !== 'reseal') throw new UsageError(action === undefined ? 'secrets what?' : `secrets cannot ${action}`);
+    if (action !== 'reseal') throw noSuchAction('secrets', action, ['reseal']);
     if (args.length > 0) throw new UsageError(`secrets reseal takes no arguments, and was given ${args[0]}`);
     const counts = await withInterruptibleDatabase(io, async ({ db, sealer }) => {
       const sum: ResealCounts = { resealed: 0, current: 0, unreadable: 0 };

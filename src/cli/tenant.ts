@@ -2,7 +2,7 @@ import { summariseHistory } from '../changelog/read/history-summary.ts';
 import { deleteTenant } from '../db/delete-tenant.ts';
 import { createTenant, listTenants, tenantExists, tenantPattern } from '../db/tenants.ts';
 import { revokeClients } from '../oauth/clients.ts';
-import { parseCommand } from './arguments.ts';
+import { noSuchAction, parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, UsageError } from './command.ts';
 import { ProgressLine } from './progress-line.ts';
 import { withInterruptibleDatabase } from './with-database.ts';
@@ -30,7 +30,7 @@ Example:
     if (action === 'create') return await create(args, io);
     if (action === 'list') return await list(args, io);
     if (action === 'delete') return await remove(args, io);
-    throw new UsageError(action === undefined ? 'tenant what?' : `tenant cannot ${action}`);
+    throw noSuchAction('tenant', action, ['create', 'list', 'delete']);
   },
 };
 
