@@ -181,7 +181,12 @@ test('what may be repeated is, and what may not is not', async () => {
     return calls().length - before;
   };
   const status = (code: number) => () =>
-    ({ kind: 'answer', status: code, body: { ...unavailable, status: code } }) as const;
+    ({
+      kind: 'answer',
+      status: code,
+      headers: { 'retry-after': '0' },
+      body: { ...unavailable, status: code },
+    }) as const;
   for (const safe of [read, put]) {
     for (const code of [429, 502, 503]) expect(await attemptsOf(safe, status(code)), `${code}`).toBe(2);
     for (const kind of ['cut', 'lose', 'half'] as const) expect(await attemptsOf(safe, () => ({ kind })), kind).toBe(2);
