@@ -249,6 +249,14 @@ test('a signal ends a call in flight, in its pause and while it waits for the to
   );
   await abort((request) => (isToken(request) ? { kind: 'hang' } : { kind: 'none' }));
   await expect(annals().models.list({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+  // A token of the caller may take its time, and the signal may be aborted in it.
+  const controller = new AbortController();
+  const token = async () => {
+    controller.abort(reason);
+    return 'token';
+  };
+  const given = new Annals({ baseUrl: proxy.baseUrl, tenant: 'acme', token });
+  await expect(given.models.list({ signal: controller.signal })).rejects.toBe(reason);
 });
 
 test('one caller who gives up leaves the token to the others', async () => {

@@ -11,6 +11,8 @@ export class AttemptLimit {
     this.signal = this.#controller.signal;
     this.#caller = caller;
     this.#milliseconds = milliseconds;
+    // The event of a signal that is aborted already does not come again.
+    if (caller?.aborted === true) this.#controller.abort(caller.reason);
     caller?.addEventListener('abort', this.#stop, { once: true });
     this.restart();
   }
