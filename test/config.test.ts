@@ -124,6 +124,17 @@ function faultsOf(environment: Record<string, string>): ConfigError {
   throw new Error('no fault was found');
 }
 
+test('ANNALS_RECORDER_PORT is a port on the host of the service, or host:port; without it there is no recorder', () => {
+  const recorderOf = (value: string) => readConfig({ HOST: '10.1.2.3', ANNALS_RECORDER_PORT: value }).recorder;
+  expect(readConfig({}).recorder).toBe(undefined);
+  expect(recorderOf('0')).toEqual({ host: '10.1.2.3', port: 0 });
+  expect(recorderOf('127.0.0.1:65535')).toEqual({ host: '127.0.0.1', port: 65535 });
+  expect(recorderOf('[::1]:8081')).toEqual({ host: '::1', port: 8081 });
+  for (const wrong of ['65536', '-1', '1e3', 'localhost', 'localhost:', ':8081x', '127.0.0.1:70000']) {
+    expect(() => recorderOf(wrong)).toThrow(/^ANNALS_RECORDER_PORT must be a port from 0 to 65535, or host:port$/);
+  }
+});
+
 test('ANNALS_TRUSTED_PROXIES is a list of addresses and ranges; the default is loopback alone', () => {
   const proxiesOf = (value: string) => readConfig({ ANNALS_TRUSTED_PROXIES: value }).trustedProxies;
   expect(readConfig({}).trustedProxies).toEqual(['loopback']);

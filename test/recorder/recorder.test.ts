@@ -3,6 +3,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { measureJson } from '../../src/json/measure.ts';
 import { revokeClient } from '../../src/oauth/clients.ts';
+import { takeDatabaseAway } from '../support/server/database-away.ts';
 import { type PostOptions, startTestRecorder, type TestRecorder } from '../support/server/recorder.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
@@ -275,6 +276,23 @@ describe('limits, on both sides', () => {
     expect(await statusOf(bomb, { headers: { 'content-encoding': encoding } })).toBe(413);
     expect(process.memoryUsage().rss - before).toBeLessThan(150 * 1024 * 1024);
   });
+});
+
+test('while the database is away nothing is taken, and the answer says when to send it again', async () => {
+  const body = lines(change());
+  expect((await post(body)).status).toBe(200);
+  const again = lines(change());
+  const bringBack = await takeDatabaseAway(server.database.url);
+  try {
+    const answer = await post(again);
+    expect(answer.status).toBe(503);
+    expect(answer.headers.get('retry-after')).toMatch(/^[0-9]+$/);
+  } finally {
+    await bringBack();
+  }
+  const answered = async () => (await (await post(again)).json()) as { recorded?: number; duplicate?: number };
+  await expect.poll(answered, { timeout: 20_000 }).toMatchObject({ read: 1 });
+  expect(await answered()).toMatchObject({ duplicate: 1 });
 });
 
 test('what clients send is in no line of the log', async () => {
