@@ -1,7 +1,5 @@
 /** How far capture is behind the source. */
 export class CaptureFigures {
-  /** Row changes that were recorded since the process began. */
-  recordedRows = 0;
   /** Bytes of the source's log that are not recorded yet. */
   lagBytes = 0;
   /** Milliseconds since the commit that was recorded last, while there is something to record; otherwise 0. */

@@ -26,9 +26,6 @@ const tableInterval = 60_000;
 /** The first size of the slot, in bytes, and the first lag, in milliseconds, at which a warning comes. Others come at each doubling. */
 const firstWarningBytes = 1024 ** 3;
 const firstWarningLag = 60_000;
-/** Bytes. */
-const minSafeBytes = 1024 ** 3;
-
 /**
  * Moves the slot of an idle database on, and watches how far behind capture is. A heartbeat is a transactional message in the
  * source's log: it comes through the stream as any transaction, is recorded in the position, and is acknowledged. So the source
@@ -40,6 +37,7 @@ export class SourceWatch {
   #nextTables = performance.now() + tableInterval;
   #warningBytes = firstWarningBytes;
   #warningLag = firstWarningLag;
+  #isInDanger = false;
 
   constructor(options: SourceWatchOptions) {
     this.#options = options;
@@ -73,13 +71,18 @@ export class SourceWatch {
     if (slot === undefined) return;
     figures.slotBytes = slot.keptBytes;
     figures.slotSafeBytes = slot.safeBytes;
-    if (slot.keptBytes >= this.#warningBytes || (slot.safeBytes ?? minSafeBytes) < minSafeBytes) {
-      const { keptBytes, safeBytes, walStatus } = slot;
+    const { keptBytes, safeBytes, walStatus } = slot;
+    if (keptBytes >= this.#warningBytes) {
       log.warn({ slot: name, keptBytes, safeBytes, walStatus }, 'the source keeps much of its log for capture');
-      this.#warningBytes = Math.max(keptBytes, this.#warningBytes) * 2;
-    } else if (slot.keptBytes < firstWarningBytes) {
+      this.#warningBytes = keptBytes * 2;
+    } else if (keptBytes < firstWarningBytes) {
       this.#warningBytes = firstWarningBytes;
     }
+    const isInDanger = safeBytes !== undefined && safeBytes < keptBytes;
+    if (isInDanger && !this.#isInDanger) {
+      log.warn({ slot: name, keptBytes, safeBytes, walStatus }, 'the source will soon drop the log that capture needs');
+    }
+    this.#isInDanger = isInDanger;
     if (figures.lagMilliseconds >= this.#warningLag) {
       log.warn(
         { lagMilliseconds: figures.lagMilliseconds, lagBytes: figures.lagBytes },

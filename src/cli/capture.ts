@@ -9,7 +9,7 @@ import { createTakeChanges } from '../recording/take-changes.ts';
 import { parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';
-import { forOperators, mappingFileOf, sourceOf } from './source-option.ts';
+import { forOperators, mappingFileOf, requireTenant, sourceOf } from './source-option.ts';
 import { withDatabase } from './with-database.ts';
 
 export const captureCommand: Command = {
@@ -57,6 +57,7 @@ Example:
       const { logLevel } = readConfig(io.environment);
       const log = createLogger(logLevel, { write: (line) => void io.stderr.write(line) });
       return await withDatabase(io, async ({ db, sealer, now }, watch) => {
+        await requireTenant(db, mapping);
         await capture({
           source,
           db,

@@ -5,7 +5,7 @@ import { recordDirectly, relay } from '../relay/relay.ts';
 import { parseCommand } from './arguments.ts';
 import { type Command, OperatorError } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';
-import { forOperators, mappingFileOf, sourceOf } from './source-option.ts';
+import { forOperators, mappingFileOf, requireTenant, sourceOf } from './source-option.ts';
 import { withDatabase } from './with-database.ts';
 
 export const relayCommand: Command = {
@@ -36,6 +36,7 @@ Example:
       const { logLevel } = readConfig(io.environment);
       const log = createLogger(logLevel, { write: (line) => void io.stderr.write(line) });
       return await withDatabase(io, async ({ db, sealer, now }, watch) => {
+        await requireTenant(db, mapping);
         const takeChanges = createTakeChanges({
           sealer,
           now,

@@ -1,4 +1,7 @@
+import type { Database } from '../db/database.ts';
 import { readSource, type Source, SourceAwayError, SourceError } from '../db/source.ts';
+import { tenantExists } from '../db/tenants.ts';
+import type { Mapping } from '../recording/mapping/mapping.ts';
 import { RefusedChangesError } from '../recording/record-mapped.ts';
 import { type CommandIo, OperatorError, UsageError } from './command.ts';
 
@@ -15,6 +18,13 @@ export function mappingFileOf(file: string | undefined, { environment }: Command
   if (path === undefined || path === '')
     throw new UsageError('a mapping is missing: --mapping FILE or ANNALS_RECORDER_MAPPING');
   return path;
+}
+
+/** Throws an OperatorError where the mapping names no tenant, or one for all changes that is not there. */
+export async function requireTenant(db: Database, { tenant: rule }: Mapping): Promise<void> {
+  if (rule === undefined) throw new OperatorError('the mapping names no tenant');
+  if (rule.kind !== 'value' || (await tenantExists(db, rule.tenant))) return;
+  throw new OperatorError(`there is no tenant ${rule.tenant}; make it with: annals tenant create ${rule.tenant}`);
 }
 
 /** Runs work with a source. What an operator can correct is shown without a stack. */
