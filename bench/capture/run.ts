@@ -1,0 +1,204 @@
+import { createWriteStream } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
+import { outboxSql } from '../../src/relay/outbox-sql.ts';
+import { ask, connect, forget, openWorld, start, tenant, untilEntries, usageOf, type World } from './world.ts';
+
+// What capture costs: its rate against annals import of the same changes, its memory in one large transaction, its lag at half its
+// rate, and what the triggers of an outbox add to the application's own writes.
+const { values: settings, positionals: parts } = parseArgs({
+  allowPositionals: true,
+  options: {
+    items: { type: 'string', default: '20000' },
+    large: { type: 'string', default: '1000000' },
+    data: { type: 'string', default: join(import.meta.dirname, '../../data/bench-capture') },
+  },
+});
+const items = Number(settings.items);
+/** Changes of an item: an insert and updates. */
+const rounds = 5;
+const table = `create table items (id int primary key, version int, title text, price numeric, state text, note text, tags text[],
+  changed timestamptz); alter table items replica identity full`;
+const made = `select n, 0, 'Item ' || n, n * 1.10, 'open', repeat('note ', 10), '{a,b}', '2026-01-02 03:04:05Z' from generate_series($1::int, $2::int) n`;
+
+const world = await openWorld(settings.data);
+try {
+  const wanted = parts.length === 0 ? ['rate', 'large', 'lag', 'triggers'] : parts;
+  if (wanted.includes('rate')) await rate(world);
+  if (wanted.includes('large')) await large(world);
+  if (wanted.includes('lag')) await lag(world);
+  if (wanted.includes('triggers')) await triggers(world);
+} finally {
+  await world.close();
+}
+
+function tell(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+async function begin({ shop }: World): Promise<void> {
+  await ask(shop, `drop table if exists items; ${table}`);
+}
+
+/** Starts capture once, so that there is a slot, and stops it. */
+async function makeSlot(of: World): Promise<void> {
+  const capture = start(['capture', '--accept-gap'], of);
+  await capture.ready;
+  await capture.kill('SIGTERM');
+}
+
+async function rate(of: World): Promise<void> {
+  await begin(of);
+  await makeSlot(of);
+  const client = await connect(of.shop);
+  // Transactions of 1 to 1,000 rows.
+  const sizes = [1, 1, 1, 10, 100, 1, 1000, 5, 50];
+  for (let from = 1, turn = 0; from <= items; turn++) {
+    const to = Math.min(items, from + (sizes[turn % sizes.length] ?? 1) - 1);
+    await client.query(`insert into items ${made}`, [from, to]);
+    from = to + 1;
+  }
+  for (let round = 1; round < rounds; round++) {
+    for (let from = 1, turn = round; from <= items; turn++) {
+      const to = Math.min(items, from + (sizes[turn % sizes.length] ?? 1) - 1);
+      await client.query(
+        `update items set version = $1::int, price = price + 1.10, state = 'round ' || $1::int where id between $2 and $3`,
+        [round, from, to],
+      );
+      from = to + 1;
+    }
+  }
+  await client.end();
+  const changes = items * rounds;
+  const capture = start(['capture'], of);
+  await capture.ready;
+  const before = await usageOf(capture.pid);
+  const captured = await untilEntries(of, changes);
+  const used = await usageOf(capture.pid);
+  await capture.kill('SIGTERM');
+
+  const file = join(settings.data, 'changes.ndjson');
+  const lines = createWriteStream(file);
+  const at = new Date().toISOString();
+  const documentOf = (id: number, version: number) => ({
+    id,
+    version,
+    title: `Item ${id}`,
+    price: Number((id * 1.1 + version * 1.1).toFixed(2)),
+    state: version === 0 ? 'open' : `round ${version}`,
+    note: 'note '.repeat(10),
+    tags: ['a', 'b'],
+    changed: '2026-01-02T03:04:05Z',
+  });
+  for (let version = 0; version < rounds; version++) {
+    for (let id = 1; id <= items; id++) {
+      const after = documentOf(id, version);
+      const line = {
+        op: version === 0 ? 'insert' : 'update',
+        entity: 'item',
+        entityId: String(id),
+        at,
+        name: after.title,
+        after,
+      };
+      lines.write(`${JSON.stringify(version === 0 ? line : { ...line, before: documentOf(id, version - 1) })}\n`);
+    }
+  }
+  await new Promise<void>((resolve) => void lines.end(resolve));
+  await forget(of);
+  const importing = start(['import', '--tenant', tenant, file], of);
+  const imported = await untilEntries(of, changes);
+  await importing.ended;
+  const perSecond = (seconds: number) => Math.round(changes / seconds).toLocaleString('en');
+  tell(
+    `rate: capture ${perSecond(captured)} changes a second (${(used.seconds - before.seconds).toFixed(1)} s of processor time), ` +
+      `import ${perSecond(imported)} with its start; ratio ${(imported / captured).toFixed(2)}`,
+  );
+}
+
+async function large(of: World): Promise<void> {
+  const rows = Number(settings.large);
+  await forget(of);
+  await begin(of);
+  await makeSlot(of);
+  const capture = start(['capture'], of);
+  await capture.ready;
+  const idle = await usageOf(capture.pid);
+  await ask(of.shop, `insert into items ${made}`, [1, rows]);
+  const seconds = await untilEntries(of, rows);
+  const { mebibytes } = await usageOf(capture.pid);
+  await capture.kill('SIGTERM');
+  tell(
+    `one transaction of ${rows.toLocaleString('en')} rows: ${seconds.toFixed(0)} s after its commit, memory at most ` +
+      `${mebibytes.toFixed(0)} MiB, ${idle.mebibytes.toFixed(0)} MiB idle`,
+  );
+}
+
+async function lag(of: World): Promise<void> {
+  await forget(of);
+  await begin(of);
+  await makeSlot(of);
+  const capture = start(['capture'], of);
+  await capture.ready;
+  const client = await connect(of.shop);
+  const history = await connect(of.annals);
+  // 50 rows in each transaction, 40 transactions a second.
+  const lags: number[] = [];
+  for (let turn = 0; turn < 200; turn++) {
+    const began = performance.now();
+    await client.query(`insert into items ${made}`, [turn * 50 + 1, turn * 50 + 50]);
+    const committed = performance.now();
+    if (turn % 10 === 0) {
+      for (;;) {
+        const { rows } = await history.query('select count(*)::int as count from change_entry');
+        if (rows[0].count >= turn * 50 + 50) break;
+        await sleep(2);
+      }
+      lags.push(performance.now() - committed);
+    }
+    await sleep(Math.max(0, 25 - (performance.now() - began)));
+  }
+  await Promise.all([client.end(), history.end()]);
+  await capture.kill('SIGTERM');
+  lags.sort((one, other) => one - other);
+  tell(`lag at 2,000 changes a second: median ${lags[10]?.toFixed(0)} ms, longest ${lags.at(-1)?.toFixed(0)} ms`);
+}
+
+async function triggers(of: World): Promise<void> {
+  const mapping = readMapping(
+    JSON.stringify({
+      version: 1,
+      tenant: { value: tenant },
+      tables: { 'public.items': { entity: 'item', name: 'title' } },
+    }),
+  );
+  const kinds = { single: 1, batches: 1000 };
+  for (const [kind, size] of Object.entries(kinds)) {
+    const times: number[][] = [[], []];
+    for (let round = 0; round < 3; round++) {
+      for (const withTriggers of [0, 1]) {
+        await ask(of.shop, `drop schema if exists annals cascade; drop table if exists items; ${table}`);
+        if (withTriggers === 1) await ask(of.shop, outboxSql(mapping));
+        const client = await connect(of.shop);
+        const count = size === 1 ? 1_000 : 20_000;
+        const began = performance.now();
+        for (let from = 1; from <= count; from += size)
+          await client.query(`insert into items ${made}`, [from, from + size - 1]);
+        for (let from = 1; from <= count; from += size) {
+          await client.query('update items set version = version + 1 where id between $1 and $2', [
+            from,
+            from + size - 1,
+          ]);
+        }
+        times[withTriggers]?.push(performance.now() - began);
+        await client.end();
+      }
+    }
+    const [without, withThem] = times.map((list) => Math.min(...list));
+    tell(
+      `triggers, ${size} rows a transaction (${kind}): ${((withThem ?? 0) / (without ?? 1)).toFixed(2)} times the application's own writes`,
+    );
+  }
+}

@@ -1,0 +1,180 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { type EmbeddedDatabase, openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { createPool } from '../../src/db/pool.ts';
+
+const launcher = join(import.meta.dirname, '../../bin/annals.js');
+const secretKey = randomBytes(32).toString('base64');
+
+export const tenant = 'acme';
+
+/** A PostgreSQL with the application's database and Annals' own. */
+export interface World {
+  shop: string;
+  annals: string;
+  /** The file of the mapping of the table `items`. */
+  mapping: string;
+  folder: string;
+  close(): Promise<void>;
+}
+
+/** A server with new databases. `data` is the folder of the server. */
+export async function openWorld(data: string): Promise<World> {
+  await mkdir(data, { recursive: true });
+  const dataDir = join(data, 'server');
+  const open = () => openEmbeddedDatabase({ dataDir, log: (line) => process.stderr.write(`${line}\n`) });
+  let server: EmbeddedDatabase = await open();
+  const administrator = asSuperuser(server.url);
+  const [level] = await ask(administrator, 'show wal_level');
+  if (level?.wal_level !== 'logical') {
+    await ask(administrator, 'alter system set wal_level = logical');
+    await server.release();
+    server = await open();
+  }
+  const url = asSuperuser(server.url);
+  await dropSlots(url);
+  for (const name of ['bench_shop', 'bench_annals']) {
+    await ask(url, `drop database if exists ${name} with (force)`);
+    await ask(url, `create database ${name}`);
+  }
+  const [shop, annals] = [of(url, 'bench_shop'), of(url, 'bench_annals')];
+  const pool = createPool(annals);
+  await migrate(pool);
+  await pool.query('insert into tenant (tenant) values ($1)', [tenant]);
+  await pool.end();
+  const mapping = join(data, 'mapping.json');
+  const tables = { 'public.items': { entity: 'item', name: 'title' } };
+  await writeFile(mapping, JSON.stringify({ version: 1, tenant: { value: tenant }, tables }));
+  return {
+    shop,
+    annals,
+    mapping,
+    folder: join(dataDir, 'postgres'),
+    async close() {
+      await dropSlots(url);
+      await server.release();
+    },
+  };
+}
+
+/** A fresh database of Annals in place of the one that is there. */
+export async function forget({ annals, shop }: World): Promise<void> {
+  const url = of(shop, 'postgres');
+  await ask(url, 'drop database bench_annals with (force)');
+  await ask(url, 'create database bench_annals');
+  const pool = createPool(annals);
+  await migrate(pool);
+  await pool.query('insert into tenant (tenant) values ($1)', [tenant]);
+  await pool.end();
+}
+
+async function dropSlots(url: string): Promise<void> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const [row] = await ask(url, 'select count(*)::int as count from pg_replication_slots where active');
+    if (row?.count === 0) break;
+    await sleep(100);
+  }
+  await ask(url, 'select pg_drop_replication_slot(slot_name) from pg_replication_slots');
+}
+
+function asSuperuser(url: string): string {
+  return Object.assign(new URL(url), { username: 'postgres', pathname: 'postgres' }).href;
+}
+
+function of(url: string, name: string): string {
+  return Object.assign(new URL(url), { pathname: name }).href;
+}
+
+/** A connection whose queries report a server that goes away. Without a listener this event would end the process. */
+export async function connect(url: string): Promise<pg.Client> {
+  const client = new pg.Client(url);
+  client.on('error', () => {});
+  await client.connect();
+  return client;
+}
+
+export async function ask(url: string, statement: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
+  const client = await connect(url);
+  try {
+    const result = await client.query(statement, values);
+    return Array.isArray(result) ? [] : result.rows;
+  } finally {
+    await client.end();
+  }
+}
+
+export interface Running {
+  pid: number;
+  /** Resolves with the first line on stdout. */
+  ready: Promise<unknown>;
+  kill(signal: NodeJS.Signals): Promise<number | null>;
+  ended: Promise<number | null>;
+}
+
+/** Starts a command of Annals in a process of its own. */
+export function start(args: string[], { annals, shop, mapping }: World): Running {
+  const child = spawn(process.execPath, [launcher, ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: {
+      PATH: process.env.PATH,
+      DATABASE_URL: annals,
+      ANNALS_SECRET_KEY: secretKey,
+      ANNALS_SOURCE_URL: shop,
+      ANNALS_RECORDER_MAPPING: mapping,
+      LOG_LEVEL: 'error',
+    },
+  });
+  const ready = once(child.stdout, 'data');
+  ready.catch(() => {});
+  const ended = once(child, 'exit').then(([code]) => code);
+  return {
+    pid: child.pid ?? 0,
+    ready,
+    ended,
+    kill: async (signal) => {
+      child.kill(signal);
+      return await ended;
+    },
+  };
+}
+
+/** Seconds of processor time, and the most memory in MiB, of a process and its children so far. */
+export async function usageOf(pid: number): Promise<{ seconds: number; mebibytes: number }> {
+  const pids = [pid, ...(await childrenOf(pid))];
+  let seconds = 0;
+  let mebibytes = 0;
+  for (const one of pids) {
+    const stat = (await readFile(`/proc/${one}/stat`, 'utf8').catch(() => '')).split(') ')[1]?.split(' ');
+    const status = await readFile(`/proc/${one}/status`, 'utf8').catch(() => '');
+    seconds += (Number(stat?.[11] ?? 0) + Number(stat?.[12] ?? 0)) / 100;
+    mebibytes = Math.max(mebibytes, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
+  }
+  return { seconds, mebibytes };
+}
+
+async function childrenOf(pid: number): Promise<number[]> {
+  const list = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
+  const children = list.trim().split(' ').filter(Boolean).map(Number);
+  return [...children, ...(await Promise.all(children.map(childrenOf))).flat()];
+}
+
+/** Waits until so many entries are there. Returns the seconds that it took. */
+export async function untilEntries({ annals }: World, count: number): Promise<number> {
+  const began = performance.now();
+  const client = await connect(annals);
+  try {
+    for (;;) {
+      const { rows } = await client.query('select count(*)::int as count from change_entry');
+      if (rows[0]?.count >= count) return (performance.now() - began) / 1000;
+      await sleep(100);
+    }
+  } finally {
+    await client.end();
+  }
+}
