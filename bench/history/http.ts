@@ -13,7 +13,7 @@ import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-databa
 import { migrate } from '../../src/db/migrate.ts';
 import { createClient } from '../../src/oauth/clients.ts';
 import { benchNow, openBenchDatabase } from './data.ts';
-import { installDirectus } from './directus/install.ts';
+import { type Installed, installDirectus, installLoadGenerator } from './directus/install.ts';
 import { directusToken, serveDirectus, userOf } from './directus/serve.ts';
 import { type Question, questionsAt } from './questions.ts';
 
@@ -27,6 +27,8 @@ const { values: settings } = parseArgs({
     row: { type: 'string', multiple: true },
     data: { type: 'string', default: join(import.meta.dirname, '../../data/bench') },
     out: { type: 'string' },
+    /** Annals and the ceiling alone, which needs no installation of Directus. */
+    'without-directus': { type: 'boolean', default: false },
   },
 });
 
@@ -55,13 +57,15 @@ interface Load {
   p99: number;
 }
 
-const heading = `| row | connections | Annals, requests/s | / ceiling | p50 / ceiling | p99 / ceiling | / Directus | p50 / Directus | p99 / Directus |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|
-`;
+const comparisons = settings['without-directus'] ? [] : [' / Directus | p50 / Directus | p99 / Directus |'];
+const heading =
+  `| row | connections | Annals, requests/s | / ceiling | p50 / ceiling | p99 / ceiling |${comparisons.join('')}\n` +
+  `|---|---:|---:|---:|---:|---:|${comparisons.map(() => '---:|---:|---:|').join('')}\n`;
 
 const children: ChildProcess[] = [];
 const entries = Number(settings.entries);
-const directus = installDirectus(join(settings.data, 'directus'));
+const directus = settings['without-directus'] ? undefined : installDirectus(join(settings.data, 'directus'));
+const loadGenerator = directus?.folder ?? installLoadGenerator(join(settings.data, 'autocannon'));
 const embedded = process.env.DATABASE_URL
   ? { url: process.env.DATABASE_URL, release: async () => {} }
   : await openEmbeddedDatabase({ dataDir: settings.data, log: (line) => process.stderr.write(`${line}\n`) });
@@ -131,10 +135,8 @@ async function startAll(url: string, asks: readonly Ask[]): Promise<Column[]> {
     ANNALS_NOW: String(benchNow),
     STATEMENTS: JSON.stringify(statements),
   });
-  const served = await serveDirectus(directus, { url, entries }, await freePort());
-  children.push(served.child);
   const path = `/changelog/${tenant}/changelogs`;
-  return [
+  const columns: Column[] = [
     {
       name: 'Annals',
       token,
@@ -152,23 +154,30 @@ async function startAll(url: string, asks: readonly Ask[]): Promise<Column[]> {
       loads: [],
       urlOf: ({ row, page }) => `${ceiling}${path}?${new URLSearchParams({ row, page: String(page) })}`,
     },
-    {
-      name: 'Directus',
-      token: directusToken,
-      loads: [],
-      urlOf: ({ question, page, filter }) => {
-        const since = new Date(benchNow - (question.days ?? 30) * day).toISOString();
-        const parameters = new URLSearchParams({
-          filter: JSON.stringify({ timestamp: { _gte: since }, ...filter }),
-          sort: '-timestamp',
-          limit: String(size),
-          page: String(page),
-          meta: 'filter_count',
-        });
-        return `${served.url}/activity?${parameters}`;
-      },
-    },
   ];
+  if (directus !== undefined) columns.push(await startDirectus(directus, url));
+  return columns;
+}
+
+async function startDirectus(installed: Installed, url: string): Promise<Column> {
+  const served = await serveDirectus(installed, { url, entries }, await freePort());
+  children.push(served.child);
+  return {
+    name: 'Directus',
+    token: directusToken,
+    loads: [],
+    urlOf: ({ question, page, filter }) => {
+      const since = new Date(benchNow - (question.days ?? 30) * day).toISOString();
+      const parameters = new URLSearchParams({
+        filter: JSON.stringify({ timestamp: { _gte: since }, ...filter }),
+        sort: '-timestamp',
+        limit: String(size),
+        page: String(page),
+        meta: 'filter_count',
+      });
+      return `${served.url}/activity?${parameters}`;
+    },
+  };
 }
 
 /** The rows of the page, of which somebody has told where they begin. */
@@ -232,7 +241,7 @@ async function measure(ask: Ask, columns: readonly Column[]): Promise<string[]> 
 }
 
 async function load({ urlOf, token }: Column, ask: Ask, connections: number, seconds: number): Promise<Load> {
-  const args = [directus.folder, urlOf(ask), String(connections), String(seconds), token];
+  const args = [loadGenerator, urlOf(ask), String(connections), String(seconds), token];
   const child = spawn(process.execPath, [join(import.meta.dirname, 'http/load.ts'), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -254,6 +263,7 @@ async function checkAnswers(ask: Ask, columns: readonly Column[]): Promise<void>
     tenant,
   ]);
   if (annals?.totalElements !== rows[0].total) throw new Error(`${ask.row}: ${annals?.totalElements} is not the total`);
+  if (other === undefined) return;
   const { data, meta } = other as { data?: unknown[]; meta?: { filter_count?: number } };
   if (data === undefined || (meta?.filter_count ?? 0) < data.length)
     throw new Error(`${ask.row}: Directus has no page`);
@@ -264,13 +274,12 @@ function lineOf({ row }: Ask, connections: number, columns: readonly Column[]): 
     perSecond: median(loads.map((one) => one.perSecond)),
     p50: median(loads.map((one) => one.p50)),
     p99: median(loads.map((one) => one.p99)),
-  })) as [Load, Load, Load];
+  })) as [Load, Load, Load?];
   const ratio = (one: number, another: number) => (one / another).toFixed(2);
-  return (
-    `| ${row} | ${connections} | ${Math.round(annals.perSecond)} | ${ratio(annals.perSecond, ceiling.perSecond)} | ` +
-    `${ratio(annals.p50, ceiling.p50)} | ${ratio(annals.p99, ceiling.p99)} | ${ratio(annals.perSecond, other.perSecond)} | ` +
-    `${ratio(annals.p50, other.p50)} | ${ratio(annals.p99, other.p99)} |`
-  );
+  const ratios = (to: Load) =>
+    [ratio(annals.perSecond, to.perSecond), ratio(annals.p50, to.p50), ratio(annals.p99, to.p99)].join(' | ');
+  const cells = [row, connections, Math.round(annals.perSecond), ratios(ceiling)];
+  return `| ${[...cells, ...(other === undefined ? [] : [ratios(other)])].join(' | ')} |`;
 }
 
 function median(values: readonly number[]): number {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
 export interface Installed {
@@ -7,6 +7,20 @@ export interface Installed {
   /** The Node that Directus asks for, and the search path that finds it first. */
   node: string;
   path: string;
+}
+
+/** Installs the load generator alone, in the version that Directus is loaded with. Returns its folder. */
+export function installLoadGenerator(folder: string): string {
+  const { dependencies } = JSON.parse(readFileSync(join(import.meta.dirname, 'package.json'), 'utf8'));
+  if (existsSync(join(folder, 'node_modules', 'autocannon'))) return folder;
+  mkdirSync(folder, { recursive: true });
+  const description = { private: true, dependencies: { autocannon: dependencies.autocannon } };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(description));
+  const args = ['install', '--ignore-scripts', '--no-audit', '--no-fund'];
+  if (spawnSync('npm', args, { cwd: folder, stdio: ['ignore', 2, 2] }).status !== 0) {
+    throw new Error('npm cannot install autocannon');
+  }
+  return folder;
 }
 
 /**
