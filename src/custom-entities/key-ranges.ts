@@ -6,16 +6,16 @@ import { projectedText } from '../query/json-projection.ts';
 import type { FieldIndex } from './sort-indexes.ts';
 
 /**
- * A condition on the keys of a sort that the index of the field answers. It is true for every instance that has a value
- * in the range at the path, also within arrays. It is also true for some other instances. Undefined if the path has
- * places in arrays, which the index does not have.
+ * Ranges of keys that the index of the field has. One of them holds for every instance that has a value in the range at the
+ * path, also within arrays. They hold for some other instances, too. Empty if the path has places in arrays, which the
+ * index does not have.
  */
-export function withinKeys(
+export function keyRanges(
   value: RawBuilder<unknown>,
   { path, inverted }: FieldIndex,
   range: ValueRange,
-): RawBuilder<SqlBool> | undefined {
-  if (path.some(isArrayIndex)) return undefined;
+): RawBuilder<SqlBool>[] {
+  if (path.some(isArrayIndex)) return [];
   const key = sql`sort_key(${value}, ${inverted}::boolean)`;
   const between = (from: Buffer, before: Buffer) => {
     const [low, high] = inverted ? [invertedEnd(before), invertedEnd(from)] : [from, before];
@@ -30,8 +30,7 @@ export function withinKeys(
         )})`;
   // The index does not have the values within arrays. An array on the way to the value makes the key that of null.
   const ofArrays = between(...classes.array);
-  const others = path.length === 1 ? ofArrays : sql<SqlBool>`(${ofArrays} or ${between(...classes.missing)})`;
-  return sql`(${ofScalars} or ${others})`;
+  return path.length === 1 ? [ofScalars, ofArrays] : [ofScalars, ofArrays, between(...classes.missing)];
 }
 
 /** Whether an index can answer ranges of the field. It does not have places in arrays. */

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import type { Collection } from '../pagination/keyset.ts';
@@ -23,7 +23,7 @@ import { QueryError } from '../query/query-error.ts';
 import { RegexBudget, type RegexMatcherPool } from '../query/regex-pool.ts';
 import { requiredText } from '../query/required-text.ts';
 import { documentValue } from './document-value.ts';
-import { withinKeys } from './key-ranges.ts';
+import { keyRanges } from './key-ranges.ts';
 import { type FieldIndex, listFieldIndexes } from './sort-indexes.ts';
 import { containsValue } from './value-index.ts';
 
@@ -65,14 +65,14 @@ export async function findDocuments(
 ): Promise<Page> {
   const query = withPlainRegexes(asked);
   const terms = regexTermsOf(query);
-  const fields = asksForRange(query) ? ((await documents.fieldIndexes?.(db)) ?? []) : [];
+  const ranges = await findRanges(db, documents, query);
   const fetch = async (connection: Database | DatabaseTransaction, matched: ReadonlyMap<Match, readonly string[]>) => {
     const mapping: DocumentMapping = {
       document: sql`fields`,
       value: documentValue,
       column: (path) => (isId(path) ? sql`id` : undefined),
       contains: (path, json) => (path[0] === idField ? undefined : documents.contains?.(path, json)),
-      range: (path, range) => rangeByIndex(fields, path, range),
+      range: (path, range) => ranges.get(nameOfRange(path, range)),
       matchedStrings: (term) => matched.get(term) ?? [],
     };
     const collection: Collection = {
@@ -96,26 +96,61 @@ export async function findDocuments(
   return await inTransaction(db, work, { isolation: 'repeatable read' });
 }
 
-function rangeByIndex(fields: readonly FieldIndex[], path: readonly string[], range: ValueRange) {
-  const name = path.join('.');
-  const index = fields.find((field) => field.path.join('.') === name);
-  return index && withinKeys(documentValue(path), index, range);
+/** Maximum number of instances in a range of keys. To compare the keys of more costs more than the exact condition. */
+const maxInRange = 20_000;
+
+/** The conditions on keys for the ranges of the query that an index leads to few instances for. */
+async function findRanges(
+  db: Database,
+  { from, where, fieldIndexes }: IndexedRows,
+  query: DocumentQuery,
+): Promise<ReadonlyMap<string, RawBuilder<SqlBool>>> {
+  const found = new Map<string, RawBuilder<SqlBool>>();
+  const asked = rangesOf(query);
+  if (asked.length === 0 || fieldIndexes === undefined) return found;
+  const indexes = await fieldIndexes(db);
+  for (const { path, range } of asked) {
+    const name = nameOfRange(path, range);
+    const index = indexes.find((one) => one.path.join('.') === path.join('.'));
+    const keys = index === undefined ? [] : keyRanges(documentValue(path), index, range);
+    if (keys.length === 0 || found.has(name)) continue;
+    // Each range is counted along the index, and no further than to the maximum.
+    const counts = keys.map(
+      (one) => sql`(select count(*) from (select from ${from} where ${where} and ${one}
+        limit ${maxInRange + 1}::integer) counted)`,
+    );
+    const { rows } = await sql<{ count: number }>`select (${sql.join(counts, sql` + `)})::integer as count`.execute(db);
+    if ((rows[0]?.count ?? 0) <= maxInRange) found.set(name, sql`(${sql.join(keys, sql` or `)})`);
+  }
+  return found;
 }
 
-function asksForRange(condition: DocumentCondition): boolean {
+interface AskedRange {
+  readonly path: readonly string[];
+  readonly range: ValueRange;
+}
+
+function rangesOf(condition: DocumentCondition): AskedRange[] {
+  const ofTerm = (field: string, term: Parameters<typeof rangeOfTerm>[0]): AskedRange[] => {
+    const range = rangeOfTerm(term);
+    return range === undefined ? [] : [{ path: pathOfField(field), range }];
+  };
   switch (condition.kind) {
     case 'and':
     case 'or':
-      return condition.operands.some(asksForRange);
+      return condition.operands.flatMap(rangesOf);
     case 'comparison':
-      return true;
+      return ofTerm(condition.field, condition);
     case 'match': {
-      const { matcher } = condition;
-      if (matcher.kind === 'regex') return false;
-      const items = matcher.kind === 'list' ? matcher.items : [matcher];
-      return items.some((item) => rangeOfTerm(item) !== undefined);
+      const { field, matcher } = condition;
+      if (matcher.kind === 'regex') return [];
+      return (matcher.kind === 'list' ? matcher.items : [matcher]).flatMap((item) => ofTerm(field, item));
     }
   }
+}
+
+function nameOfRange(path: readonly string[], range: ValueRange): string {
+  return JSON.stringify([path, range]);
 }
 
 function isId(path: readonly string[]): boolean {

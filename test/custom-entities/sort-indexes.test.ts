@@ -166,3 +166,26 @@ test('ranges and beginnings of strings are found by the index of the field, in e
     expect({ q, plan }).toEqual({ q, plan: expect.stringMatching(/custom_instance_(?:sort|values)/) });
   }
 });
+
+test('a range of 20,000 instances is read by the index, a longer one as without an index', async () => {
+  const { pool, db } = server.database;
+  await createSortIndex(db, 'deep.amount');
+  await schemaClient(server, 'acme', token).type('MANY');
+  await pool.query(
+    `insert into custom_instance (tenant, type, id, version, document, fields)
+       select 'acme', 'MANY', n::text, 1, made.text, made.text::jsonb
+         from generate_series(1, 20001) n, format('{"id":"%s","deep":{"amount":%s}}', n, n) made (text)`,
+  );
+  await pool.query('vacuum analyze custom_instance');
+  const statements = recordStatements(...server.context.pool.pools);
+  const asked = { tenant: 'acme', type: 'MANY', token, by: 'list' } as const;
+  for (const [q, total, byIndex] of [
+    ['deep.amount:>=2', '20000', true],
+    ['deep.amount:>=1', '20001', false],
+  ] as const) {
+    statements.length = 0;
+    const page = await readInstances(server, { ...asked, q }, {}, { 'X-Total-Count': 'true' });
+    const read = statements.findLast(({ text }) => text.includes('key_id'));
+    expect({ q, total: page.total, byIndex: read?.text.includes('sort_key(') }).toEqual({ q, total, byIndex });
+  }
+});
