@@ -17,6 +17,7 @@ const pool = new ThreadPool<ThreadedCall, ThreadedOutcome>({
   file: threadFile(import.meta.url, 'threaded-worker'),
   threads: Math.max(1, Math.min(4, availableParallelism() - 1)),
   memory: 512,
+  newMemory: 8,
   name: 'long documents at work',
 });
 
