@@ -1,8 +1,8 @@
 import type { PlacedChange } from '../recording/record-mapped.ts';
 import { formatLsn } from './lsn.ts';
 import type { Position } from './position.ts';
-import type { Truncate } from './step.ts';
-import { bytesOf, type CapturedTransaction } from './transaction-reader.ts';
+import { bytesOf, type Truncate } from './step.ts';
+import type { CapturedTransaction } from './transaction-reader.ts';
 
 /** What is recorded in one transaction of Annals' database, with the position after it. */
 export interface Portion {

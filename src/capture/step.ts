@@ -21,6 +21,14 @@ export interface Truncate {
   readonly context: string | undefined;
 }
 
+/** Roughly the bytes of a change beside its paths. */
+const bytesOfChange = 300;
+
+/** Roughly the bytes that a step takes in memory. */
+export function bytesOf({ changes }: Step): number {
+  return changes.reduce((sum, change) => sum + sizeOf(change), bytesOfChange);
+}
+
 /** A step as text, to be read by `readStep`. */
 export function stepText(step: Step): string {
   const changes = step.changes.map((mapped) =>
@@ -39,4 +47,9 @@ export function readStep(text: string): Step {
 
 function hexOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
+}
+
+function sizeOf(mapped: MappedChange): number {
+  if (mapped.kind === 'change') return mapped.change.paths.length + bytesOfChange;
+  return mapped.kind === 'rejected' ? mapped.content.length : 0;
 }

@@ -1,16 +1,17 @@
 import { hash } from 'node:crypto';
 import { changesOfRow } from '../recording/mapping/changes-of-row.ts';
-import type { Mapping, TableMapping } from '../recording/mapping/mapping.ts';
+import type { Mapping } from '../recording/mapping/mapping.ts';
 import { rejectedRowText } from '../recording/mapping/rejected-row.ts';
-import type { MappedChange, RowChange } from '../recording/mapping/row-change.ts';
+import type { RowChange } from '../recording/mapping/row-change.ts';
 import { GapError } from './capture-error.ts';
 import type { ResumeCheck, TransactionBegin } from './gap.ts';
+import { informedStep } from './informed-step.ts';
 import { formatLsn, type Lsn } from './lsn.ts';
 import type { PgoutputMessage, Tuple } from './pgoutput.ts';
 import type { SourceTable, SourceTables } from './source-tables.ts';
 import { Spool } from './spool.ts';
-import { readStep, type Step, stepText } from './step.ts';
-import { readTransactionInfo, type TransactionInfo, truncateInfo, withTransactionInfo } from './transaction-info.ts';
+import { bytesOf, readStep, type Step, stepText } from './step.ts';
+import { readTransactionInfo, type TransactionInfo } from './transaction-info.ts';
 
 /** A transaction of the source, read to its commit. */
 export interface CapturedTransaction {
@@ -40,8 +41,6 @@ export interface ReaderOptions {
 /** A transaction with more row changes or bytes than these waits for its commit in a file. */
 const maxSteps = 2_000;
 const maxBytes = 8 * 1024 * 1024;
-/** Roughly the bytes of a change beside its paths. */
-const bytesOfChange = 300;
 
 /** Milliseconds. The order of commits is kept over a clock that was set back by no more than this. */
 const maxClockStep = 60_000;
@@ -283,27 +282,8 @@ export class TransactionReader {
   }
 }
 
-function informedStep(step: Step, table: TableMapping, info: TransactionInfo): Step {
-  const changes = step.changes.map((mapped) => informed(mapped, table, info));
-  if (step.truncate === undefined) return { ...step, changes };
-  return { ...step, truncate: { ...step.truncate, ...truncateInfo(step.truncate, table, info) } };
-}
-
-function informed(mapped: MappedChange, table: TableMapping, info: TransactionInfo): MappedChange {
-  return mapped.kind === 'change' ? { ...mapped, change: withTransactionInfo(mapped.change, table, info) } : mapped;
-}
-
 function clampedTime(at: number, lastAt: number): number {
   return at < lastAt && lastAt - at <= maxClockStep ? lastAt : at;
-}
-
-export function bytesOf({ changes }: Step): number {
-  return changes.reduce((sum, change) => sum + sizeOf(change), bytesOfChange);
-}
-
-function sizeOf(mapped: MappedChange): number {
-  if (mapped.kind === 'change') return mapped.change.paths.length + bytesOfChange;
-  return mapped.kind === 'rejected' ? mapped.content.length : 0;
 }
 
 async function* spooled(spool: Spool): AsyncGenerator<Step> {
