@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
+import { access, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
@@ -22,6 +22,10 @@ test('the packed package migrates an empty database and serves', { timeout: 300_
   await run('tar', ['xzf', join(target, tarball ?? 'none'), '-C', target]);
   const folder = join(target, 'package');
   expect(await readdir(folder)).not.toContain('src');
+  // Each link of the README leads to a file of the package, or to the web.
+  for (const [, link = ''] of (await readFile(join(folder, 'README.md'), 'utf8')).matchAll(/\]\(([^)#\s]+)/g)) {
+    if (!/^https?:/.test(link)) await access(join(folder, link));
+  }
   await linkModules(folder);
 
   const database = await createEmptyTestDatabase();

@@ -10,12 +10,17 @@ const parts = [
   'src',
   'migrations',
   'sql',
+  'schemas',
   'docs',
+  'examples',
+  'clients/typescript/README.md',
   'package.json',
   'tsconfig.json',
   'tsconfig.build.json',
   'README.md',
   'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
   'LICENSE',
 ];
 
