@@ -31,6 +31,12 @@ async function prepared(
   return { source, history: await createHistory(), tables };
 }
 
+/** The server ends its side of a replication connection a moment after the client has left. */
+async function slotIsFree({ pool, slot }: CaptureSetup['source']): Promise<void> {
+  const active = 'select count(*)::int as count from pg_replication_slots where slot_name = $1 and active';
+  await eventually(async () => (await pool.query<{ count: number }>(active, [slot])).rows[0]?.count).toBe(0);
+}
+
 const idsOf = async (history: TestDatabase) =>
   (await entriesOf(history)).map(({ type, entityId }) => `${type} ${entityId}`);
 
@@ -207,6 +213,7 @@ describe('a gap is told and never passed over', () => {
     await setup.source.pool.query(`insert into orders values (1, 'one')`);
     await eventually(() => idsOf(setup.history)).toEqual(['create 1']);
     await first.stop();
+    await slotIsFree(setup.source);
     await make(setup.source, setup.history);
     await setup.source.pool.query(`insert into orders values (2, 'two')`);
     const told = await startCapture(setup).ended.catch((error: Error) => error.message);
@@ -243,6 +250,7 @@ describe('the snapshot', () => {
     await source.pool.query(`insert into orders values (251, 'live')`);
     await eventually(() => idsOf(history)).toHaveLength(251);
     await first.stop();
+    await slotIsFree(source);
     await source.pool.query(`select pg_drop_replication_slot($1)`, [source.slot]);
     await source.pool.query(
       `update orders set title = 'changed' where id = 7; delete from orders where id = 9; insert into orders values (300, 'new')`,
