@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createQuota, type Quota, quotaLimits } from '../../src/completions/quota.ts';
+import { defaultTimes } from '../../src/completions/service.ts';
 import { createTenant } from '../../src/db/tenants.ts';
 import { createLogger } from '../../src/http/logger.ts';
 import { createClient } from '../../src/oauth/clients.ts';
@@ -191,12 +192,16 @@ async function killNowAndThen(services: ServiceProcesses, over: AbortSignal): Pr
   return killed;
 }
 
+/** Seconds that a reservation lives: the longest call and half a minute. */
+const lifetime = defaultTimes.provider.total / 1000 + 30;
+
 /** Time passes quicker: whatever has been reserved for two seconds counts as left by a dead process. */
 async function letLeasesEnd(over: AbortSignal): Promise<void> {
   while (!over.aborted) {
     await sleep(250);
     await database.pool.query(
-      "update completion_reservation set expires_at = now() where not charged and expires_at < now() + interval '88 s'",
+      'update completion_reservation set expires_at = now() where not charged and expires_at < now() + make_interval(secs => $1)',
+      [lifetime - 2],
     );
   }
 }
