@@ -8,18 +8,25 @@ import { MigrationError } from './schema/migration-error.ts';
 import type { Migration } from './schema/migrations.ts';
 import { type Predecessors, readPredecessors } from './schema/predecessors.ts';
 import { packageSchema, readSchema, type Schema, type SchemaFolders } from './schema/read-schema.ts';
+import { resetForeignTransactionIds } from './schema/transaction-ids.ts';
 import { inPoolTransaction } from './transaction.ts';
 
 /**
  * Migrates the database to the current schema and returns the names of the migrations that it ran. Migrations only go
  * forward, each in a separate transaction. Then one transaction makes the routines of the database those of the folder.
  * Several processes may call this at once. It first notifies processes of another version that use the database, and
- * waits until they have ended. The pool must allow 2 connections.
+ * waits until they have ended. At last it resets the transaction ids of a database that is a copy from another server. The
+ * pool must allow 2 connections.
  *
  * Throws a MigrationError if the database is newer, if an applied migration was edited, or if a migration fails.
  */
 export async function migrate(pool: pg.Pool, folders: SchemaFolders = packageSchema()): Promise<string[]> {
-  const schema = await readSchema(folders);
+  const ran = await migrateSchema(pool, await readSchema(folders));
+  await resetForeignTransactionIds(pool);
+  return ran;
+}
+
+async function migrateSchema(pool: pg.Pool, schema: Schema): Promise<string[]> {
   const predecessors = await readPredecessors();
   await checkServerVersion(pool);
   await prepareLedger(pool, schema, predecessors);

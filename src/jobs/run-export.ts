@@ -72,5 +72,7 @@ export async function runExport(
   await inTransaction(db, async (transaction) => {
     if (!begun) entries = bytes = 0;
     if (!(await updateJob(transaction, job, nextDocument('success')))) throw new JobLost();
+    // An attempt whose snapshot was reset has left its parts.
+    if (!begun) await dropChunks(transaction, tenant, id);
   });
 }

@@ -264,6 +264,14 @@ table custom_instance
   custom_instance_pkey PRIMARY KEY (tenant, type, id)
   custom_instance_tenant_type_fkey FOREIGN KEY (tenant, type) REFERENCES custom_entity(tenant, id)
 
+table database_origin
+  relation bigint not null
+  singleton boolean not null default true
+  system_identifier text collate "C"
+  written_by xid8 not null
+  database_origin_pkey PRIMARY KEY (singleton)
+  database_origin_singleton_check CHECK (singleton)
+
 table followed_file
   device text collate "C" not null
   head text collate "C" not null
@@ -408,7 +416,7 @@ function change_document(entity_id text) returns uuid language sql immutable par
 function change_export_take(source refcursor, most bigint, OUT lines text, OUT entries integer, OUT last_at bigint, OUT last_sequence bigint) returns SETOF record language plpgsql cost 100 rows 1000 body 4ecb74550f879d9d
 function change_fold(of_tenant text, most bigint DEFAULT 500000) returns bigint language plpgsql cost 100 set plan_cache_mode=force_custom_plan set enable_mergejoin=off body 050588422033a931
 function change_horizon(of_tenant text, now bigint) returns bigint language sql stable cost 100 body 5db9d6ca2d0b64c9
-function change_lineage() returns text language sql stable cost 100 body fa410baef6b97aa5
+function change_lineage() returns text language sql stable cost 100 body 6d2fe029d80f9771
 function change_newest(of_tenant text, now bigint, actor_sets text[], kind_sets text[], since bigint, before bigint, skip bigint, size bigint, span bigint) returns SETOF change_entry language plpgsql stable cost 100 rows 50 body 063a9173e68283b9
 function change_pending(of_tenant text, of_actors bigint[], of_kinds bigint[]) returns TABLE(at bigint, key bigint) language sql stable cost 100 rows 1000 body 2f688caaecbca999
 function change_places(of_tenant text, actors bigint[], kinds bigint[], since bigint, before bigint, most bigint, OUT ats bigint[], OUT sequences bigint[]) returns record language plpgsql stable cost 100 body 17db2c4175d26506

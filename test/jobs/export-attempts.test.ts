@@ -50,6 +50,14 @@ describe('the file of an export that is taken up again', () => {
     expect((await documentOf(id)).metadata).toMatchObject({ entries: 2, bytes: 12 });
   });
 
+  test('has nothing at all where its snapshot was reset and no entry is left', async () => {
+    await attempt(await taken(), [piece('old 1\n', true)], 'cut');
+    await database.pool.query('update job set snapshot = null');
+    await attempt(await taken(), []);
+    expect(await fileOf(id)).toBe('');
+    expect((await documentOf(id)).metadata).toMatchObject({ entries: 0, bytes: 0 });
+  });
+
   test('goes on after the pieces of the attempt before where the export goes on', async () => {
     await attempt(await taken(), [piece('1\n', true), piece('2\n')], 'cut');
     await attempt(await taken(), [piece('3\n')]);

@@ -4,14 +4,18 @@ import { repeat } from '../../repeat.ts';
 import { createPool } from '../pool.ts';
 import { announcementLife } from './announce-change.ts';
 import type { Schema } from './read-schema.ts';
+import { hasOwnTransactionIds } from './transaction-ids.ts';
 
-/** Notifies a process when its database is migrated to a schema that the process does not know. */
+/**
+ * Notifies a process when its database is migrated to a schema that the process does not know, or when its URL leads to a
+ * copy of the database on another server.
+ */
 export interface SchemaWatch {
   /** Why this process must end; undefined while the database has the schema of this process. */
   readonly reason: string | undefined;
   /** Aborted once there is a reason. */
   readonly signal: AbortSignal;
-  /** Whether the schema has changed already. Until then, all answers are correct. */
+  /** Whether the schema or the server has changed already. Until then, all answers are correct. */
   readonly late: boolean;
   /** Records that this process does not use the database any more. */
   close(): Promise<void>;
@@ -23,6 +27,8 @@ interface Seen {
   newest: number | null;
   hash: string | null;
   announced: boolean;
+  /** The database is a copy from another server meanwhile. */
+  moved: boolean;
 }
 
 /**
@@ -39,9 +45,10 @@ export async function watchSchema(url: string, schema: Schema): Promise<SchemaWa
 
   const look = async () => {
     const seen = await lookOnce(pool, process, schema);
-    late = seen.newest !== schema.newest || seen.hash !== schema.routinesHash;
+    const outdated = seen.newest !== schema.newest || seen.hash !== schema.routinesHash;
+    late = outdated || seen.moved;
     if (!late && !seen.announced) return;
-    reason ??= describe(seen, schema, late);
+    reason ??= describe(seen, schema, outdated);
     controller.abort(reason);
   };
 
@@ -84,7 +91,8 @@ async function lookOnce(pool: pg.Pool, process: string, { newest, routinesHash }
             (select hash from routine_set where replaced_at is null) as hash,
             exists (select from schema_change c
                       where (c.newest <> $2 or c.routines_hash <> $3)
-                        and c.announced_at > clock_timestamp() - $4 * interval '1 millisecond') as announced`,
+                        and c.announced_at > clock_timestamp() - $4 * interval '1 millisecond') as announced,
+            not ${hasOwnTransactionIds} as moved`,
     [process, newest, routinesHash, announcementLife],
   );
   const [seen] = rows;
@@ -92,8 +100,11 @@ async function lookOnce(pool: pg.Pool, process: string, { newest, routinesHash }
   return seen;
 }
 
-function describe({ newest, hash }: Seen, schema: Schema, late: boolean): string {
-  if (!late) return 'Another version of Annals is about to bring the database to its schema; this process ends.';
+function describe({ newest, hash, moved }: Seen, schema: Schema, outdated: boolean): string {
+  if (!outdated && moved) {
+    return 'The database is a copy from another server now; this process ends, and the next start resets its transaction ids.';
+  }
+  if (!outdated) return 'Another version of Annals is about to bring the database to its schema; this process ends.';
   const what =
     newest !== schema.newest
       ? `The database is at migration ${newest}, and this version of Annals needs ${schema.newest}`
