@@ -12,7 +12,8 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, ...(leavesOutPooler ? [poolerTest] : [])],
     globalSetup: ['test/support/oracle/seed-of-run.ts', 'test/support/server/database-server.ts'],
     pool: 'forks',
-    maxWorkers: 2,
+    // Tests of processes wait much: with three workers two cores are busy, with two they stand still for a quarter of the run.
+    maxWorkers: 3,
     // The files of a worker share their modules: to load the service anew for each file took more than a third of the run.
     isolate: false,
     // For what hangs. A test that starts processes takes a minute on a machine that is busy with other work.
