@@ -1,4 +1,6 @@
 import { configDefaults, defineConfig } from 'vitest/config';
+import { clientAliases } from './console/client-aliases.ts';
+import { findChromium } from './console/test/support/find-chromium.ts';
 import { findPgbouncer } from './test/support/server/pgbouncer-program.ts';
 
 // npm installs no pgbouncer. Where it is missing this test does not run, and the run says so. CI installs it.
@@ -6,10 +8,20 @@ const poolerTest = 'test/db/pooler.test.ts';
 const leavesOutPooler = process.env.CI === undefined && findPgbouncer() === undefined;
 if (leavesOutPooler) console.warn(`pgbouncer is not installed, so ${poolerTest} does not run.`);
 
+// The console's tests need a browser. npm installs one that runs on Linux alone; CHROMIUM_PATH names another.
+const browserTest = 'console/test/console.test.ts';
+const leavesOutBrowser = process.env.CI === undefined && findChromium() === undefined;
+if (leavesOutBrowser) console.warn(`No Chromium can run here, so ${browserTest} does not run.`);
+
 export default defineConfig({
+  resolve: { alias: clientAliases },
   test: {
-    include: ['test/**/*.test.ts'],
-    exclude: [...configDefaults.exclude, ...(leavesOutPooler ? [poolerTest] : [])],
+    include: ['test/**/*.test.ts', 'console/test/**/*.test.ts'],
+    exclude: [
+      ...configDefaults.exclude,
+      ...(leavesOutPooler ? [poolerTest] : []),
+      ...(leavesOutBrowser ? [browserTest] : []),
+    ],
     globalSetup: ['test/support/oracle/seed-of-run.ts', 'test/support/server/database-server.ts'],
     pool: 'forks',
     // Tests of processes wait much: with three workers two cores are busy, with two they stand still for a quarter of the run.

@@ -1,0 +1,87 @@
+import { ApiError } from '@annals/client';
+import { computed, signal } from '@preact/signals';
+import { basePath } from '../router/location.ts';
+import { errorOfResponse } from './error-of-response.ts';
+import { noteVersion } from './version.ts';
+
+/** Who is signed in, as the service says. */
+export interface Session {
+  readonly tenant: string;
+  /** The client's id. */
+  readonly client: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  /** When the session ends at the latest, as RFC 3339 has it. */
+  readonly expiresAt: string;
+}
+
+export type Credentials =
+  | { readonly clientId: string; readonly clientSecret: string }
+  /** The text of a link that is good once. */
+  | { readonly link: string };
+
+/** Below this address the service answers the operations of the interface to the session. */
+export const apiUrl = `${location.origin}${basePath}api`;
+
+/** Undefined where nobody is signed in. */
+export const session = signal<Session | undefined>(undefined);
+
+/** Whether somebody was signed in before: then the sign-in page says that the session has ended. */
+export const sessionEnded = signal(false);
+
+const scopes = computed(() => new Set(session.value?.scopes));
+
+/** Whether the session has one of these scopes. What it may not do, the console does not show. */
+export function allows(...wanted: readonly string[]): boolean {
+  return wanted.some((scope) => scopes.value.has(scope));
+}
+
+/** Asks the service who is signed in. */
+export async function readSession(): Promise<void> {
+  const response = await fetch(`${apiUrl}/session`, { headers: { accept: 'application/json' } });
+  if (response.status === 401) session.value = undefined;
+  else session.value = await sessionOf(response);
+}
+
+/** Signs in. Throws ApiError where the service refuses. */
+export async function signIn(credentials: Credentials): Promise<void> {
+  const response = await fetch(`${apiUrl}/session`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    body: JSON.stringify(credentials),
+  });
+  session.value = await sessionOf(response);
+  sessionEnded.value = false;
+}
+
+export async function signOut(): Promise<void> {
+  const response = await fetch(`${apiUrl}/session`, { method: 'DELETE' });
+  if (!response.ok && response.status !== 401) throw await errorOfResponse(response);
+  sessionEnded.value = false;
+  session.value = undefined;
+}
+
+/** Calls the service for the session. A session that has ended shows the sign-in page, at the same address. */
+export async function sessionFetch(input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
+  const headers = new Headers(init.headers);
+  // The cookie says who is calling.
+  headers.delete('authorization');
+  const response = await fetch(input, { ...init, headers });
+  noteVersion(response.headers);
+  if (response.status === 401 && session.value !== undefined) {
+    sessionEnded.value = true;
+    session.value = undefined;
+  }
+  return response;
+}
+
+async function sessionOf(response: Response): Promise<Session> {
+  if (!response.ok) throw await errorOfResponse(response);
+  const answer: unknown = await response.json();
+  if (isSession(answer)) return answer;
+  throw new ApiError('invalid_answer', 'The service answered with something that is no session.');
+}
+
+function isSession(value: unknown): value is Session {
+  return typeof value === 'object' && value !== null && 'tenant' in value && 'scopes' in value;
+}

@@ -1,0 +1,43 @@
+import { useEffect, useState } from 'preact/hooks';
+import { isAborted } from '../api/failure.ts';
+import { readSession, session } from '../api/session.ts';
+import { FailureBox } from '../components/failure-box.tsx';
+import { Toasts } from '../components/toasts.tsx';
+import { takeLink } from '../session/link-in-address.ts';
+import { SignInPage } from '../session/sign-in-page.tsx';
+import { Shell } from './shell.tsx';
+
+type Start =
+  | { readonly step: 'asking' }
+  | { readonly step: 'ready' }
+  | { readonly step: 'failed'; readonly error: unknown };
+
+/** The whole page: the one who signs in, or the shell of those who have. */
+export function App() {
+  const [start, setStart] = useState<Start>({ step: 'asking' });
+  const [link] = useState(takeLink);
+
+  const ask = () => {
+    setStart({ step: 'asking' });
+    readSession().then(
+      () => setStart({ step: 'ready' }),
+      (error: unknown) => setStart(isAborted(error) ? { step: 'ready' } : { step: 'failed', error }),
+    );
+  };
+  // Asked once. A link is redeemed by the sign-in page.
+  useEffect(() => (link === undefined ? ask() : setStart({ step: 'ready' })), []);
+
+  if (start.step === 'failed') {
+    return (
+      <main class="start-failed">
+        <FailureBox error={start.error} onRetry={ask} />
+      </main>
+    );
+  }
+  return (
+    <>
+      {start.step === 'asking' ? undefined : session.value === undefined ? <SignInPage link={link} /> : <Shell />}
+      <Toasts />
+    </>
+  );
+}

@@ -1,0 +1,30 @@
+import type { ComponentType } from 'preact';
+import type { IconName } from '../components/icon.tsx';
+
+/** A page of the console: what it is called, where it stands, and who may see it. */
+export interface Page {
+  /** The first part of its address below the console. */
+  readonly path: string;
+  readonly title: string;
+  readonly icon: IconName;
+  /** A session with one of these scopes sees the page. */
+  readonly scopes: readonly string[];
+  /** Whether the navigation leads to it. Other pages are reached by links. */
+  readonly inNavigation: boolean;
+  /** Fetches the page's code when it is first shown. */
+  readonly load: () => Promise<ComponentType>;
+}
+
+const historyScopes = ['changelog.changelog_read', 'changelog.changelog_manage'];
+
+/** All pages, in the order of the navigation. The first that a session may see is its first page. */
+export const pages: readonly Page[] = [
+  {
+    path: 'history',
+    title: 'History',
+    icon: 'history',
+    scopes: historyScopes,
+    inNavigation: true,
+    load: async () => (await import('../history/history-page.tsx')).HistoryPage,
+  },
+];

@@ -1,0 +1,158 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { allows, session, signOut } from '../api/session.ts';
+import { isOutdated } from '../api/version.ts';
+import { Button } from '../components/button.tsx';
+import { EmptyState } from '../components/empty-state.tsx';
+import { Icon } from '../components/icon.tsx';
+import { Name } from '../components/name.tsx';
+import { TimeZoneSwitch } from '../components/time.tsx';
+import { tellFailure } from '../components/toasts.tsx';
+import { Link } from '../router/link.tsx';
+import { basePath, path } from '../router/location.ts';
+import { CurrentPage } from './current-page.tsx';
+import { type Page, pages } from './pages.ts';
+import './shell.css';
+
+/** What stands around every page: the navigation, who is signed in, and what holds for all pages. */
+export function Shell() {
+  const [menuOpen, setMenuOpen] = useState(false);
+  const main = useRef<HTMLElement>(null);
+  const allowed = pages.filter(({ scopes }) => allows(...scopes));
+  const first = path.value.split('/')[0] ?? '';
+  const page = first === '' ? allowed[0] : allowed.find((one) => one.path === first);
+
+  useEffect(() => {
+    document.title = page === undefined ? 'Annals' : `${page.title} · Annals`;
+  }, [page]);
+
+  return (
+    <div class="shell">
+      <a
+        class="skip-link"
+        href={`${location.pathname}${location.search}#main`}
+        onClick={(event) => skipTo(event, main.current)}
+      >
+        Skip to the page
+      </a>
+      <header class={`sidebar${menuOpen ? ' open' : ''}`}>
+        <div class="sidebar-top">
+          <Brand />
+          <Button
+            kind="quiet"
+            icon={menuOpen ? 'close' : 'menu'}
+            class="menu-button"
+            aria-label="Menu"
+            aria-expanded={menuOpen}
+            onClick={() => setMenuOpen(!menuOpen)}
+          />
+        </div>
+        <div class="sidebar-rest">
+          <Navigation pages={allowed} current={page} onFollow={() => setMenuOpen(false)} />
+          <Account />
+        </div>
+      </header>
+      <main id="main" ref={main} tabIndex={-1}>
+        {isOutdated.value ? <OutdatedNote /> : undefined}
+        {page === undefined ? <NoSuchPage /> : <CurrentPage key={page.path} page={page} />}
+      </main>
+    </div>
+  );
+}
+
+function skipTo(event: MouseEvent, main: HTMLElement | null): void {
+  event.preventDefault();
+  main?.focus();
+}
+
+export function Brand() {
+  return (
+    <span class="brand">
+      <svg width="24" height="24" viewBox="0 0 32 32" aria-hidden="true">
+        <rect width="32" height="32" rx="7" class="brand-ground" />
+        <path d="M9 23 16 8l7 15" class="brand-line" />
+        <path d="M12 18.5h8" class="brand-line" />
+        <circle cx="16" cy="18.5" r="2.6" class="brand-dot" />
+      </svg>
+      Annals
+    </span>
+  );
+}
+
+interface NavigationProps {
+  readonly pages: readonly Page[];
+  readonly current: Page | undefined;
+  readonly onFollow: () => void;
+}
+
+function Navigation({ pages: allowed, current, onFollow }: NavigationProps) {
+  return (
+    <nav aria-label="Console">
+      <ul>
+        {allowed
+          .filter(({ inNavigation }) => inNavigation)
+          .map((page) => (
+            <li key={page.path}>
+              <Link
+                to={{ path: page.path }}
+                aria-current={page === current ? 'page' : undefined}
+                onFollow={onFollow}
+                class="navigation-link"
+              >
+                <Icon name={page.icon} />
+                {page.title}
+              </Link>
+            </li>
+          ))}
+      </ul>
+    </nav>
+  );
+}
+
+function Account() {
+  const signedIn = session.value;
+  if (signedIn === undefined) return null;
+  const leave = () => void signOut().catch(tellFailure);
+  return (
+    <div class="account">
+      <TimeZoneSwitch />
+      <a
+        class="navigation-link"
+        href={new URL('../docs/guides', new URL(basePath, location.origin)).href}
+        target="_blank"
+        rel="noreferrer"
+      >
+        <Icon name="help" />
+        Guides
+      </a>
+      <div class="account-row">
+        <div class="account-names">
+          <strong>
+            <Name text={signedIn.tenant} />
+          </strong>
+          <span class="muted">
+            <Name text={signedIn.name} />
+          </span>
+        </div>
+        <Button kind="quiet" icon="signOut" aria-label="Sign out" title="Sign out" onClick={leave} />
+      </div>
+    </div>
+  );
+}
+
+function OutdatedNote() {
+  return (
+    <div class="note" role="status">
+      <span>The service has a newer console than this tab.</span>
+      <Button onClick={() => location.reload()}>Reload</Button>
+    </div>
+  );
+}
+
+function NoSuchPage() {
+  return (
+    <EmptyState icon="search" title="There is no such page">
+      <p>The address is wrong, or your client has no scope for this page.</p>
+      <Link to={{ path: '' }}>Go to the first page</Link>
+    </EmptyState>
+  );
+}

@@ -1,0 +1,91 @@
+import type { JsonValue } from '@annals/client/json';
+import { useMemo, useState } from 'preact/hooks';
+import { isContainer, JsonScalar, JsonTree } from '../components/json-tree.tsx';
+import { Text } from '../components/name.tsx';
+import { countText } from '../components/numbers.ts';
+import { compareWords, type WordRun } from './compare-words.ts';
+import './compare.css';
+
+interface ValueChangeProps {
+  /** Undefined where the path did not exist, which is not null. */
+  readonly before: JsonValue | undefined;
+  readonly after: JsonValue | undefined;
+}
+
+/** Strings at least this long are compared word by word. */
+const minCompared = 12;
+
+/** What a value was and what it became. */
+export function ValueChange({ before, after }: ValueChangeProps) {
+  const compared = useMemo(
+    () =>
+      typeof before === 'string' && typeof after === 'string' && before.length + after.length >= minCompared
+        ? compareWords(before, after)
+        : undefined,
+    [before, after],
+  );
+  return (
+    <div class="value-change">
+      {before === undefined ? undefined : <Side kind="removed" value={before} runs={compared?.before} />}
+      {after === undefined ? undefined : <Side kind="added" value={after} runs={compared?.after} />}
+    </div>
+  );
+}
+
+interface SideProps {
+  readonly kind: 'removed' | 'added';
+  readonly value: JsonValue;
+  readonly runs: readonly WordRun[] | undefined;
+}
+
+function Side({ kind, value, runs }: SideProps) {
+  return (
+    <div class={`value-side ${kind}`}>
+      <span class="value-sign">
+        <span aria-hidden="true">{kind === 'removed' ? '−' : '+'}</span>
+        <span class="visually-hidden">{kind === 'removed' ? 'Before' : 'After'}</span>
+      </span>
+      {runs === undefined ? (
+        isContainer(value) ? (
+          <JsonTree value={value} open={1} />
+        ) : (
+          <JsonScalar value={value} />
+        )
+      ) : (
+        <Runs runs={runs} />
+      )}
+    </div>
+  );
+}
+
+/** Characters of an unchanged run that stay at each of its ends. */
+const context = 120;
+
+function Runs({ runs }: { readonly runs: readonly WordRun[] }) {
+  const [whole, setWhole] = useState(false);
+  return (
+    <bdi class="value-words">
+      {runs.map(({ text, changed }, index) => {
+        if (changed) {
+          return (
+            <mark key={index}>
+              <Text text={text} />
+            </mark>
+          );
+        }
+        if (whole || text.length <= 3 * context) return <Text key={index} text={text} />;
+        const isFirst = index === 0;
+        const isLast = index === runs.length - 1;
+        return (
+          <span key={index}>
+            {isFirst ? undefined : <Text text={text.slice(0, context)} />}
+            <button type="button" class="more" onClick={() => setWhole(true)}>
+              … {countText(text.length - (isFirst || isLast ? context : 2 * context))} characters …
+            </button>
+            {isLast ? undefined : <Text text={text.slice(-context)} />}
+          </span>
+        );
+      })}
+    </bdi>
+  );
+}

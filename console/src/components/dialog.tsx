@@ -1,0 +1,30 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef } from 'preact/hooks';
+import { Button } from './button.tsx';
+
+interface DialogProps {
+  readonly title: string;
+  readonly onClose: () => void;
+  readonly children: ComponentChildren;
+  /** Buttons at the bottom. */
+  readonly actions?: ComponentChildren;
+}
+
+/** Asks for something before anything else goes on. The browser keeps the focus inside; Escape closes it. */
+export function Dialog({ title, onClose, children, actions }: DialogProps) {
+  const element = useRef<HTMLDialogElement>(null);
+  const heading = useId();
+  useEffect(() => {
+    element.current?.showModal();
+  }, []);
+  return (
+    <dialog ref={element} class="dialog" aria-labelledby={heading} onClose={onClose}>
+      <header>
+        <h2 id={heading}>{title}</h2>
+        <Button kind="quiet" icon="close" aria-label="Close" onClick={() => element.current?.close()} />
+      </header>
+      <div class="dialog-body">{children}</div>
+      {actions === undefined ? undefined : <footer>{actions}</footer>}
+    </dialog>
+  );
+}

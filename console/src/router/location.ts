@@ -1,0 +1,60 @@
+import { computed, signal } from '@preact/signals';
+
+/** Where the page is: the address below the console's base, and its parameters. */
+export interface Place {
+  /** Without slashes at its ends: `history`, or empty for the first page. */
+  readonly path: string;
+  readonly parameters: URLSearchParams;
+}
+
+/** The path of `<base href>`, which the service writes; it ends with a slash. */
+export const basePath = new URL(document.baseURI).pathname;
+
+/** The address that the browser shows now. Every view is one, so that it can be shared. */
+export const place = signal<Place>(readPlace());
+
+export const path = computed(() => place.value.path);
+
+addEventListener('popstate', () => {
+  place.value = readPlace();
+});
+
+/** What an address is made of; parameters that are undefined or empty are left out. */
+export interface Target {
+  readonly path: string;
+  readonly parameters?: Readonly<Record<string, string | number | undefined>> | undefined;
+}
+
+/** The address of a view, for `href`. */
+export function addressOf({ path: target, parameters = {} }: Target): string {
+  const written = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value !== undefined && value !== '') written.set(name, String(value));
+  }
+  const query = written.toString();
+  return `${basePath}${target}${query === '' ? '' : `?${query}`}`;
+}
+
+/** Shows a view. With `replace` the way back does not lead to the one before it. */
+export function navigate(target: Target, { replace = false }: { replace?: boolean } = {}): void {
+  const address = addressOf(target);
+  if (address === location.pathname + location.search) return;
+  if (replace) history.replaceState(null, '', address);
+  else history.pushState(null, '', address);
+  place.value = readPlace();
+}
+
+/** Changes some parameters of the address and keeps the others. */
+export function setParameters(
+  changes: Readonly<Record<string, string | number | undefined>>,
+  options?: { replace?: boolean },
+): void {
+  const { path: here, parameters } = place.value;
+  navigate({ path: here, parameters: { ...Object.fromEntries(parameters), ...changes } }, options);
+}
+
+function readPlace(): Place {
+  const { pathname, search } = location;
+  const below = pathname.startsWith(basePath) ? pathname.slice(basePath.length) : '';
+  return { path: below.replace(/^\/+|\/+$/g, ''), parameters: new URLSearchParams(search) };
+}

@@ -1,0 +1,94 @@
+import { ApiError } from '@annals/client';
+import { useEffect, useState } from 'preact/hooks';
+import { type Credentials, sessionEnded, signIn } from '../api/session.ts';
+import { Brand } from '../app/shell.tsx';
+import { Button } from '../components/button.tsx';
+import { FailureBox } from '../components/failure-box.tsx';
+import { FormField } from '../components/form-field.tsx';
+import './sign-in-page.css';
+
+/** Asks for a client and its secret, or redeems the link of the address. The address stays, so the view that was wanted follows. */
+export function SignInPage({ link }: { readonly link: string | undefined }) {
+  const [clientId, setClientId] = useState('');
+  const [clientSecret, setClientSecret] = useState('');
+  const [error, setError] = useState<unknown>(undefined);
+  const [isBusy, setBusy] = useState(link !== undefined);
+
+  const enter = (credentials: Credentials) => {
+    setBusy(true);
+    setError(undefined);
+    signIn(credentials).catch((refusal: unknown) => {
+      setError(refusal);
+      setBusy(false);
+    });
+  };
+  // A link is good once.
+  useEffect(() => {
+    document.title = 'Sign in · Annals';
+    if (link !== undefined) enter({ link });
+  }, []);
+
+  return (
+    <main class="sign-in">
+      <form
+        class="sign-in-card"
+        onSubmit={(event) => {
+          event.preventDefault();
+          enter({ clientId: clientId.trim(), clientSecret });
+        }}
+      >
+        <Brand />
+        <h1>Sign in</h1>
+        {sessionEnded.value && error === undefined ? (
+          <p class="sign-in-note">Your session has ended. Sign in to go on where you were.</p>
+        ) : undefined}
+        {error === undefined ? undefined : <Refusal error={error} byLink={link !== undefined} />}
+        <FormField label="Client id">
+          {(control) => (
+            <input
+              {...control}
+              name="username"
+              autocomplete="username"
+              autocapitalize="none"
+              spellcheck={false}
+              required
+              value={clientId}
+              onInput={(event) => setClientId(event.currentTarget.value)}
+            />
+          )}
+        </FormField>
+        <FormField label="Client secret">
+          {(control) => (
+            <input
+              {...control}
+              name="password"
+              type="password"
+              autocomplete="current-password"
+              required
+              value={clientSecret}
+              onInput={(event) => setClientSecret(event.currentTarget.value)}
+            />
+          )}
+        </FormField>
+        <Button kind="primary" type="submit" disabled={isBusy}>
+          {isBusy ? 'Signing in …' : 'Sign in'}
+        </Button>
+        <p class="sign-in-hint">
+          No client at hand? An operator makes a link that signs in once:
+          <code>annals console link --tenant NAME</code>
+        </p>
+      </form>
+    </main>
+  );
+}
+
+function Refusal({ error, byLink }: { readonly error: unknown; readonly byLink: boolean }) {
+  if (!(error instanceof ApiError) || error.status !== 401) return <FailureBox error={error} />;
+  return (
+    <p class="sign-in-refusal" role="alert">
+      {byLink
+        ? 'This link is not good any more. Each works once and for a short time. Ask for another one, or sign in with a client.'
+        : 'The client id or the secret is wrong, or the client was revoked.'}
+    </p>
+  );
+}
