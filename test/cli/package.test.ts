@@ -22,6 +22,7 @@ test('the packed package migrates an empty database and serves', { timeout: 300_
   await run('tar', ['xzf', join(target, tarball ?? 'none'), '-C', target]);
   const folder = join(target, 'package');
   expect(await readdir(folder)).not.toContain('src');
+  await access(join(folder, 'console', 'dist', 'index.html'));
   // Each link of the README leads to a file of the package, or to the web.
   for (const [, link = ''] of (await readFile(join(folder, 'README.md'), 'utf8')).matchAll(/\]\(([^)#\s]+)/g)) {
     if (!/^https?:/.test(link)) await access(join(folder, link));
