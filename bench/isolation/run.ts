@@ -187,7 +187,7 @@ function printTable(measured: readonly Row[]): void {
 
 /** Which of the criteria does not hold. */
 function faultsOf({ attack, idle, attacked, memory, quiet, counts }: Row): string[] {
-  const own = attack.fault?.(counts, secondsOf(attack));
+  const own = attack.fault?.(counts, secondsOf(attack), Number(settings.attackers));
   return [
     ...(own === undefined ? [] : [own]),
     ...(attacked.errors > 0 ? ['errors'] : []),

@@ -6,6 +6,7 @@ const rounds = 3;
 const keys = Array.from({ length: 80_000 }, (_, index) => `k${index}`);
 const wide = (value: number, more = '') => `{${more}${keys.map((key) => `"${key}":${value}`).join(',')}}`;
 const escaped = `{${keys.slice(0, 50_000).map((key) => `"\\u006b${key.slice(1)}":1`)}}`;
+const digits = `{${keys.slice(0, 70_000).map((_key, index) => `"${(index * 7_919) % 4_000_000_000}":1`)}}`;
 const list = `[${'{},'.repeat(98_000)}{}]`;
 const agent = (value: string) => `{"name":{"en":"Wide"},"triggers":[${value}],"llmConfig":{"provider":"shared"}}`;
 const doubling = [
@@ -50,6 +51,7 @@ try {
     ['an instance is put', () => call('PUT', `${things}/wide`, wide(1))],
     ['an instance is replaced', () => call('PUT', `${things}/wide`, wide(2))],
     ['with escaped keys', () => call('PUT', `${things}/escaped`, escaped)],
+    ['with keys of digits', () => call('PUT', `${things}/digits`, digits)],
     ['with an array of 98,000 objects', () => call('PUT', `${things}/list`, `{"list":${list}}`)],
     ['against a schema', () => call('PUT', `${types}/STRICT/instances/one`, wide(3))],
     ['a patch adds a member', () => call('PATCH', `${things}/wide`, '[{"op":"add","path":"/z","value":1}]')],

@@ -1,11 +1,13 @@
-import { setImmediate } from 'node:timers/promises';
 import type { StopSignal } from '../stop-signal.ts';
+import { ageOfTurn, nextTurn } from './loop-turn.ts';
 import { currentWork } from './work.ts';
 
-let lastTurn: Promise<unknown> = Promise.resolve();
+/** Milliseconds. A shorter computation never rests, however much others have computed in the same turn of the event loop. */
+const minLength = 1;
 
 /**
- * Divides a long computation on the event loop into slices, so that other requests go on between them.
+ * Divides a long computation on the event loop into slices, so that other requests go on between them. All computations
+ * of one turn of the loop share one slice, and tenants take turns.
  *
  * @example
  * const slice = new TimeSlice();
@@ -16,26 +18,27 @@ let lastTurn: Promise<unknown> = Promise.resolve();
  */
 export class TimeSlice {
   readonly #signal: StopSignal | undefined;
+  readonly #tenant: string;
   readonly #length: number;
   #begun = performance.now();
 
   /** `length` is in milliseconds. */
   constructor(length = 8) {
-    this.#signal = currentWork()?.signal;
+    const work = currentWork();
+    this.#signal = work?.signal;
+    this.#tenant = work?.tenant ?? '';
     this.#length = length;
+    ageOfTurn();
   }
 
   /** Whether the slice is used up. Check it every few thousand steps. */
   get isDue(): boolean {
-    return performance.now() - this.#begun >= this.#length;
+    return ageOfTurn() >= this.#length && performance.now() - this.#begun >= Math.min(minLength, this.#length);
   }
 
   /** Lets other work run, then starts the next slice. Throws the reason if the current work was aborted. */
   async rest(): Promise<void> {
-    // One computation continues in each round of the event loop, however many computations wait.
-    const turn = lastTurn.then(() => setImmediate());
-    lastTurn = turn;
-    await turn;
+    await nextTurn(this.#tenant);
     this.#signal?.throwIfAborted();
     this.#begun = performance.now();
   }

@@ -16,6 +16,7 @@ import { parseQueryString } from './query-string.ts';
 import { faultOfHead, maxParsedHead, maxRequestLine } from './request-head.ts';
 import { requestIdOf } from './request-id.ts';
 import { routableTarget } from './request-target.ts';
+import { beginRequestsInTurns } from './request-turns.ts';
 import { limitRequests } from './request-work.ts';
 import { cutOffSlowClients } from './slow-clients.ts';
 import { limitRate, type TenantRate } from './tenant-rate.ts';
@@ -74,6 +75,7 @@ export async function createHttpServer(options: {
   app.setValidatorCompiler(compileValidator);
   // Response schemas are documentation: an answer goes out as its handler made it.
   app.setSerializerCompiler(() => JSON.stringify);
+  beginRequestsInTurns(app);
   answerErrors(app);
   locateUnder(app, basePath);
   limitBodies(app);

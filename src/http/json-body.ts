@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { TimeSlice } from '../concurrency/time-slice.ts';
+import { enterWork } from '../concurrency/work.ts';
 import { AnnalsError } from '../errors.ts';
 import { measureJson } from '../json/measure.ts';
 import { parseJsonInSlices } from '../json/parse-in-slices.ts';
@@ -13,6 +14,12 @@ const maxValues = 100_000;
 
 /** A body of more values is large: it is read and checked in slices, and few of them at once. */
 const maxValuesOfSmallBody = 10_000;
+
+/**
+ * To decode a longer body and to count its values takes milliseconds, so only one is read in a turn of the loop. A value
+ * takes at least a character and a comma, so a large body is always longer.
+ */
+const maxBytesReadAtOnce = 2 * maxValuesOfSmallBody;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -45,13 +52,13 @@ export function acceptJsonBodies(app: HttpServer): void {
 /** Reads bodies of one more content type as JSON, for the routes of a plugin and no others. */
 export function acceptJsonOf(app: HttpServer, contentType: string): void {
   app.addContentTypeParser<Buffer>(contentType, { parseAs: 'buffer' }, (request, body, done) => {
+    if (body.length > maxBytesReadAtOnce) {
+      readInTurn(request, body).then((value) => done(null, value), done);
+      return;
+    }
     try {
-      request.bodyText = textOf(body);
-      const { values, isTooDeep } = measureJson(request.bodyText, maxDepth);
-      if (isTooDeep) throw notValid(`The request body is nested deeper than ${maxDepth} levels.`);
-      if (values > maxValues) throw tooManyValues();
-      if (values > maxValuesOfSmallBody) parseLargeBody(request).then((value) => done(null, value), done);
-      else done(null, body.length === 0 ? undefined : parseJson(request.bodyText));
+      takeText(request, body);
+      done(null, body.length === 0 ? undefined : parseJson(request.bodyText));
     } catch (error) {
       done(error instanceof Error ? error : new Error('The body could not be read.', { cause: error }));
     }
@@ -75,6 +82,15 @@ function unreadableBody({ headers }: FastifyRequest): AnnalsError | null {
 const charsetParameter = /;\s*charset\s*=\s*"?([^\s";]*)/i;
 const utf8Names: ReadonlySet<string> = new Set(['utf-8', 'utf8']);
 
+/** Keeps the text of the body; returns how many values it has. */
+function takeText(request: FastifyRequest, body: Buffer): number {
+  request.bodyText = textOf(body);
+  const { values, isTooDeep } = measureJson(request.bodyText, maxDepth);
+  if (isTooDeep) throw notValid(`The request body is nested deeper than ${maxDepth} levels.`);
+  if (values > maxValues) throw tooManyValues();
+  return values;
+}
+
 function textOf(body: Buffer): string {
   try {
     return strictUtf8.decode(body);
@@ -92,9 +108,17 @@ function parseJson(text: string): unknown {
   }
 }
 
-async function parseLargeBody(request: FastifyRequest): Promise<unknown> {
+/** Reads a long body once it is the turn of its tenant: the bodies of many requests may arrive in one turn of the loop. */
+async function readInTurn(request: FastifyRequest, body: Buffer): Promise<unknown> {
+  const slice = request.work === null ? new TimeSlice() : enterWork(request.work, () => new TimeSlice());
+  await slice.rest();
+  if (takeText(request, body) > maxValuesOfSmallBody) return await parseLargeBody(request, slice);
+  return parseJson(request.bodyText);
+}
+
+async function parseLargeBody(request: FastifyRequest, slice: TimeSlice): Promise<unknown> {
   await request.admitLargeBody();
-  const value = await parseJsonInSlices(request.bodyText, new TimeSlice()).catch((error: unknown) => {
+  const value = await parseJsonInSlices(request.bodyText, slice).catch((error: unknown) => {
     throw error instanceof SyntaxError ? notJson() : error;
   });
   if (typeof value === 'object' && value !== null) largeBodies.add(value);

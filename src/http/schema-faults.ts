@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import type { ErrorDetail } from '../errors.ts';
+import { keysOf } from '../json/parse-in-slices.ts';
 
 /** Yields each fault as it is found, and `undefined` now and then, so that the caller can pause or stop there. */
 export type Faults = Generator<ErrorDetail | undefined, void>;
@@ -98,7 +99,7 @@ function plainFinder(schema: TSchema): FaultFinder {
     accepts: (value) => validator().Check(value),
     *faults(value, path) {
       for (const { instancePath, message } of validator().Errors(value)) {
-        yield { field: [...path, ...keysOf(instancePath)].join('.'), message };
+        yield { field: [...path, ...keysOfPointer(instancePath)].join('.'), message };
       }
     },
   };
@@ -137,7 +138,7 @@ function objectFinder(schema: TSchema & ContainerSchema): FaultFinder {
     *faults(value, path, pauses) {
       yield* itself.faults(value, path, pauses);
       if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
-      for (const key in value) {
+      for (const key of keysOf(value)) {
         const member: unknown = value[key as keyof typeof value];
         const finder = named.get(key) ?? patterns.find(({ pattern }) => pattern.test(key))?.finder;
         if (finder !== undefined) yield* memberFaults(finder, member, path, key, pauses);
@@ -161,7 +162,7 @@ function* memberFaults(
 }
 
 /** The keys of a JSON pointer. */
-function keysOf(pointer: string): string[] {
+function keysOfPointer(pointer: string): string[] {
   return pointer
     .split('/')
     .slice(1)

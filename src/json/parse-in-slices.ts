@@ -2,7 +2,23 @@ import type { TimeSlice } from '../concurrency/time-slice.ts';
 
 const valuesBetweenPauses = 500;
 
-type Container = { array: unknown[] } | { object: Record<string, unknown>; key: string };
+type Container = { array: unknown[] } | ObjectContainer;
+
+interface ObjectContainer {
+  readonly object: Record<string, unknown>;
+  key: string;
+  /** Number of members that were read, those with the same key included. */
+  members: number;
+}
+
+/** To list the keys of a larger object takes the runtime up to 100 ms at a stretch for 100,000 keys, so the parser does it. */
+const maxListedKeys = 1_000;
+const keysOfLargeObjects = new WeakMap<object, Set<string>>();
+
+/** The keys of an object that `parseJsonInSlices` has made, or of any other one, each once. */
+export function keysOf(object: object): Iterable<string> {
+  return keysOfLargeObjects.get(object) ?? Object.keys(object);
+}
 
 /**
  * Does the same as JSON.parse, but in slices, so that other requests run in between: JSON.parse takes 60 ms for an object
@@ -45,14 +61,19 @@ function contentOf(container: Container): unknown {
 
 function add(container: Container, value: unknown): void {
   if ('array' in container) container.array.push(value);
-  else if (container.key !== '__proto__') container.object[container.key] = value;
-  else
-    Object.defineProperty(container.object, container.key, {
-      value,
-      writable: true,
-      enumerable: true,
-      configurable: true,
-    });
+  else addMember(container, value);
+}
+
+function addMember(container: ObjectContainer, value: unknown): void {
+  const { object, key } = container;
+  if (key === '__proto__') {
+    Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
+  } else {
+    object[key] = value;
+  }
+  container.members += 1;
+  if (container.members === maxListedKeys) keysOfLargeObjects.set(object, new Set(Object.keys(object)));
+  else if (container.members > maxListedKeys) keysOfLargeObjects.get(object)?.add(key);
 }
 
 class JsonReader {
@@ -68,7 +89,7 @@ class JsonReader {
     const character = this.#next();
     if (character !== '[' && character !== '{') return undefined;
     this.#index += 1;
-    return character === '[' ? { array: [] } : { object: {}, key: '' };
+    return character === '[' ? { array: [] } : { object: {}, key: '', members: 0 };
   }
 
   /** Whether the container that was opened just now is empty. If it is an object with members, it reads the first key. */

@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { TimeSlice } from '../../src/concurrency/time-slice.ts';
 import { enterWork, Work } from '../../src/concurrency/work.ts';
+
+afterEach(() => vi.restoreAllMocks());
 
 /** Computes until the slice is used up. */
 function useUp(slice: TimeSlice): void {
@@ -35,4 +37,31 @@ test('a computation whose work is aborted ends where it rests', async () => {
   const slice = enterWork(work, () => new TimeSlice());
   work.abort(new Error('gone'));
   await expect(slice.rest()).rejects.toThrow('gone');
+});
+
+test('computations of one turn of the loop share a slice, except for a millisecond of each', async () => {
+  let clock = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => clock);
+  const first = new TimeSlice(8);
+  await first.rest();
+  clock += 7.9;
+  expect(first.isDue).toBe(false);
+  const second = new TimeSlice(8);
+  clock += 0.2;
+  expect([first.isDue, second.isDue]).toEqual([true, false]);
+  clock += 0.9;
+  expect(second.isDue).toBe(true);
+  await second.rest();
+  clock += 7.9;
+  expect(second.isDue).toBe(false);
+});
+
+test('tenants whose computations rest take turns', async () => {
+  const order: string[] = [];
+  const compute = async (tenant: string) => {
+    await enterWork(new Work({ tenant }), () => new TimeSlice()).rest();
+    order.push(tenant);
+  };
+  await Promise.all([compute('loud'), compute('loud'), compute('loud'), compute('quiet')]);
+  expect(order).toEqual(['loud', 'quiet', 'loud', 'loud']);
 });

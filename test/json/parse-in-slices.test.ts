@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { TimeSlice } from '../../src/concurrency/time-slice.ts';
 import { measureJson } from '../../src/json/measure.ts';
-import { parseJsonInSlices } from '../../src/json/parse-in-slices.ts';
+import { keysOf, parseJsonInSlices } from '../../src/json/parse-in-slices.ts';
 
 function valuesOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 1;
@@ -109,6 +109,15 @@ describe('JSON that is parsed in slices', () => {
     await expectSameAsJsonParse(text);
     const value = await resultOf(() => parseJsonInSlices(text, new TimeSlice()));
     expect(JSON.stringify(value)).toBe(JSON.stringify(await resultOf(() => JSON.parse(text))));
+  });
+
+  test.each([1, 1_000, 1_001, 3_000])('tells the keys of an object of %i members, each once', async (count) => {
+    const members = Array.from({ length: count }, (_, index) => `"${index % 2 === 0 ? index : `k${index}`}":1`);
+    const text = `{${[...members, members[0], '"__proto__":1'].join()}}`;
+    const object = await parseJsonInSlices(text, new TimeSlice());
+    if (typeof object !== 'object' || object === null) throw new Error('it is no object');
+    expect([...keysOf(object)].toSorted()).toEqual(Object.keys(object).toSorted());
+    expect([...keysOf({ ...object })]).toEqual(Object.keys(object));
   });
 
   test('lets others go on at least every 500 values', async () => {

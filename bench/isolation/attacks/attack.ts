@@ -24,8 +24,8 @@ export interface Attack {
   prepare?(attacker: Attacker): Promise<void>;
   /** Attacks until the signal is aborted. */
   run(attacker: Attacker, signal: AbortSignal): Promise<void>;
-  /** What the attacker got that it must not get; undefined where it got nothing. */
-  fault?(counts: Readonly<Record<string, number>>, seconds: number): string | undefined;
+  /** What the attackers got together that they must not get; undefined where they got nothing. */
+  fault?(counts: Readonly<Record<string, number>>, seconds: number, attackers: number): string | undefined;
   /** Seconds; left out: what the command line says. */
   readonly seconds?: number;
 }

@@ -6,8 +6,8 @@ export const attack: Attack = {
   row: 8,
   title: '300 parallel guesses of a secret',
 
-  fault({ tried = 0 }, seconds) {
-    return tried > 11 + seconds / 5 ? `${tried} guesses tried` : undefined;
+  fault({ tried = 0 }, seconds, attackers) {
+    return tried > attackers * (11 + seconds / 5) ? `${tried} guesses tried` : undefined;
   },
 
   async run({ tenant, callOpen, count }, signal) {
