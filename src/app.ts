@@ -45,6 +45,7 @@ export async function buildApp(context: Context, { notReady, requestLimit }: App
     customEntities,
     db,
     findPage,
+    historyReads,
     jobs,
     logger,
     mail,
@@ -73,7 +74,7 @@ export async function buildApp(context: Context, { notReady, requestLimit }: App
     publishedKeys: oauth.publishedKeys,
     elapsed: () => clock.elapsed(),
   });
-  await app.register(changelogRoutes, { findPage });
+  await app.register(changelogRoutes, { findPage, reads: historyReads });
   await app.register(changelogUpkeep, { db, now: () => clock.now() });
   await app.register(configurationRoutes, { configuration });
   await app.register(sealTokensAtStart, { db, sealer });

@@ -6,6 +6,7 @@ import { type Agents, createAgents } from './agents/service.ts';
 import { createAnswerQuery } from './changelog/answer.ts';
 import { createExportHistory } from './changelog/export/export-history.ts';
 import { createFindPage, type FindPage } from './changelog/find-page.ts';
+import { createHistoryReads, type HistoryReads } from './changelog/history-reads.ts';
 import { DictionaryCache } from './changelog/names/dictionary-cache.ts';
 import { type Completions, type CompletionTimes, createCompletions } from './completions/service.ts';
 import type { Config } from './config.ts';
@@ -58,6 +59,7 @@ export interface Context {
   /** Undefined if there is no such limit. */
   tenantRate: TenantRate | undefined;
   findPage: FindPage;
+  historyReads: HistoryReads;
   configuration: Configuration;
   paginator: Paginator;
   customEntities: CustomEntities;
@@ -126,6 +128,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
           });
     const history = { pool, db, regexes, now: () => clock.now(), dictionaries: new DictionaryCache(pool) };
     const findPage = createFindPage(history);
+    const historyReads = createHistoryReads(history);
     const configuration = createConfiguration({ pool, db, sealer, now: () => clock.now() });
     const paginator = createPaginator({ sealer, now: () => clock.now() });
     const customEntities = createCustomEntities({
@@ -197,6 +200,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       oauth,
       tenantRate,
       findPage,
+      historyReads,
       configuration,
       paginator,
       customEntities,

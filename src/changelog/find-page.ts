@@ -1,14 +1,10 @@
-import type { Database } from '../db/database.ts';
-import type { Statements } from '../db/statements.ts';
 import type { Query } from '../query/ast.ts';
-import { withPlainRegexes } from '../query/plain-regex.ts';
-import type { RegexMatcherPool } from '../query/regex-pool.ts';
 import { DictionaryCache } from './names/dictionary-cache.ts';
-import type { PageQuery, Reading } from './read/page-query.ts';
+import type { PageQuery } from './read/page-query.ts';
+import { queryAt, type Reading } from './read/query-snapshot.ts';
 import { readInSingleStatement } from './read/single-statement.ts';
 import { readInSnapshot } from './read/snapshot-page.ts';
 import type { PageOfEntries } from './read/store.ts';
-import { defaultWindowFrom, hasFromBound } from './window.ts';
 
 export interface AskedPage {
   skip: number;
@@ -31,10 +27,7 @@ export interface AskedPage {
  */
 export type FindPage = (tenant: string, query: Query, page: AskedPage) => Promise<PageOfEntries>;
 
-interface FindPageOptions {
-  pool: Statements;
-  db: Database;
-  regexes: RegexMatcherPool;
+export interface HistoryOptions extends Reading {
   now: () => number;
   /** Names that other parts of the process share; default: a cache of its own. */
   dictionaries?: DictionaryCache;
@@ -43,16 +36,11 @@ interface FindPageOptions {
 // New names are rare. If so many reads in a row find new names, Annals reads the names in the snapshot that answers.
 const maxAttempts = 3;
 
-export function createFindPage(options: FindPageOptions): FindPage {
-  const { pool, db, regexes, now } = options;
-  const { dictionaries = new DictionaryCache(pool) } = options;
+export function createFindPage(options: HistoryOptions): FindPage {
+  const { now, dictionaries = new DictionaryCache(options.pool), ...reading } = options;
 
   return async (tenant, asked, { skip, size, inPieces = false, withContext = false }) => {
-    const query = withPlainRegexes(asked);
-    const moment = now();
-    const from = hasFromBound(query) ? 0 : Math.max(0, defaultWindowFrom(moment));
-    const page: PageQuery = { tenant, query, from, now: moment, skip, size, inPieces, withContext };
-    const reading: Reading = { pool, db, regexes };
+    const page: PageQuery = { ...queryAt(tenant, asked, now()), skip, size, inPieces, withContext };
     let dictionary = dictionaries.known(tenant) ?? (await dictionaries.get(tenant));
     // Few ask for the circumstances, so the statements that answer alone do not carry them.
     if (withContext) return await readInSnapshot(reading, page, dictionary);

@@ -1,25 +1,28 @@
 import type { HttpServer } from '../http/http-server-type.ts';
 import { jsonStream } from '../http/openapi/answers.ts';
-import { historyScopes, insufficientScopes, mayReadContext } from '../http/scopes.ts';
+import { insufficientScopes, mayReadContext } from '../http/scopes.ts';
 import { parseQuery } from '../query/parse.ts';
 import { changelogDialect } from './dialect.ts';
 import type { FindPage } from './find-page.ts';
+import type { HistoryReads } from './history-reads.ts';
+import { historyOperation } from './operation.ts';
 import { historyBody } from './read/history-stream.ts';
 import { ChangelogHistoryResponse, HistoryPath, HistoryQuery } from './schemas.ts';
+import { summaryRoutes } from './summary/routes.ts';
 
 export interface ChangelogRoutesOptions {
   findPage: FindPage;
+  reads: HistoryReads;
 }
 
 /** Change history (spec A). */
-export async function changelogRoutes(app: HttpServer, { findPage }: ChangelogRoutesOptions): Promise<void> {
+export async function changelogRoutes(app: HttpServer, { findPage, reads }: ChangelogRoutesOptions): Promise<void> {
+  await summaryRoutes(app, { reads });
+
   app.get(
     '/changelog/:tenant/changelogs',
     {
-      config: {
-        scopes: historyScopes,
-        internalErrorMessage: 'Problem encountered while trying to retrieve changelog history.',
-      },
+      config: historyOperation,
       schema: {
         operationId: 'listChanges',
         tags: ['Change history'],

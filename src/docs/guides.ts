@@ -16,6 +16,7 @@ const firstGuides = [
   'concepts',
   'recording/README',
   'query-language',
+  'history-reads',
   'pagination',
   'api',
   'operations',

@@ -240,6 +240,8 @@ getAgent get /ai-service/{tenant}/agentic/agents/{id}
 getCompletionUsage get /ai-service/{tenant}/completions/usage
 getConfiguration get /configuration/{tenant}/configurations/{key}
 getCustomEntityType get /schema/{tenant}/custom-entities/{type}
+getFacets get /changelog/{tenant}/facets
+getHistogram get /changelog/{tenant}/histogram
 getInstance get /schema/{tenant}/custom-entities/{type}/instances/{id}
 getJob get /ai-service/{tenant}/jobs/{id}
 getLiveness get /health/live

@@ -10,6 +10,7 @@ export type { ChatMessage } from './resources/chat.ts';
 export type { ChatStream } from './resources/chat-stream.ts';
 export type { CompletionOptions } from './resources/completions.ts';
 export type { CustomEntityTypeInput } from './resources/custom-entities.ts';
+export type { FacetParameters, HistogramParameters } from './resources/history.ts';
 export type { PatchOperation } from './resources/instances.ts';
 export type { ExportFile, ExportParameters, WaitOptions } from './resources/jobs.ts';
 export type * from './schemas.ts';

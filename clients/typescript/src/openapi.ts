@@ -226,6 +226,104 @@ export interface components {
         };
         /**
          * @example {
+         *       "field": "actor",
+         *       "totalElements": 15,
+         *       "values": [
+         *         {
+         *           "value": "Jane Doe",
+         *           "count": 9
+         *         },
+         *         {
+         *           "value": "system",
+         *           "count": 4
+         *         }
+         *       ],
+         *       "others": 2
+         *     }
+         */
+        ChangeFacets: {
+            /** @enum {string} */
+            field: "entity" | "type" | "actor";
+            /**
+             * Format: int64
+             * @description Exact: that of the list of changes. The values and `others` add up to it.
+             */
+            totalElements: number;
+            /** @description The values with most entries first; of the same number, in the order of code points. */
+            values: components["schemas"]["FacetValue"][];
+            /**
+             * Format: int64
+             * @description Entries with any other value.
+             */
+            others: number;
+        };
+        /**
+         * @example {
+         *       "from": "2026-09-01T09:30:00.000Z",
+         *       "to": "2026-09-03T08:00:00.000Z",
+         *       "interval": {
+         *         "unit": "day",
+         *         "count": 1
+         *       },
+         *       "totalElements": 15,
+         *       "buckets": [
+         *         {
+         *           "at": "2026-09-01T00:00:00.000Z",
+         *           "count": 11,
+         *           "create": 3,
+         *           "update": 8,
+         *           "delete": 0
+         *         },
+         *         {
+         *           "at": "2026-09-02T00:00:00.000Z",
+         *           "count": 0,
+         *           "create": 0,
+         *           "update": 0,
+         *           "delete": 0
+         *         },
+         *         {
+         *           "at": "2026-09-03T00:00:00.000Z",
+         *           "count": 4,
+         *           "create": 1,
+         *           "update": 2,
+         *           "delete": 1
+         *         }
+         *       ],
+         *       "after": 0
+         *     }
+         */
+        ChangeHistogram: {
+            /**
+             * Format: date-time
+             * @description The later of the beginning of the window and the oldest entry that matches.
+             */
+            from: string;
+            /**
+             * Format: date-time
+             * @description The upper bound of the query; without one, now.
+             */
+            to: string;
+            /** @description The length of a bucket. Buckets begin at multiples of it since 1970-01-01T00:00:00Z. */
+            interval: {
+                /** @enum {string} */
+                unit: "second" | "minute" | "hour" | "day";
+                count: number;
+            };
+            /**
+             * Format: int64
+             * @description Exact: that of the list of changes. The buckets and `after` add up to it.
+             */
+            totalElements: number;
+            /** @description The oldest first, empty ones too. The first and the last one may be partial. */
+            buckets: components["schemas"]["HistogramBucket"][];
+            /**
+             * Format: int64
+             * @description Entries later than `to`.
+             */
+            after: number;
+        };
+        /**
+         * @example {
          *       "items": [
          *         {
          *           "at": "2026-09-01T09:30:00.000Z",
@@ -547,6 +645,14 @@ export interface components {
                 message: string;
             }[];
         };
+        FacetValue: {
+            value: string;
+            /**
+             * Format: int64
+             * @description Entries with this value.
+             */
+            count: number;
+        };
         /**
          * @example {
          *       "status": "ok"
@@ -555,6 +661,33 @@ export interface components {
         Health: {
             /** @constant */
             status: "ok";
+        };
+        HistogramBucket: {
+            /**
+             * Format: date-time
+             * @description When the bucket begins.
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description All entries of the bucket.
+             */
+            count: number;
+            /**
+             * Format: int64
+             * @description Those of type `create`.
+             */
+            create: number;
+            /**
+             * Format: int64
+             * @description Those of type `update`.
+             */
+            update: number;
+            /**
+             * Format: int64
+             * @description Those of type `delete`.
+             */
+            delete: number;
         };
         Job: {
             id: string;

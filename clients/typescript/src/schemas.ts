@@ -9,6 +9,10 @@ export type AgentInput = Schemas['AgentInput'];
 export type AgentItem = Schemas['AgentItem'];
 /** One change of a document. */
 export type ChangeEntry = Schemas['ChangeEntry'];
+/** The values that most changes have. */
+export type ChangeFacets = Schemas['ChangeFacets'];
+/** How many changes occurred when. */
+export type ChangeHistogram = Schemas['ChangeHistogram'];
 export type ChangedConfiguration = Schemas['ChangedConfiguration'];
 /** What an agent answered. */
 export type ChatAnswer = Schemas['ChatAnswer'];

@@ -7,9 +7,10 @@ import { patternsOnIds } from '../plan/id-patterns.ts';
 import { asksForDocuments, resolve } from '../plan/resolve.ts';
 import { isLarge, planTallies } from '../plan/tally-plan.ts';
 import { readDocumentsPage } from './documents-page.ts';
-import type { PageQuery, Reading } from './page-query.ts';
+import type { PageQuery } from './page-query.ts';
 import { type PageRead, severalStatements } from './page-rows.ts';
 import { namedDocuments } from './predicate.ts';
+import type { Reading } from './query-snapshot.ts';
 import { readTalliedPage } from './tallied-page.ts';
 
 /** Answers a page with one statement if it can: from tallies, or for documents that the query names one by one. */

@@ -1,0 +1,17 @@
+// Counts changes: GET /changelog/{tenant}/histogram and /facets. Run it with, for instance:
+// node examples/history-summary.ts 'entity:order'
+// With curl: curl -sG "$ANNALS_URL/changelog/demo/histogram" -H "Authorization: Bearer $TOKEN" -d buckets=31 --data-urlencode 'q=entity:order'
+import { demoClient } from './annals.ts';
+
+const annals = demoClient('changelog.changelog_read');
+const [q = ''] = process.argv.slice(2);
+
+const { interval, buckets, totalElements } = await annals.history.histogram({ q, buckets: 31 });
+console.log(`${totalElements} changes; a line is ${interval.count} ${interval.unit}`);
+for (const { at, count, create, delete: deleted } of buckets) {
+  console.log(`${at} ${count}, of which ${create} made and ${deleted} deleted something`);
+}
+
+const { values, others } = await annals.history.facets({ q, field: 'actor', size: 5 });
+for (const { value, count } of values) console.log(`${value}: ${count}`);
+console.log(`all others: ${others}`);

@@ -1,0 +1,188 @@
+-- How many entries of one selection (see change_rank) are in each of some ranges of time: range i is [moments[i], moments[i + 1]), the
+-- last one ends at `before` (null: never). They are told apart by `split`: by 'kind' (`of_kinds` then names them), by 'actor', or not at
+-- all (key 0). A range may come in several rows, which are to be added up, or in none.
+--
+-- A child of a cell that is within one range counts there as a whole. One that a moment cuts is looked into: its key has tallies
+-- of its parts if it is dense, else its entries are read. So a cell is read once, however many moments are in it.
+create function change_counts(of_tenant text, of_actors bigint[], of_kinds bigint[], moments bigint[], before bigint, split text)
+returns table (key bigint, range integer, entries bigint)
+language plpgsql stable
+-- see change_read; what is looked up in a list is hashed, however short the list seems to be
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
+#variable_conflict use_column
+declare
+  any_pending constant boolean := exists (select from change_delta d where d.tenant = of_tenant);
+  by_actors constant boolean := of_actors <> '{0}' or split = 'actor';
+  of_any_kind constant boolean := of_kinds in ('{}', '{0}');
+  -- the kinds whose tallies are added up, after the 0 that tells how dense an actor is
+  tallied constant bigint[] := case when of_any_kind then '{0}' when by_actors then 0::bigint || of_kinds else of_kinds end;
+  lowest constant bigint := (select min(k) from unnest(tallied) as k);
+  highest constant bigint := (select max(k) from unnest(tallied) as k);
+  first_moment constant bigint := moments[1];
+  last_moment constant bigint := coalesce(before, 9223372036854775807);
+  last_range constant integer := cardinality(moments);
+  cuts constant bigint[] := case when before is null then moments else moments || before end;
+  cell bigint;
+  part bigint;
+  -- the keys that have tallies in cells that are to be looked into
+  dense_keys bigint[];
+  dense_cells bigint[];
+  -- the cells of keys that are counted from the entries, each by its length and its number
+  sparse_keys bigint[] := '{}';
+  sparse_lengths bigint[] := '{}';
+  sparse_cells bigint[] := '{}';
+  found_keys bigint[];
+  found_ranges integer[];
+  found_entries bigint[];
+  few_keys bigint[];
+  few_cells bigint[];
+begin
+  if by_actors and not of_any_kind then
+    -- to read the few entries of an actor costs less than the tallies of all its kinds
+    select array_agg(t.actor) filter (where t.entries >= 64), array_agg(t.bucket) filter (where t.entries >= 64),
+           array_agg(t.actor) filter (where t.entries < 64), array_agg(t.bucket) filter (where t.entries < 64)
+      into dense_keys, dense_cells, few_keys, few_cells
+      from change_coarse_cells(of_tenant, first_moment, before) as coarse (bucket)
+      cross join unnest(case when of_actors = '{0}' then array(select a.actor from change_actor a where a.tenant = of_tenant) else of_actors end)
+        as of (actor)
+      cross join lateral (
+        select one.actor, one.bucket, one.upto[cardinality(one.upto)] as entries from change_tally one
+          where one.tenant = of_tenant and one.level = 0 and one.bucket = coarse.bucket and one.actor = of.actor and one.kind = 0
+          offset 0
+      ) as t;
+    sparse_keys := coalesce(few_keys, '{}');
+    sparse_cells := coalesce(few_cells, '{}');
+    sparse_lengths := array_fill(change_cell(0), array[cardinality(sparse_keys)]);
+  else
+    select array_agg(of.key), array_agg(coarse.bucket) into dense_keys, dense_cells
+      from change_coarse_cells(of_tenant, first_moment, before) as coarse (bucket)
+      cross join unnest(case when not by_actors then tallied
+                             when of_actors = '{0}' then array(select a.actor from change_actor a where a.tenant = of_tenant)
+                             else of_actors end) as of (key);
+  end if;
+
+  for depth in 0..4 loop
+    exit when dense_keys is null;
+    cell := change_cell(depth);
+    part := change_cell(depth + 1);
+    with looked_into as materialized (
+      -- the range that each child is in, or -1 where a moment cuts it
+      select c.bucket, ranges.of_child
+        from (select distinct b as bucket from unnest(dense_cells) as b) as c
+        cross join lateral (
+          select array_agg(case when r.first = r.last then r.first else -1 end order by n) as of_child
+            from generate_series(0, cell / part - 1) as n
+            cross join lateral (
+              select width_bucket(c.bucket * cell + n * part, cuts) as first, width_bucket(c.bucket * cell + (n + 1) * part - 1, cuts) as last
+            ) as r
+        ) as ranges
+    ), node as materialized (
+      select pair.key, pair.bucket, t.kind, n.child, t.upto[n.i] - coalesce(t.upto[n.i - 1], 0) as entries,
+             looked_into.of_child[n.child + 1] as range
+        from unnest(dense_keys, dense_cells) as pair (key, bucket)
+        join looked_into on looked_into.bucket = pair.bucket
+        cross join lateral (
+          select one.kind, one.children, one.upto from change_tally one
+            where one.tenant = of_tenant and one.level = depth and one.bucket = pair.bucket
+              and one.actor = case when by_actors then pair.key else 0 end
+              and one.kind >= case when by_actors then lowest else pair.key end
+              and one.kind <= case when by_actors then highest else pair.key end
+              and (not by_actors or one.kind = any (tallied))
+            offset 0
+        ) as t
+        cross join lateral unnest(t.children) with ordinality as n (child, i)
+    ), counted as materialized (
+      select case split when 'kind' then node.kind when 'actor' then node.key else 0 end as key, node.range, sum(node.entries)::bigint as entries
+        from node
+        where node.range between 1 and last_range and (of_any_kind or node.kind > 0)
+        group by 1, 2
+    ), cut as (
+      select node.key, node.bucket * (cell / part) + node.child as bucket, depth < 4 and node.entries >= 64 as is_dense
+        from node
+        where node.range = -1 and (not by_actors or node.kind = 0)
+    )
+    select counts.keys, counts.ranges, counts.entries, cuts.dense_keys, cuts.dense_cells, cuts.few_keys, cuts.few_cells
+      into found_keys, found_ranges, found_entries, dense_keys, dense_cells, few_keys, few_cells
+      from (
+        select array_agg(counted.key) as keys, array_agg(counted.range) as ranges, array_agg(counted.entries) as entries from counted
+      ) as counts
+      cross join (
+        select array_agg(cut.key) filter (where cut.is_dense) as dense_keys, array_agg(cut.bucket) filter (where cut.is_dense) as dense_cells,
+               array_agg(cut.key) filter (where not cut.is_dense) as few_keys,
+               array_agg(cut.bucket) filter (where not cut.is_dense) as few_cells
+          from cut
+      ) as cuts;
+    return query select * from unnest(found_keys, found_ranges, found_entries);
+    if few_keys is not null then
+      sparse_keys := sparse_keys || few_keys;
+      sparse_cells := sparse_cells || few_cells;
+      sparse_lengths := sparse_lengths || array_fill(part, array[cardinality(few_keys)]);
+    end if;
+  end loop;
+
+  -- each key is a range of an index, fenced and in its order: see change_direct
+  if cardinality(sparse_keys) = 0 then
+    null;
+  elsif by_actors then
+    return query
+      select case split when 'kind' then e.kind when 'actor' then sparse.key else 0 end, width_bucket(e.at, moments), count(*)
+        from unnest(sparse_keys, sparse_lengths, sparse_cells) as sparse (key, length, bucket)
+        cross join lateral (
+          select one.at, one.kind from change_entry one
+            where one.tenant = of_tenant and one.actor = sparse.key and one.at >= greatest(sparse.bucket * sparse.length, first_moment)
+              and one.at < least((sparse.bucket + 1) * sparse.length, last_moment)
+            order by one.at, one.sequence offset 0
+        ) as e
+        where case when of_any_kind then true else e.kind in (select unnest(of_kinds)) end
+        group by 1, 2;
+  elsif of_any_kind then
+    return query
+      select 0::bigint, width_bucket(e.at, moments), count(*)
+        from unnest(sparse_lengths, sparse_cells) as sparse (length, bucket)
+        cross join lateral (
+          select one.at from change_entry one
+            where one.tenant = of_tenant and one.at >= greatest(sparse.bucket * sparse.length, first_moment)
+              and one.at < least((sparse.bucket + 1) * sparse.length, last_moment)
+            order by one.at, one.sequence offset 0
+        ) as e
+        group by 1, 2;
+  else
+    return query
+      select case split when 'kind' then sparse.key else 0 end, width_bucket(e.at, moments), count(*)
+        from unnest(sparse_keys, sparse_lengths, sparse_cells) as sparse (key, length, bucket)
+        cross join lateral (
+          select one.at from change_entry one
+            where one.tenant = of_tenant and one.kind = sparse.key and one.at >= greatest(sparse.bucket * sparse.length, first_moment)
+              and one.at < least((sparse.bucket + 1) * sparse.length, last_moment)
+            order by one.at, one.sequence offset 0
+        ) as e
+        group by 1, 2;
+  end if;
+
+  if any_pending then
+    return query
+      with pending as materialized (
+        select case when by_actors then p.actor when of_any_kind then 0 else p.kind end as key, p.kind, p.at
+          from change_delta d
+          cross join lateral unnest(d.ats, d.kinds, d.actors) as p (at, kind, actor)
+          where d.tenant = of_tenant and p.at >= first_moment and p.at < last_moment
+            and (of_actors = '{0}' or p.actor in (select unnest(of_actors)))
+            and (of_any_kind or p.kind in (select unnest(of_kinds)))
+      ), waiting as (
+        select pending.key, pending.kind, pending.at, 1 as entries from pending
+        union all
+        -- those were counted with the entries
+        select pending.key, pending.kind, pending.at, -1
+          from pending
+          cross join (
+            values (88473600000::bigint), (2764800000), (86400000), (3600000), (60000), (1000)
+          ) as of (length)
+          where (pending.key, of.length, pending.at / of.length) in (select * from unnest(sparse_keys, sparse_lengths, sparse_cells))
+      )
+      select case split when 'kind' then waiting.kind when 'actor' then waiting.key else 0 end, width_bucket(waiting.at, moments),
+             sum(waiting.entries)::bigint
+        from waiting
+        group by 1, 2;
+  end if;
+end
+$$;

@@ -1,0 +1,22 @@
+import { partsOf } from '../read/query-parts.ts';
+import type { QuerySnapshot } from '../read/query-snapshot.ts';
+import { type FacetField, type FacetValue, readFacetValues } from './summary-store.ts';
+import { partsInRanges } from './tally-counts.ts';
+
+/** The values of a field with most entries. */
+export interface Facets {
+  readonly field: FacetField;
+  readonly total: number;
+  readonly values: readonly FacetValue[];
+  /** The number of entries with any other value. */
+  readonly others: number;
+}
+
+/** Counts the entries of a query by the values of a field, and takes the `size` values with most entries. */
+export async function readFacets(snapshot: QuerySnapshot, asked: { field: FacetField; size: number }): Promise<Facets> {
+  const { intervals, search } = await partsOf(snapshot);
+  const parts = partsInRanges(intervals, [snapshot.since], '');
+  const { total, values } = await readFacetValues(snapshot, { parts, search }, asked);
+  const others = values.reduce((left, { count }) => left - count, total);
+  return { field: asked.field, total, values, others };
+}

@@ -1,0 +1,75 @@
+import { timeBounds } from '../plan/time-bounds.ts';
+import { partsOf } from '../read/query-parts.ts';
+import type { QuerySnapshot } from '../read/query-snapshot.ts';
+import { boundariesOf, type HistogramInterval, intervalFor } from './histogram-interval.ts';
+import { countParts, countSearch, readExtentOfParts } from './summary-store.ts';
+import { ofKinds, partsInRanges } from './tally-counts.ts';
+
+export interface HistogramBucket {
+  /** Its begin, in milliseconds since 1970. */
+  readonly at: number;
+  readonly count: number;
+  readonly create: number;
+  readonly update: number;
+  readonly delete: number;
+}
+
+/** Entries over time. All times are milliseconds since 1970. */
+export interface Histogram {
+  readonly from: number;
+  readonly to: number;
+  readonly interval: HistogramInterval;
+  readonly total: number;
+  readonly buckets: readonly HistogramBucket[];
+  /** The number of entries later than `to`. */
+  readonly after: number;
+}
+
+const types = ['create', 'update', 'delete'] as const;
+
+/** Times that RFC 3339 can write. */
+const firstTime = 0;
+const lastTime = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+/** Counts the entries of a query over time, in at most `maxBuckets` buckets, by type. */
+export async function readHistogram(snapshot: QuerySnapshot, maxBuckets: number): Promise<Histogram> {
+  const { expression, dictionary, since, now } = snapshot;
+  const parts = await partsOf(snapshot);
+  const { total, oldest } = await readExtentOfParts(snapshot, parts);
+  const bounds = timeBounds(expression);
+  const isOpen = bounds.to === Number.POSITIVE_INFINITY;
+  const to = isOpen ? now : writable(bounds.to);
+  const lowest = writable(Math.max(since, bounds.from));
+  const from = Math.min(Math.max(lowest, oldest ?? lowest), to);
+  // An entry at this very millisecond is not later.
+  const end = isOpen ? to + 1 : to;
+  const interval = intervalFor(from, end, maxBuckets);
+  const begins = boundariesOf(from, end, interval).slice(0, -1);
+  const moments = [...begins, end];
+  const inRanges = partsInRanges(parts.intervals, moments, '');
+  const byType = types.flatMap((type) =>
+    ofKinds(
+      inRanges,
+      dictionary.kinds.flatMap((kind) => (kind.type === type ? [kind.id] : [])),
+      type,
+    ),
+  );
+  const counts = await countParts(snapshot, byType);
+  if (parts.search !== undefined) counts.push(...(await countSearch(snapshot, parts.search, moments)));
+  const buckets = begins.map((at) => ({ at, count: 0, create: 0, update: 0, delete: 0 }));
+  let after = 0;
+  for (const { label, place, entries } of counts) {
+    const bucket = buckets[place];
+    const type = types.find((one) => one === label);
+    if (bucket === undefined || type === undefined) after += entries;
+    else {
+      bucket.count += entries;
+      bucket[type] += entries;
+    }
+  }
+  return { from, to, interval, total, buckets, after };
+}
+
+function writable(time: number): number {
+  return Math.min(Math.max(time, firstTime), lastTime);
+}

@@ -1,0 +1,66 @@
+import type { HttpServer } from '../../http/http-server-type.ts';
+import { json } from '../../http/openapi/answers.ts';
+import { parseQuery } from '../../query/parse.ts';
+import { changelogDialect } from '../dialect.ts';
+import type { HistoryReads } from '../history-reads.ts';
+import { historyOperation } from '../operation.ts';
+import { HistoryPath } from '../schemas.ts';
+import { FacetsAnswer, FacetsQuery, HistogramAnswer, HistogramQuery } from './schemas.ts';
+
+/** What the entries of a query are like as a whole (contract 4, further reads). */
+export async function summaryRoutes(app: HttpServer, { reads }: { reads: HistoryReads }): Promise<void> {
+  app.get(
+    '/changelog/:tenant/histogram',
+    {
+      config: historyOperation,
+      schema: {
+        operationId: 'getHistogram',
+        tags: ['Change history'],
+        summary: 'Counting changes over time',
+        description: 'How many of the changes that match occurred when, by type. It counts all of them, exactly.',
+        params: HistoryPath,
+        querystring: HistogramQuery,
+        response: { 200: json(HistogramAnswer, { description: 'The changes over time, the oldest first.' }) },
+      },
+    },
+    async (request) => {
+      const { q = '', buckets = 60 } = request.query;
+      const query = parseQuery(q, changelogDialect);
+      const found = await reads.histogram(request.params.tenant, query, buckets);
+      return {
+        from: timeOf(found.from),
+        to: timeOf(found.to),
+        interval: found.interval,
+        totalElements: found.total,
+        buckets: found.buckets.map((bucket) => ({ ...bucket, at: timeOf(bucket.at) })),
+        after: found.after,
+      };
+    },
+  );
+
+  app.get(
+    '/changelog/:tenant/facets',
+    {
+      config: historyOperation,
+      schema: {
+        operationId: 'getFacets',
+        tags: ['Change history'],
+        summary: 'Counting changes by entity, type or actor',
+        description: 'The values of a field that most of the changes that match have. It counts all of them, exactly.',
+        params: HistoryPath,
+        querystring: FacetsQuery,
+        response: { 200: json(FacetsAnswer, { description: 'The values with most changes.' }) },
+      },
+    },
+    async (request) => {
+      const { q = '', field, size = 20 } = request.query;
+      const query = parseQuery(q, changelogDialect);
+      const { total, values, others } = await reads.facets(request.params.tenant, query, { field, size });
+      return { field, totalElements: total, values: [...values], others };
+    },
+  );
+}
+
+function timeOf(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}

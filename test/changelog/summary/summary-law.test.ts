@@ -1,0 +1,141 @@
+import { randomBytes } from 'node:crypto';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { changelogDialect } from '../../../src/changelog/dialect.ts';
+import { foldHistory } from '../../../src/changelog/fold/fold.ts';
+import { parseQuery } from '../../../src/query/parse.ts';
+import type { Change } from '../../../src/recording/change.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { arbitraryHistory, type HistorySketch } from '../../support/oracle/history-arbitrary.ts';
+import { checkLaw, someOf } from '../../support/oracle/law.ts';
+import { arbitraryQuery } from '../../support/oracle/query-arbitrary.ts';
+import { matches } from '../../support/oracle/query-evaluator.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+
+const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+const tenant = 'alpha';
+// About so many pairs of a history and a query. More of them: ANNALS_LAW_PAIRS=5000 npx vitest run test/changelog/summary
+const pairs = Number(process.env.ANNALS_LAW_PAIRS ?? 120);
+const queriesOfHistory = 15;
+const lengths = { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_000 };
+
+type Entry = Omit<Change, 'identity'>;
+
+let server: TestServer;
+let token: string;
+
+beforeAll(async () => {
+  server = await startTestServer({ clock: { now: () => now } });
+  token = await server.token(tenant);
+});
+
+afterAll(() => server.close());
+
+test('buckets, facets and others are what an evaluator counts that tests every entry', async () => {
+  const scenario = arbitraryHistory([tenant], now).chain((history) =>
+    fc.record({
+      history: fc.constant(history),
+      asked: someOf(
+        fc.record({
+          query: arbitraryQuery(history.vocabulary),
+          buckets: fc.constantFrom(1, 2, 7, 60, 500),
+          field: fc.constantFrom('entity' as const, 'type' as const, 'actor' as const),
+          size: fc.constantFrom(1, 3, 100),
+        }),
+        queriesOfHistory,
+      ),
+    }),
+  );
+  await checkLaw(scenario, { runs: Math.ceil(pairs / queriesOfHistory) }, async ({ history, asked }) => {
+    const recorded = await recordAnew(history);
+    for (const { query, buckets, field, size } of asked) {
+      const q = query.text;
+      const parsed = parseQuery(q, changelogDialect);
+      const wanted = recorded.filter((entry) => matches(parsed, entry, now));
+      const histogram = await ask<Histogram>('histogram', { q, buckets: String(buckets) });
+      checkHistogram(q, histogram, wanted, buckets);
+      const facets = await ask('facets', { q, field, size: String(size) });
+      expect({ q, ...facets }).toEqual({ q, ...facetsOf(wanted, field, size) });
+    }
+  });
+}, 3_600_000);
+
+interface Histogram {
+  from: string;
+  to: string;
+  interval: { unit: keyof typeof lengths; count: number };
+  totalElements: number;
+  buckets: { at: string; count: number; create: number; update: number; delete: number }[];
+  after: number;
+}
+
+function checkHistogram(q: string, found: Histogram, wanted: readonly Entry[], most: number): void {
+  const { interval, buckets } = found;
+  const length = lengths[interval.unit] * interval.count;
+  const [from, to] = [Date.parse(found.from), Date.parse(found.to)];
+  expect(buckets.length).toBeLessThanOrEqual(most);
+  const inside = wanted.filter(({ at }) => at <= to);
+  expect({ q, total: found.totalElements, after: found.after }).toEqual({
+    q,
+    total: wanted.length,
+    after: wanted.length - inside.length,
+  });
+  for (const [index, bucket] of buckets.entries()) {
+    const begin = Date.parse(bucket.at);
+    expect({ rest: begin % length, begin }).toEqual({
+      rest: 0,
+      begin: Date.parse(buckets[0]?.at ?? '') + index * length,
+    });
+    const own = inside.filter(({ at }) => at >= begin && at < begin + length);
+    const ofType = (type: string) => own.filter((entry) => entry.type === type).length;
+    expect({ q, ...bucket }).toEqual({
+      q,
+      at: bucket.at,
+      count: own.length,
+      create: ofType('create'),
+      update: ofType('update'),
+      delete: ofType('delete'),
+    });
+  }
+  const first = Date.parse(buckets[0]?.at ?? found.from);
+  expect(first).toBeLessThanOrEqual(from);
+  expect(first).toBeGreaterThan(from - length);
+  if (inside.length > 0) expect(from).toBeLessThanOrEqual(Math.min(...inside.map(({ at }) => at)));
+}
+
+function facetsOf(wanted: readonly Entry[], field: 'entity' | 'type' | 'actor', size: number): object {
+  const groups = Map.groupBy(wanted, (entry) => entry[field]);
+  const counted = [...groups].map(([value, entries]) => ({ value, count: entries.length }));
+  counted.sort(
+    (one, other) => other.count - one.count || Buffer.compare(Buffer.from(one.value), Buffer.from(other.value)),
+  );
+  const values = counted.slice(0, size);
+  const others = wanted.length - values.reduce((sum, { count }) => sum + count, 0);
+  return { field, totalElements: wanted.length, values, others };
+}
+
+/** Empties the tenant, records the history, and answers its entries. */
+async function recordAnew({ batches }: HistorySketch): Promise<Entry[]> {
+  await server.database.pool.query(
+    'truncate change_entry, change_related, change_delta, change_tally; update change_folded set folds = folds + 1',
+  );
+  const recorded: Entry[] = [];
+  for (const { changes, fold } of batches) {
+    const record = createRecorder(server.context.db, tenant, () => now);
+    await record(changes.map((change) => ({ ...change, identity: randomBytes(16) })));
+    recorded.push(...changes);
+    if (fold) await foldHistory(server.context.db, tenant);
+  }
+  return recorded;
+}
+
+async function ask<Answer = object>(operation: string, parameters: Record<string, string>): Promise<Answer> {
+  const response = await server.call(`/changelog/${tenant}/${operation}?${new URLSearchParams(parameters)}`, { token });
+  const body = await response.json();
+  expect({ operation, parameters, status: response.status, ...(response.status === 200 ? {} : { body }) }).toEqual({
+    operation,
+    parameters,
+    status: 200,
+  });
+  return body as Answer;
+}

@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { takeDatabaseAway } from '../../support/server/database-away.ts';
+import { changeOf } from '../../support/server/history.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+
+const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+const day = 86_400_000;
+
+let server: TestServer;
+let token: string;
+
+beforeAll(async () => {
+  server = await startTestServer({ clock: { now: () => now } });
+  token = await server.token('acme', { scope: 'changelog.changelog_read' });
+  await createRecorder(
+    server.context.db,
+    'acme',
+    () => now,
+  )([
+    changeOf({ at: now - 40 * day, actor: 'too old' }),
+    changeOf({ at: now - 2 * day, type: 'create', actor: 'Zoë' }),
+    changeOf({ at: now - day, actor: 'a' }),
+    changeOf({ at: now - day, actor: '\u{1F600}' }),
+    changeOf({ at: now - day, actor: '\uE000' }),
+    changeOf({ at: now, type: 'delete', actor: 'Zoë', entity: 'site' }),
+    changeOf({ at: now + 1, actor: 'a', entity: 'quote' }),
+  ]);
+});
+
+afterAll(() => server.close());
+
+async function ask(target: string): Promise<{ status: number; body: unknown }> {
+  const response = await server.call(`/changelog/acme/${target}`, { token });
+  return { status: response.status, body: await response.json() };
+}
+
+function violation(field: string, message: string) {
+  return { status: 400, body: { status: 400, type: 'validation_violation', message, details: [{ field, message }] } };
+}
+
+test('a histogram begins at the oldest match, has empty buckets, and counts apart what is later than now', async () => {
+  const bucket = (at: string, counts: object) => ({ at, count: 0, create: 0, update: 0, delete: 0, ...counts });
+  expect(await ask('histogram?buckets=3')).toEqual({
+    status: 200,
+    body: {
+      from: '2026-09-13T10:11:12.345Z',
+      to: '2026-09-15T10:11:12.345Z',
+      interval: { unit: 'day', count: 1 },
+      totalElements: 6,
+      buckets: [
+        bucket('2026-09-13T00:00:00.000Z', { count: 1, create: 1 }),
+        bucket('2026-09-14T00:00:00.000Z', { count: 3, update: 3 }),
+        bucket('2026-09-15T00:00:00.000Z', { count: 1, delete: 1 }),
+      ],
+      after: 1,
+    },
+  });
+});
+
+test('the bounds of a query are those of its histogram', async () => {
+  const q = encodeURIComponent('occurredAt:(>="2026-09-14T00:00:00Z" AND <"2026-09-14T12:00:00Z")');
+  expect((await ask(`histogram?q=${q}&buckets=1`)).body).toMatchObject({
+    from: '2026-09-14T10:11:12.345Z',
+    to: '2026-09-14T12:00:00.000Z',
+    interval: { unit: 'hour', count: 2 },
+    buckets: [{ at: '2026-09-14T10:00:00.000Z', count: 3 }],
+    after: 0,
+  });
+});
+
+test('a histogram without a match has the window of its query', async () => {
+  const { body } = await ask('histogram?q=entity:nobody');
+  expect(body).toMatchObject({ from: '2026-08-16T10:11:12.345Z', to: '2026-09-15T10:11:12.345Z', totalElements: 0 });
+  for (const q of ['occurredAt:<"0000-01-01T00:00:00+23:00"', 'occurredAt:>"9999-12-31T23:59:59-23:00"']) {
+    expect(await ask(`histogram?q=${encodeURIComponent(q)}`)).toMatchObject({
+      status: 200,
+      body: { totalElements: 0 },
+    });
+  }
+});
+
+test('facets have the values with most entries, of equally many the lower code point, and count the others', async () => {
+  expect(await ask('facets?field=actor&size=3')).toEqual({
+    status: 200,
+    body: {
+      field: 'actor',
+      totalElements: 6,
+      values: [
+        { value: 'Zoë', count: 2 },
+        { value: 'a', count: 2 },
+        { value: '\uE000', count: 1 },
+      ],
+      others: 1,
+    },
+  });
+  expect((await ask('facets?field=entity&q=entity:(site,quote)')).body).toEqual({
+    field: 'entity',
+    totalElements: 2,
+    values: [
+      { value: 'quote', count: 1 },
+      { value: 'site', count: 1 },
+    ],
+    others: 0,
+  });
+});
+
+test.each([
+  ['histogram', 'buckets', 500],
+  ['facets?field=type', 'size', 100],
+])('%s: %s is 1 to %d', async (operation, name, most) => {
+  const separator = operation.includes('?') ? '&' : '?';
+  for (const value of [1, most]) expect((await ask(`${operation}${separator}${name}=${value}`)).status).toBe(200);
+  for (const value of ['0', String(most + 1), '1.0', '%2B1', '', 'x']) {
+    expect(await ask(`${operation}${separator}${name}=${value}`)).toEqual(
+      violation(name, `${name} must be between 1 and ${most}`),
+    );
+  }
+});
+
+test('a field that facets do not have is 400, and so is none', async () => {
+  const message = 'field must be one of entity, type, actor';
+  for (const field of ['entityId', '', 'Actor'])
+    expect(await ask(`facets?field=${field}`)).toEqual(violation('field', message));
+  expect(await ask('facets')).toEqual(violation('field', 'field is required'));
+});
+
+test('what is wrong with q is told as the list tells it', async () => {
+  for (const operation of ['histogram?', 'facets?field=type&']) {
+    expect(await ask(`${operation}q=status:OPEN`)).toMatchObject({
+      status: 400,
+      body: { message: 'Unsupported query field: status', details: [{ field: 'q' }] },
+    });
+  }
+});
+
+test('other scopes are 403, and without a database both are the 500 of the change history', async () => {
+  const other = await server.token('acme', { scope: 'ai.agent_read' });
+  const targets = ['histogram', 'facets?field=actor'];
+  for (const target of targets) {
+    expect((await server.call(`/changelog/acme/${target}`, { token: other })).status).toBe(403);
+  }
+  const bringBack = await takeDatabaseAway(server.database.url);
+  for (const target of targets) {
+    expect(await ask(target)).toMatchObject({
+      status: 500,
+      body: { message: 'Problem encountered while trying to retrieve changelog history.' },
+    });
+  }
+  await bringBack();
+});
