@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { ErrorType } from '../errors.ts';
+import { AnnalsError, type ErrorType } from '../errors.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { json } from '../http/openapi/answers.ts';
 import { parseQueryString, type QueryParameters } from '../http/query-string.ts';
@@ -83,7 +83,7 @@ export async function tokenRoute(
 
   app.setErrorHandler((error, request, reply) => {
     if (error instanceof TokenError) return answerTokenError(error, request, reply);
-    if (isUnreadableContentType(error)) return answerTokenError(notAForm(), request, reply);
+    if (isNoForm(error)) return answerTokenError(notAForm(), request, reply);
     throw error;
   });
 
@@ -101,7 +101,9 @@ function notAForm(): TokenError {
   return new TokenError('invalid_request', 'The content must be application/x-www-form-urlencoded');
 }
 
-function isUnreadableContentType(error: unknown): boolean {
+/** A content type, a charset or an encoding that is no form's is an error of the form (RFC 6749). */
+function isNoForm(error: unknown): boolean {
+  if (error instanceof AnnalsError) return error.type === 'unsupported_media_type';
   return error instanceof Error && 'code' in error && error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE';
 }
 

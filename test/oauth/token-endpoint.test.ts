@@ -198,7 +198,7 @@ describe('errors are those of RFC 6749, 5.2', () => {
     expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_request' });
   });
 
-  test.each(['application/json', 'text/plain', 'multipart/form-data', 'garbage'])(
+  test.each(['application/json', 'text/plain', 'multipart/form-data', 'garbage', `${form}; charset=utf-16`])(
     'the content type %s: invalid_request',
     async (type) => {
       const { status, body } = await ask(JSON.stringify(inBody()), { 'content-type': type });
