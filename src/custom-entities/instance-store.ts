@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Connection, DatabaseTransaction } from '../db/database.ts';
 import './tables.ts';
+import { maxIndexedValues } from './value-index.ts';
 
 export interface StoredDocument {
   readonly version: number;
@@ -13,6 +14,8 @@ export interface InstanceRow extends StoredDocument {
   readonly id: string;
   /** The text for the jsonb column. */
   readonly fields: string;
+  /** Number of JSON values of the document. */
+  readonly values: number;
 }
 
 export async function findInstance(
@@ -49,11 +52,11 @@ export async function lockInstance(
 export async function insertInstance(
   transaction: DatabaseTransaction,
   tenant: string,
-  { type, id, version, document, fields }: InstanceRow,
+  { type, id, version, document, fields, values }: InstanceRow,
 ): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await transaction
     .insertInto('custom_instance')
-    .values({ tenant, type, id, version, document, fields: sql`${fields}::jsonb` })
+    .values({ tenant, type, id, version, document, fields: sql`${fields}::jsonb`, wide: widthOf(values) })
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirstOrThrow();
   return numInsertedOrUpdatedRows === 1n;
@@ -62,11 +65,11 @@ export async function insertInstance(
 export async function updateInstance(
   transaction: DatabaseTransaction,
   tenant: string,
-  { type, id, version, document, fields }: InstanceRow,
+  { type, id, version, document, fields, values }: InstanceRow,
 ): Promise<void> {
   await transaction
     .updateTable('custom_instance')
-    .set({ version, document, fields: sql`${fields}::jsonb` })
+    .set({ version, document, fields: sql`${fields}::jsonb`, wide: widthOf(values) })
     .where('tenant', '=', tenant)
     .where('type', '=', type)
     .where('id', '=', id)
@@ -84,4 +87,8 @@ export async function deleteInstance(
     .where('type', '=', type)
     .where('id', '=', id)
     .execute();
+}
+
+function widthOf(values: number): number {
+  return values > maxIndexedValues ? 1 : 0;
 }

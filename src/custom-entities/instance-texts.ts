@@ -22,6 +22,8 @@ export interface WrittenInstance {
   readonly document: string;
   /** The text for the jsonb column. */
   readonly fields: string;
+  /** Number of JSON values of the document. */
+  readonly values: number;
   /** The name that change entries show. */
   readonly name: string | undefined;
 }
@@ -47,8 +49,9 @@ export const writtenInstance = threaded(
     const input = readInstance(text);
     const createdAt = before === undefined ? now : createdAtOf(before);
     const document = documentText(input, { id, version, createdAt, modifiedAt: Math.max(now, createdAt) });
-    refuseLargeDocument('An instance', { bytes: Buffer.byteLength(document), values: valuesOfDocument(input) });
-    return { document, fields: projectionOf(document), name: displayName(input.name) };
+    const values = valuesOfDocument(input);
+    refuseLargeDocument('An instance', { bytes: Buffer.byteLength(document), values });
+    return { document, fields: projectionOf(document), values, name: displayName(input.name) };
   },
 );
 

@@ -1,5 +1,5 @@
 import type { DatabaseTransaction } from '../db/database.ts';
-import { documentText, projectionOf, readDocument } from './document.ts';
+import { documentText, projectionOf, readDocument, valuesOfDocument } from './document.ts';
 import { insertInstance } from './instance-store.ts';
 import { insertType } from './type-store.ts';
 import { readSentType, writtenType } from './type-texts.ts';
@@ -27,8 +27,10 @@ export async function storeDocuments(
   const row = await writtenType(sent, { version: 1, now }, undefined);
   if (!(await insertType(transaction, tenant, row))) return;
   for (const { content, ...state } of instances) {
-    const document = documentText(readDocument(content), state);
+    const input = readDocument(content);
+    const document = documentText(input, state);
     const { id, version } = state;
-    await insertInstance(transaction, tenant, { type: sent.id, id, version, document, fields: projectionOf(document) });
+    const written = { document, fields: projectionOf(document), values: valuesOfDocument(input) };
+    await insertInstance(transaction, tenant, { type: sent.id, id, version, ...written });
   }
 }

@@ -16,6 +16,8 @@ interface CustomInstanceTable {
   version: number;
   document: string;
   fields: string;
+  /** 1: the index for values leaves the instance out. */
+  wide: number;
 }
 
 declare module '../db/tables.ts' {

@@ -83,10 +83,10 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
     try {
       return await inTransaction(db, async (transaction) => {
         const at = now();
-        const { document, fields, name } = await writtenInstance(text, { id, version: 1, now: at }, undefined);
-        if (!(await insertInstance(transaction, author.tenant, { type: type.id, id, version: 1, document, fields }))) {
+        const { name, ...written } = await writtenInstance(text, { id, version: 1, now: at }, undefined);
+        if (!(await insertInstance(transaction, author.tenant, { type: type.id, id, version: 1, ...written })))
           return false;
-        }
+        const { document } = written;
         await record(transaction, author, type, { type: 'create', entityId: id, at, name, after: document });
         return true;
       });
@@ -106,8 +106,9 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
     const at = now();
     const version = current.version + 1;
     const before = current.document;
-    const { document, fields, name } = await writtenInstance(sent.text, { id, version, now: at }, before);
-    await updateInstance(transaction, author.tenant, { type: type.id, id, version, document, fields });
+    const { name, ...written } = await writtenInstance(sent.text, { id, version, now: at }, before);
+    await updateInstance(transaction, author.tenant, { type: type.id, id, version, ...written });
+    const { document } = written;
     await record(transaction, author, type, { type: 'update', entityId: id, at, name, before, after: document });
   }
 

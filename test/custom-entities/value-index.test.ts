@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createValueIndex, valueIndexName } from '../../src/custom-entities/value-index.ts';
+import { createValueIndex, maxIndexedValues, valueIndexName } from '../../src/custom-entities/value-index.ts';
 import type { JsonModel } from '../support/oracle/json-model.ts';
 import { annals } from '../support/server/command.ts';
 import { readInstances, storeInstances } from '../support/server/instances.ts';
@@ -89,6 +89,34 @@ describe('a value of any field is found by the index', () => {
   });
 });
 
+test(`an instance of ${maxIndexedValues} values is in the index, one of more is not; a filter finds both`, async () => {
+  const client = schemaClient(server, 'acme', token);
+  await client.type('WIDE');
+  // The document itself, its id, `metadata`, the three members of that, `name`, and the list.
+  const content = (values: number) => ({ name: 'same', list: Array.from({ length: values - 8 }, (_, index) => index) });
+  expect((await client.put('/WIDE/instances/narrow', content(maxIndexedValues))).status).toBe(201);
+  expect((await client.put('/WIDE/instances/wide', content(maxIndexedValues + 1))).status).toBe(201);
+  expect((await client.put('/WIDE/instances/wider', content(maxIndexedValues))).status).toBe(201);
+  expect((await client.put('/WIDE/instances/wider', content(maxIndexedValues + 1))).status).toBe(204);
+  const { rows } = await server.database.pool.query(
+    "select id, wide from custom_instance where type = 'WIDE' order by id",
+  );
+  expect(rows.map(({ id, wide }) => [id, wide])).toEqual([
+    ['narrow', 0],
+    ['wide', 1],
+    ['wider', 1],
+  ]);
+  for (const [q, ids] of [
+    ['name:same', ['narrow', 'wide', 'wider']],
+    ['list:4991', ['narrow', 'wide', 'wider']],
+    [`list:${maxIndexedValues - 8}`, ['wide', 'wider']],
+    ['list:-1', []],
+  ] as const) {
+    const page = await readInstances(server, { tenant: 'acme', type: 'WIDE', token, by: 'list', q }, {});
+    expect(page.ids, q).toEqual(ids);
+  }
+});
+
 test('writers and other processes do not wait for the index, and one whose making was interrupted is made anew', async () => {
   const { pool } = server.database;
   const { db } = server.context;
@@ -111,6 +139,11 @@ test('writers and other processes do not wait for the index, and one whose makin
   await writer.query('rollback');
   writer.release();
   expect(await isValid()).toBe(false);
+  // The index of earlier versions.
+  await pool.query('create index custom_instance_values on custom_instance (id)');
   expect(await createValueIndex(db)).toBe(true);
   expect(await isValid()).toBe(true);
+  expect((await pool.query("select to_regclass('custom_instance_values') as replaced")).rows).toEqual([
+    { replaced: null },
+  ]);
 });

@@ -261,6 +261,7 @@ table custom_instance
   tenant text collate "C" not null
   type text collate "C" not null
   version bigint not null
+  wide smallint not null default 0
   custom_instance_pkey PRIMARY KEY (tenant, type, id)
   custom_instance_tenant_type_fkey FOREIGN KEY (tenant, type) REFERENCES custom_entity(tenant, id)
 

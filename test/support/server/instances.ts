@@ -1,4 +1,4 @@
-import { documentText, projectionOf, readDocument } from '../../../src/custom-entities/document.ts';
+import { documentText, projectionOf, readDocument, valuesOfDocument } from '../../../src/custom-entities/document.ts';
 import { insertInstance } from '../../../src/custom-entities/instance-store.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import type { ModelDocument } from '../oracle/document-evaluator.ts';
@@ -15,8 +15,10 @@ export async function storeInstances(
     await transaction.deleteFrom('custom_instance').where('tenant', '=', tenant).where('type', '=', type).execute();
     for (const { id, content } of documents) {
       const state = { id, version: 1, createdAt: 0, modifiedAt: 0 };
-      const document = documentText(readDocument(writeJson(content)), state);
-      await insertInstance(transaction, tenant, { type, id, version: 1, document, fields: projectionOf(document) });
+      const input = readDocument(writeJson(content));
+      const document = documentText(input, state);
+      const written = { document, fields: projectionOf(document), values: valuesOfDocument(input) };
+      await insertInstance(transaction, tenant, { type, id, version: 1, ...written });
     }
   });
 }
