@@ -99,9 +99,16 @@ function changesOf(row: OutboxRow, reader: OutboxReader): PlacedChange[] {
     primaryKey: table.primaryKey,
     ...said,
   };
-  return changesOfRow(reader.mapping, change, defaults)
+  return partOf(row, changesOfRow(reader.mapping, change, defaults))
     .filter(({ kind }) => kind !== 'unchanged')
     .map((mapped) => ({ mapped, place, content: () => rejectedRowText(mappedTable, change) }));
+}
+
+/** A row that got another id is twice in the outbox: its delete in the lane of the old document, its create in that of the new one. */
+function partOf({ document }: OutboxRow, changes: MappedChange[]): MappedChange[] {
+  if (document === null) return changes;
+  const part = memberOf(parseJson(document), 'part');
+  return part !== undefined && compactText(part) === '2' ? changes.slice(1) : changes.slice(0, 1);
 }
 
 export function typeOf({ before, after }: OutboxRow): ChangeType {

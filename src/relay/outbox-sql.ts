@@ -1,7 +1,8 @@
 import pg from 'pg';
 import type { Mapping, TableMapping, ValueRules } from '../recording/mapping/mapping.ts';
 import type { PathPattern } from '../recording/mapping/path-pattern.ts';
-import { createOutbox, createSchema, ownerRole, revokeFunctions } from './outbox-schema.ts';
+import { createFunctions } from './outbox-functions.ts';
+import { createOutbox, createSchema, ownerRole, revokeFunctions, usedOnce } from './outbox-schema.ts';
 
 /**
  * The SQL that makes the outbox and the triggers of the mapped tables, in one transaction. It may run again, and then makes the
@@ -15,10 +16,12 @@ export function outboxSql(mapping: Mapping): string {
     "set local client_min_messages = 'warning';",
     createSchema,
     createOutbox,
+    createFunctions,
     recordFunction(mapping),
     revokeFunctions,
+    dropOthers([...mapping.tables.keys()]),
     ...[...mapping.tables.values()].map((table) => tableSql(mapping, table)),
-    'revoke execute on function annals.write_row(), annals.write_truncate() from session_user;',
+    `revoke execute on function ${usedOnce} from session_user;`,
     'commit;',
     '-- The relay logs in as a role of yours that is a member of annals_relay:  grant annals_relay to …;',
     '-- Who may write changes by hand:  grant usage on schema annals to …; grant execute on function annals.record to …;',
@@ -42,12 +45,12 @@ function tableSql(mapping: Mapping, table: TableMapping): string {
   const dot = table.table.indexOf('.');
   const [schema, name] = [table.table.slice(0, dot), table.table.slice(dot + 1)];
   const target = `${pg.escapeIdentifier(schema)}.${pg.escapeIdentifier(name)}`;
-  const rules = {
-    ignore: table.rules.ignore.flatMap(({ keys: [column, ...rest] }) => (rest.length === 0 && column ? [column] : [])),
-    // Ignored columns are left out as they are.
-    hide: hideRules(table.rules, 2),
-    json: [...table.json],
-  };
+  const ignored = table.rules.ignore.flatMap(({ keys: [column, ...rest] }) =>
+    rest.length === 0 && column ? [column] : [],
+  );
+  // Ignored columns are left out as they are.
+  const hide = hideRules(table.rules, 2);
+  const rules = hide.length === 0 ? {} : { hide, json: [...table.json] };
   const tenantColumn = mapping.tenant?.kind === 'column' ? [mapping.tenant.column] : [];
   const needed = [
     ...new Set([
@@ -84,13 +87,23 @@ begin
   select coalesce(array_agg(a.attname::text), '{}') into texts
     from pg_attribute a join pg_type t on t.oid = a.atttypid left join pg_type e on e.oid = t.typelem
    where a.attrelid = target and a.attnum > 0 and not a.attisdropped and 'c' in (t.typtype::text, coalesce(e.typtype::text, ''));
-  arguments := format('%L, %L', ${escapeLiteral(table.table)},
-                      ${escapeLiteral(JSON.stringify(rules))}::jsonb || jsonb_build_object('id', ids, 'text', texts, 'ignore',
-                        ${escapeLiteral(JSON.stringify(rules))}::jsonb -> 'ignore' || (
-                          select coalesce(jsonb_agg(attname), '[]') from pg_attribute
-                           where attrelid = target and attgenerated <> '' and not attisdropped)));
-  execute format('create or replace trigger annals_row after insert or update or delete on %s
-                  for each row execute function annals.write_row(%s)', target, arguments);
+  arguments := format('%L, %L, %L, %L, %L', ${escapeLiteral(table.table)}, ${escapeLiteral(JSON.stringify(rules))}, ids,
+                      ${textArray(ignored)} || array(select attname::text from pg_attribute
+                        where attrelid = target and attgenerated <> '' and not attisdropped), texts);
+  if annals.writes_by_row(target) then
+    execute format('drop trigger if exists annals_insert on %1$s; drop trigger if exists annals_update on %1$s;
+                    drop trigger if exists annals_delete on %1$s', target);
+    execute format('create or replace trigger annals_row after insert or update or delete on %s
+                    for each row execute function annals.write_row(%s)', target, arguments);
+  else
+    execute format('drop trigger if exists annals_row on %s', target);
+    execute format('create or replace trigger annals_insert after insert on %s
+                    referencing new table as new_rows for each statement execute function annals.write_statement(%s)', target, arguments);
+    execute format('create or replace trigger annals_update after update on %s referencing old table as old_rows new table as new_rows
+                    for each statement execute function annals.write_statement(%s)', target, arguments);
+    execute format('create or replace trigger annals_delete after delete on %s
+                    referencing old table as old_rows for each statement execute function annals.write_statement(%s)', target, arguments);
+  end if;
   for leaf in select coalesce(p.relid, target) from (select 1) as one
                 left join lateral (select relid from pg_partition_tree(target) where isleaf) as p on true
   loop
@@ -102,6 +115,23 @@ begin
     execute format('create or replace trigger annals_truncate before truncate on %s
                     for each statement execute function annals.write_truncate(%s)', leaf, arguments);`
     }
+  end loop;
+end $annals$;`;
+}
+
+/** Tables that the mapping names no longer lose their triggers. Those of partitions belong to the root. */
+function dropOthers(tables: readonly string[]): string {
+  return `do $annals$
+declare
+  found record;
+begin
+  for found in
+    select t.tgname, t.tgrelid::regclass as target
+      from pg_trigger t join pg_proc p on p.oid = t.tgfoid
+      join pg_class c on c.oid = coalesce(pg_partition_root(t.tgrelid), t.tgrelid) join pg_namespace n on n.oid = c.relnamespace
+     where p.pronamespace = to_regnamespace('annals') and t.tgparentid = 0 and n.nspname || '.' || c.relname <> all (${textArray(tables)})
+  loop
+    execute format('drop trigger %I on %s', found.tgname, found.target);
   end loop;
 end $annals$;`;
 }

@@ -98,11 +98,30 @@ async function warnOfMissing(client: pg.Client, mapping: Mapping, log: RelayLog)
     `select t.name from unnest($1::text[]) as t (name)
       where not exists (select from pg_catalog.pg_trigger g
                           join pg_catalog.pg_class c on c.oid = g.tgrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-                         where n.nspname || '.' || c.relname = t.name and g.tgname = 'annals_row' and g.tgenabled <> 'D')`,
+                         where n.nspname || '.' || c.relname = t.name and g.tgname in ('annals_row', 'annals_insert') and g.tgenabled <> 'D')`,
     [[...mapping.tables.keys()]],
   );
   for (const { name } of rows)
     log.warn({ table: name }, 'the mapping names a table without the trigger: run annals outbox again');
+  for (const name of await tablesThatChanged(client, mapping))
+    log.warn({ table: name }, 'the table now needs a trigger for each row: run annals outbox again');
+}
+
+/** Tables that are written by statement, and that have got what makes this wrong (decision 0034). */
+async function tablesThatChanged(client: pg.Client, mapping: Mapping): Promise<string[]> {
+  // SQL of an older version has no such function, and triggers for each row alone.
+  const { rows: found } = await client.query(`select from pg_catalog.pg_proc
+    where proname = 'writes_by_row' and pronamespace = pg_catalog.to_regnamespace('annals')`);
+  if (found.length === 0) return [];
+  const { rows } = await client.query<{ name: string }>(
+    `select t.name from unnest($1::text[]) as t (name)
+       join pg_catalog.pg_namespace n on pg_catalog.starts_with(t.name, n.nspname || '.')
+       join pg_catalog.pg_class c on c.relnamespace = n.oid and n.nspname || '.' || c.relname = t.name
+       join pg_catalog.pg_trigger g on g.tgrelid = c.oid and g.tgname = 'annals_insert'
+      where annals.writes_by_row(c.oid)`,
+    [[...mapping.tables.keys()]],
+  );
+  return rows.map(({ name }) => name);
 }
 
 async function run(reader: OutboxReader, options: RelayOptions): Promise<void> {

@@ -2,7 +2,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
 import { removeOutbox } from '../../src/relay/outbox-schema.ts';
+import { outboxSql } from '../../src/relay/outbox-sql.ts';
 import { startAnnals } from '../support/server/command.ts';
 import { entriesOf } from '../support/server/entries.ts';
 import { eventually } from '../support/server/patience.ts';
@@ -136,6 +138,85 @@ test('a row that moves between partitions is one update, and a truncate of one p
     ['update', { region: { before: 'north', after: 'south' } }],
     ['delete', { id: { before: 1 }, region: { before: 'south' }, title: { before: 'one' } }],
   ]);
+});
+
+test('each row of a statement belongs to itself, and the order of the statements is kept', async () => {
+  const application = await createApplication(orders, tables);
+  const { pool, history } = application;
+  await pool.query(
+    `begin; copy orders from program 'printf "3,three,3\\\\n2,two,2\\\\n1,one,1"' (format csv);
+     update orders set total = total * 10; update orders set id = id + 1; delete from orders where id = 4;
+     with moved as (delete from orders where id = 3 returning *) insert into orders select id, 'new', total from moved; commit`,
+  );
+  startRelay(application);
+  await eventually(() => entriesOf(history)).toHaveLength(14);
+  const entries = await entriesOf(history);
+  const byId = (id: string) =>
+    entries
+      .filter(({ entityId }) => entityId === id)
+      .map(({ type, paths }) => `${type} ${JSON.stringify(paths.title)} ${JSON.stringify(paths.total)}`);
+  const side = (name: string, value: unknown) => JSON.stringify({ [name]: value });
+  expect(byId('1')).toEqual([
+    `create ${side('after', 'one')} ${side('after', 1)}`,
+    `update undefined ${JSON.stringify({ before: 1, after: 10 })}`,
+    `delete ${side('before', 'one')} ${side('before', 10)}`,
+  ]);
+  expect(byId('3')).toEqual([
+    `create ${side('after', 'three')} ${side('after', 3)}`,
+    `update undefined ${JSON.stringify({ before: 3, after: 30 })}`,
+    `delete ${side('before', 'three')} ${side('before', 30)}`,
+    `create ${side('after', 'two')} ${side('after', 20)}`,
+    `update ${JSON.stringify({ before: 'two', after: 'new' })} undefined`,
+  ]);
+});
+
+const triggersOf = `select array_agg(tgname::text order by tgname::text) as names from pg_trigger
+  where tgrelid = $1::regclass and not tgisinternal and tgname like 'annals%'`;
+const byStatement = ['annals_delete', 'annals_insert', 'annals_truncate', 'annals_update'];
+const byRow = ['annals_row', 'annals_truncate'];
+
+test('a table is written row by row where a trigger for the statement would miss rows or be late', async () => {
+  const application = await createApplication(
+    `${orders}; create table tree (id int primary key, parent int references tree on update cascade, children int default 0);
+     create table base (id int primary key); create table child () inherits (base);
+     create table counted (id int primary key, parent int, children int default 0);
+     create function count_counted() returns trigger language plpgsql as
+       $$ begin update counted set children = children + 1 where id = new.parent; return null; end $$;
+     create trigger count after insert on counted for each row execute function count_counted()`,
+    Object.fromEntries(['orders', 'tree', 'base', 'counted'].map((name) => [`public.${name}`, { entity: name }])),
+  );
+  const { pool, history } = application;
+  const triggers = async (table: string) => (await pool.query(triggersOf, [table])).rows[0].names;
+  expect(await triggers('orders')).toEqual(byStatement);
+  for (const table of ['tree', 'base', 'counted']) expect(await triggers(table)).toEqual(byRow);
+  await pool.query('insert into counted values (1, null), (2, 1)');
+  const { messages } = startRelay(application);
+  await eventually(() => entriesOf(history)).toHaveLength(3);
+  const first = (await entriesOf(history)).filter(({ entityId }) => entityId === '1');
+  expect(first.map(({ type }) => type)).toEqual(['create', 'update']);
+  expect(messages).toEqual([]);
+
+  await pool.query(`create function nothing() returns trigger language plpgsql as 'begin return null; end';
+    create trigger audit after update on orders for each row execute function nothing()`);
+  const { messages: warnings } = startRelay(application);
+  const warning = 'the table now needs a trigger for each row: run annals outbox again';
+  await eventually(() => warnings).toEqual([warning]);
+  await application.install();
+  expect(await triggers('orders')).toEqual(byRow);
+  await pool.query('drop trigger audit on orders');
+  await application.install();
+  expect(await triggers('orders')).toEqual(byStatement);
+});
+
+test('a table that the mapping names no longer loses its triggers', async () => {
+  const application = await createApplication(`${orders}; create table old (id int primary key)`, {
+    ...tables,
+    'public.old': { entity: 'old' },
+  });
+  const { pool } = application;
+  await pool.query(outboxSql(readMapping(JSON.stringify({ ...application.mapping, tables }))));
+  expect((await pool.query(triggersOf, ['old'])).rows[0].names).toBeNull();
+  expect((await pool.query(triggersOf, ['orders'])).rows[0].names).toEqual(byStatement);
 });
 
 test('a truncate above read committed is refused: it would not see every row', async () => {
