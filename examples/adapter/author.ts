@@ -38,7 +38,8 @@ export async function tellAuthor(run: RunStatement, { capture = false }: TellOpt
   const author = current.getStore();
   if (author === undefined) return;
   const context = author.context === undefined ? '' : JSON.stringify(author.context);
-  const message = capture ? `, pg_logical_emit_message(true, 'annals.actor', $3)` : '';
+  // As text, because Prisma cannot read the type pg_lsn.
+  const message = capture ? `, pg_logical_emit_message(true, 'annals.actor', $3)::text` : '';
   await run(
     `select set_config('annals.actor', $1, true), set_config('annals.context', $2, true)${message}`,
     capture ? [author.actor, context, JSON.stringify(author)] : [author.actor, context],
