@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { ConfigError } from '../config.ts';
+import { BackupError } from '../db/backup/backup-error.ts';
 import { EmbeddedDatabaseError } from '../db/embedded/embedded-database-error.ts';
 import { MigrationError } from '../db/schema/migration-error.ts';
 import { AnnalsError } from '../errors.ts';
@@ -70,6 +71,14 @@ const commands: Record<string, ListedCommand> = {
     summary: 'run the service with a shop to look at',
     load: async () => (await import('./demo.ts')).demoCommand,
   },
+  backup: {
+    summary: 'write the database into a file, while the service runs',
+    load: async () => (await import('./backup.ts')).backupCommand,
+  },
+  restore: {
+    summary: 'restore a backup into an empty database',
+    load: async () => (await import('./restore.ts')).restoreCommand,
+  },
   secrets: {
     summary: 'seal stored secrets with the newest key',
     load: async () => (await import('./secrets.ts')).secretsCommand,
@@ -84,7 +93,7 @@ const groups: readonly { title: string; names: readonly string[] }[] = [
     title: 'Record changes',
     names: ['import', 'recorder', 'capture', 'outbox', 'relay', 'mapping', 'rejected'],
   },
-  { title: 'Look after it', names: ['index', 'secrets'] },
+  { title: 'Look after it', names: ['index', 'backup', 'restore', 'secrets'] },
 ];
 
 /** Runs the command of the arguments and returns the exit code: 0 done, 1 failed, 2 wrong usage (contract 1). */
@@ -155,7 +164,9 @@ function report(error: unknown, command: string | undefined, { tell }: CommandIo
 }
 
 function isForOperators(error: unknown): error is Error {
-  return [OperatorError, EmbeddedDatabaseError, MigrationError, AnnalsError].some((kind) => error instanceof kind);
+  return [OperatorError, EmbeddedDatabaseError, MigrationError, BackupError, AnnalsError].some(
+    (kind) => error instanceof kind,
+  );
 }
 
 function describe(error: unknown): string {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type Config, ConfigError, readConfig } from '../config.ts';
 import { openEmbeddedDatabase } from '../db/embedded/open-embedded-database.ts';
-import { writeOnce } from '../db/write-once.ts';
+import { readIfThere, writeOnce } from '../db/write-once.ts';
 import { OperatorError } from './command.ts';
 
 /** The database of the settings, with the keys for its sealed values. */
@@ -28,14 +28,29 @@ export async function openDatabase(config: Config, tell: (line: string) => void)
   }
 }
 
+/** The keys of the settings, or of the data folder. Unlike `openDatabase` it makes none. */
+export async function findSecretKeys({ secretKeys, dataDir }: Config): Promise<Buffer[]> {
+  if (secretKeys.length > 0) return secretKeys;
+  const path = join(dataDir, 'secret.key');
+  const kept = await readIfThere(path);
+  if (kept !== undefined) return keysOf(kept, path);
+  throw new OperatorError(
+    `the secret key is missing: set ANNALS_SECRET_KEY, or put the secret.key of the backup's installation there: ${path}`,
+  );
+}
+
 /** The key of a data folder; the first call creates it. The file may contain a list, as ANNALS_SECRET_KEY may. */
 export async function keptSecretKeys(dataDir: string): Promise<Buffer[]> {
   const path = join(dataDir, 'secret.key');
   const kept = await writeOnce(path, `${randomBytes(32).toString('base64')}\n`).catch((error) => {
     throw new OperatorError(`the key of the data folder, ${path}, can be neither read nor made: ${error.message}`);
   });
+  return keysOf(kept, path);
+}
+
+function keysOf(content: string, path: string): Buffer[] {
   try {
-    const keys = readConfig({ ANNALS_SECRET_KEY: kept }).secretKeys;
+    const keys = readConfig({ ANNALS_SECRET_KEY: content }).secretKeys;
     if (keys.length > 0) return keys;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;

@@ -69,6 +69,8 @@ test.each([
   [['secrets', 'show'], 'secrets has no show; there is secrets reseal'],
   [['client', 'revoke'], 'client revoke needs one CLIENT_ID'],
   [['mapping', 'check'], 'mapping check needs one FILE'],
+  [['backup'], 'backup needs one FILE, or -'],
+  [['restore', 'a', 'b'], 'restore needs one FILE, or -'],
   [['import', 'changes.ndjson'], 'import needs --tenant'],
   [['import', '--tenant', 'acme'], 'import needs one FILE'],
 ])('wrong usage is exit code 2 with one clear line and where to look: annals %j', async (args, message) => {

@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto';
+import { open, rename, rm } from 'node:fs/promises';
+import type { Writable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import type { BackupManifest } from '../db/backup/manifest.ts';
+import { writeBackup } from '../db/backup/write-backup.ts';
+import { createPool } from '../db/pool.ts';
+import { hasCode } from '../db/write-once.ts';
+import { parseCommand } from './arguments.ts';
+import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
+import { ProgressLine } from './progress-line.ts';
+import { Stopped } from './stopped.ts';
+import { closeInTime, withCurrentDatabase } from './with-database.ts';
+
+export const backupCommand: Command = {
+  help: `Usage: annals backup FILE
+
+Writes the whole database, as it is at one moment, into FILE, while the service runs. With
+- it goes to stdout. It is a tar archive, compressed by zstd, with a manifest and one
+folder a table. The secret key is not in it: keep that apart. Nor are sessions, e-mails
+that wait, or the data of other programs.
+
+FILE is there when the backup is complete; an older one of that name is replaced. Prints
+one JSON object: file, schema, createdAt, tables, rows, and bytes before compression. With
+- it goes to stderr.
+
+Examples:
+  annals backup /backups/annals.tar.zst
+  annals backup - | ssh backups.internal 'cat > annals.tar.zst'`,
+
+  async run(args, io) {
+    const { positionals } = parseCommand('backup', { args, options: {}, allowPositionals: true });
+    const [file, ...others] = positionals;
+    if (file === undefined || others.length > 0) throw new UsageError('backup needs one FILE, or -');
+    if (file === '-') {
+      if ('isTTY' in io.stdout && io.stdout.isTTY)
+        throw new UsageError('a backup is no text: send it to a file or a pipe');
+      io.tell(JSON.stringify(told('-', await backUp(io, io.stdout))));
+    } else {
+      io.answer(JSON.stringify(told(file, await intoFile(file, (output) => backUp(io, output)))));
+    }
+    return 0;
+  },
+};
+
+async function backUp(io: CommandIo, output: Writable): Promise<BackupManifest> {
+  return await withCurrentDatabase(io, async ({ url, secretKeys, watch }) => {
+    const pool = createPool(url, { applicationName: 'annals backup', maximum: 1 });
+    const progress = new ProgressLine(io.stderr);
+    const signal = AbortSignal.any([io.stop, watch.signal]);
+    const onProgress = (bytes: number) => progress.show(`${Math.floor(bytes / 1e6)} MB`, undefined);
+    try {
+      return await writeBackup(pool, output, { secretKeys, now: Date.now(), signal, onProgress });
+    } catch (error) {
+      if (io.stop.aborted) throw new Stopped(io.stop.reason);
+      if (watch.reason !== undefined) throw new OperatorError(watch.reason);
+      if (hasCode(error, 'EPIPE'))
+        throw new OperatorError('the reader of the backup has gone; the backup is not complete');
+      throw error;
+    } finally {
+      progress.clear();
+      await closeInTime(pool.end());
+    }
+  });
+}
+
+/** Writes beside the file first, so that nobody finds half a backup under its name. Nobody else may read it. */
+async function intoFile<Result>(path: string, write: (output: Writable) => Promise<Result>): Promise<Result> {
+  const draft = `${path}.${randomUUID()}.partial`;
+  try {
+    const file = await open(draft, 'wx', 0o600);
+    try {
+      const output = file.createWriteStream({ flush: true });
+      const result = await write(output);
+      output.end();
+      await finished(output);
+      await rename(draft, path);
+      return result;
+    } finally {
+      await file.close().catch(() => {});
+      await rm(draft, { force: true });
+    }
+  } catch (error) {
+    if (hasCode(error, 'ENOENT', 'EACCES', 'ENOTDIR', 'EISDIR', 'ENOSPC', 'EROFS') && error instanceof Error) {
+      throw new OperatorError(`the backup cannot be written: ${error.message}`);
+    }
+    throw error;
+  }
+}
+
+function told(file: string, { schema, createdAt, tables }: BackupManifest) {
+  const sum = (of: 'rows' | 'bytes') => tables.reduce((all, table) => all + table[of], 0);
+  return { file, schema, createdAt, tables: tables.length, rows: sum('rows'), bytes: sum('bytes') };
+}

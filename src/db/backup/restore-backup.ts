@@ -1,0 +1,197 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import pg from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+import { buildEarlierSchema, finishSchema } from '../schema/build-schema.ts';
+import { lockLedger } from '../schema/ledger.ts';
+import { packageSchema, readSchema, type Schema } from '../schema/read-schema.ts';
+import { claimTransactionIds, readSystemIdentifier } from '../schema/transaction-ids.ts';
+import { readIndexes, type TableToBackUp, tablesToBackUp } from './backed-up-tables.ts';
+import { BackupError } from './backup-error.ts';
+import { bareTables } from './bare-tables.ts';
+import type { BackedUpIndex, BackedUpSequence, BackupBegin, BackupManifest } from './manifest.ts';
+import type { BackupReader } from './read-backup.ts';
+
+export interface RestoreOptions {
+  signal?: AbortSignal | undefined;
+  /** Called as the restore goes on, with the bytes of the tables. */
+  onProgress?: ((bytes: number) => void) | undefined;
+}
+
+export interface RestoredBackup {
+  manifest: BackupManifest;
+  /** Tables of the backup that Annals does not have, and that were left out. */
+  leftOut: string[];
+}
+
+/** Throws a BackupError where a backup is of a newer schema than this version of Annals has. */
+export async function checkSchemaOf({ schema, migrations }: BackupBegin): Promise<Schema> {
+  const ours = await readSchema(packageSchema());
+  if (schema > ours.newest) {
+    throw new BackupError(
+      `The backup has schema ${schema} (${migrations.at(-1)}), from a newer version of Annals; this one knows up to ` +
+        `${ours.newest}. Install that version`,
+    );
+  }
+  return ours;
+}
+
+/**
+ * Restores a backup into an empty database, and brings it to the current schema. It does all of that in one transaction:
+ * where anything fails, or the process is killed, the database stays empty. The pool must allow 2 connections. Throws a
+ * BackupError where the database is not empty, or where the backup is damaged or of a newer schema.
+ */
+export async function restoreBackup(
+  pool: pg.Pool,
+  backup: BackupReader,
+  { signal, onProgress }: RestoreOptions = {},
+): Promise<RestoredBackup> {
+  const schema = await checkSchemaOf(backup.begin);
+  const server = await readSystemIdentifier(pool);
+  const client = await pool.connect();
+  let released = false;
+  const release = (destroy: boolean) => {
+    if (!released) client.release(destroy);
+    released = true;
+  };
+  const onAbort = () => release(true);
+  signal?.addEventListener('abort', onAbort, { once: true });
+  try {
+    signal?.throwIfAborted();
+    await client.query('begin');
+    await client.query('set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0');
+    await lockLedger(client);
+    await checkEmpty(client);
+    await buildEarlierSchema(client, schema, backup.begin.migrations);
+    const leftOut = await fillTables(client, backup, { signal, onProgress });
+    await finishSchema(client, schema);
+    await claimTransactionIds(client, server);
+    await client.query('analyze');
+    await client.query('commit');
+    release(false);
+    return { manifest: backup.manifest, leftOut };
+  } catch (error) {
+    // In the middle of a COPY nothing else can be sent, so the connection is closed.
+    release(true);
+    signal?.throwIfAborted();
+    throw isDataFault(error) ? new BackupError(`The backup is damaged: ${error.message}`, { cause: error }) : error;
+  } finally {
+    signal?.removeEventListener('abort', onAbort);
+  }
+}
+
+/** Returns the tables of the backup that the schema does not have. */
+async function fillTables(client: pg.ClientBase, backup: BackupReader, options: RestoreOptions): Promise<string[]> {
+  const ours = await tablesToBackUp(client);
+  const putBack = await bareTables(
+    client,
+    ours.map(({ name }) => name),
+  );
+  const leftOut: string[] = [];
+  const rows = new Map<string, number>();
+  let read = 0;
+  for await (const { name, content } of backup.tables()) {
+    const table = ours.find((one) => one.name === name);
+    if (table === undefined) {
+      leftOut.push(name);
+      continue;
+    }
+    const counted = async function* () {
+      for await (const chunk of content) {
+        yield chunk;
+        read += chunk.length;
+        options.onProgress?.(read);
+      }
+    };
+    const columns = columnsOf(backup.begin, table);
+    const copy = client.query(copyFrom(copyInto(table, columns)));
+    await pipeline(Readable.from(counted(), { objectMode: false }), copy, pipelineOptions(options));
+    rows.set(name, copy.rowCount);
+  }
+  const { tables, sequences, indexes } = backup.manifest;
+  for (const { name, rows: told } of tables) {
+    const found = rows.get(name) ?? 0;
+    if (found !== told && !leftOut.includes(name)) {
+      throw new BackupError(
+        `The backup is damaged: its table ${name} has ${found} rows, and its manifest tells ${told}.`,
+      );
+    }
+  }
+  await putBack();
+  await restoreSequences(client, sequences, ours);
+  await addIndexes(client, indexes, ours);
+  return leftOut;
+}
+
+const pipelineOptions = ({ signal }: RestoreOptions) => (signal === undefined ? {} : { signal });
+
+function columnsOf({ tables }: BackupBegin, { name, columns: ours }: TableToBackUp): readonly string[] {
+  const columns = tables.find((table) => table.name === name)?.columns ?? [];
+  const unknown = columns.find((column) => !ours.includes(column));
+  if (columns.length === 0 || unknown !== undefined) {
+    throw new BackupError(`The table ${name} of the backup has other columns than its migrations make: ${unknown}.`);
+  }
+  return columns;
+}
+
+function copyInto({ name, partitioned }: TableToBackUp, columns: readonly string[]): string {
+  const target = `${pg.escapeIdentifier(name)} (${columns.map((column) => pg.escapeIdentifier(column)).join(', ')})`;
+  // Nobody sees the rows before the commit, so PostgreSQL need not look at each of them again later.
+  return `copy ${target} from stdin${partitioned ? '' : ' with (freeze)'}`;
+}
+
+async function restoreSequences(
+  client: pg.ClientBase,
+  sequences: readonly BackedUpSequence[],
+  tables: readonly TableToBackUp[],
+): Promise<void> {
+  for (const { table, column, value, called } of sequences) {
+    if (!tables.some(({ name, identities }) => name === table && identities.includes(column))) continue;
+    await client.query('select setval(pg_get_serial_sequence(quote_ident($1), $2)::regclass, $3::bigint, $4)', [
+      table,
+      column,
+      value,
+      called,
+    ]);
+  }
+}
+
+/** Indexes that were made while Annals ran, for instance by `annals index`. */
+async function addIndexes(
+  client: pg.ClientBase,
+  indexes: readonly BackedUpIndex[],
+  tables: readonly TableToBackUp[],
+): Promise<void> {
+  const existing = await readIndexes(
+    client,
+    tables.map(({ name }) => name),
+  );
+  for (const { name, table, definition, comment } of indexes) {
+    if (existing.some((index) => index.name === name) || !tables.some((one) => one.name === table)) continue;
+    // The extended protocol takes one statement alone.
+    const statement = { text: definition, queryMode: 'extended' };
+    await client.query(statement);
+    if (comment !== null) {
+      await client.query(`comment on index ${pg.escapeIdentifier(name)} is ${pg.escapeLiteral(comment)}`);
+    }
+  }
+}
+
+/** The database refuses the rows themselves: SQLSTATE classes 22 (data exception) and 23 (constraint violation). */
+function isDataFault(error: unknown): error is pg.DatabaseError {
+  return error instanceof pg.DatabaseError && /^2[23]/.test(error.code ?? '');
+}
+
+/** Objects of extensions do not count: a provider may install them in every database. */
+async function checkEmpty(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `select c.relname as name from pg_class c
+       where c.relkind in ('r', 'p', 'v', 'm', 'S', 'f') and c.relnamespace = current_schema()::regnamespace
+         and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
+       order by c.relkind = 'r' desc, c.relname limit 1`,
+  );
+  const [found] = rows;
+  if (found !== undefined) {
+    throw new BackupError(`The database is not empty: it has ${found.name}. A backup is restored into an empty one`);
+  }
+}

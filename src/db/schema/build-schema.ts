@@ -1,0 +1,45 @@
+import type pg from 'pg';
+import { applyIndexedRoutines } from './apply-indexed-routines.ts';
+import { applyRoutines } from './apply-routines.ts';
+import { createLedger } from './ledger.ts';
+import { MigrationError } from './migration-error.ts';
+import type { Migration } from './migrations.ts';
+import type { Schema } from './read-schema.ts';
+
+/**
+ * Builds the tables of an earlier schema in an empty database, without routines: those that these migrations make. The
+ * caller holds the lock of the ledger, in a transaction. Throws a MigrationError if one of the migrations is not known.
+ */
+export async function buildEarlierSchema(
+  client: pg.ClientBase,
+  schema: Schema,
+  migrations: readonly string[],
+): Promise<void> {
+  const unknown = migrations.find((name) => !schema.migrations.some((one) => one.name === name));
+  if (unknown !== undefined) throw new MigrationError(`This version of Annals does not know the migration ${unknown}`);
+  await createLedger(client);
+  await applyIndexedRoutines(
+    client,
+    schema.routines.filter(({ indexed }) => indexed),
+  );
+  for (const migration of schema.migrations) if (migrations.includes(migration.name)) await run(client, migration);
+}
+
+/** Brings such a database to the schema, in the same transaction. */
+export async function finishSchema(client: pg.ClientBase, schema: Schema): Promise<void> {
+  const { rows } = await client.query<{ name: string }>('select name from migration');
+  for (const migration of schema.migrations) {
+    if (!rows.some(({ name }) => name === migration.name)) await run(client, migration);
+  }
+  await applyRoutines(client, schema);
+}
+
+async function run(client: pg.ClientBase, { number, name, checksum, text }: Migration): Promise<void> {
+  await client.query('insert into migration (number, name, checksum) values ($1, $2, $3)', [number, name, checksum]);
+  try {
+    await client.query(text);
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    throw new MigrationError(`The migration ${name} failed: ${message}`, { cause });
+  }
+}
