@@ -8,6 +8,8 @@ import { completionRoutes } from './completions/routes.ts';
 import { completionUpkeep } from './completions/upkeep.ts';
 import { configurationRoutes } from './configuration/routes.ts';
 import { sealTokensAtStart } from './configuration/seal-tokens.ts';
+import { consoleRoutes } from './console/routes.ts';
+import { consoleUpkeep } from './console/upkeep.ts';
 import type { Context } from './context.ts';
 import { customEntityRoutes } from './custom-entities/routes.ts';
 import { customEntitiesUpkeep } from './custom-entities/upkeep.ts';
@@ -55,11 +57,13 @@ export async function buildApp(context: Context, { notReady, requestLimit }: App
     sealer,
     tenantRate,
     vital,
+    webConsole,
   } = context;
   const basePath = basePathOf(config.baseUrl);
   const app = await createHttpServer({
     logger,
     verifyAccessToken: oauth.verifyAccessToken,
+    consoleAccess: webConsole.access,
     corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,
     basePath,
@@ -72,7 +76,7 @@ export async function buildApp(context: Context, { notReady, requestLimit }: App
   await app.register(oauthRoutes, {
     grantToken: oauth.grantToken,
     publishedKeys: oauth.publishedKeys,
-    elapsed: () => clock.elapsed(),
+    guesses: oauth.guesses,
   });
   await app.register(changelogRoutes, { findPage, reads: historyReads });
   await app.register(changelogUpkeep, { db, now: () => clock.now() });
@@ -88,6 +92,8 @@ export async function buildApp(context: Context, { notReady, requestLimit }: App
   await app.register(jobRoutes, { jobs, paginator });
   await app.register(jobUpkeep, { jobs });
   await app.register(mailUpkeep, { mail });
+  await app.register(consoleRoutes, webConsole);
+  await app.register(consoleUpkeep, webConsole);
   await app.register(docsRoutes, { basePath });
 
   return app;
@@ -120,7 +126,7 @@ export async function buildRecorderApp(
   await app.register(oauthRoutes, {
     grantToken: oauth.grantToken,
     publishedKeys: oauth.publishedKeys,
-    elapsed: () => clock.elapsed(),
+    guesses: oauth.guesses,
   });
   await app.register(recorderRoutes, {
     db,

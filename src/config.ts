@@ -18,6 +18,8 @@ export interface Config {
   trustedProxies: string[];
   /** Requests a second of one tenant, over all processes. Undefined: no limit. */
   tenantRate: number | undefined;
+  /** Whether people may sign in to the console over plain HTTP from other machines. */
+  consoleInsecure: boolean;
   /** Where the recorder listens beside the service. Undefined: nowhere. */
   recorder: Listener | undefined;
   /** The file of the recorder's mapping. */
@@ -105,6 +107,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     corsOrigins: parsed('ANNALS_CORS_ORIGINS', parseOrigins, ['*']),
     trustedProxies: parsed('ANNALS_TRUSTED_PROXIES', parseProxies, ['loopback']),
     tenantRate: parsed('ANNALS_TENANT_RATE', wholeNumber(1, 1_000_000), undefined),
+    consoleInsecure: parsed('ANNALS_CONSOLE_INSECURE', parseSwitch, false),
     recorder: parsed('ANNALS_RECORDER_PORT', (value) => parseListener(value, host), undefined),
     recorderMapping: text('ANNALS_RECORDER_MAPPING'),
     logLevel: parsed('LOG_LEVEL', parseLogLevel, 'info'),
@@ -139,6 +142,11 @@ function wholeNumber(min: number, max: number): (value: string) => number | Faul
     if (/^\d{1,9}$/.test(value) && number >= min && number <= max) return number;
     return new Fault(`must be a whole number from ${min} to ${max}`);
   };
+}
+
+function parseSwitch(value: string): boolean | Fault {
+  if (value === 'true' || value === 'false') return value === 'true';
+  return new Fault('must be true or false');
 }
 
 function urlWith(protocols: string[]): (value: string) => string | Fault {

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
 import type { ScopesNow } from './agents/ports.ts';
@@ -12,6 +13,7 @@ import { type Completions, type CompletionTimes, createCompletions } from './com
 import type { Config } from './config.ts';
 import { readNotificationEmail } from './configuration/notification-email.ts';
 import { type Configuration, createConfiguration } from './configuration/service.ts';
+import { type Console, createConsole } from './console/service.ts';
 import { createDocumentLists } from './custom-entities/document-lists.ts';
 import { createSchemaChecker } from './custom-entities/schema-checker.ts';
 import { type CustomEntities, createCustomEntities } from './custom-entities/service.ts';
@@ -26,8 +28,9 @@ import { createJobs, type Jobs } from './jobs/service.ts';
 import { createMailQueue, type MailQueue } from './mail/service.ts';
 import { readModels } from './models/read-models.ts';
 import type { ModelList } from './models/schemas.ts';
-import { findClient } from './oauth/clients.ts';
+import { findClient, revokeClient } from './oauth/clients.ts';
 import { createOAuthService, type OAuthService } from './oauth/service.ts';
+import { packageFolder } from './package-folder.ts';
 import { createPaginator, type Paginator } from './pagination/paginator.ts';
 import { createLanguageModels } from './providers/language-models.ts';
 import type { LanguageModels } from './providers/port.ts';
@@ -56,6 +59,7 @@ export interface Context {
   vital: { pool: pg.Pool; db: Database };
   sealer: Sealer;
   oauth: OAuthService;
+  webConsole: Console;
   /** Undefined if there is no such limit. */
   tenantRate: TenantRate | undefined;
   findPage: FindPage;
@@ -84,7 +88,13 @@ export interface ContextOptions {
   /** 32 bytes each. The first key seals; every key opens. */
   secretKeys: readonly Uint8Array[];
   /** For tests: replaces what the settings would make. */
-  overrides?: { clock?: Clock; logger?: FastifyBaseLogger; completionTimes?: CompletionTimes };
+  overrides?: {
+    clock?: Clock;
+    logger?: FastifyBaseLogger;
+    completionTimes?: CompletionTimes;
+    /** Where the page of the console was built. */
+    consoleFolder?: string | undefined;
+  };
 }
 
 /** Builds everything that lives as long as the process. The caller must migrate the database first. */
@@ -115,6 +125,21 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       now: () => clock.now(),
       elapsed: () => clock.elapsed(),
       onUnreadableKey: (kid) => logger.warn({ kid }, 'no secret key opens this signing key; its tokens are refused'),
+    });
+    const webConsole = createConsole({
+      db: vital.db,
+      sealer,
+      clients: {
+        checkSecret: oauth.checkSecret,
+        tryOnce: oauth.tryOnce,
+        find: findClient,
+        findState: oauth.findClientState,
+        revoke: revokeClient,
+      },
+      installation: oauth.installation,
+      baseUrl: config.baseUrl,
+      allowsInsecure: config.consoleInsecure,
+      folder: overrides.consoleFolder ?? join(packageFolder(), 'console', 'dist'),
     });
     const tenantRate =
       config.tenantRate === undefined
@@ -198,6 +223,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       vital,
       sealer,
       oauth,
+      webConsole,
       tenantRate,
       findPage,
       historyReads,

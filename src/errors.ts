@@ -7,6 +7,7 @@ export const statusOfErrorType = {
   conflict_resource: 409,
   payload_too_large: 413,
   unsupported_media_type: 415,
+  misdirected_request: 421,
   change_rejected: 422,
   rate_limit_exceeded: 429,
   request_header_fields_too_large: 431,

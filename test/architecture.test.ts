@@ -24,6 +24,7 @@ const layers: readonly (readonly string[])[] = [
     'oauth',
     'demo',
     'capture',
+    'console',
     'relay',
     'docs',
     'recorder',

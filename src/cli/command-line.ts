@@ -67,6 +67,10 @@ const commands: Record<string, ListedCommand> = {
     summary: 'make, list and drop indexes for lists of instances',
     load: async () => (await import('./index-command.ts')).indexCommand,
   },
+  console: {
+    summary: 'print a link that opens the console signed in',
+    load: async () => (await import('./console.ts')).consoleCommand,
+  },
   demo: {
     summary: 'run the service with a shop to look at',
     load: async () => (await import('./demo.ts')).demoCommand,
@@ -88,7 +92,7 @@ const commands: Record<string, ListedCommand> = {
 /** The order of `annals --help`. Every command stands in one group. */
 const groups: readonly { title: string; names: readonly string[] }[] = [
   { title: 'Run it', names: ['serve', 'demo', 'migrate'] },
-  { title: 'Tenants and their clients', names: ['tenant', 'client', 'retention'] },
+  { title: 'Tenants and their clients', names: ['tenant', 'client', 'console', 'retention'] },
   {
     title: 'Record changes',
     names: ['import', 'recorder', 'capture', 'outbox', 'relay', 'mapping', 'rejected'],

@@ -9,10 +9,11 @@ import { generateShopHistory } from '../demo/generate-shop-history.ts';
 import { recordShopHistory } from '../demo/record-shop-history.ts';
 import { sampleCalls } from '../demo/sample-calls.ts';
 import { scopes } from '../http/scopes.ts';
-import { createClient, listClients, type NewClient, revokeClient } from '../oauth/clients.ts';
+import { createClient, listClients, revokeClient } from '../oauth/clients.ts';
 import { parseQuery } from '../query/parse.ts';
 import { createRecorder } from '../recording/record-change.ts';
 import { type Command, type CommandIo, UsageError } from './command.ts';
+import { consoleAddress, makeConsoleLink } from './console-link.ts';
 import { type ServeOptions, serveUntilStopped } from './serve.ts';
 import { Stopped } from './stopped.ts';
 import { withContext } from './with-context.ts';
@@ -20,6 +21,8 @@ import { withContext } from './with-context.ts';
 const tenant = 'demo';
 const clientName = 'Demo';
 const seed = 1;
+/** Milliseconds (contract 13). */
+const linkLifetime = 10 * 60_000;
 const allTime = 'occurredAt:>="1970-01-01T00:00:00Z"';
 
 export const demoCommand: Command = {
@@ -29,8 +32,8 @@ Runs the service as "annals serve" does, with the same settings, and with a tena
 that holds the history of an invented shop: about 5,000 changes over the last 90 days, and its
 warranty claims as instances of a custom entity.
 It opens the recorder too, on a free port unless ANNALS_RECORDER_PORT names one.
-Prints the base URL, and then calls ready to paste, with a client made for this start;
-that of an earlier start is revoked. A tenant "demo" that has a history already keeps it
+Prints the base URL, then calls ready to paste, with a client made for this start, and a
+link that opens the console signed in. The clients of an earlier start are revoked. A tenant "demo" that has a history already keeps it
 as it is: for a fresh shop choose another ANNALS_DATA_DIR.
 
 Example:
@@ -53,7 +56,10 @@ async function runDemo(context: Context, config: Config, options: ServeOptions):
   await createTenant(context.db, tenant);
   await fillHistory(context, io);
   const ready = async (baseUrl: string, recorderUrl = '') => {
-    const { clientId, clientSecret } = await freshClient(context);
+    await revokeEarlierClients(context);
+    const client = { tenant, scope: scopes.join(' '), name: clientName };
+    const { clientId, clientSecret } = await createClient(context.db, client);
+    const link = await makeConsoleLink(context.db, client, linkLifetime);
     io.answer(baseUrl);
     io.answer(
       sampleCalls({
@@ -66,7 +72,11 @@ async function runDemo(context: Context, config: Config, options: ServeOptions):
         ...(await sampleSubjects(context)),
       }),
     );
-    io.tell(`The tenant "${tenant}" is served; all calls are described at ${baseUrl}/docs. ^C ends it.`);
+    io.answer(`# The console, signed in. This link is good once, for ${linkLifetime / 60_000} minutes:`);
+    io.answer(consoleAddress(config.baseUrl ?? baseUrl, link));
+    io.tell(
+      `The tenant "${tenant}" is served; all calls are described at ${config.baseUrl ?? baseUrl}/docs. ^C ends it.`,
+    );
   };
   const recorder = config.recorder ?? { host: config.host, port: 0 };
   await serveUntilStopped(context, config, { ...options, recorder, ready });
@@ -89,12 +99,11 @@ async function fillHistory({ db, clock, findPage }: Context, { tell }: CommandIo
   tell(`Recorded ${recorded} changes of an invented shop for the tenant "${tenant}".`);
 }
 
-/** Annals does not store the secret of the last start, so each start creates a new client. */
-async function freshClient({ db }: Context): Promise<NewClient> {
+/** Annals does not store the secret of the last start, so each start makes new clients. */
+async function revokeEarlierClients({ db }: Context): Promise<void> {
   for (const { clientId, name, revokedAt } of await listClients(db, tenant)) {
     if (name === clientName && revokedAt === null) await revokeClient(db, clientId);
   }
-  return await createClient(db, { tenant, scope: scopes.join(' '), name: clientName });
 }
 
 /** Finds values for the sample calls that exist in the history, whenever it was recorded. */

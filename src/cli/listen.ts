@@ -25,11 +25,15 @@ export async function listen(
     }
     throw error;
   }
-  return baseUrlOf(host, app.server.address());
+  return urlOf(host, portOf(app.server.address()));
 }
 
-function baseUrlOf(host: string, address: ReturnType<Server['address']>): string {
-  const port = address !== null && typeof address === 'object' ? address.port : 0;
+function portOf(address: ReturnType<Server['address']>): number {
+  return address !== null && typeof address === 'object' ? address.port : 0;
+}
+
+/** The URL of a server on this machine that listens on the host and the port. */
+export function urlOf(host: string, port: number): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${isIPv6(reachable) ? `[${reachable}]` : reachable}:${port}`;
 }

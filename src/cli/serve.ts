@@ -31,6 +31,7 @@ Settings are environment variables:
   ANNALS_SECRET_KEY            32 bytes in base64, a list rotates
   ANNALS_BASE_URL              the public address
   ANNALS_CORS_ORIGINS          *; pages of which origins may call, none for no page
+  ANNALS_CONSOLE_INSECURE      true: people may sign in over plain HTTP
   ANNALS_RECORDER_PORT         a port on which applications record changes
   LOG_LEVEL                    info; JSON lines on stderr
   ANNALS_SHARED_PROVIDER_TOKEN, ANNALS_COMPLETION_MODEL,

@@ -18,6 +18,7 @@ const firstGuides = [
   'query-language',
   'history-reads',
   'pagination',
+  'console',
   'api',
   'operations',
   'upgrading',

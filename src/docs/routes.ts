@@ -10,7 +10,7 @@ import { escapeHtml, type Page, pageHtml, pagePolicy } from './page.ts';
 
 const hidden = { schema: { hide: true } };
 
-/** The API reference at `/docs`, which is also what `/` leads to, and the guides under `/docs/guides`. */
+/** The API reference at `/docs` and the guides under `/docs/guides`. */
 export async function docsRoutes(app: HttpServer, { basePath }: { basePath: string }): Promise<void> {
   const guides = new Guides(join(packageFolder(), 'docs'), basePath);
 
@@ -20,8 +20,6 @@ export async function docsRoutes(app: HttpServer, { basePath }: { basePath: stri
       .type('text/html; charset=utf-8')
       .send(pageHtml({ ...page, basePath }));
   }
-
-  app.get('/', hidden, async (_request, reply) => await reply.redirect('/docs'));
 
   for (const path of ['/docs', '/docs/']) {
     app.get(path, hidden, async (_request, reply) => await show(reply, reference(basePath)));

@@ -1,5 +1,6 @@
 import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import type { FastifyRequest } from 'fastify';
+import { consoleTargetOf } from './console-target.ts';
 import type { HttpServer } from './http-server-type.ts';
 
 /** Headers of an answer that scripts of another origin can read (contract 10). */
@@ -17,7 +18,7 @@ const exposedHeaders = [
 
 /**
  * Lets pages of these origins call the service: `*` is any origin, an empty list none. Cookies are never needed: a bearer
- * token says who calls, and no browser sends one by itself.
+ * token says who calls, and no browser sends one by itself. The console, which has a cookie, is for its own page alone.
  */
 export async function allowOrigins(app: HttpServer, origins: readonly string[]): Promise<void> {
   if (origins.length === 0) return;
@@ -34,7 +35,8 @@ export async function allowOrigins(app: HttpServer, origins: readonly string[]):
 }
 
 /** No path has the method OPTIONS. Only a preflight gets an answer to it. */
-function isForBrowsers({ method, headers }: FastifyRequest): boolean {
+function isForBrowsers({ method, headers, raw }: FastifyRequest): boolean {
+  if (consoleTargetOf(raw) !== undefined || /^\/console(?=[/?]|$)/.test(raw.url ?? '')) return false;
   const preflight = headers.origin !== undefined && headers['access-control-request-method'] !== undefined;
   return method !== 'OPTIONS' || preflight;
 }

@@ -1,3 +1,5 @@
+import type { FastifyRequest } from 'fastify';
+import type { AnnalsError } from '../errors.ts';
 import type { Scope } from './scopes.ts';
 
 /** The caller, as the access token names it and the client's record confirms. */
@@ -21,8 +23,20 @@ export type VerifyAccessToken = (token: string) => Credentials | Promise<Credent
  */
 export type VerifyBasic = (authorization: string, address: string) => Promise<Credentials>;
 
+/** Who calls the operations of the console: there a session stands for the access token (contract 13). */
+export interface ConsoleAccess {
+  /** What is wrong with the page that the request comes from, if anything is. */
+  faultOfOrigin(request: FastifyRequest): AnnalsError | undefined;
+  /** The caller, by the request's cookie. Rejects with an AccessTokenFault. */
+  verify(request: FastifyRequest): Promise<Credentials>;
+  /** What every answer has. */
+  headers(): Readonly<Record<string, string>>;
+}
+
 declare module 'fastify' {
   interface FastifyContextConfig {
+    /** The route is that of the console's session: it is reached by that path, as it is written, and by no other. */
+    isOfSession?: boolean;
     /** Any one of these suffices. A route under `/:tenant` that declares none fails at boot. */
     scopes?: readonly Scope[];
     /** The message of this operation's 500, where clients match a certain one. */

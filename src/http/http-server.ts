@@ -5,8 +5,9 @@ import { logRequests } from './access-log.ts';
 import { locateUnder } from './base-path.ts';
 import { limitBodies } from './body-shares.ts';
 import { closeGracefully } from './closing.ts';
+import { guardConsole } from './console-guard.ts';
 import { allowOrigins } from './cors.ts';
-import type { VerifyAccessToken, VerifyBasic } from './credentials.ts';
+import type { ConsoleAccess, VerifyAccessToken, VerifyBasic } from './credentials.ts';
 import { answerErrors } from './error-answers.ts';
 import type { HttpServer } from './http-server-type.ts';
 import { acceptJsonBodies } from './json-body.ts';
@@ -30,6 +31,8 @@ export async function createHttpServer(options: {
   verifyAccessToken: VerifyAccessToken;
   /** Left out: clients cannot authenticate by HTTP Basic. */
   verifyBasic?: VerifyBasic | undefined;
+  /** Left out: there is no console. */
+  consoleAccess?: ConsoleAccess | undefined;
   /** Origins whose pages may call the service; left out: none. */
   corsOrigins?: readonly string[];
   /** Addresses and ranges of proxies, or `loopback`; left out: none. */
@@ -46,6 +49,8 @@ export async function createHttpServer(options: {
   const {
     logger,
     verifyAccessToken,
+    verifyBasic,
+    consoleAccess,
     corsOrigins = [],
     trustedProxies = [],
     basePath = '',
@@ -67,7 +72,7 @@ export async function createHttpServer(options: {
     return503OnClosing: false,
     // Anybody can write an address into a header, so only that of a known proxy is believed.
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
-    rewriteUrl: (message) => routableTarget(message, basePath),
+    rewriteUrl: (message) => routableTarget(message, { basePath, hasSessions: consoleAccess !== undefined }),
     routerOptions: { maxParamLength: maxRequestLine, querystringParser: parseQueryString },
     clientErrorHandler: (error, socket) => answerMalformedRequest(error, socket, logger),
   }).withTypeProvider<TypeBoxTypeProvider>();
@@ -101,7 +106,8 @@ export async function createHttpServer(options: {
   });
   // Before the token is looked at: a preflight has none, and a page may read why it was refused.
   await allowOrigins(app, corsOrigins);
-  checkInOrder(app, verifyAccessToken, options.verifyBasic);
+  if (consoleAccess !== undefined) guardConsole(app, consoleAccess);
+  checkInOrder(app, { verifyAccessToken, verifyBasic, consoleAccess });
   if (tenantRate !== undefined) limitRate(app, tenantRate);
   limitRequests(app, requestLimit);
   cutOffSlowClients(app, options.maxClientSilence);

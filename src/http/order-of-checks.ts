@@ -1,7 +1,8 @@
 import type { FastifyRequest, RouteOptions } from 'fastify';
 import { AnnalsError } from '../errors.ts';
 import { AccessTokenFault } from './access-token-fault.ts';
-import type { Credentials, VerifyAccessToken, VerifyBasic } from './credentials.ts';
+import { consoleTargetOf } from './console-target.ts';
+import type { ConsoleAccess, Credentials, VerifyAccessToken, VerifyBasic } from './credentials.ts';
 import { nothingAtThisPath } from './error-answers.ts';
 import type { HttpServer } from './http-server-type.ts';
 import { pathIsMalformed } from './request-target.ts';
@@ -12,7 +13,28 @@ import { isTenantName } from './tenant-name.ts';
  * The order of checks on every call (contract: authentication): token (401), path syntax (400), the token's tenant
  * (403), scope (403), then the rest. It runs before Fastify looks at content type, body and query.
  */
-export function checkInOrder(app: HttpServer, verifyAccessToken: VerifyAccessToken, verifyBasic?: VerifyBasic): void {
+export function checkInOrder(
+  app: HttpServer,
+  {
+    verifyAccessToken,
+    verifyBasic,
+    consoleAccess,
+  }: {
+    verifyAccessToken: VerifyAccessToken;
+    verifyBasic?: VerifyBasic | undefined;
+    consoleAccess?: ConsoleAccess | undefined;
+  },
+): void {
+  /** By the session alone below the path of the console, and by the header alone elsewhere. */
+  function verify(request: FastifyRequest): Credentials | Promise<Credentials> {
+    if (consoleAccess !== undefined && consoleTargetOf(request.raw) !== undefined) return consoleAccess.verify(request);
+    const { authorization } = request.headers;
+    if (verifyBasic !== undefined && authorization !== undefined && /^Basic /i.test(authorization)) {
+      return verifyBasic(authorization, request.ip);
+    }
+    return verifyAccessToken(bearerToken(authorization));
+  }
+
   app.decorateRequest('verifiedCredentials', null);
   app.decorateRequest('credentials', {
     getter(this: FastifyRequest): Credentials {
@@ -29,11 +51,7 @@ export function checkInOrder(app: HttpServer, verifyAccessToken: VerifyAccessTok
       return;
     }
     try {
-      const { authorization } = request.headers;
-      const isBasic = verifyBasic !== undefined && /^Basic /i.test(authorization ?? '');
-      const credentials = isBasic
-        ? verifyBasic(authorization ?? '', request.ip)
-        : verifyAccessToken(bearerToken(authorization));
+      const credentials = verify(request);
       if (credentials instanceof Promise) {
         credentials.then((verified) => done(admit(request, verified)), done);
       } else {
@@ -62,8 +80,11 @@ function bearerToken(authorization: string | undefined): string {
 
 function admitAnybody(request: FastifyRequest): AnnalsError | undefined {
   if (pathIsMalformed(request.raw)) return malformedPath();
+  // Below the path of the console there are the session and the operations, and no page or document.
+  const target = request.routeOptions.config.isOfSession === true ? 'session' : undefined;
+  const isReachable = consoleTargetOf(request.raw) === target;
   // Told here already, or the body of a request to nowhere would be read, and its faults told instead.
-  return request.is404 ? nothingAtThisPath() : undefined;
+  return request.is404 || !isReachable ? nothingAtThisPath() : undefined;
 }
 
 function admit(request: FastifyRequest, credentials: Credentials): Error | undefined {

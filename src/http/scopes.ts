@@ -34,6 +34,9 @@ export function isScope(text: string): text is Scope {
 
 export const scopes: readonly Scope[] = Object.keys(permittedBy).filter(isScope);
 
+/** Those that only read. */
+export const readingScopes: readonly Scope[] = scopes.filter((scope) => /_(?:read|view)$/.test(scope));
+
 /** One error for another tenant and for a missing scope, so that nobody learns whether a tenant exists. */
 export function insufficientScopes(): AnnalsError {
   return new AnnalsError(

@@ -26,8 +26,9 @@ export function hashClientSecret(secret: string): Buffer {
   return hash('sha256', secret, 'buffer');
 }
 
-export function secretMatches(secret: string, secretHash: Uint8Array): boolean {
-  return timingSafeEqual(hashClientSecret(secret), secretHash);
+/** No secret matches a client without one. */
+export function secretMatches(secret: string, secretHash: Uint8Array | null): boolean {
+  return secretHash !== null && timingSafeEqual(hashClientSecret(secret), secretHash);
 }
 
 const maxName = 200;

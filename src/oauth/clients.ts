@@ -11,6 +11,14 @@ import {
 } from './client-identity.ts';
 import './tables.ts';
 
+export interface ClientDescription {
+  tenant: string;
+  /** Space-separated. */
+  scope: string;
+  /** Left out: the client id. */
+  name?: string | undefined;
+}
+
 export interface NewClient {
   clientId: string;
   /** Shown this once; stored only hashed. */
@@ -34,30 +42,40 @@ export interface ClientRecord {
   tenant: string;
   clientId: string;
   name: string;
-  secretHash: Uint8Array;
+  /** Null: it has no secret. */
+  secretHash: Uint8Array | null;
   scopes: Scope[];
   revoked: boolean;
 }
 
 /**
- * Makes a client of the tenant. `scope` is space-separated, `name` left out is the client id. Throws
- * validation_violation for a scope or a name that may not be, resource_not_found where there is no such tenant.
+ * Makes a client of the tenant. Throws validation_violation for a scope or a name that may not be, resource_not_found where there is no such tenant.
  */
-export async function createClient(
+export async function createClient(db: Database, client: ClientDescription): Promise<NewClient> {
+  const clientSecret = newClientSecret();
+  const { clientId, ...made } = await insertClient(db, client, hashClientSecret(clientSecret));
+  return { clientId, clientSecret, ...made };
+}
+
+/** Makes a client that has no secret, as `createClient` does: it can get no token. */
+export async function createClientWithoutSecret(
   db: Database,
-  { tenant, scope, name }: { tenant: string; scope: string; name?: string | undefined },
-): Promise<NewClient> {
+  client: ClientDescription,
+): Promise<Omit<NewClient, 'clientSecret'>> {
+  return await insertClient(db, client, null);
+}
+
+async function insertClient(db: Database, { tenant, scope, name }: ClientDescription, secretHash: Buffer | null) {
   const granted = parseScopes(scope);
   if (name !== undefined) checkClientName(name);
   const clientId = newClientId(tenant);
-  const clientSecret = newClientSecret();
   const actor = name ?? clientId;
   if (!(await tenantExists(db, tenant))) throw new AnnalsError('resource_not_found', `There is no tenant ${tenant}.`);
   await db
     .insertInto('oauth_client')
-    .values({ tenant, client_id: clientId, name: actor, secret_hash: hashClientSecret(clientSecret), scopes: granted })
+    .values({ tenant, client_id: clientId, name: actor, secret_hash: secretHash, scopes: granted })
     .execute();
-  return { clientId, clientSecret, tenant, scope: granted.join(' '), name: actor };
+  return { clientId, tenant, scope: granted.join(' '), name: actor };
 }
 
 /** All clients of the tenant, the oldest first, without their secrets. */

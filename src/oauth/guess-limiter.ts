@@ -11,9 +11,10 @@ const perAddress = { burst: 100, interval: 500 };
 const maxRemembered = 10_000;
 
 export interface Attempt {
-  clientId: string;
-  clientSecret: string;
   address: string;
+  /** Left out: it is a secret for one use, which names no client. */
+  clientId?: string;
+  clientSecret?: string;
 }
 
 export interface GuessLimiter {
@@ -45,6 +46,7 @@ export function createGuessLimiter(elapsed: () => number): GuessLimiter {
   const underWay = new AttemptsUnderWay();
 
   function isKnown({ clientId, clientSecret }: Attempt): boolean {
+    if (clientId === undefined || clientSecret === undefined) return false;
     const known = knownSecrets.get(clientId);
     return known !== undefined && secretMatches(clientSecret, known);
   }
@@ -80,7 +82,10 @@ export function createGuessLimiter(elapsed: () => number): GuessLimiter {
       underWay.begin(address);
       try {
         const result = await check();
-        knownSecrets.set(attempt.clientId, hashClientSecret(attempt.clientSecret));
+        const { clientId, clientSecret } = attempt;
+        if (clientId !== undefined && clientSecret !== undefined) {
+          knownSecrets.set(clientId, hashClientSecret(clientSecret));
+        }
         takeBack(client, address);
         return result;
       } catch (error) {
@@ -126,7 +131,9 @@ class AttemptsUnderWay {
 
 /** Undefined where no client can have the id: it is no guess, and it may be too long to keep. */
 function clientAndAddress({ clientId, address }: Attempt): string | undefined {
-  return tenantOfClientId(clientId) === undefined ? undefined : `${clientId} ${network(address)}`;
+  return clientId === undefined || tenantOfClientId(clientId) === undefined
+    ? undefined
+    : `${clientId} ${network(address)}`;
 }
 
 /** The part of an address that one subscriber has: of IPv6 the first 64 bits. */

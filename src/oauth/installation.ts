@@ -1,8 +1,11 @@
 import type { Database } from '../db/database.ts';
 import './tables.ts';
 
-/** The token issuer where no public address is set. All processes on one database have the same (contract: settings). */
-export async function readInstallationIssuer(db: Database): Promise<string> {
+/**
+ * The id of the installation, a UUID. All processes on one database have the same. Where no public address is set it names
+ * the token issuer (contract: settings).
+ */
+export async function readInstallationId(db: Database): Promise<string> {
   const { id } = await db.selectFrom('installation').select('id').executeTakeFirstOrThrow();
-  return `urn:uuid:${id}`;
+  return id;
 }

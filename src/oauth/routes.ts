@@ -3,13 +3,13 @@ import { Type } from 'typebox';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { json } from '../http/openapi/answers.ts';
 import type { GrantToken } from './grant.ts';
+import type { GuessLimiter } from './guess-limiter.ts';
 import { tokenRoute } from './token-route.ts';
 
 export interface OAuthRoutesOptions {
   grantToken: GrantToken;
   publishedKeys: () => Promise<JWK[]>;
-  /** Milliseconds of a clock that never steps back. */
-  elapsed: () => number;
+  guesses: GuessLimiter;
 }
 
 const KeySet = Type.Object(
@@ -36,8 +36,8 @@ const KeySet = Type.Object(
 
 /** Authentication: the token endpoint and the keys that its tokens verify with. */
 export async function oauthRoutes(app: HttpServer, options: OAuthRoutesOptions): Promise<void> {
-  const { grantToken, publishedKeys, elapsed } = options;
-  await app.register(tokenRoute, { grantToken, elapsed });
+  const { grantToken, publishedKeys, guesses } = options;
+  await app.register(tokenRoute, { grantToken, guesses });
 
   app.get(
     '/.well-known/jwks.json',

@@ -2,9 +2,11 @@ import type { JWK } from 'jose';
 import type { Database } from '../db/database.ts';
 import type { VerifyAccessToken, VerifyBasic } from '../http/credentials.ts';
 import type { Sealer } from '../sealing.ts';
-import { createClientStates } from './client-states.ts';
+import { type CheckSecret, createSecretChecker, type TryOnce } from './check-secret.ts';
+import { createClientStates, type FindClientState } from './client-states.ts';
 import { createGrant, type GrantToken } from './grant.ts';
-import { readInstallationIssuer } from './installation.ts';
+import { createGuessLimiter, type GuessLimiter } from './guess-limiter.ts';
+import { readInstallationId } from './installation.ts';
 import { createSigningKeys } from './signing-keys.ts';
 import { createAccessTokenVerifier } from './verify-access-token.ts';
 import { createBasicVerifier } from './verify-basic.ts';
@@ -12,7 +14,14 @@ import { warmUpTokens } from './warm-up.ts';
 
 export interface OAuthService {
   issuer: string;
+  /** A UUID, the same for all processes on one database. */
+  installation: string;
   grantToken: GrantToken;
+  /** Counts wrong secrets, of whatever kind. */
+  guesses: GuessLimiter;
+  checkSecret: CheckSecret;
+  tryOnce: TryOnce;
+  findClientState: FindClientState;
   verifyAccessToken: VerifyAccessToken;
   verifyBasic: VerifyBasic;
   publishedKeys: () => Promise<JWK[]>;
@@ -32,13 +41,19 @@ export async function createOAuthService(options: {
   onUnreadableKey: (kid: string) => void;
 }): Promise<OAuthService> {
   const { db, sealer, baseUrl, now, elapsed, onUnreadableKey } = options;
-  const issuer = baseUrl ?? (await readInstallationIssuer(db));
+  const installation = await readInstallationId(db);
+  const issuer = baseUrl ?? `urn:uuid:${installation}`;
   const keys = createSigningKeys({ db, sealer, now, elapsed, onUnreadableKey });
   const grantToken = createGrant({ db, keys, issuer, now });
   const findClientState = createClientStates(db, elapsed);
+  const guesses = createGuessLimiter(elapsed);
   return {
     issuer,
+    installation,
     grantToken,
+    guesses,
+    ...createSecretChecker(db, guesses),
+    findClientState,
     verifyAccessToken: createAccessTokenVerifier({
       issuer,
       keys,

@@ -9,7 +9,8 @@ interface OAuthClientTable {
   tenant: string;
   client_id: string;
   name: string;
-  secret_hash: Uint8Array;
+  /** Null: a link made the client, which can sign in by that link alone. */
+  secret_hash: Uint8Array | null;
   scopes: string[];
   created_at: Generated<Date>;
   revoked_at: Generated<Date | null>;

@@ -5,7 +5,7 @@ import type { HttpServer } from '../http/http-server-type.ts';
 import { json } from '../http/openapi/answers.ts';
 import { parseQueryString, type QueryParameters } from '../http/query-string.ts';
 import type { GrantToken } from './grant.ts';
-import { createGuessLimiter } from './guess-limiter.ts';
+import type { GuessLimiter } from './guess-limiter.ts';
 import { TokenError } from './token-error.ts';
 import { readTokenRequest } from './token-request.ts';
 
@@ -65,10 +65,8 @@ const maxForm = 16 * 1024;
 /** `POST /oauth/token`, in a plugin of its own: it reads forms, and its errors have the form of RFC 6749. */
 export async function tokenRoute(
   app: HttpServer,
-  { grantToken, elapsed }: { grantToken: GrantToken; elapsed: () => number },
+  { grantToken, guesses }: { grantToken: GrantToken; guesses: GuessLimiter },
 ): Promise<void> {
-  const limiter = createGuessLimiter(elapsed);
-
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>('application/x-www-form-urlencoded', { parseAs: 'buffer' }, (_request, body, done) =>
     // A form is ASCII. Read as latin1, any other byte becomes a fault of its parameter.
@@ -93,7 +91,7 @@ export async function tokenRoute(
     const form = request.body as unknown as QueryParameters | null;
     if (form === null) throw notAForm();
     const tokenRequest = readTokenRequest(request.headers.authorization, form);
-    return await limiter.limit({ ...tokenRequest, address: request.ip }, () => grantToken(tokenRequest));
+    return await guesses.limit({ ...tokenRequest, address: request.ip }, () => grantToken(tokenRequest));
   });
 }
 

@@ -244,6 +244,28 @@ table configuration
   configuration_pkey PRIMARY KEY (tenant, key)
   configuration_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
 
+table console_link
+  client_id text collate "C" not null
+  expires_at timestamp with time zone not null
+  secret_hash bytea not null
+  tenant text collate "C" not null
+  console_link_pkey PRIMARY KEY (tenant, secret_hash)
+  console_link_tenant_client_id_fkey FOREIGN KEY (tenant, client_id) REFERENCES oauth_client(tenant, client_id)
+  console_link_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table console_session
+  by_link boolean not null
+  client_id text collate "C" not null
+  created_at timestamp with time zone not null default clock_timestamp()
+  expires_at timestamp with time zone not null
+  scopes text[] not null
+  secret_hash bytea not null
+  tenant text collate "C" not null
+  console_session_pkey PRIMARY KEY (tenant, secret_hash)
+  console_session_tenant_client_id_fkey FOREIGN KEY (tenant, client_id) REFERENCES oauth_client(tenant, client_id)
+  console_session_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+  CREATE INDEX console_session_client ON console_session USING btree (tenant, client_id, created_at)
+
 table custom_entity
   document text collate "C" not null
   fields jsonb not null
@@ -352,7 +374,7 @@ table oauth_client
   name text not null
   revoked_at timestamp with time zone
   scopes text[] not null
-  secret_hash bytea not null
+  secret_hash bytea
   tenant text collate "C" not null
   oauth_client_pkey PRIMARY KEY (tenant, client_id)
   oauth_client_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)

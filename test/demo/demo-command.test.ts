@@ -7,6 +7,8 @@ import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { demoCommand } from '../../src/cli/demo.ts';
+import { scopes } from '../../src/http/scopes.ts';
+import { Browser } from '../support/server/browser.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
 const execute = promisify(execFile);
@@ -16,6 +18,8 @@ interface RunningDemo {
   baseUrl: string;
   /** Everything that is printed for pasting. */
   calls: string;
+  /** The address that opens the console. */
+  link: string;
   /** Asks it to end, and answers its exit code and what it said on stderr. */
   end(): Promise<{ code: number; stderr: string }>;
 }
@@ -47,6 +51,20 @@ test('the calls that the demo prints are all answered with entries', async () =>
     expect(status, call).toBe(200);
     expect(body.items.length, call).toBeGreaterThan(0);
   }
+});
+
+test('the link that the demo prints opens the console, with all scopes', async () => {
+  expect(demo.link).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/console\/#link=demo\.[\w-]{43}$/);
+  const links = await database.pool.query<{ seconds: number }>(
+    'select extract(epoch from expires_at - now())::float8 as seconds from console_link',
+  );
+  expect(links.rows).toHaveLength(1);
+  expect(links.rows[0]?.seconds).toBeLessThanOrEqual(600);
+  expect(links.rows[0]?.seconds).toBeGreaterThan(400);
+  const browser = new Browser(demo);
+  const begun = await browser.redeem(new URL(demo.link).hash.slice(1));
+  expect(await begun.json()).toMatchObject({ tenant: 'demo', name: 'Demo', scopes });
+  expect((await browser.call('/console/api/changelog/demo/changelogs?size=1')).status).toBe(200);
 });
 
 test('the type whose history the demo shows is there, with instances as their history left them', async () => {
@@ -122,15 +140,16 @@ async function startDemo(databaseUrl: string): Promise<RunningDemo> {
     stderr,
     answer: (line) => {
       lines.push(line);
-      if (lines.length === 2) resolve(lines);
+      if (lines.length === 4) resolve(lines);
     },
     tell: (line) => stderr.write(`${line}\n`),
     stop: stop.signal,
   });
-  const [baseUrl = '', calls = ''] = await Promise.race([ready, code.then(() => [])]);
+  const [baseUrl = '', calls = '', , link = ''] = await Promise.race([ready, code.then(() => [])]);
   return {
     baseUrl,
     calls,
+    link,
     async end() {
       stop.abort('SIGTERM');
       const ended = await code;

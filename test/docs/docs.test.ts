@@ -18,11 +18,6 @@ async function page(path: string): Promise<{ html: string; links: string[]; poli
   return { html, links, policy: answer.headers.get('content-security-policy') ?? '' };
 }
 
-test('/ leads to the reference', async () => {
-  const answer = await server.call('/', { redirect: 'manual' });
-  expect([answer.status, answer.headers.get('location')]).toEqual([302, '/docs']);
-});
-
 test('the reference shows the document with files of this server alone, under our name', async () => {
   const { html, links, policy } = await page('/docs');
   expect(html).toContain('data-document="/openapi.json"');

@@ -8,7 +8,7 @@ let server: TestServer;
 let token: string;
 
 beforeAll(async () => {
-  server = await startTestServer({ environment: { ANNALS_BASE_URL: publicUrl } });
+  server = await startTestServer({ environment: { ANNALS_BASE_URL: publicUrl }, consoleFolder: '/none' });
   token = await server.token(tenant);
 });
 

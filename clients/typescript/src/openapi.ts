@@ -636,7 +636,7 @@ export interface components {
              * @description One of a closed list.
              * @enum {string}
              */
-            type: "validation_violation" | "insufficient_permissions" | "quota_exceeded" | "resource_not_found" | "conflict_resource" | "payload_too_large" | "unsupported_media_type" | "change_rejected" | "rate_limit_exceeded" | "request_header_fields_too_large" | "internal_service_error" | "provider_error" | "service_unavailable" | "provider_timeout";
+            type: "validation_violation" | "insufficient_permissions" | "quota_exceeded" | "resource_not_found" | "conflict_resource" | "payload_too_large" | "unsupported_media_type" | "misdirected_request" | "change_rejected" | "rate_limit_exceeded" | "request_header_fields_too_large" | "internal_service_error" | "provider_error" | "service_unavailable" | "provider_timeout";
             /** @description For people. */
             message: string;
             /** @description What is wrong with which field: the first 10 faults. Left out where there are none. */
@@ -716,7 +716,7 @@ export interface components {
         /** @description Why the job failed, in the form of an API error. */
         JobError: {
             /** @enum {string} */
-            type: "validation_violation" | "insufficient_permissions" | "quota_exceeded" | "resource_not_found" | "conflict_resource" | "payload_too_large" | "unsupported_media_type" | "change_rejected" | "rate_limit_exceeded" | "request_header_fields_too_large" | "internal_service_error" | "provider_error" | "service_unavailable" | "provider_timeout";
+            type: "validation_violation" | "insufficient_permissions" | "quota_exceeded" | "resource_not_found" | "conflict_resource" | "payload_too_large" | "unsupported_media_type" | "misdirected_request" | "change_rejected" | "rate_limit_exceeded" | "request_header_fields_too_large" | "internal_service_error" | "provider_error" | "service_unavailable" | "provider_timeout";
             message?: string;
         };
         /** @description The whole resource, or the members that `fields` names. */
@@ -757,7 +757,7 @@ export interface components {
                 /** @description Why the job failed, in the form of an API error. */
                 error?: {
                     /** @enum {string} */
-                    type?: "validation_violation" | "insufficient_permissions" | "quota_exceeded" | "resource_not_found" | "conflict_resource" | "payload_too_large" | "unsupported_media_type" | "change_rejected" | "rate_limit_exceeded" | "request_header_fields_too_large" | "internal_service_error" | "provider_error" | "service_unavailable" | "provider_timeout";
+                    type?: "validation_violation" | "insufficient_permissions" | "quota_exceeded" | "resource_not_found" | "conflict_resource" | "payload_too_large" | "unsupported_media_type" | "misdirected_request" | "change_rejected" | "rate_limit_exceeded" | "request_header_fields_too_large" | "internal_service_error" | "provider_error" | "service_unavailable" | "provider_timeout";
                     message?: string;
                 };
                 /** @description Paths that tell of the change history: left out for clients that may not read that. */

@@ -38,6 +38,10 @@ const errors: Readonly<Record<ErrorType, { when: string; message: string; field?
     when: 'The body is too large.',
     message: 'The request body must have at most 1048576 bytes.',
   },
+  misdirected_request: {
+    when: 'The `Host` is not the name that the console answers under.',
+    message: 'The console answers under its own name alone.',
+  },
   change_rejected: {
     when: 'A change can never be recorded, and none of the request was.',
     message: '1 of the changes cannot be recorded. None was.',

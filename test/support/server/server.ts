@@ -24,6 +24,8 @@ export interface TestServerOptions {
   requestLimit?: number;
   /** Left out: those of the contract. */
   completionTimes?: CompletionTimes;
+  /** Where the page of the console was built; left out: `console/dist`. */
+  consoleFolder?: string;
   /** Adds routes, as a room would. */
   extend?: (app: HttpServer, context: Context) => void;
 }
@@ -74,6 +76,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     overrides: {
       logger: createLogger('debug', { write: (line) => void logLines.push(line) }),
       clock: { now: () => Date.now(), elapsed: () => performance.now(), ...options.clock },
+      consoleFolder: options.consoleFolder,
       ...(options.completionTimes === undefined ? {} : { completionTimes: options.completionTimes }),
     },
   });

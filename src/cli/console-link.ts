@@ -1,0 +1,26 @@
+import { createLink } from '../console/links.ts';
+import type { Database } from '../db/database.ts';
+import { inTransaction } from '../db/transaction.ts';
+import { type ClientDescription, createClientWithoutSecret } from '../oauth/clients.ts';
+
+export interface ConsoleLink {
+  clientId: string;
+  name: string;
+  /** Space-separated. */
+  scope: string;
+  /** What stands behind the `#` of the link's address. */
+  fragment: string;
+}
+
+/** Makes a link into the console that is good once, for so many milliseconds, and the client that signs in by it. */
+export async function makeConsoleLink(db: Database, client: ClientDescription, lifetime: number): Promise<ConsoleLink> {
+  return await inTransaction(db, async (transaction) => {
+    const { tenant, clientId, name, scope } = await createClientWithoutSecret(transaction, client);
+    return { clientId, name, scope, fragment: await createLink(transaction, { tenant, clientId, lifetime }) };
+  });
+}
+
+/** The address of a link, at the public address of the service or else where it listens. */
+export function consoleAddress(baseUrl: string, { fragment }: ConsoleLink): string {
+  return `${baseUrl}/console/#${fragment}`;
+}

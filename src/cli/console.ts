@@ -1,0 +1,48 @@
+import type { Config } from '../config.ts';
+import { readConfig } from '../config.ts';
+import { linkLifetime } from '../console/links.ts';
+import { readingScopes } from '../http/scopes.ts';
+import { noSuchAction, parseCommand } from './arguments.ts';
+import { type Command, UsageError } from './command.ts';
+import { consoleAddress, makeConsoleLink } from './console-link.ts';
+import { urlOf } from './listen.ts';
+import { withInterruptibleDatabase } from './with-database.ts';
+
+export const consoleCommand: Command = {
+  help: `Usage: annals console link --tenant T [--name N] [--scope "A B"]
+
+link prints an address that opens the console signed in. It is good once, for
+${linkLifetime / 1000} seconds. It makes a client without a secret, which "annals client list" shows and
+"annals client revoke" revokes. The client ends when its session does: on signing out,
+or after 8 hours. The name is what change entries show as actor; left out, it is the
+client's id. Scopes left out are those that read.
+
+The address begins with ANNALS_BASE_URL, or else with HOST and PORT, so give the command
+the settings of the service.
+
+Example:
+  annals console link --tenant acme --name "Jane Doe"`,
+
+  async run([action, ...args], io) {
+    if (action !== 'link') throw noSuchAction('console', action, ['link']);
+    const { values } = parseCommand('console link', {
+      args,
+      options: { tenant: { type: 'string' }, name: { type: 'string' }, scope: { type: 'string' } },
+    });
+    const { tenant, name, scope = readingScopes.join(' ') } = values;
+    if (tenant === undefined) throw new UsageError('console link needs --tenant');
+    const config = readConfig(io.environment);
+    const link = await withInterruptibleDatabase(io, ({ db }) =>
+      makeConsoleLink(db, { tenant, name, scope }, linkLifetime),
+    );
+    io.answer(consoleAddress(addressOf(config, io.tell), link));
+    io.tell(`Good once, for ${linkLifetime / 1000} seconds. It signs in ${link.clientId} with ${link.scope}`);
+    return 0;
+  },
+};
+
+function addressOf({ baseUrl, host, port }: Config, tell: (line: string) => void): string {
+  if (baseUrl !== undefined) return baseUrl;
+  if (port === 0) tell('PORT is 0, so put the port of the service into the address.');
+  return urlOf(host, port);
+}

@@ -1,0 +1,55 @@
+import { sql } from 'kysely';
+import type { Database, DatabaseTransaction } from '../db/database.ts';
+import './tables.ts';
+
+/** The link is good for that many milliseconds. */
+export async function insertLink(
+  transaction: DatabaseTransaction,
+  { tenant, secretHash, clientId }: { tenant: string; secretHash: Uint8Array; clientId: string },
+  lifetime: number,
+): Promise<void> {
+  const expiresAt = sql<Date>`clock_timestamp() + ${lifetime} * interval '1 millisecond'`;
+  await transaction
+    .insertInto('console_link')
+    .values({ tenant, secret_hash: secretHash, client_id: clientId, expires_at: expiresAt })
+    .execute();
+}
+
+/** Deletes a link that has not expired, and returns its client. Of several callers one alone gets it. */
+export async function takeLink(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  secretHash: Uint8Array,
+): Promise<string | undefined> {
+  const row = await transaction
+    .deleteFrom('console_link')
+    .where('tenant', '=', tenant)
+    .where('secret_hash', '=', secretHash)
+    .where('expires_at', '>', sql<Date>`clock_timestamp()`)
+    .returning('client_id')
+    .executeTakeFirst();
+  return row?.client_id;
+}
+
+/** Some tenants that have expired links. */
+export async function tenantsWithExpiredLinks(db: Database): Promise<string[]> {
+  const rows = await db
+    .selectFrom('console_link')
+    .select('tenant')
+    .distinct()
+    .where('expires_at', '<=', sql<Date>`clock_timestamp()`)
+    .limit(1_000)
+    .execute();
+  return rows.map(({ tenant }) => tenant);
+}
+
+/** Returns the ids of their clients. */
+export async function deleteExpiredLinks(transaction: DatabaseTransaction, tenant: string): Promise<string[]> {
+  const rows = await transaction
+    .deleteFrom('console_link')
+    .where('tenant', '=', tenant)
+    .where('expires_at', '<=', sql<Date>`clock_timestamp()`)
+    .returning('client_id')
+    .execute();
+  return rows.map(({ client_id: clientId }) => clientId);
+}

@@ -1,0 +1,77 @@
+import { isIPv4 } from 'node:net';
+import type { FastifyRequest } from 'fastify';
+import { AnnalsError } from '../errors.ts';
+
+/** Where the console may be opened: at the public address, and without one under the names of this machine alone. */
+export interface OwnAddress {
+  /** What is wrong with the host that the request names or with the page that it comes from, if anything is. */
+  faultOfOrigin(request: Pick<FastifyRequest, 'method' | 'headers'>): AnnalsError | undefined;
+  /** Whether people may sign in: over TLS, on this machine, or where a setting allows it. */
+  readonly allowsSignIn: boolean;
+  readonly isOverTls: boolean;
+}
+
+const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+
+/**
+ * The rules of contract 13. They read `Host` alone and never `X-Forwarded-Host`, which a page can set: a page of another
+ * site whose name leads to this machine would pass as ours.
+ */
+export function createOwnAddress(baseUrl: string | undefined, allowsInsecure: boolean): OwnAddress {
+  const own = baseUrl === undefined ? undefined : new URL(baseUrl);
+  const isOverTls = own?.protocol === 'https:';
+
+  function isOwnHost({ name, port }: Host): boolean {
+    if (own === undefined) return isLoopback(name);
+    // A proxy may pass the name on without the port.
+    return name === own.hostname && (port === undefined || port === portOf(own));
+  }
+
+  function isOwnOrigin(origin: string, host: string): boolean {
+    return own === undefined ? origin === `http://${host.toLowerCase()}` : origin === own.origin;
+  }
+
+  return {
+    isOverTls,
+    allowsSignIn: own === undefined || isOverTls || isLoopback(own.hostname) || allowsInsecure,
+    faultOfOrigin({ method, headers }) {
+      const { host = '', origin, 'sec-fetch-site': site } = headers;
+      const parsed = parseHost(host);
+      if (parsed === undefined || !isOwnHost(parsed)) return misdirected(baseUrl);
+      const isForeign = origin === undefined ? !safeMethods.has(method) : !isOwnOrigin(origin, host);
+      return isForeign || (site !== undefined && site !== 'same-origin') ? foreign() : undefined;
+    },
+  };
+}
+
+interface Host {
+  readonly name: string;
+  readonly port: number | undefined;
+}
+
+function parseHost(text: string): Host | undefined {
+  const [, name, digits] = /^(\[[0-9a-f:.]+\]|[^\s:/?#@[\]\\]+)(?::(\d{1,5}))?$/i.exec(text) ?? [];
+  if (name === undefined) return undefined;
+  return { name: name.toLowerCase(), port: digits === undefined ? undefined : Number(digits) };
+}
+
+function portOf({ port, protocol }: URL): number {
+  if (port !== '') return Number(port);
+  return protocol === 'https:' ? 443 : 80;
+}
+
+function isLoopback(name: string): boolean {
+  return name === 'localhost' || name === '[::1]' || (isIPv4(name) && name.startsWith('127.'));
+}
+
+function misdirected(baseUrl: string | undefined): AnnalsError {
+  const where =
+    baseUrl === undefined
+      ? 'The console answers under localhost, 127.0.0.1 and [::1] alone. For another name set ANNALS_BASE_URL.'
+      : `The console answers at ${baseUrl}/console alone. A proxy must pass on the Host header.`;
+  return new AnnalsError('misdirected_request', where);
+}
+
+function foreign(): AnnalsError {
+  return new AnnalsError('insufficient_permissions', 'Only a page of this console may send this request.');
+}

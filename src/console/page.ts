@@ -1,0 +1,42 @@
+import { createHash } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface Page {
+  readonly html: string;
+  /** Differs between builds. */
+  readonly version: string;
+}
+
+const base = '<base href="/console/">';
+
+/** The page that the build of `console` has made, with the path of the public address. */
+export class ConsolePage {
+  readonly #file: string;
+  readonly #basePath: string;
+  #known: { stamp: string; page: Page } | undefined;
+
+  constructor(folder: string, basePath: string) {
+    this.#file = join(folder, 'index.html');
+    this.#basePath = basePath;
+  }
+
+  /** Undefined where it was not built. Reads it anew where it has changed. */
+  read(): Page | undefined {
+    const status = statSync(this.#file, { throwIfNoEntry: false });
+    if (status === undefined) return undefined;
+    const stamp = `${status.mtimeMs} ${status.size} ${status.ino}`;
+    if (this.#known?.stamp !== stamp) this.#known = { stamp, page: this.#render(readFileSync(this.#file, 'utf8')) };
+    return this.#known.page;
+  }
+
+  #render(built: string): Page {
+    if (!built.includes(base)) throw new Error(`${this.#file} has no ${base}`);
+    const version = createHash('sha256').update(built).digest('hex').slice(0, 16);
+    const head = `<base href="${this.#basePath}/console/"><meta name="${versionHeader}" content="${version}">`;
+    return { version, html: built.replace(base, () => head) };
+  }
+}
+
+/** The name of a header, and of a meta element of the page: where they differ, the page is older than the service. */
+export const versionHeader = 'annals-console-version';

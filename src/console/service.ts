@@ -1,0 +1,50 @@
+import type { Database } from '../db/database.ts';
+import { basePathOf } from '../http/base-path.ts';
+import type { ConsoleAccess } from '../http/credentials.ts';
+import type { Sealer } from '../sealing.ts';
+import { createOwnAddress } from './own-address.ts';
+import { ConsolePage, versionHeader } from './page.ts';
+import { createSessionCookie } from './session-cookie.ts';
+import { type ConsoleClients, Sessions } from './sessions.ts';
+
+export interface Console {
+  readonly sessions: Sessions;
+  readonly allowsSignIn: boolean;
+  readonly page: ConsolePage;
+  /** Where the page was built. */
+  readonly folder: string;
+  readonly access: ConsoleAccess;
+}
+
+/** The server side of the console, built once for a process. */
+export function createConsole(options: {
+  db: Database;
+  sealer: Sealer;
+  clients: ConsoleClients;
+  installation: string;
+  baseUrl: string | undefined;
+  /** Whether people may sign in over plain HTTP beyond loopback. */
+  allowsInsecure: boolean;
+  folder: string;
+}): Console {
+  const { db, sealer, clients, installation, baseUrl, allowsInsecure, folder } = options;
+  const basePath = basePathOf(baseUrl);
+  const { allowsSignIn, isOverTls, faultOfOrigin } = createOwnAddress(baseUrl, allowsInsecure);
+  const cookie = createSessionCookie({ sealer, installation, isOverTls, basePath });
+  const sessions = new Sessions({ db, cookie, clients });
+  const page = new ConsolePage(folder, basePath);
+  return {
+    sessions,
+    allowsSignIn,
+    page,
+    folder,
+    access: {
+      faultOfOrigin,
+      verify: (request) => sessions.find(request),
+      headers: () => {
+        const built = page.read();
+        return built === undefined ? {} : { [versionHeader]: built.version };
+      },
+    },
+  };
+}
