@@ -208,6 +208,8 @@ test('agents chat at once, in a stream and by a job, in one session', async () =
   expect(parts.length).toBeGreaterThan(1);
   expect(parts.join('')).toBe('An answer in more parts than one');
   expect(await stream.answer()).toMatchObject({ sessionId, message: 'An answer in more parts than one' });
+  const streamed = await annals.logs.requests.get(stream.requestId ?? '');
+  expect(streamed).toMatchObject({ sessionId, requestId: stream.requestId });
   expect(await annals.chat.stream({ agentId: 'desk', message: 'Once more?' }).answer()).toMatchObject({
     agentId: 'desk',
   });

@@ -27,4 +27,12 @@ export const pages: readonly Page[] = [
     inNavigation: true,
     load: async () => (await import('../history/history-page.tsx')).HistoryPage,
   },
+  {
+    path: 'desk',
+    title: 'AI desk',
+    icon: 'agent',
+    scopes: ['ai.agent_read', 'ai.agent_manage', 'ai.agentexecution_manage', 'ai.completion_manage'],
+    inNavigation: true,
+    load: async () => (await import('../desk/desk-page.tsx')).DeskPage,
+  },
 ];

@@ -14,6 +14,8 @@ const shapes = {
   previous: 'M15 5l-7 7 7 7',
   next: 'M9 5l7 7-7 7',
   down: 'M5 9l7 7 7-7',
+  up: 'M5 15l7-7 7 7',
+  sort: 'M8 10l4-4 4 4M8 14l4 4 4-4',
   menu: 'M4 7h16M4 12h16M4 17h16',
   signOut: 'M10 4H5v16h5M14 8l4 4-4 4M18 12H9',
   link: 'M10 14a4 4 0 0 0 5.7 0l3-3a4 4 0 0 0-5.7-5.7l-1 1M14 10a4 4 0 0 0-5.7 0l-3 3a4 4 0 0 0 5.7 5.7l1-1',

@@ -49,8 +49,12 @@ export function setParameters(
   changes: Readonly<Record<string, string | number | undefined>>,
   options?: { replace?: boolean },
 ): void {
-  const { path: here, parameters } = place.value;
-  navigate({ path: here, parameters: { ...Object.fromEntries(parameters), ...changes } }, options);
+  navigate({ path: place.value.path, parameters: parametersWith(changes) }, options);
+}
+
+/** The parameters of the address with some changes, for a link that keeps the others. */
+export function parametersWith(changes: NonNullable<Target['parameters']>): NonNullable<Target['parameters']> {
+  return { ...Object.fromEntries(place.value.parameters), ...changes };
 }
 
 function readPlace(): Place {

@@ -11,6 +11,7 @@ import type { StreamedAnswer } from '../transport/request.ts';
 export class ChatStream implements AsyncIterable<string> {
   readonly #parts: AsyncGenerator<string, void, undefined>;
   #answer: ChatAnswer | undefined;
+  #requestId: string | undefined;
 
   constructor(open: () => Promise<StreamedAnswer>) {
     this.#parts = this.#read(open);
@@ -19,6 +20,11 @@ export class ChatStream implements AsyncIterable<string> {
   /** A stream can be read once. */
   [Symbol.asyncIterator](): AsyncGenerator<string, void, undefined> {
     return this.#parts;
+  }
+
+  /** Under this id the service logs the request. Known once the answer begins. */
+  get requestId(): string | undefined {
+    return this.#requestId;
   }
 
   /** Reads what is left, and returns the whole answer with its `sessionId`. */
@@ -31,6 +37,7 @@ export class ChatStream implements AsyncIterable<string> {
   async *#read(open: () => Promise<StreamedAnswer>): AsyncGenerator<string, void, undefined> {
     const { body, headers } = await open();
     const requestId = headers.get('x-request-id') ?? undefined;
+    this.#requestId = requestId;
     for await (const { event, data } of serverSentEvents(body)) {
       const content = parseAnswer(data);
       if (event === 'token' && isRecord(content) && typeof content.text === 'string') yield content.text;

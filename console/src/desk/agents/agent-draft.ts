@@ -1,0 +1,127 @@
+import type { Agent, AgentInput } from '@annals/client';
+import type { Provider } from './agent-texts.ts';
+
+/** A text in a language, as it is being written. */
+export interface DraftText {
+  readonly language: string;
+  readonly text: string;
+}
+
+/** An agent as it is being written. Numbers are texts, so that a half-written one stays as it is. */
+export interface AgentDraft {
+  readonly id: string;
+  readonly name: readonly DraftText[];
+  readonly description: readonly DraftText[];
+  readonly enabled: boolean;
+  readonly userPrompt: string;
+  readonly provider: Provider;
+  readonly model: string;
+  readonly temperature: string;
+  readonly maxTokens: string;
+  readonly contextTokens: string;
+  /** A new key. Empty: the one that is stored stays. */
+  readonly apiKey: string;
+  readonly address: string;
+  readonly readsHistory: boolean;
+}
+
+const mask = '********';
+
+export const emptyDraft: AgentDraft = {
+  id: '',
+  name: [{ language: 'en', text: '' }],
+  description: [],
+  enabled: true,
+  userPrompt: '',
+  provider: 'shared',
+  model: '',
+  temperature: '',
+  maxTokens: '',
+  contextTokens: '',
+  apiKey: '',
+  address: '',
+  readsHistory: true,
+};
+
+export function draftOf({
+  id,
+  name,
+  description = {},
+  enabled,
+  userPrompt,
+  llmConfig,
+  nativeTools,
+}: Agent): AgentDraft {
+  const { provider, model = '', temperature, maxTokens, contextTokens, baseUrl, selfHostedParams } = llmConfig;
+  return {
+    id,
+    name: textsOf(name),
+    description: textsOf(description),
+    enabled,
+    userPrompt,
+    provider,
+    model,
+    temperature: textOf(temperature),
+    maxTokens: textOf(maxTokens),
+    contextTokens: textOf(contextTokens),
+    apiKey: '',
+    address: baseUrl ?? selfHostedParams?.url ?? '',
+    readsHistory: nativeTools.length > 0,
+  };
+}
+
+/** What is sent for a draft. `current` is the agent that is replaced: what the form does not show stays as it is. */
+export function inputOf(draft: AgentDraft, current: Agent | undefined): AgentInput {
+  const { provider } = draft;
+  const key = draft.apiKey !== '' ? draft.apiKey : keepsKey(draft, current) ? mask : undefined;
+  const tools =
+    current !== undefined && current.nativeTools.length > 0 ? current.nativeTools : (['change-history'] as const);
+  return {
+    name: Object.fromEntries(draft.name.map(({ language, text }) => [language, text])),
+    ...(draft.description.length === 0
+      ? {}
+      : { description: Object.fromEntries(draft.description.map(({ language, text }) => [language, text])) }),
+    enabled: draft.enabled,
+    userPrompt: draft.userPrompt,
+    triggers: current?.triggers ?? [],
+    llmConfig: {
+      provider,
+      ...(draft.model === '' ? {} : { model: draft.model }),
+      ...numberOf('temperature', draft.temperature),
+      ...numberOf('maxTokens', draft.maxTokens),
+      ...numberOf('contextTokens', draft.contextTokens),
+      ...(key === undefined || provider === 'shared' ? {} : { apiKey: key }),
+      ...(provider === 'self_hosted' ? { baseUrl: draft.address } : {}),
+      ...(hasParams(provider) ? { selfHostedParams: { url: draft.address } } : {}),
+    },
+    nativeTools: draft.readsHistory ? [...tools] : [],
+    ...(current === undefined ? {} : { metadata: { version: current.metadata.version } }),
+  };
+}
+
+export function isSelfHosted(provider: Provider): boolean {
+  return provider === 'self_hosted' || hasParams(provider);
+}
+
+/** A stored key belongs to its provider. */
+export function keepsKey({ provider }: AgentDraft, current: Agent | undefined): boolean {
+  return current?.llmConfig.apiKey !== undefined && current.llmConfig.provider === provider;
+}
+
+function hasParams(provider: Provider): boolean {
+  return provider === 'self_hosted_ollama' || provider === 'self_hosted_vllm';
+}
+
+function textsOf(texts: Readonly<Record<string, string>>): DraftText[] {
+  return Object.entries(texts).map(([language, text]) => ({ language, text }));
+}
+
+function textOf(number: number | undefined): string {
+  return number === undefined ? '' : String(number);
+}
+
+function numberOf<Name extends string>(name: Name, text: string): Partial<Record<Name, number>> {
+  const made: Partial<Record<Name, number>> = {};
+  if (text.trim() !== '') made[name] = Number(text);
+  return made;
+}

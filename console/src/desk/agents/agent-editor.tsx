@@ -1,0 +1,129 @@
+import { type Agent, ApiError, type ErrorDetail } from '@annals/client';
+import { useState } from 'preact/hooks';
+import { annals } from '../../api/annals.ts';
+import { useRequest } from '../../api/use-request.ts';
+import { Button } from '../../components/button.tsx';
+import { FailureBox } from '../../components/failure-box.tsx';
+import { Skeleton } from '../../components/loading.tsx';
+import { Name } from '../../components/name.tsx';
+import { PageHeader } from '../../components/page-header.tsx';
+import { tell } from '../../components/toasts.tsx';
+import { navigate, path, place } from '../../router/location.ts';
+import { type AgentDraft, draftOf, emptyDraft, inputOf } from './agent-draft.ts';
+import { type AgentFaults, type AgentField, faultsOf, partOf } from './agent-faults.ts';
+import { AgentForm } from './agent-form.tsx';
+import { agentTitle } from './agent-texts.ts';
+
+/** Makes an agent, or edits the one that the address names. */
+export function AgentEditor() {
+  const isNew = path.value === 'desk/agent/new';
+  const id = place.value.parameters.get('id') ?? '';
+  const { value, error, reload } = useRequest(isNew ? undefined : `agent ${id}`, (signal) =>
+    annals().agents.get(id, { signal }),
+  );
+  if (error !== undefined) return <FailureBox error={error} onRetry={reload} />;
+  if (isNew) return <Editing key="new" current={undefined} />;
+  return value?.id === id ? <Editing key={id} current={value} /> : <Skeleton />;
+}
+
+function Editing({ current }: { readonly current: Agent | undefined }) {
+  const [draft, setDraft] = useState<AgentDraft>(() => (current === undefined ? emptyDraft : draftOf(current)));
+  const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
+  const [refused, setRefused] = useState<{ readonly error: unknown; readonly draft: AgentDraft }>();
+  const [isBusy, setBusy] = useState(false);
+  const [triedToSave, setTried] = useState(false);
+  const faults = faultsOf(draft, current);
+  const told = refused?.draft === draft ? refusedParts(refused.error) : {};
+  const shown: AgentFaults = { ...shownFaults(faults, triedToSave ? undefined : touched), ...told };
+  const rest = refused === undefined ? undefined : errorOfRest(refused.error);
+
+  const change = (part: Partial<AgentDraft>) => {
+    setDraft({ ...draft, ...part });
+    setTouched(new Set([...touched, ...Object.keys(part)]));
+  };
+  const leave = (id: string) => navigate({ path: 'desk/agent', parameters: { id } });
+  const save = async (event: SubmitEvent) => {
+    event.preventDefault();
+    setTried(true);
+    if (Object.keys(faults).length > 0) {
+      // The first field that is wrong is where one goes on.
+      const form = event.currentTarget;
+      if (form instanceof HTMLFormElement) requestAnimationFrame(() => focusFirstFault(form));
+      return;
+    }
+    setBusy(true);
+    try {
+      await saveAgent(draft, current);
+      tell(`${draft.name[0]?.text ?? draft.id} is saved.`);
+      leave(draft.id);
+    } catch (error) {
+      setRefused({ error, draft });
+      setBusy(false);
+    }
+  };
+  return (
+    <form class="agent-form" noValidate onSubmit={(event) => void save(event)}>
+      <PageHeader title={current === undefined ? 'New agent' : <Name text={`Edit ${agentTitle(current)}`} />}>
+        <Button onClick={() => (current === undefined ? navigate({ path: 'desk/agents' }) : leave(current.id))}>
+          Cancel
+        </Button>
+        <Button kind="primary" type="submit" disabled={isBusy}>
+          Save
+        </Button>
+      </PageHeader>
+      {rest === undefined ? undefined : <FailureBox error={rest} />}
+      <AgentForm draft={draft} current={current} faults={shown} onChange={change} />
+    </form>
+  );
+}
+
+async function saveAgent(draft: AgentDraft, current: Agent | undefined): Promise<void> {
+  if (current === undefined && (await isThere(draft.id))) {
+    throw new ApiError('conflict_resource', 'There is an agent with this id already.', {
+      status: 409,
+      details: [{ field: 'id', message: 'There is an agent with this id already.' }],
+    });
+  }
+  await annals().agents.put(draft.id, inputOf(draft, current));
+}
+
+/** A PUT would replace the agent that has the id. */
+async function isThere(id: string): Promise<boolean> {
+  try {
+    await annals().agents.get(id);
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return false;
+    throw error;
+  }
+}
+
+function shownFaults(faults: AgentFaults, touched: ReadonlySet<string> | undefined): AgentFaults {
+  if (touched === undefined) return faults;
+  return Object.fromEntries(Object.entries(faults).filter(([field]) => touched.has(field)));
+}
+
+/** The service's details, each at its part of the form. */
+function refusedParts(error: unknown): AgentFaults {
+  const found: AgentFaults = {};
+  for (const { field, message } of detailsOf(error)) {
+    const part: AgentField | undefined = partOf(field);
+    if (part !== undefined) found[part] ??= message;
+  }
+  return found;
+}
+
+/** The error, unless all of it stands at parts of the form. */
+function errorOfRest(error: unknown): unknown {
+  const details = detailsOf(error);
+  return details.length > 0 && details.every(({ field }) => partOf(field) !== undefined) ? undefined : error;
+}
+
+function detailsOf(error: unknown): readonly ErrorDetail[] {
+  return error instanceof ApiError ? error.details : [];
+}
+
+function focusFirstFault(form: HTMLFormElement): void {
+  const control = form.querySelector('[aria-invalid="true"]');
+  if (control instanceof HTMLElement) control.focus();
+}

@@ -1,0 +1,215 @@
+import type { Agent } from '@annals/client';
+import { useId } from 'preact/hooks';
+import { annals } from '../../api/annals.ts';
+import { useRequest } from '../../api/use-request.ts';
+import { FormField } from '../../components/form-field.tsx';
+import { type AgentDraft, isSelfHosted, keepsKey } from './agent-draft.ts';
+import type { AgentFaults } from './agent-faults.ts';
+import { type Provider, providerNames } from './agent-texts.ts';
+import { TextsField } from './texts-field.tsx';
+
+interface AgentFormProps {
+  readonly draft: AgentDraft;
+  readonly current: Agent | undefined;
+  /** What is wrong with a part; only of parts that were written already. */
+  readonly faults: AgentFaults;
+  readonly onChange: (part: Partial<AgentDraft>) => void;
+}
+
+/** The parts of an agent. */
+export function AgentForm(props: AgentFormProps) {
+  const { draft, current, faults, onChange } = props;
+  return (
+    <div class="desk-columns">
+      <section class="card">
+        <h2 class="card-header">What it does</h2>
+        <div class="card-body form-grid">
+          {current === undefined ? (
+            <FormField label="Id" hint="Its name in calls. It stays for good." error={faults.id}>
+              {(control) => (
+                <input
+                  {...control}
+                  class="mono"
+                  spellcheck={false}
+                  autocomplete="off"
+                  value={draft.id}
+                  onInput={(event) => onChange({ id: event.currentTarget.value })}
+                />
+              )}
+            </FormField>
+          ) : undefined}
+          <TextsField label="Name" texts={draft.name} error={faults.name} onChange={(name) => onChange({ name })} />
+          <TextsField
+            label="Description"
+            texts={draft.description}
+            error={faults.description}
+            onChange={(description) => onChange({ description })}
+          />
+          <FormField label="Instructions" hint="What the model is told before each chat." error={faults.userPrompt}>
+            {(control) => (
+              <textarea
+                {...control}
+                rows={9}
+                dir="auto"
+                value={draft.userPrompt}
+                onInput={(event) => onChange({ userPrompt: event.currentTarget.value })}
+              />
+            )}
+          </FormField>
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={draft.readsHistory}
+              onChange={(event) => onChange({ readsHistory: event.currentTarget.checked })}
+            />
+            May ask the change history what the chatting client may
+          </label>
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={draft.enabled}
+              onChange={(event) => onChange({ enabled: event.currentTarget.checked })}
+            />
+            Enabled
+          </label>
+        </div>
+      </section>
+      <section class="card">
+        <h2 class="card-header">Its model</h2>
+        <div class="card-body form-grid">
+          <ModelParts {...props} />
+        </div>
+      </section>
+    </div>
+  );
+}
+
+function ModelParts({ draft, current, faults, onChange }: AgentFormProps) {
+  const suggestions = useId();
+  const models = useRequest('models', (signal) => annals().models.list({ signal }));
+  const known = models.value?.find(({ provider }) => provider === draft.provider)?.models ?? [];
+  const isShared = draft.provider === 'shared';
+  return (
+    <>
+      <FormField
+        label="Provider"
+        hint={isShared ? 'The service chooses the model. Tokens count against the quota.' : undefined}
+      >
+        {(control) => (
+          <select
+            {...control}
+            value={draft.provider}
+            onChange={(event) => onChange({ provider: event.currentTarget.value as Provider })}
+          >
+            {Object.entries(providerNames).map(([provider, name]) => (
+              <option key={provider} value={provider}>
+                {name}
+              </option>
+            ))}
+          </select>
+        )}
+      </FormField>
+      {isShared && draft.model === '' ? undefined : (
+        <FormField label="Model" hint="As its provider calls it." error={faults.model}>
+          {(control) => (
+            <>
+              <input
+                {...control}
+                class="mono"
+                list={suggestions}
+                spellcheck={false}
+                autocomplete="off"
+                value={draft.model}
+                onInput={(event) => onChange({ model: event.currentTarget.value.trim() })}
+              />
+              <datalist id={suggestions}>
+                {known.map(({ id, name }) => (
+                  <option key={id} value={id}>
+                    {name}
+                  </option>
+                ))}
+              </datalist>
+            </>
+          )}
+        </FormField>
+      )}
+      {isSelfHosted(draft.provider) ? (
+        <FormField label="Address" hint="Private addresses need the operator's permission." error={faults.address}>
+          {(control) => (
+            <input
+              {...control}
+              class="mono"
+              type="url"
+              placeholder="https://models.example.com/v1"
+              value={draft.address}
+              onInput={(event) => onChange({ address: event.currentTarget.value.trim() })}
+            />
+          )}
+        </FormField>
+      ) : undefined}
+      {isShared ? undefined : (
+        <FormField
+          label="Key"
+          hint={
+            keepsKey(draft, current)
+              ? 'A key is set. It is never shown; leave this empty to keep it.'
+              : 'Kept encrypted, and never shown again.'
+          }
+          error={faults.apiKey}
+        >
+          {(control) => (
+            <input
+              {...control}
+              class="mono"
+              type="password"
+              autocomplete="new-password"
+              value={draft.apiKey}
+              onInput={(event) => onChange({ apiKey: event.currentTarget.value })}
+            />
+          )}
+        </FormField>
+      )}
+      <NumberField
+        label="Temperature"
+        hint="0 to 2. Empty: that of the model."
+        part="temperature"
+        {...{ draft, faults, onChange }}
+      />
+      <NumberField
+        label="Longest answer"
+        hint="Tokens. Empty: as the service has it."
+        part="maxTokens"
+        {...{ draft, faults, onChange }}
+      />
+      <NumberField
+        label="Context"
+        hint="Tokens that the model takes, answer included."
+        part="contextTokens"
+        {...{ draft, faults, onChange }}
+      />
+    </>
+  );
+}
+
+interface NumberFieldProps extends Pick<AgentFormProps, 'draft' | 'faults' | 'onChange'> {
+  readonly label: string;
+  readonly hint: string;
+  readonly part: 'temperature' | 'maxTokens' | 'contextTokens';
+}
+
+function NumberField({ label, hint, part, draft, faults, onChange }: NumberFieldProps) {
+  return (
+    <FormField label={label} hint={hint} error={faults[part]}>
+      {(control) => (
+        <input
+          {...control}
+          class="number"
+          inputMode="decimal"
+          autocomplete="off"
+          value={draft[part]}
+          onInput={(event) => onChange({ [part]: event.currentTarget.value })}
+        />
+      )}
+    </FormField>
+  );
+}

@@ -1,0 +1,90 @@
+import { annals } from '../../api/annals.ts';
+import { allows } from '../../api/session.ts';
+import { Button } from '../../components/button.tsx';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { Name } from '../../components/name.tsx';
+import { PageHeader } from '../../components/page-header.tsx';
+import { Time } from '../../components/time.tsx';
+import { FilterBar, FilterChip } from '../../lists/filter-bar.tsx';
+import { ListCard } from '../../lists/list-card.tsx';
+import { SortHeading } from '../../lists/sort-heading.tsx';
+import { useList } from '../../lists/use-list.ts';
+import { Link } from '../../router/link.tsx';
+import { navigate } from '../../router/location.ts';
+import { AgentState } from './agent-state.tsx';
+import { agentTitle, providerNames, textFor } from './agent-texts.ts';
+
+/** All agents of the tenant, a page at a time. */
+export function AgentsView() {
+  const list = useList({
+    name: 'agents',
+    read: (parameters, signal) => annals().agents.list(parameters, { signal }),
+  });
+  const add = allows('ai.agent_manage') ? (
+    <Button kind="primary" icon="plus" onClick={() => navigate({ path: 'desk/agent/new' })}>
+      New agent
+    </Button>
+  ) : undefined;
+  return (
+    <>
+      <PageHeader title="Agents" lead="Language models with instructions of your own.">
+        {add}
+      </PageHeader>
+      <FilterBar filter={list.filter} onFilter={list.setFilter} example="name.en:Price* llmConfig.provider:shared">
+        <FilterChip label="Disabled" term="enabled:false" filter={list.filter} onFilter={list.setFilter} />
+      </FilterBar>
+      <ListCard
+        list={list}
+        one="agent"
+        empty={
+          <EmptyState icon="agent" title="There is no agent yet">
+            <p>An agent is a model of a provider with your instructions. It can look into the change history.</p>
+            {add}
+          </EmptyState>
+        }
+      >
+        {(agents) => (
+          <table class="table">
+            <thead>
+              <tr>
+                <SortHeading label="Name" field="name.en" list={list} />
+                <th scope="col">State</th>
+                <SortHeading label="Provider" field="llmConfig.provider" list={list} />
+                <SortHeading label="Model" field="llmConfig.model" list={list} />
+                <SortHeading label="Changed" field="metadata.modifiedAt" list={list} />
+              </tr>
+            </thead>
+            <tbody>
+              {agents.map((agent) => (
+                <tr key={agent.id}>
+                  <td>
+                    <Link class="row-link" to={{ path: 'desk/agent', parameters: { id: agent.id } }}>
+                      <Name text={agentTitle(agent)} />
+                    </Link>
+                    <div class="muted cell-cut">
+                      <Name text={textFor(agent.description) ?? agent.id} />
+                    </div>
+                  </td>
+                  <td>
+                    <AgentState agent={agent} />
+                  </td>
+                  <td>{providerNames[agent.llmConfig.provider]}</td>
+                  <td>
+                    {agent.llmConfig.model === undefined ? (
+                      <span class="muted">of the service</span>
+                    ) : (
+                      <Name text={agent.llmConfig.model} />
+                    )}
+                  </td>
+                  <td class="nowrap">
+                    <Time at={agent.metadata.modifiedAt} detail="minute" />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </ListCard>
+    </>
+  );
+}

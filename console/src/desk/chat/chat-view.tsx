@@ -1,0 +1,148 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { annals } from '../../api/annals.ts';
+import { allows } from '../../api/session.ts';
+import { useRequest } from '../../api/use-request.ts';
+import { Button } from '../../components/button.tsx';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { FailureBox } from '../../components/failure-box.tsx';
+import { Name } from '../../components/name.tsx';
+import { PageHeader } from '../../components/page-header.tsx';
+import { quotedText } from '../../lists/quoted-text.ts';
+import { Link } from '../../router/link.tsx';
+import { place, setParameters } from '../../router/location.ts';
+import { AgentChoice } from './agent-choice.tsx';
+import { conversations, newSessionId, say, stop, type Turn } from './conversations.ts';
+import { TurnView } from './turn-view.tsx';
+
+const reads = () => allows('ai.agent_read', 'ai.agent_manage');
+
+/** A chat with an agent, as it streams. The address names the agent and the session. */
+export function ChatView() {
+  const { parameters } = place.value;
+  const agentId = parameters.get('agent') ?? '';
+  const sessionId = parameters.get('session') ?? '';
+  const conversation = conversations.value.get(sessionId);
+  const turns = conversation?.turns ?? [];
+  const isWriting = turns.at(-1)?.state === 'writing';
+
+  const send = (message: string) => {
+    const session = sessionId === '' ? newSessionId() : sessionId;
+    if (session !== sessionId) setParameters({ session }, { replace: true });
+    void say({ sessionId: session, agentId }, message);
+  };
+  return (
+    <div class="chat">
+      <PageHeader title="Chat" lead="The texts stay in this tab. The logs keep tokens, times and causes alone.">
+        {sessionId !== '' && reads() ? (
+          <Link to={{ path: 'desk/sessions', parameters: { session: sessionId } }}>Session’s log</Link>
+        ) : undefined}
+        {sessionId === '' ? undefined : (
+          <Button icon="plus" disabled={isWriting} onClick={() => setParameters({ session: undefined })}>
+            New session
+          </Button>
+        )}
+      </PageHeader>
+      <AgentChoice
+        agentId={agentId}
+        isFixed={turns.length > 0}
+        onChoose={(agent) => setParameters({ agent, session: undefined })}
+      />
+      {agentId === '' ? (
+        <EmptyState icon="agent" title="Choose an agent">
+          <p>It answers here, word by word.</p>
+        </EmptyState>
+      ) : (
+        <>
+          <EarlierNote sessionId={turns.length === 0 ? sessionId : ''} />
+          <ol class="turns" aria-label="Conversation">
+            {turns.map((turn, index) => (
+              <ChatTurn key={index} turn={turn} agentId={agentId} onAgain={() => send(turn.message)} />
+            ))}
+          </ol>
+          <MessageBox isWriting={isWriting} onSend={send} onStop={() => stop(sessionId)} />
+        </>
+      )}
+    </div>
+  );
+}
+
+/** A session that was begun elsewhere goes on, though its texts are not here. */
+function EarlierNote({ sessionId }: { readonly sessionId: string }) {
+  const asked = sessionId !== '' && reads();
+  const { value } = useRequest(asked ? `turns ${sessionId}` : undefined, async (signal) => {
+    const q = `sessionId:${quotedText(sessionId)}`;
+    return (await annals().logs.requests.list({ q, pageSize: 1, total: true }, { signal })).total ?? 0;
+  });
+  if (!asked || value === undefined || value === 0) return null;
+  return <p class="note">This session goes on: the agent knows what was said, though this tab does not show it.</p>;
+}
+
+function ChatTurn({ turn, agentId, onAgain }: { turn: Turn; agentId: string; onAgain: () => void }) {
+  const { message, answer, state, requestId, error } = turn;
+  return (
+    <TurnView message={message} answer={answer} agent={<Name text={agentId} />} isWriting={state === 'writing'}>
+      {state === 'stopped' ? (
+        <p class="muted">Stopped. The agent does not remember this answer; its tokens are counted.</p>
+      ) : undefined}
+      {state === 'failed' ? <FailureBox error={error} onRetry={onAgain} /> : undefined}
+      {requestId !== undefined && state !== 'writing' && reads() ? (
+        <Link to={{ path: 'desk/requests', parameters: { request: requestId } }}>Tokens and log</Link>
+      ) : undefined}
+    </TurnView>
+  );
+}
+
+interface MessageBoxProps {
+  readonly isWriting: boolean;
+  readonly onSend: (message: string) => void;
+  readonly onStop: () => void;
+}
+
+function MessageBox({ isWriting, onSend, onStop }: MessageBoxProps) {
+  const [text, setText] = useState('');
+  const form = useRef<HTMLFormElement>(null);
+  // New words push the box down; it stays in view.
+  useEffect(() => {
+    form.current?.scrollIntoView({ block: 'end' });
+  });
+  const send = () => {
+    const message = text.trim();
+    if (message === '' || isWriting) return;
+    onSend(message);
+    setText('');
+  };
+  return (
+    <form
+      ref={form}
+      class="message-box"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <textarea
+        class="control"
+        rows={2}
+        dir="auto"
+        aria-label="Message"
+        placeholder="Ask something. Enter sends, Shift+Enter begins a line."
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+          event.preventDefault();
+          send();
+        }}
+      />
+      {isWriting ? (
+        <Button icon="stop" onClick={onStop}>
+          Stop
+        </Button>
+      ) : (
+        <Button kind="primary" icon="send" type="submit" disabled={text.trim() === ''}>
+          Send
+        </Button>
+      )}
+    </form>
+  );
+}

@@ -1,0 +1,85 @@
+import { annals } from '../../api/annals.ts';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { Name } from '../../components/name.tsx';
+import { countText } from '../../components/numbers.ts';
+import { PageHeader } from '../../components/page-header.tsx';
+import { Time } from '../../components/time.tsx';
+import { FilterBar, FilterChip } from '../../lists/filter-bar.tsx';
+import { ListCard } from '../../lists/list-card.tsx';
+import { SortHeading } from '../../lists/sort-heading.tsx';
+import { useList } from '../../lists/use-list.ts';
+import { Link } from '../../router/link.tsx';
+import { parametersWith, place, setParameters } from '../../router/location.ts';
+import { causeText, durationText } from './log-words.ts';
+import { RequestPanel } from './request-panel.tsx';
+import { SeverityBadge } from './severity-badge.tsx';
+
+/** What became of each request to an agent. */
+export function RequestsView() {
+  const open = place.value.parameters.get('request') ?? '';
+  const list = useList({
+    name: 'request logs',
+    defaultSort: 'metadata.createdAt:DESC',
+    read: (parameters, signal) => annals().logs.requests.list(parameters, { signal }),
+  });
+  return (
+    <>
+      <PageHeader title="Requests" lead="What became of each request to an agent, and the tokens that it took." />
+      <FilterBar filter={list.filter} onFilter={list.setFilter} example="triggerAgentId:price-desk promptTokens:>1000">
+        <FilterChip label="Failed" term="severity:ERROR" filter={list.filter} onFilter={list.setFilter} />
+        <FilterChip label="Warnings" term="severity:WARNING" filter={list.filter} onFilter={list.setFilter} />
+      </FilterBar>
+      <ListCard
+        list={list}
+        one="request"
+        empty={
+          <EmptyState icon="agent" title="No agent has been asked yet">
+            <p>Chat with an agent; what became of it stands here.</p>
+          </EmptyState>
+        }
+      >
+        {(logs) => (
+          <table class="table">
+            <thead>
+              <tr>
+                <SortHeading label="Time" field="metadata.createdAt" list={list} />
+                <SortHeading label="Agent" field="triggerAgentId" list={list} />
+                <th scope="col">Outcome</th>
+                <SortHeading label="Duration" field="durationMs" list={list} />
+                <SortHeading label="Tokens in" field="promptTokens" list={list} />
+                <SortHeading label="Tokens out" field="completionTokens" list={list} />
+              </tr>
+            </thead>
+            <tbody>
+              {logs.map((log) => (
+                <tr key={log.id} class={open === log.id || open === log.requestId ? 'selected' : undefined}>
+                  <td class="nowrap">
+                    <Link
+                      class="row-link"
+                      to={{ path: 'desk/requests', parameters: parametersWith({ request: log.id }) }}
+                    >
+                      <Time at={log.metadata.createdAt} />
+                    </Link>
+                  </td>
+                  <td>
+                    <Name text={log.triggerAgentId} />
+                  </td>
+                  <td>
+                    <SeverityBadge severity={log.severity} />{' '}
+                    {log.cause === undefined ? undefined : <span class="muted">{causeText(log.cause)}</span>}
+                  </td>
+                  <td class="number nowrap">{durationText(log.durationMs)}</td>
+                  <td class="number">{countText(log.promptTokens)}</td>
+                  <td class="number">{countText(log.completionTokens)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </ListCard>
+      {open === '' ? undefined : (
+        <RequestPanel key={open} id={open} onClose={() => setParameters({ request: undefined })} />
+      )}
+    </>
+  );
+}

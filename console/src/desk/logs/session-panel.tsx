@@ -1,0 +1,102 @@
+import { annals } from '../../api/annals.ts';
+import { allows } from '../../api/session.ts';
+import { useRequest } from '../../api/use-request.ts';
+import { Button } from '../../components/button.tsx';
+import { FailureBox } from '../../components/failure-box.tsx';
+import { Skeleton } from '../../components/loading.tsx';
+import { Name } from '../../components/name.tsx';
+import { counted } from '../../components/numbers.ts';
+import { SidePanel } from '../../components/side-panel.tsx';
+import { Time } from '../../components/time.tsx';
+import { quotedText } from '../../lists/quoted-text.ts';
+import { Link } from '../../router/link.tsx';
+import { navigate, parametersWith } from '../../router/location.ts';
+import { conversations } from '../chat/conversations.ts';
+import { TurnView } from '../chat/turn-view.tsx';
+import { LogLines } from './log-lines.tsx';
+import { causeText, durationText } from './log-words.ts';
+import { type SessionTurn, turnsOf } from './session-turns.ts';
+
+/** Requests of a session that are shown. */
+const maxTurns = 200;
+
+/** A session read as a conversation: each request with its tokens, and its texts where somebody has them. */
+export function SessionPanel({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
+  const { value, error, reload } = useRequest(`session ${id}`, async (signal) => {
+    const only = { q: `sessionId:${quotedText(id)}`, pageSize: maxTurns };
+    const [log, requests, jobs] = await Promise.all([
+      annals().logs.sessions.get(id, { signal }),
+      annals().logs.requests.list({ ...only, sort: 'metadata.createdAt:ASC' }, { signal }),
+      annals().jobs.list(only, { signal }),
+    ]);
+    return { log, requests, jobs };
+  });
+  if (value === undefined) {
+    return (
+      <SidePanel title="Session" onClose={onClose}>
+        {error === undefined ? <Skeleton /> : <FailureBox error={error} onRetry={reload} />}
+      </SidePanel>
+    );
+  }
+  const { log, requests, jobs } = value;
+  const turns = turnsOf(requests.items, { jobs: jobs.items, conversation: conversations.value.get(id) });
+  const isAllText = turns.every(({ message }) => message !== undefined);
+  return (
+    <SidePanel
+      title="Session"
+      onClose={onClose}
+      actions={
+        allows('ai.agentexecution_manage') ? (
+          <Button
+            icon="send"
+            onClick={() => navigate({ path: 'desk/chat', parameters: { agent: log.agents.at(-1), session: id } })}
+          >
+            Go on
+          </Button>
+        ) : undefined
+      }
+    >
+      <div class="stack">
+        <p class="muted">
+          {counted(turns.length, 'request')} in {durationText(log.durationMs)}: {counted(log.promptTokens, 'token')} in,{' '}
+          {counted(log.completionTokens, 'token')} out. <span class="mono">{id}</span>
+        </p>
+        {isAllText ? undefined : (
+          <p class="note">The logs keep no texts. Those of jobs are shown, and those of chats in this tab.</p>
+        )}
+        <ol class="turns" aria-label="Conversation">
+          {turns.map((turn) => (
+            <OneTurn key={turn.log.id} turn={turn} />
+          ))}
+        </ol>
+        {requests.next === undefined ? undefined : (
+          <Link to={{ path: 'desk/requests', parameters: { q: `sessionId:${quotedText(id)}` } }}>All requests</Link>
+        )}
+      </div>
+    </SidePanel>
+  );
+}
+
+function OneTurn({ turn: { log, message, answer } }: { readonly turn: SessionTurn }) {
+  return (
+    <TurnView message={message} answer={answer} agent={<Name text={log.triggerAgentId} />}>
+      {log.severity === 'INFO' ? undefined : (
+        <LogLines messages={log.messages.filter(({ severity }) => severity !== 'INFO')} />
+      )}
+      <p class="muted">
+        <Link
+          to={{
+            path: 'desk/requests',
+            parameters: parametersWith({ session: undefined, q: undefined, request: log.id }),
+          }}
+        >
+          <Time at={log.metadata.createdAt} />
+        </Link>
+        {' · '}
+        {log.cause === undefined ? '' : `${causeText(log.cause)} · `}
+        {counted(log.promptTokens, 'token')} in, {counted(log.completionTokens, 'token')} out ·{' '}
+        {durationText(log.durationMs)}
+      </p>
+    </TurnView>
+  );
+}

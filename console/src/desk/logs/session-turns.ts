@@ -1,0 +1,27 @@
+import type { Job, RequestLog } from '@annals/client';
+import type { Conversation } from '../chat/conversations.ts';
+
+/** A request of a session, with its texts where somebody has them. */
+export interface SessionTurn {
+  readonly log: RequestLog;
+  readonly message: string | undefined;
+  readonly answer: string | undefined;
+}
+
+/**
+ * Puts the requests of a session together with their texts. The logs keep no text of a chat; jobs keep theirs, and this tab
+ * has the chats that were made in it.
+ */
+export function turnsOf(
+  logs: readonly RequestLog[],
+  { jobs, conversation }: { readonly jobs: readonly Job[]; readonly conversation: Conversation | undefined },
+): SessionTurn[] {
+  const byRequest = new Map<string, { message: string | undefined; answer: string | undefined }>();
+  for (const { requestId, request, message } of jobs) {
+    if (requestId !== undefined) byRequest.set(requestId, { message: request, answer: message });
+  }
+  for (const { requestId, message, answer } of conversation?.turns ?? []) {
+    if (requestId !== undefined) byRequest.set(requestId, { message, answer });
+  }
+  return logs.map((log) => ({ message: undefined, answer: undefined, ...byRequest.get(log.requestId), log }));
+}

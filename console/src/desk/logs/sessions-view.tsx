@@ -1,0 +1,88 @@
+import { annals } from '../../api/annals.ts';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { Name } from '../../components/name.tsx';
+import { countText } from '../../components/numbers.ts';
+import { PageHeader } from '../../components/page-header.tsx';
+import { Time } from '../../components/time.tsx';
+import { FilterBar, FilterChip } from '../../lists/filter-bar.tsx';
+import { ListCard } from '../../lists/list-card.tsx';
+import { SortHeading } from '../../lists/sort-heading.tsx';
+import { useList } from '../../lists/use-list.ts';
+import { Link } from '../../router/link.tsx';
+import { parametersWith, place, setParameters } from '../../router/location.ts';
+import { durationText } from './log-words.ts';
+import { SessionPanel } from './session-panel.tsx';
+import { SeverityBadge } from './severity-badge.tsx';
+
+/** The conversations with agents, each with all of its tokens. */
+export function SessionsView() {
+  const open = place.value.parameters.get('session') ?? '';
+  const list = useList({
+    name: 'session logs',
+    defaultSort: 'metadata.modifiedAt:DESC',
+    read: (parameters, signal) => annals().logs.sessions.list(parameters, { signal }),
+  });
+  return (
+    <>
+      <PageHeader title="Sessions" lead="Conversations with agents, each with the tokens of all its requests." />
+      <FilterBar filter={list.filter} onFilter={list.setFilter} example="agents:price-desk promptTokens:>1000">
+        <FilterChip label="With failures" term="severity:ERROR" filter={list.filter} onFilter={list.setFilter} />
+      </FilterBar>
+      <ListCard
+        list={list}
+        one="session"
+        empty={
+          <EmptyState icon="agent" title="There is no session yet">
+            <p>A chat with an agent begins one.</p>
+          </EmptyState>
+        }
+      >
+        {(logs) => (
+          <table class="table">
+            <thead>
+              <tr>
+                <SortHeading label="Last request" field="metadata.modifiedAt" list={list} />
+                <th scope="col">Agents</th>
+                <th scope="col">Outcome</th>
+                <SortHeading label="Working time" field="durationMs" list={list} />
+                <SortHeading label="Tokens in" field="promptTokens" list={list} />
+                <SortHeading label="Tokens out" field="completionTokens" list={list} />
+              </tr>
+            </thead>
+            <tbody>
+              {logs.map((log) => (
+                <tr key={log.id} class={open === log.id ? 'selected' : undefined}>
+                  <td class="nowrap">
+                    <Link
+                      class="row-link"
+                      to={{ path: 'desk/sessions', parameters: parametersWith({ session: log.id }) }}
+                    >
+                      <Time at={log.metadata.modifiedAt} />
+                    </Link>
+                  </td>
+                  <td>
+                    {log.agents.map((agent, index) => (
+                      <span key={agent}>
+                        {index === 0 ? '' : ', '}
+                        <Name text={agent} />
+                      </span>
+                    ))}
+                  </td>
+                  <td>
+                    <SeverityBadge severity={log.severity} />
+                  </td>
+                  <td class="number nowrap">{durationText(log.durationMs)}</td>
+                  <td class="number">{countText(log.promptTokens)}</td>
+                  <td class="number">{countText(log.completionTokens)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </ListCard>
+      {open === '' ? undefined : (
+        <SessionPanel key={open} id={open} onClose={() => setParameters({ session: undefined })} />
+      )}
+    </>
+  );
+}

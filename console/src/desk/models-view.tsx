@@ -1,0 +1,58 @@
+import { annals } from '../api/annals.ts';
+import { useRequest } from '../api/use-request.ts';
+import { EmptyState } from '../components/empty-state.tsx';
+import { FailureBox } from '../components/failure-box.tsx';
+import { Skeleton } from '../components/loading.tsx';
+import { Name } from '../components/name.tsx';
+import { PageHeader } from '../components/page-header.tsx';
+import { providerNames } from './agents/agent-texts.ts';
+
+/** The models that the service knows. An agent may name others. */
+export function ModelsView() {
+  const { value, error, reload } = useRequest('models', (signal) => annals().models.list({ signal }));
+  return (
+    <>
+      <PageHeader title="Models" lead="What the service knows of each provider. An agent may name other models too." />
+      {error === undefined ? undefined : <FailureBox error={error} onRetry={reload} />}
+      {value === undefined && error === undefined ? <Skeleton /> : undefined}
+      {value?.length === 0 ? (
+        <EmptyState icon="agent" title="The service knows no model">
+          <p>The operator names models in the file of ANNALS_MODELS_FILE.</p>
+        </EmptyState>
+      ) : undefined}
+      <div class="stack">
+        {value?.map(({ provider, models }) => (
+          <section key={provider} class="card">
+            <h2 class="card-header">{providerNames[provider]}</h2>
+            <div class="table-scroll">
+              <table class="table">
+                <thead>
+                  <tr>
+                    <th scope="col">Model</th>
+                    <th scope="col">Id</th>
+                    <th scope="col">Reasoning</th>
+                    <th scope="col">About</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {models.map(({ id, name, description, thinking }) => (
+                    <tr key={id}>
+                      <td class="nowrap">
+                        <Name text={name} />
+                      </td>
+                      <td class="mono nowrap">
+                        <Name text={id} />
+                      </td>
+                      <td>{thinking === undefined ? <span class="muted">not known</span> : thinking ? 'yes' : 'no'}</td>
+                      <td class="muted">{description === undefined ? '' : <Name text={description} />}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          </section>
+        ))}
+      </div>
+    </>
+  );
+}

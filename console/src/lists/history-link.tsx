@@ -1,0 +1,15 @@
+import { allows } from '../api/session.ts';
+import { Link } from '../router/link.tsx';
+import { quotedText } from './quoted-text.ts';
+
+interface HistoryLinkProps {
+  readonly entity: string;
+  readonly entityId: string;
+}
+
+/** Leads to all changes of a document. Without a scope for the history there is none. */
+export function HistoryLink({ entity, entityId }: HistoryLinkProps) {
+  if (!allows('changelog.changelog_read', 'changelog.changelog_manage')) return null;
+  const q = `entity:${quotedText(entity)} entityId:${quotedText(entityId)} occurredAt:>="1970-01-01T00:00:00Z"`;
+  return <Link to={{ path: 'history', parameters: { q } }}>History</Link>;
+}

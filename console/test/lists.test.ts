@@ -1,0 +1,42 @@
+import type { Job, RequestLog } from '@annals/client';
+import { expect, test } from 'vitest';
+import { durationText } from '../src/desk/logs/log-words.ts';
+import { turnsOf } from '../src/desk/logs/session-turns.ts';
+import { quotedText } from '../src/lists/quoted-text.ts';
+import { directionOf, turnedSort } from '../src/lists/sort-order.ts';
+
+test('a click on a heading sorts up, a second one down, and another field begins anew', () => {
+  expect(turnedSort('', 'name')).toBe('name:ASC');
+  expect(turnedSort('name:ASC', 'name')).toBe('name:DESC');
+  expect(turnedSort('name:desc', 'name')).toBe('name:ASC');
+  expect(turnedSort('name:DESC,_id:ASC', 'amount')).toBe('amount:ASC');
+  expect(directionOf('name', 'name')).toBe('ASC');
+  expect(directionOf('name', 'nam')).toBeUndefined();
+});
+
+test('a text in a query stands for itself, whatever it holds', () => {
+  expect(quotedText('a "b" \\ * (c)')).toBe('"a \\"b\\" \\\\ * (c)"');
+});
+
+test('durations are in the unit that fits', () => {
+  expect([0, 999, 1_000, 59_940, 185_000].map(durationText)).toEqual([
+    '0 ms',
+    '999 ms',
+    '1.0 s',
+    '59.9 s',
+    '3 min 5 s',
+  ]);
+});
+
+test('the requests of a session have the texts of jobs and of this tab, and others have none', () => {
+  const log = (requestId: string) => ({ id: requestId, requestId }) as RequestLog;
+  const job = { requestId: 'r1', request: 'Asked by a job', message: 'Answered' } as Job;
+  const turn = { message: 'Asked here', answer: 'Ans', state: 'stopped', requestId: 'r2', error: undefined } as const;
+  const conversation = { sessionId: 's', agentId: 'a', turns: [turn] };
+  const turns = turnsOf([log('r1'), log('r2'), log('r3')], { jobs: [job], conversation });
+  expect(turns.map(({ message, answer }) => [message, answer])).toEqual([
+    ['Asked by a job', 'Answered'],
+    ['Asked here', 'Ans'],
+    [undefined, undefined],
+  ]);
+});
