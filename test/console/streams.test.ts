@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { zstdCompress } from 'node:zlib';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventsOf, putAgent } from '../support/server/agents.ts';
+import { Browser } from '../support/server/browser.ts';
+import { type Call, endOfJob, startExport } from '../support/server/jobs.ts';
+import { eventually } from '../support/server/patience.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
+
+const tenant = 'acme';
+const pack = promisify(zstdCompress);
+
+let vendor: Vendor;
+let server: TestServer;
+let browser: Browser;
+
+beforeAll(async () => {
+  vendor = await startVendor();
+  server = await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl } });
+  const client = await server.createClient(tenant);
+  await putAgent(server, { tenant, token: await server.tokenOf(client), id: 'desk' });
+  browser = new Browser(server);
+  await browser.signIn(client);
+});
+
+afterAll(async () => {
+  await server.close();
+  await vendor.close();
+});
+
+test('a chat streams while its model still writes, and comes to its end', async () => {
+  const chat = () =>
+    browser.post(`/console/api/ai-service/${tenant}/agentic/chat-stream`, { agentId: 'desk', message: 'count' });
+  vendor.behave({ kind: 'answer', text: 'one two three' });
+  const whole = await chat();
+  expect(whole.headers.get('content-type')).toBe('text/event-stream');
+  const events = eventsOf(await whole.text());
+  expect(events.at(-1)?.event).toBe('done');
+
+  vendor.behave({ kind: 'stall' });
+  const stalled = await chat();
+  const reader = (stalled.body ?? new ReadableStream()).getReader();
+  let seen = '';
+  while (!seen.includes('event: token')) {
+    const { value, done } = await reader.read();
+    expect(done, seen).toBe(false);
+    seen += Buffer.from(value ?? []).toString();
+  }
+  await reader.cancel();
+  await eventually(() => vendor.abandoned.length).toBe(1);
+  vendor.behave({ kind: 'answer' });
+});
+
+test('a query of a page that has gone ends, and leaves no connection behind', async () => {
+  const path = `/console/api/changelog/${tenant}/changelogs`;
+  expect((await browser.call(path)).status).toBe(200);
+  const blocker = await server.database.pool.connect();
+  await blocker.query('begin');
+  await blocker.query('lock table change_entry, change_tally, change_delta in access exclusive mode');
+  const [shared] = server.context.pool.pools;
+  const inUse = () => (shared === undefined ? undefined : shared.totalCount - shared.idleCount);
+  const gone = new AbortController();
+  const asked = Array.from({ length: 6 }, () => browser.call(path, { signal: gone.signal }).catch(() => 'gone'));
+  await eventually(inUse).toBeGreaterThan(3);
+  gone.abort();
+  expect(new Set(await Promise.all(asked))).toEqual(new Set(['gone']));
+  await eventually(inUse).toBe(0);
+  await blocker.query('rollback');
+  blocker.release();
+});
+
+test('an export of 64 MiB is downloaded as an attachment, with every byte', async () => {
+  const call: Call = (path, init) =>
+    browser.call(`/console/api${path}`, init as { method?: string; body?: string; headers?: Record<string, string> });
+  const id = await startExport(call, tenant, { q: 'entity:nothing', format: 'NDJSON' });
+  expect((await endOfJob(call, tenant, id)).status).toBe('success');
+  const pieces = 64;
+  const piece = Buffer.alloc(1024 * 1024, '{"entity":"order","entityId":"10001"}\n');
+  await server.database.pool.query(
+    `insert into job_chunk (tenant, job, chunk, bytes, content)
+       select $1, $2, chunk, $3, $4 from generate_series((select count(*) + 1 from job_chunk where job = $2), $5::integer) chunk`,
+    [tenant, id, piece.length, await pack(piece), pieces],
+  );
+  await server.database.pool.query(
+    `update job set full_document = jsonb_set(full_document::jsonb, '{metadata,bytes}', to_jsonb($3::bigint))::text
+       where tenant = $1 and id = $2`,
+    [tenant, id, pieces * piece.length],
+  );
+  const answer = await browser.call(`/console/api/ai-service/${tenant}/jobs/${id}/content`);
+  expect([answer.status, answer.headers.get('content-length')]).toEqual([200, String(64 * 1024 * 1024)]);
+  expect(answer.headers.get('content-disposition')).toBe(`attachment; filename="changes-${id}.ndjson"`);
+  expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+  expect(answer.headers.get('cache-control')).toBe('no-store');
+  const received = createHash('sha256');
+  for await (const chunk of answer.body ?? []) received.update(chunk);
+  const expected = createHash('sha256');
+  for (let count = 0; count < pieces; count += 1) expected.update(piece);
+  expect(received.digest('hex')).toBe(expected.digest('hex'));
+});
