@@ -2,11 +2,17 @@ import { configDefaults, defineConfig } from 'vitest/config';
 import { clientAliases } from './console/client-aliases.ts';
 import { findChromium } from './console/test/support/find-chromium.ts';
 import { findPgbouncer } from './test/support/server/pgbouncer-program.ts';
+import { findPostgresPrograms } from './test/support/server/postgres-programs.ts';
 
 // npm installs no pgbouncer. Where it is missing this test does not run, and the run says so. CI installs it.
 const poolerTest = 'test/db/pooler.test.ts';
 const leavesOutPooler = process.env.CI === undefined && findPgbouncer() === undefined;
 if (leavesOutPooler) console.warn(`pgbouncer is not installed, so ${poolerTest} does not run.`);
+
+// The embedded PostgreSQL brings no pg_dump.
+const dumpTest = 'test/db/pg-dump.test.ts';
+const leavesOutDump = process.env.CI === undefined && findPostgresPrograms() === undefined;
+if (leavesOutDump) console.warn(`PostgreSQL's own programs are not installed, so ${dumpTest} does not run.`);
 
 // The console's tests need a browser. npm installs one that runs on Linux alone; CHROMIUM_PATH names another.
 const browserTest = 'console/test/console.test.ts';
@@ -20,6 +26,7 @@ export default defineConfig({
     exclude: [
       ...configDefaults.exclude,
       ...(leavesOutPooler ? [poolerTest] : []),
+      ...(leavesOutDump ? [dumpTest] : []),
       ...(leavesOutBrowser ? [browserTest] : []),
     ],
     globalSetup: ['test/support/oracle/seed-of-run.ts', 'test/support/server/database-server.ts'],

@@ -1,24 +1,19 @@
 import pg from 'pg';
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { createExportHistory } from '../../src/changelog/export/export-history.ts';
-import { DictionaryCache } from '../../src/changelog/names/dictionary-cache.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { createPool } from '../../src/db/pool.ts';
 import { packageSchema, readSchema } from '../../src/db/schema/read-schema.ts';
 import { columnsOfTransactionIds } from '../../src/db/schema/transaction-ids.ts';
 import { watchSchema } from '../../src/db/schema/watch-schema.ts';
 import { createTenant } from '../../src/db/tenants.ts';
-import type { ExportPiece, ExportRequest } from '../../src/ports/export-history.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
-import { createRecorder } from '../../src/recording/record-change.ts';
+import { recordChangesOf, resumedExport, wholeExport } from '../support/server/cut-exports.ts';
 import { createTestDatabaseForThisTest, type TestDatabase } from '../support/server/database.ts';
 import { makeForeign } from '../support/server/foreign.ts';
-import { changeOf } from '../support/server/history.ts';
 import { eventually } from '../support/server/patience.ts';
 import { schemaText } from '../support/server/schema-text.ts';
 
 const tenant = 'acme';
-const now = Date.UTC(2026, 8, 15);
 const regexes = new RegexMatcherPool();
 afterAll(() => regexes.close());
 
@@ -30,42 +25,7 @@ beforeEach(async () => {
   await record('old', 40);
 });
 
-async function record(actor: string, count: number): Promise<void> {
-  const changes = Array.from({ length: count }, (_, n) => changeOf({ at: now - n * 60_000, entityId: `${n}`, actor }));
-  await createRecorder(database.db, tenant, () => now)(changes);
-}
-
-/** Runs an export to its end, or until it has that many pieces. */
-async function exported(resume?: ExportRequest['resume'], cut = Number.POSITIVE_INFINITY): Promise<ExportPiece[]> {
-  const { db, pool } = database;
-  const exports = createExportHistory({
-    db,
-    regexes,
-    now: () => now,
-    dictionaries: new DictionaryCache(pool),
-    pieceBytes: 500,
-  });
-  const pieces: ExportPiece[] = [];
-  const { signal } = new AbortController();
-  const run = exports.run({ tenant, q: '', format: 'NDJSON', askedAt: now, resume, signal }, async (piece) => {
-    pieces.push(piece);
-    if (pieces.length === cut) throw new Error('cut');
-  });
-  if (cut === Number.POSITIVE_INFINITY) await run;
-  else await expect(run).rejects.toThrow('cut');
-  return pieces;
-}
-
-const textOf = (pieces: readonly ExportPiece[]) => pieces.map(({ text }) => text).join('');
-
-/** The text of an export that is cut off after its second piece and resumed, while others record. */
-async function exportedInTwo(): Promise<string> {
-  const first = await exported(undefined, 2);
-  const last = first.at(-1);
-  if (last === undefined) throw new Error('the export has no piece');
-  await record('late', 10);
-  return textOf([...first, ...(await exported({ ...last.of, after: last.last }))]);
-}
+const record = (actor: string, count: number) => recordChangesOf(database, actor, count);
 
 async function migrateAtOnce(processes: number): Promise<void> {
   const pools = Array.from({ length: processes }, () => createPool(database.url, { maximum: 2 }));
@@ -79,13 +39,13 @@ const lineageAndOrigin = async () =>
 test('on another server, an export that is cut off and resumed has every entry and no later one', async () => {
   await makeForeign(database);
   await record('new', 5);
-  const whole = textOf(await exported());
+  const whole = await wholeExport(database, regexes);
   // What this is about: without a reset, the second part lacks the entries that came with the copy.
-  expect((await exportedInTwo()).length).toBeLessThan(whole.length);
+  expect((await resumedExport(database, regexes)).length).toBeLessThan(whole.length);
   await migrateAtOnce(4);
-  const then = textOf(await exported());
+  const then = await wholeExport(database, regexes);
   expect(then.match(/"old"/g)).toHaveLength(40);
-  expect(await exportedInTwo()).toBe(then);
+  expect(await resumedExport(database, regexes)).toBe(then);
 });
 
 test('a reset empties every column of transaction ids, leaves the schema as it is and writes no entry anew', async () => {
