@@ -103,7 +103,8 @@ test('a process whose database a newer one migrates is not ready, answers rightl
   const old = serve();
   const baseUrl = await old.firstLine;
   const asking = askUntilGone(baseUrl, await tokenFor(baseUrl));
-  const next = serve(await nextVersion());
+  const version = await nextVersion();
+  const [next, second] = [serve(version), serve(version)];
 
   const ended = await old.ended;
   expect(ended.code).toBe(1);
@@ -114,7 +115,10 @@ test('a process whose database a newer one migrates is not ready, answers rightl
   expect(reasons[0]).toContain('Another version of Annals is about to bring');
 
   const nextUrl = await next.firstLine;
-  expect((await fetch(`${nextUrl}/health/ready`)).status).toBe(200);
+  for (const url of [nextUrl, await second.firstLine]) {
+    expect((await fetch(`${url}/health/ready`)).status).toBe(200);
+  }
+  expect((await database.pool.query('select from migration where number = 900')).rowCount).toBe(1);
   expect((await database.pool.query('select next() as n')).rows).toEqual([{ n: 1 }]);
   expect((await database.pool.query('select from schema_change')).rowCount).toBe(0);
 

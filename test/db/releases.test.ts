@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { foldHistory } from '../../src/changelog/fold/fold.ts';
 import { buildHistoryIndexes } from '../../src/changelog/fold/statistics.ts';
 import { migrate } from '../../src/db/migrate.ts';
+import { createPool } from '../../src/db/pool.ts';
 import { readPredecessors } from '../../src/db/schema/predecessors.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 import { createReleaseDatabase, releaseData } from '../support/server/release.ts';
@@ -58,14 +59,27 @@ async function answersOf(database: TestDatabase): Promise<string[]> {
   }
 }
 
-describe.each(['2a90738', 'c471d83'])('a database that %s made', (release) => {
-  test('has the schema, the routines and the answers of a fresh one after an upgrade', async () => {
+/** As so many processes do that start at the same moment. Returns the migrations that any of them ran. */
+async function migrateAtOnce({ url }: TestDatabase, processes: number): Promise<string[]> {
+  const pools = Array.from({ length: processes }, () => createPool(url, { maximum: 2 }));
+  const ran = await Promise.all(pools.map((pool) => migrate(pool)));
+  await Promise.all(pools.map((pool) => pool.end()));
+  return ran.flat();
+}
+
+describe.each([
+  ['2a90738', 1],
+  ['c471d83', 3],
+] as const)('a database that %s made', (release, processes) => {
+  test(`has the schema, the routines and the answers of a fresh one after an upgrade by ${processes} at once`, async () => {
     const [data, later] = await releaseData();
     old = await createReleaseDatabase(release);
     await old.pool.query(data);
     await old.pool.query(`select change_fold('${tenant}')`);
     await old.pool.query(later);
-    expect(await migrate(old.pool)).toContain('0014-change-folded.sql');
+    const ran = await migrateAtOnce(old, processes);
+    expect(ran.filter((name) => name === '0014-change-folded.sql')).toHaveLength(1);
+    expect(new Set(ran).size).toBe(ran.length);
     await fresh.pool.query(data);
     await foldHistory(fresh.db, tenant);
     await fresh.pool.query(later);
