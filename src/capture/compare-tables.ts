@@ -12,7 +12,7 @@ import type { MappedChange, MappedDocument, Row } from '../recording/mapping/row
 import { Occurrences } from '../recording/occurrences.ts';
 import { isUnchanged } from '../recording/paths.ts';
 import { currentDocuments } from '../recording/rebuild/current-documents.ts';
-import type { RebuiltDocument } from '../recording/rebuild/rebuild-document.ts';
+import type { RebuiltDocument } from '../recording/rebuild/document-rebuild.ts';
 import { CaptureError } from './capture-error.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import { deleteDocuments } from './delete-documents.ts';

@@ -3,7 +3,8 @@ import { textArray, uuidArray } from '../../db/binary-arrays.ts';
 import type { Connection } from '../../db/database.ts';
 import type { ChangeType } from '../change.ts';
 import { hashOf } from '../entry-columns.ts';
-import { type RebuiltDocument, rebuildDocument } from './rebuild-document.ts';
+import type { RebuiltDocument } from './document-rebuild.ts';
+import { rebuildDocument } from './rebuild-document.ts';
 
 /** Rebuilds documents of one entity as they are now, in the order of the ids. Undefined: the history has no entry of that id. */
 export async function currentDocuments(

@@ -1,0 +1,90 @@
+import { applyEntry, type DocumentState, nothingKnown } from './apply-entry.ts';
+import { type Container, emptyContainer, type Tree, textOfTree, treeOf } from './document-tree.ts';
+import { changesOf, isAnchor, type RebuildEntry, type Step } from './entry-changes.ts';
+import { TouchedPaths } from './touched-paths.ts';
+
+export interface RebuiltDocument {
+  exists: boolean;
+  /** Whether the document is exactly what was written, with every value. */
+  complete: boolean;
+  /** JSON text; undefined where the document does not exist. */
+  document: string | undefined;
+}
+
+/** What a rebuild knows after some entries. */
+export interface RebuildState extends DocumentState {
+  /** Whether there was an entry from which on the document is known. */
+  isAnchored: boolean;
+  /** Whether there was an entry at all, up to the moment or after it. */
+  hasEntries: boolean;
+  /** What entries have touched, as long as there was no anchor. */
+  touched: TouchedPaths;
+}
+
+/** Rebuilds a document entry by entry (contract 4). */
+export class DocumentRebuild {
+  #state: RebuildState;
+
+  /** It may change what it is given. */
+  constructor(state?: RebuildState) {
+    this.#state = state ?? { ...nothingKnown, isAnchored: false, hasEntries: false, touched: new TouchedPaths() };
+  }
+
+  get state(): RebuildState {
+    return this.#state;
+  }
+
+  get result(): RebuiltDocument {
+    const { exists, complete, isAnchored, document = emptyContainer('object') } = this.#state;
+    return { exists, complete: complete && isAnchored, document: exists ? textOfTree(document) : undefined };
+  }
+
+  /** Adds the next entry up to the moment. */
+  add(entry: RebuildEntry): void {
+    const changes = changesOf(entry);
+    const isAnchored = this.#state.isAnchored || isAnchor(entry);
+    const { touched } = this.#state;
+    if (!isAnchored) for (const { keys } of changes.values) touched.add(keys);
+    this.#state = { ...applyEntry(this.#state, changes), isAnchored, hasEntries: true, touched };
+  }
+
+  /**
+   * Adds the next entry after the moment: a path that no entry has touched takes the `before` of the first later entry that
+   * touches it. Returns whether entries after it can tell more.
+   */
+  addLater(entry: RebuildEntry): boolean {
+    const { isAnchored, hasEntries, touched, exists } = this.#state;
+    if (isAnchored || !exists) return false;
+    if (entry.type === 'create') {
+      if (!hasEntries) this.#state = { ...this.#state, document: undefined, exists: false };
+      // What a create has says nothing about the document before it.
+      return false;
+    }
+    const changes = changesOf(entry);
+    let { document } = this.#state;
+    for (const { keys, before } of changes.values.filter((value) => !touched.meets(value.keys))) {
+      touched.add(keys);
+      if (before !== undefined) document = withValue(document, keys, before, changes.root);
+    }
+    this.#state = { ...this.#state, document, hasEntries: true };
+    return entry.type !== 'delete' && !changes.isWhole;
+  }
+}
+
+function withValue(document: Tree | undefined, keys: readonly string[], text: string, root: Step): Tree {
+  const last = keys.at(-1);
+  if (last === undefined) return document ?? treeOf(text);
+  const top: Container = document === undefined || document.kind === 'leaf' ? emptyContainer('object') : document;
+  let container = top;
+  let step: Step | undefined = root;
+  for (const key of keys.slice(0, -1)) {
+    step = step?.steps.get(key);
+    const stood = container.children.get(key);
+    const next: Container =
+      stood === undefined || stood.kind === 'leaf' ? emptyContainer(step?.kind ?? 'object') : stood;
+    container.children.set(key, next);
+    container = next;
+  }
+  container.children.set(last, treeOf(text));
+  return top;
+}
