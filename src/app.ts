@@ -78,7 +78,7 @@ export async function buildApp(context: Context, { notReady, requestLimit }: App
     publishedKeys: oauth.publishedKeys,
     guesses: oauth.guesses,
   });
-  await app.register(changelogRoutes, { findPage, reads: historyReads });
+  await app.register(changelogRoutes, { findPage, reads: historyReads, sealer, now: () => clock.now() });
   await app.register(changelogUpkeep, { db, now: () => clock.now() });
   await app.register(configurationRoutes, { configuration });
   await app.register(sealTokensAtStart, { db, sealer });

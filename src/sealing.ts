@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto';
 
 /**
  * Authenticated encryption of values that the database or a client stores. A sealed value is bound to a purpose and opens
@@ -6,6 +6,8 @@ import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:
  */
 export interface Sealer {
   seal(plaintext: Uint8Array, boundTo: string): Uint8Array;
+  /** Seals in such a way that the same plaintext with the same purpose and key has the same result. */
+  sealAlike(plaintext: Uint8Array, boundTo: string): Uint8Array;
   /** Undefined where none of the keys sealed it, where it has another purpose, or where it was changed. */
   open(sealed: Uint8Array, boundTo: string): Uint8Array | undefined;
   /** Whether its header names the first key. */
@@ -28,13 +30,18 @@ export function createSealer(keys: readonly Uint8Array[]): Sealer {
   const [first] = identified;
   if (first === undefined) throw new RangeError('At least one secret key is needed.');
 
+  const sealWith = (saltAndNonce: Uint8Array, plaintext: Uint8Array, boundTo: string) => {
+    const header = Buffer.concat([Uint8Array.of(version), first.id, saltAndNonce]);
+    const cipher = createCipheriv('aes-256-gcm', messageKey(first.key, header), header.subarray(saltEnd, nonceEnd));
+    cipher.setAAD(associatedData(header, boundTo));
+    return Buffer.concat([header, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
+  };
+
   return {
-    seal(plaintext, boundTo) {
-      const header = Buffer.concat([Uint8Array.of(version), first.id, randomBytes(nonceEnd - keyIdEnd)]);
-      const cipher = createCipheriv('aes-256-gcm', messageKey(first.key, header), header.subarray(saltEnd, nonceEnd));
-      cipher.setAAD(associatedData(header, boundTo));
-      return Buffer.concat([header, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
-    },
+    seal: (plaintext, boundTo) => sealWith(randomBytes(nonceEnd - keyIdEnd), plaintext, boundTo),
+
+    // Salt and nonce are a hash of what is sealed, so two values never share them.
+    sealAlike: (plaintext, boundTo) => sealWith(hashOfValue(first.key, plaintext, boundTo), plaintext, boundTo),
 
     isCurrent(sealed) {
       return sealed[0] === version && first.id.equals(sealed.subarray(1, keyIdEnd));
@@ -69,6 +76,12 @@ function openWith(key: Uint8Array, header: Buffer, sealed: Uint8Array, boundTo: 
 /** Derives a key for each message. The 96-bit nonces of GCM can then be random, however many messages there are. */
 function messageKey(key: Uint8Array, header: Buffer): Buffer {
   return createHmac('sha256', key).update('annals message key').update(header.subarray(keyIdEnd, saltEnd)).digest();
+}
+
+function hashOfValue(key: Uint8Array, plaintext: Uint8Array, boundTo: string): Buffer {
+  const purpose = createHash('sha256').update(boundTo).digest();
+  const hash = createHmac('sha256', key).update('annals value').update(purpose).update(plaintext).digest();
+  return hash.subarray(0, nonceEnd - keyIdEnd);
 }
 
 function keyIdOf(key: Uint8Array): Buffer {

@@ -37,6 +37,20 @@ test('the same text is sealed differently each time, and does not show', () => {
   for (const each of sealed) expect(each.includes('plain')).toBe(false);
 });
 
+test('what is sealed alike is the same each time, for one purpose and one key alone, and opens as all does', () => {
+  const alike = sealer.sealAlike(bytes('a'), 'p');
+  expect(sealer.sealAlike(bytes('a'), 'p')).toEqual(alike);
+  expect(sealer.open(alike, 'p')).toEqual(Buffer.from('a'));
+  expect(sealer.open(alike, 'q')).toBeUndefined();
+  // What decides on the key and the nonce differs wherever anything does.
+  const others = [
+    sealer.sealAlike(bytes('b'), 'p'),
+    sealer.sealAlike(bytes('a'), 'q'),
+    createSealer([second]).sealAlike(bytes('a'), 'p'),
+  ];
+  for (const other of others) expect(other.subarray(5, 33)).not.toEqual(alike.subarray(5, 33));
+});
+
 test('the first key seals, all open; a key that is gone opens nothing', () => {
   const old = createSealer([second]).seal(bytes('old'), 'p');
   const rotated = createSealer([first, second]);

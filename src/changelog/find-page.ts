@@ -13,6 +13,8 @@ export interface AskedPage {
   inPieces?: boolean;
   /** Whether entries come with their circumstances. */
   withContext?: boolean;
+  /** Whether entries come with their identities. */
+  withIdentity?: boolean;
 }
 
 /**
@@ -39,11 +41,12 @@ const maxAttempts = 3;
 export function createFindPage(options: HistoryOptions): FindPage {
   const { now, dictionaries = new DictionaryCache(options.pool), ...reading } = options;
 
-  return async (tenant, asked, { skip, size, inPieces = false, withContext = false }) => {
-    const page: PageQuery = { ...queryAt(tenant, asked, now()), skip, size, inPieces, withContext };
+  return async (tenant, asked, { skip, size, inPieces = false, withContext = false, withIdentity = false }) => {
+    const of = queryAt(tenant, asked, now());
+    const page: PageQuery = { ...of, skip, size, inPieces, withContext, withIdentity };
     let dictionary = dictionaries.known(tenant) ?? (await dictionaries.get(tenant));
-    // Few ask for the circumstances, so the statements that answer alone do not carry them.
-    if (withContext) return await readInSnapshot(reading, page, dictionary);
+    // Few ask for more than what everybody sees, so the statements that answer alone do not carry it.
+    if (withContext || withIdentity) return await readInSnapshot(reading, page, dictionary);
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const read = await readInSingleStatement(reading, page, dictionary);
       if (read.kind === 'page') return { total: read.total, entries: read.entries };

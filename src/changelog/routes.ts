@@ -1,11 +1,15 @@
 import type { HttpServer } from '../http/http-server-type.ts';
 import { jsonStream } from '../http/openapi/answers.ts';
-import { insufficientScopes, mayReadContext } from '../http/scopes.ts';
 import { parseQuery } from '../query/parse.ts';
+import type { Sealer } from '../sealing.ts';
 import { changelogDialect } from './dialect.ts';
+import { documentRoutes } from './document/routes.ts';
+import { entryRoutes } from './entry/routes.ts';
+import { showEntries } from './entry/shown-entries.ts';
 import type { FindPage } from './find-page.ts';
 import type { HistoryReads } from './history-reads.ts';
-import { historyOperation } from './operation.ts';
+import { nameRoutes } from './names/routes.ts';
+import { historyOperation, mayShowContext } from './operation.ts';
 import { historyBody } from './read/history-stream.ts';
 import { ChangelogHistoryResponse, HistoryPath, HistoryQuery } from './schemas.ts';
 import { summaryRoutes } from './summary/routes.ts';
@@ -13,11 +17,17 @@ import { summaryRoutes } from './summary/routes.ts';
 export interface ChangelogRoutesOptions {
   findPage: FindPage;
   reads: HistoryReads;
+  sealer: Sealer;
+  now: () => number;
 }
 
 /** Change history (spec A). */
-export async function changelogRoutes(app: HttpServer, { findPage, reads }: ChangelogRoutesOptions): Promise<void> {
-  await summaryRoutes(app, { reads });
+export async function changelogRoutes(app: HttpServer, options: ChangelogRoutesOptions): Promise<void> {
+  const { findPage, sealer } = options;
+  await summaryRoutes(app, options);
+  await nameRoutes(app, options);
+  await documentRoutes(app, options);
+  await entryRoutes(app, options);
 
   app.get(
     '/changelog/:tenant/changelogs',
@@ -34,13 +44,15 @@ export async function changelogRoutes(app: HttpServer, { findPage, reads }: Chan
       },
     },
     async (request, reply) => {
-      const { q = '', page = 1, size = 20, context } = request.query;
-      const withContext = context === 'true';
-      if (withContext && !mayReadContext(request.credentials.scopes)) throw insufficientScopes();
+      const { q = '', page = 1, size = 20, context, valueLimit } = request.query;
+      const { tenant } = request.params;
+      const withContext = mayShowContext(context, request.credentials.scopes);
+      const withIdentity = request.query.ref === 'true';
       const query = parseQuery(q, changelogDialect);
-      const asked = { skip: (page - 1) * size, size, inPieces: true, withContext };
-      const found = await findPage(request.params.tenant, query, asked);
-      const body = historyBody(found, { page, size });
+      const asked = { skip: (page - 1) * size, size, inPieces: true, withContext, withIdentity };
+      const found = await findPage(tenant, query, asked);
+      const shown = await showEntries(sealer, tenant, found, { ref: withIdentity, valueLimit });
+      const body = historyBody(shown, { page, size });
       return await reply.type('application/json; charset=utf-8').send(body);
     },
   );

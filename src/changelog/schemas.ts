@@ -32,7 +32,7 @@ const RecordedBy = Type.Object(
   },
 );
 
-const ChangelogChangeItem = Type.Object(
+export const ChangelogChangeItem = Type.Object(
   {
     at: Type.String({ format: 'date-time', description: 'When the change occurred: ISO 8601, UTC, milliseconds.' }),
     type: Type.Union([Type.Literal('create'), Type.Literal('update'), Type.Literal('delete')]),
@@ -51,6 +51,14 @@ const ChangelogChangeItem = Type.Object(
       }),
     ),
     recordedBy: Type.Optional(RecordedBy),
+    ref: Type.Optional(
+      Type.String({ description: 'Opaque, always the same; `…/entries` answers the change. Only with `ref=true`.' }),
+    ),
+    cut: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'The paths with a value that was cut. Only with `valueLimit`, and where there are any.',
+      }),
+    ),
   },
   { $id: 'ChangeEntry' },
 );
@@ -91,15 +99,40 @@ export const ChangelogHistoryResponse = Type.Object(
 
 export const HistoryPath = Type.Object({ tenant: TenantName });
 
+const context = Type.Optional(
+  Type.Union([Type.Literal('true'), Type.Literal('false')], {
+    type: 'string',
+    description:
+      'With `true`, entries show their context and how they were recorded; needs changelog.changelog_manage.',
+    'x-message': 'context must be true or false',
+  }),
+);
+
+const valueLimit = Type.Optional(
+  queryInteger({
+    minimum: 256,
+    maximum: 2_147_483_647,
+    message: 'valueLimit must be between 256 and 2147483647',
+    description: 'In bytes. A longer value is cut to a text, its beginning, and `cut` names its path.',
+  }),
+);
+
+export const EntryQuery = Type.Object({
+  ref: Type.String({ description: 'The `ref` of the change.' }),
+  context,
+  valueLimit,
+});
+
 export const HistoryQuery = Type.Object({
-  context: Type.Optional(
+  context,
+  ref: Type.Optional(
     Type.Union([Type.Literal('true'), Type.Literal('false')], {
       type: 'string',
-      description:
-        'With `true`, entries show their context and how they were recorded; needs changelog.changelog_manage.',
-      'x-message': 'context must be true or false',
+      description: 'With `true`, entries show their `ref`.',
+      'x-message': 'ref must be true or false',
     }),
   ),
+  valueLimit,
   q: Type.Optional(
     Type.String({
       description: 'A filter; docs/query-language.md teaches it. Without an `occurredAt` from-bound: the last 30 days.',

@@ -67,6 +67,33 @@ test('the change history is a page when awaited, and all entries when iterated',
   expect(await page.previousPage()).toBeUndefined();
 });
 
+test('what is read of the history beside its list', async () => {
+  const { totalElements, buckets, after } = await annals.history.histogram({ q: mine, buckets: 1 });
+  expect({ totalElements, counted: buckets.reduce((sum, { create }) => sum + create, after) }).toEqual({
+    totalElements: 7,
+    counted: 7,
+  });
+  expect(await annals.history.facets({ q: mine, field: 'type', size: 1 })).toMatchObject({
+    values: [{ value: 'create', count: 7 }],
+    others: 0,
+  });
+  expect(await annals.history.names({ field: 'entity', prefix: 'shel' })).toEqual({
+    field: 'entity',
+    values: ['SHELF'],
+  });
+  const { items } = await annals.history.list({ q: mine, size: 1, ref: true, valueLimit: 256 });
+  const [newest] = items;
+  expect(await annals.history.entry(newest?.ref ?? '', { context: true })).toMatchObject({ entityId: 's-7' });
+  const of = { entity: 'SHELF', entityId: 's-7' };
+  const made = await annals.history.document({ ...of, at: new Date(newest?.at ?? 0) });
+  expect(made).toMatchObject({ exists: true, complete: true, changes: 1 });
+  expect(await annals.exact.history.document({ ...of, changes: 1 })).toMatchObject({
+    changes: 1,
+    document: expect.any(Map),
+  });
+  expect(await annals.exact.history.entry(newest?.ref ?? '')).toMatchObject({ paths: expect.any(Map) });
+});
+
 test('a walk through the history meets each entry once, though others are recorded meanwhile', async () => {
   const shelves = annals.instances('WALKED');
   await annals.customEntities.put('WALKED', { name: { en: 'Walked' } });

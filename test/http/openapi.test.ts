@@ -240,6 +240,8 @@ getAgent get /ai-service/{tenant}/agentic/agents/{id}
 getCompletionUsage get /ai-service/{tenant}/completions/usage
 getConfiguration get /configuration/{tenant}/configurations/{key}
 getCustomEntityType get /schema/{tenant}/custom-entities/{type}
+getDocument get /changelog/{tenant}/documents
+getEntry get /changelog/{tenant}/entries
 getFacets get /changelog/{tenant}/facets
 getHistogram get /changelog/{tenant}/histogram
 getInstance get /schema/{tenant}/custom-entities/{type}/instances/{id}
@@ -256,6 +258,7 @@ listCustomEntityTypes get /schema/{tenant}/custom-entities
 listInstances get /schema/{tenant}/custom-entities/{type}/instances
 listJobs get /ai-service/{tenant}/jobs
 listModels get /ai-service/{tenant}/agentic/models
+listNames get /changelog/{tenant}/names
 listRequestLogs get /ai-service/{tenant}/agentic/logs/requests
 listSessionLogs get /ai-service/{tenant}/agentic/logs/sessions
 listSigningKeys get /.well-known/jwks.json

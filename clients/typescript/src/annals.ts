@@ -1,5 +1,5 @@
 import { Exact } from './exact.ts';
-import type { HistoryAnswer } from './pages/history-page.ts';
+import type { HistoryAnswer, HistoryAnswers } from './pages/history-page.ts';
 import { Recorder, type RecorderOptions } from './recorder/recorder.ts';
 import { Agents } from './resources/agents.ts';
 import { Chat } from './resources/chat.ts';
@@ -11,7 +11,7 @@ import { Instances } from './resources/instances.ts';
 import { Jobs } from './resources/jobs.ts';
 import { Logs } from './resources/logs.ts';
 import { Models } from './resources/models.ts';
-import type { ChangeEntry, Configuration, CustomInstance } from './schemas.ts';
+import type { ChangeEntry, Configuration, CustomInstance, DocumentAtMoment } from './schemas.ts';
 import { givenTokens } from './transport/access-tokens.ts';
 import { parseAnswer, plainAnswers } from './transport/answer-json.ts';
 import { tokensOfClient } from './transport/token-source.ts';
@@ -84,7 +84,7 @@ export class Annals {
     });
     this.#transport = transport;
     this.#tenant = tenant;
-    this.history = new History(transport, tenant, (text) => parseAnswer(text) as HistoryAnswer<ChangeEntry>);
+    this.history = new History(transport, tenant, plainHistory);
     this.configurations = new Configurations(transport, tenant, plainAnswers<Configuration>());
     this.customEntities = new CustomEntities(transport, tenant);
     this.agents = new Agents(transport, tenant);
@@ -113,6 +113,13 @@ export class Annals {
     return new Instances(this.#transport, { tenant: this.#tenant, type }, plainAnswers<CustomInstance>());
   }
 }
+
+/** Answers of the change history with values of JavaScript. */
+const plainHistory: HistoryAnswers<ChangeEntry, DocumentAtMoment> = {
+  page: (text) => parseAnswer(text) as HistoryAnswer<ChangeEntry>,
+  entry: (text) => parseAnswer(text) as ChangeEntry,
+  document: (text) => parseAnswer(text) as DocumentAtMoment,
+};
 
 function withoutSlash(url: string): string {
   return url.replace(/\/+$/, '');

@@ -1,9 +1,10 @@
 import {
   type ExactChangeEntry,
   type ExactConfiguration,
+  type ExactDocumentAtMoment,
   exactConfigurations,
+  exactHistory,
   exactObjects,
-  readExactHistory,
 } from './json/exact-answers.ts';
 import type { JsonObject } from './json/json-value.ts';
 import { Configurations } from './resources/configurations.ts';
@@ -16,7 +17,7 @@ import type { Transport } from './transport/transport.ts';
  * their order. Values are those of `@annals/client/json`.
  */
 export class Exact {
-  readonly history: History<ExactChangeEntry>;
+  readonly history: History<ExactChangeEntry, ExactDocumentAtMoment>;
   readonly configurations: Configurations<ExactConfiguration>;
   readonly #transport: Transport;
   readonly #tenant: string;
@@ -24,7 +25,7 @@ export class Exact {
   constructor(transport: Transport, tenant: string) {
     this.#transport = transport;
     this.#tenant = tenant;
-    this.history = new History(transport, tenant, readExactHistory);
+    this.history = new History(transport, tenant, exactHistory);
     this.configurations = new Configurations(transport, tenant, exactConfigurations);
   }
 

@@ -1,5 +1,10 @@
 export { Annals, type AnnalsOptions } from './annals.ts';
-export type { ExactChangeEntry, ExactConfiguration, ExactPathValueChange } from './json/exact-answers.ts';
+export type {
+  ExactChangeEntry,
+  ExactConfiguration,
+  ExactDocumentAtMoment,
+  ExactPathValueChange,
+} from './json/exact-answers.ts';
 export type { CursorPage, FieldsParameters, ListParameters } from './pages/cursor-page.ts';
 export type { HistoryPage, HistoryParameters } from './pages/history-page.ts';
 export type { Page, Walk } from './pages/walk.ts';
@@ -10,7 +15,13 @@ export type { ChatMessage } from './resources/chat.ts';
 export type { ChatStream } from './resources/chat-stream.ts';
 export type { CompletionOptions } from './resources/completions.ts';
 export type { CustomEntityTypeInput } from './resources/custom-entities.ts';
-export type { FacetParameters, HistogramParameters } from './resources/history.ts';
+export type {
+  DocumentParameters,
+  EntryParameters,
+  FacetParameters,
+  HistogramParameters,
+  NameParameters,
+} from './resources/history.ts';
 export type { PatchOperation } from './resources/instances.ts';
 export type { ExportFile, ExportParameters, WaitOptions } from './resources/jobs.ts';
 export type * from './schemas.ts';

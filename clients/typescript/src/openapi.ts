@@ -223,6 +223,10 @@ export interface components {
                 [key: string]: unknown;
             };
             recordedBy?: components["schemas"]["RecordedBy"];
+            /** @description Opaque, always the same; `…/entries` answers the change. Only with `ref=true`. */
+            ref?: string;
+            /** @description The paths with a value that was cut. Only with `valueLimit`, and where there are any. */
+            cut?: string[];
         };
         /**
          * @example {
@@ -358,6 +362,21 @@ export interface components {
              */
             totalElements: number;
             totalPages: number;
+        };
+        /**
+         * @example {
+         *       "field": "actor",
+         *       "values": [
+         *         "Jane Doe",
+         *         "jane.smith"
+         *       ]
+         *     }
+         */
+        ChangeNames: {
+            /** @enum {string} */
+            field: "entity" | "actor" | "related.entity";
+            /** @description In the order of code points. */
+            values: string[];
         };
         /**
          * @example {
@@ -617,6 +636,58 @@ export interface components {
             };
         } & {
             [key: string]: unknown;
+        };
+        /**
+         * @example {
+         *       "entity": "product",
+         *       "entityId": "p-17",
+         *       "at": "2026-09-01T09:30:00.000Z",
+         *       "exists": true,
+         *       "complete": true,
+         *       "name": "Desk lamp",
+         *       "document": {
+         *         "price": {
+         *           "amount": 34.9,
+         *           "currency": "EUR"
+         *         }
+         *       },
+         *       "changes": 3,
+         *       "lastChange": {
+         *         "at": "2026-08-29T14:02:11.120Z",
+         *         "type": "update",
+         *         "actor": "Jane Doe"
+         *       }
+         *     }
+         */
+        DocumentAtMoment: {
+            entity: string;
+            entityId: string;
+            /**
+             * Format: date-time
+             * @description The moment; with `changes`, that of the last of these.
+             */
+            at: string;
+            /** @description False before its creation and after its deletion. */
+            exists: boolean;
+            /** @description Whether the document is exactly what was written. False where a part of its history is not known. */
+            complete: boolean;
+            /** @description The display name, where known. */
+            name?: string;
+            /** @description The document. Numbers keep every digit; the order of keys is not kept. Left out where it does not exist. */
+            document?: unknown;
+            /**
+             * Format: int64
+             * @description Its changes up to then that are still kept.
+             */
+            changes: number;
+            /** @description The last of these changes; left out where there is none. */
+            lastChange?: {
+                /** Format: date-time */
+                at: string;
+                /** @enum {string} */
+                type: "create" | "update" | "delete";
+                actor: string;
+            };
         };
         /** @description With any further members of the client. */
         DocumentMetadata: {

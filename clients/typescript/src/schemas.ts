@@ -13,6 +13,8 @@ export type ChangeEntry = Schemas['ChangeEntry'];
 export type ChangeFacets = Schemas['ChangeFacets'];
 /** How many changes occurred when. */
 export type ChangeHistogram = Schemas['ChangeHistogram'];
+/** Names of entities or actors. */
+export type ChangeNames = Schemas['ChangeNames'];
 export type ChangedConfiguration = Schemas['ChangedConfiguration'];
 /** What an agent answered. */
 export type ChatAnswer = Schemas['ChatAnswer'];
@@ -27,6 +29,8 @@ export type CustomEntityType = Schemas['CustomEntityType'];
 export type CustomInstance = Schemas['CustomInstance'];
 /** The members of a custom entity that `fields` names. */
 export type CustomInstanceItem = Schemas['CustomInstanceItem'];
+/** A document as it was. */
+export type DocumentAtMoment = Schemas['DocumentAtMoment'];
 export type Job = Schemas['Job'];
 /** The members of a job that `fields` names. */
 export type JobItem = Schemas['JobItem'];

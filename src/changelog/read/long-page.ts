@@ -4,6 +4,7 @@ import type { DatabaseTransaction } from '../../db/database.ts';
 import { type Statements, statementsOf } from '../../db/statements.ts';
 import { AnnalsError } from '../../errors.ts';
 import { maxStreamedBytes, piecesOf } from '../../pagination/pieces.ts';
+import type { PageQuery } from './page-query.ts';
 import { type PageOfEntries, type Place, readEntries, readLengths } from './store.ts';
 
 // Maximum bytes of text of a page in one piece; memory holds them several times. The second maximum is for a caller that
@@ -11,17 +12,20 @@ import { type PageOfEntries, type Place, readEntries, readLengths } from './stor
 const maxPageBytes = 8 * 1024 * 1024;
 const maxBytesWithoutPieces = 64 * 1024 * 1024;
 
+type EntriesOfPage = Pick<PageQuery, 'tenant' | 'inPieces' | 'withContext' | 'withIdentity'>;
+
 /** The entries of a page. Throws validation_violation if they have too much text for a caller that takes no pieces. */
 export async function readPlaces(
   pool: Statements,
   transaction: DatabaseTransaction,
   places: readonly Place[],
-  { tenant, inPieces, withContext }: { tenant: string; inPieces: boolean; withContext: boolean },
+  { tenant, inPieces, withContext, withIdentity }: EntriesOfPage,
 ): Promise<Pick<PageOfEntries, 'entries' | 'pieces'>> {
   const statements = statementsOf(transaction);
   const entries = await readEntries(statements, tenant, places, {
     most: inPieces ? maxPageBytes : maxBytesWithoutPieces,
     withContext,
+    withIdentity,
   });
   if (entries !== undefined) return { entries };
   const lengths = await readLengths(statements, tenant, places);
@@ -32,7 +36,7 @@ export async function readPlaces(
   // Entries never change, so a piece needs no snapshot. A slow client holds no connection.
   const read = async (piece: readonly MeasuredPlace[]) => {
     const placesOfPiece = piece.map(({ place }) => place);
-    const found = await readEntries(pool, tenant, placesOfPiece, { withContext });
+    const found = await readEntries(pool, tenant, placesOfPiece, { withContext, withIdentity });
     // Half an answer must not look like a whole one.
     if (found?.length !== piece.length) throw new Error('entries were dropped while their page was being read');
     return found;

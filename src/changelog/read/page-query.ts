@@ -8,4 +8,6 @@ export interface PageQuery extends QueryAtMoment {
   readonly inPieces: boolean;
   /** Whether entries come with their circumstances. */
   readonly withContext: boolean;
+  /** Whether entries come with their identities. */
+  readonly withIdentity: boolean;
 }

@@ -45,22 +45,40 @@ export function queryAt(tenant: string, asked: Query, now: number): QueryAtMomen
   return { tenant, query, from: hasFromBound(query) ? 0 : Math.max(0, defaultWindowFrom(now)), now };
 }
 
+/** One snapshot of a tenant's history, with its names. */
+export interface HistorySnapshot {
+  readonly transaction: DatabaseTransaction;
+  /** The first moment that the tenant still has. */
+  readonly horizon: number;
+  readonly dictionary: Dictionary;
+}
+
 /** Runs work in a repeatable read transaction, so that all its statements see the same entries and names. */
+export async function inHistorySnapshot<Result>(
+  { db }: Pick<Reading, 'db'>,
+  { tenant, now }: Pick<QueryAtMoment, 'tenant' | 'now'>,
+  known: Dictionary,
+  work: (snapshot: HistorySnapshot) => Promise<Result>,
+): Promise<Result> {
+  return await inTransaction(
+    db,
+    async (transaction) => await work({ transaction, ...(await openSnapshot(transaction, tenant, now, known)) }),
+    { isolation: 'repeatable read' },
+  );
+}
+
+/** Runs the work of a query in such a snapshot. */
 export async function inQuerySnapshot<Result>(
-  { db, regexes }: Reading,
+  reading: Reading,
   { tenant, query, from, now }: QueryAtMoment,
   known: Dictionary,
   work: (snapshot: QuerySnapshot) => Promise<Result>,
 ): Promise<Result> {
-  return await inTransaction(
-    db,
-    async (transaction) => {
-      const { horizon, dictionary } = await openSnapshot(transaction, tenant, now, known);
-      const since = Math.max(from, horizon);
-      const slice = new TimeSlice();
-      const expression = await resolveInTransaction(transaction, query, { tenant, since, dictionary, regexes, slice });
-      return await work({ tenant, transaction, expression, dictionary, since, now, slice });
-    },
-    { isolation: 'repeatable read' },
-  );
+  return await inHistorySnapshot(reading, { tenant, now }, known, async ({ transaction, horizon, dictionary }) => {
+    const { regexes } = reading;
+    const since = Math.max(from, horizon);
+    const slice = new TimeSlice();
+    const expression = await resolveInTransaction(transaction, query, { tenant, since, dictionary, regexes, slice });
+    return await work({ tenant, transaction, expression, dictionary, since, now, slice });
+  });
 }

@@ -16,6 +16,12 @@ export interface EntryRow {
   paths: string;
   /** How it was recorded, where the caller asked for it. */
   circumstances?: Circumstances;
+  /** What identifies the change at its time, where the caller asked for it: 32 hexadecimal digits. */
+  identity?: string;
+  /** A text that the entry can be asked for by. */
+  ref?: string;
+  /** The paths whose values were cut. */
+  cut?: readonly string[];
 }
 
 /** What an entry keeps beside what everybody sees who reads the history. */
@@ -46,6 +52,7 @@ const entryColumns = `e.at, k.type, k.entity, e.entity_id as "entityId", e.name,
 const circumstanceColumns = `, e.context, case when e.recorded_by is null then 'import' when e.recorded_by = 1 then 'service'
   else (select r.way from change_recorder r where r.tenant = e.tenant and r.recorder = e.recorded_by) end as way,
   (select r.name from change_recorder r where r.tenant = e.tenant and r.recorder = e.recorded_by) as by`;
+const identityColumn = `, replace(e.identity::text, '-', '') as identity`;
 const withNames = `join change_kind k on k.tenant = e.tenant and k.kind = e.kind
   join change_actor a on a.tenant = e.tenant and a.actor = e.actor`;
 
@@ -95,20 +102,29 @@ export async function readExtent(
 
 const bytesOfEntry = 'octet_length(e.paths) + coalesce(octet_length(e.related), 0)';
 
+export interface EntryOptions {
+  /** Maximum bytes of all texts together. */
+  readonly most?: number;
+  /** Whether entries come with their circumstances. */
+  readonly withContext?: boolean;
+  /** Whether entries come with their identities. */
+  readonly withIdentity?: boolean;
+}
+
 /** The entries at these places, in the same order; undefined if their texts have more than `most` bytes together. */
 export async function readEntries(
   statements: Statements,
   tenant: string,
   places: readonly Place[],
-  { most = Number.MAX_SAFE_INTEGER, withContext = false }: { most?: number; withContext?: boolean } = {},
+  { most = Number.MAX_SAFE_INTEGER, withContext = false, withIdentity = false }: EntryOptions = {},
 ): Promise<EntryRow[] | undefined> {
   // PostgreSQL knows the lengths without the texts, so Annals does not read a text that is too long.
   const { rows } = await statements.query<EntryRow & { fits: boolean } & Partial<Circumstances>>({
     text: `select found.at, found.type, found.entity, found."entityId", found.name, found."schemaVersion", found.actor,
-                  ${withContext ? 'found.context, found.way, found.by, ' : ''}found.fits, case when found.fits then found.related end as related,
+                  ${withContext ? 'found.context, found.way, found.by, ' : ''}${withIdentity ? 'found.identity, ' : ''}found.fits, case when found.fits then found.related end as related,
                   case when found.fits then found.paths end as paths
              from (
-               select ${entryColumns}${withContext ? circumstanceColumns : ''}, place.ordinal, sum(${bytesOfEntry}) over () <= $4 as fits
+               select ${entryColumns}${withContext ? circumstanceColumns : ''}${withIdentity ? identityColumn : ''}, place.ordinal, sum(${bytesOfEntry}) over () <= $4 as fits
                  from unnest($2::bigint[], $3::bigint[]) with ordinality as place (at, sequence, ordinal)
                  join change_entry e on e.tenant = $1 and e.at = place.at and e.sequence = place.sequence ${withNames}
              ) as found

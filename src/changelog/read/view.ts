@@ -15,7 +15,9 @@ export function entryText(entry: EntryRow): string {
   return (
     `{"at":"${timeText(entry.at)}","type":"${entry.type}","entity":${JSON.stringify(entry.entity)},` +
     `"entityId":${JSON.stringify(entry.entityId)},${name}"paths":${entry.paths},${version}` +
-    `"actor":${JSON.stringify(entry.actor)},"related":${entry.related ?? '[]'}${circumstancesText(entry.circumstances)}}`
+    `"actor":${JSON.stringify(entry.actor)},"related":${entry.related ?? '[]'}${circumstancesText(entry.circumstances)}` +
+    `${entry.ref === undefined ? '' : `,"ref":"${entry.ref}"`}` +
+    `${entry.cut === undefined ? '' : `,"cut":${JSON.stringify(entry.cut)}`}}`
   );
 }
 

@@ -1,5 +1,5 @@
-import type { HistoryAnswer } from '../pages/history-page.ts';
-import type { ChangeEntry, Configuration } from '../schemas.ts';
+import type { HistoryAnswer, HistoryAnswers } from '../pages/history-page.ts';
+import type { ChangeEntry, Configuration, DocumentAtMoment } from '../schemas.ts';
 import { type AnswerReader, parseAnswer } from '../transport/answer-json.ts';
 import { ApiError } from '../transport/api-error.ts';
 import { type JsonObject, type JsonValue, toPlain } from './json-value.ts';
@@ -17,13 +17,30 @@ export interface ExactPathValueChange {
   readonly after?: JsonValue;
 }
 
+/** A document as it was, with its values as they were written. */
+export interface ExactDocumentAtMoment extends Omit<DocumentAtMoment, 'document'> {
+  readonly document?: JsonValue;
+}
+
 /** A setting whose value is as it was written. */
 export interface ExactConfiguration extends Omit<Configuration, 'value'> {
   readonly value: JsonValue;
 }
 
-/** The members of an answer of the change history, each entry with its exact values. */
-export function readExactHistory(text: string): HistoryAnswer<ExactChangeEntry> {
+/** Answers of the change history with exact values. */
+export const exactHistory: HistoryAnswers<ExactChangeEntry, ExactDocumentAtMoment> = {
+  page: readExactHistory,
+  entry: (text) => exactEntry(objectOf(text, parse(text))),
+  document(text) {
+    const rest = new Map(objectOf(text, parse(text)));
+    const document = rest.get('document');
+    rest.delete('document');
+    const plain = toPlain(rest) as Omit<ExactDocumentAtMoment, 'document'>;
+    return document === undefined ? plain : { ...plain, document };
+  },
+};
+
+function readExactHistory(text: string): HistoryAnswer<ExactChangeEntry> {
   const answer = objectOf(text, parse(text));
   const items = answer.get('items');
   if (!Array.isArray(items)) throw notExpected(text);

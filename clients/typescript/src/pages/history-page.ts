@@ -12,6 +12,10 @@ export interface HistoryParameters {
   readonly size?: number | undefined;
   /** Asks for the context of each entry and how it was recorded; needs `changelog.changelog_manage`. */
   readonly context?: boolean | undefined;
+  /** Asks for the `ref` of each entry. */
+  readonly ref?: boolean | undefined;
+  /** Values with more bytes of JSON text are cut; 256 or more. */
+  readonly valueLimit?: number | undefined;
 }
 
 /** The members of an answer of the change history. */
@@ -21,6 +25,13 @@ export interface HistoryAnswer<Entry> {
   readonly size: number;
   readonly totalElements: number;
   readonly totalPages: number;
+}
+
+/** Reads the JSON texts of the answers that hold values. */
+export interface HistoryAnswers<Entry, Document> {
+  readonly page: (text: string) => HistoryAnswer<Entry>;
+  readonly entry: (text: string) => Entry;
+  readonly document: (text: string) => Document;
 }
 
 /** A page of the change history. `totalElements` is exact, in the snapshot of the items. */
@@ -50,11 +61,12 @@ export function historyWalk<Entry extends { readonly at: string }>(
 
 async function fetchPage<Entry extends { readonly at: string }>(
   list: HistoryRequest<Entry>,
-  { q, page, size, context }: HistoryParameters,
+  { q, page, size, ...shown }: HistoryParameters,
   newest: string | undefined,
 ): Promise<HistoryPage<Entry>> {
   const written = q === undefined ? '' : String(q);
-  const query = { q: bounded(written, newest), page, size, context };
+  const { context, ref, valueLimit } = shown;
+  const query = { q: bounded(written, newest), page, size, context, ref, valueLimit };
   const answer = await list.transport.send(
     { method: 'GET', path: path`/changelog/${list.tenant}/changelogs`, query },
     list.options,
@@ -64,7 +76,7 @@ async function fetchPage<Entry extends { readonly at: string }>(
   const neighbour = async (number: number) =>
     number < 1 || number > found.totalPages
       ? undefined
-      : await fetchPage(list, { q, page: number, size: found.size, context }, bound);
+      : await fetchPage(list, { q, page: number, size: found.size, ...shown }, bound);
   return {
     ...found,
     nextPage: async () => await neighbour(found.page + 1),

@@ -1,7 +1,8 @@
-import type { ExactChangeEntry } from '../json/exact-answers.ts';
-import { type HistoryAnswer, type HistoryPage, type HistoryParameters, historyWalk } from '../pages/history-page.ts';
+import type { ExactChangeEntry, ExactDocumentAtMoment } from '../json/exact-answers.ts';
+import { type HistoryAnswers, type HistoryPage, type HistoryParameters, historyWalk } from '../pages/history-page.ts';
 import type { Walk } from '../pages/walk.ts';
-import type { ChangeEntry, ChangeFacets, ChangeHistogram } from '../schemas.ts';
+import type { ChangeEntry, ChangeFacets, ChangeHistogram, ChangeNames, DocumentAtMoment } from '../schemas.ts';
+import { parseAnswer } from '../transport/answer-json.ts';
 import { type CallOptions, type Parameters, path } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
 
@@ -21,16 +22,43 @@ export interface FacetParameters {
   readonly size?: number | undefined;
 }
 
+export interface NameParameters {
+  readonly field: 'entity' | 'actor' | 'related.entity';
+  /** Left out: any name. */
+  readonly prefix?: string | undefined;
+  /** Names: 1 to 100; left out: 20. */
+  readonly size?: number | undefined;
+}
+
+export interface DocumentParameters {
+  readonly entity: string;
+  readonly entityId: string;
+  /** The moment, as a Date or as RFC 3339. */
+  readonly at?: Date | string | undefined;
+  /** In place of `at`: after so many of its changes. */
+  readonly changes?: number | undefined;
+}
+
+export interface EntryParameters {
+  /** Asks for the context of the entry and how it was recorded; needs `changelog.changelog_manage`. */
+  readonly context?: boolean | undefined;
+  /** Values with more bytes of JSON text are cut; 256 or more. */
+  readonly valueLimit?: number | undefined;
+}
+
 /** The change history of the tenant: who changed which document, when, and from what to what. */
-export class History<Entry extends ChangeEntry | ExactChangeEntry = ChangeEntry> {
+export class History<
+  Entry extends ChangeEntry | ExactChangeEntry = ChangeEntry,
+  Document extends DocumentAtMoment | ExactDocumentAtMoment = DocumentAtMoment,
+> {
   readonly #transport: Transport;
   readonly #tenant: string;
-  readonly #read: (text: string) => HistoryAnswer<Entry>;
+  readonly #answers: HistoryAnswers<Entry, Document>;
 
-  constructor(transport: Transport, tenant: string, read: (text: string) => HistoryAnswer<Entry>) {
+  constructor(transport: Transport, tenant: string, answers: HistoryAnswers<Entry, Document>) {
     this.#transport = transport;
     this.#tenant = tenant;
-    this.#read = read;
+    this.#answers = answers;
   }
 
   /**
@@ -41,7 +69,10 @@ export class History<Entry extends ChangeEntry | ExactChangeEntry = ChangeEntry>
    * for await (const entry of annals.history.list({ q: and(entity('order'), actor('Jane Doe')) })) …
    */
   list(parameters: HistoryParameters = {}, options?: CallOptions): Walk<Entry, HistoryPage<Entry>> {
-    return historyWalk({ transport: this.#transport, tenant: this.#tenant, options, read: this.#read }, parameters);
+    return historyWalk(
+      { transport: this.#transport, tenant: this.#tenant, options, read: this.#answers.page },
+      parameters,
+    );
   }
 
   /**
@@ -64,10 +95,41 @@ export class History<Entry extends ChangeEntry | ExactChangeEntry = ChangeEntry>
     return await this.#fetch('facets', { q: q?.toString(), field, size }, options);
   }
 
+  /**
+   * The names of entities or actors that begin with a prefix, whatever the case.
+   *
+   * @example
+   * const { values } = await annals.history.names({ field: 'actor', prefix: 'ja' });
+   */
+  async names({ field, prefix, size }: NameParameters, options?: CallOptions): Promise<ChangeNames> {
+    return await this.#fetch('names', { field, prefix, size }, options);
+  }
+
+  /**
+   * A document as it was at a moment, or after so many of its changes; left out both: as it is now.
+   *
+   * @example
+   * const { document, complete } = await annals.history.document({ entity: 'product', entityId: 'p-17', at: yesterday });
+   */
+  async document(parameters: DocumentParameters, options?: CallOptions): Promise<Document> {
+    const { entity, entityId, at, changes } = parameters;
+    const query = { entity, entityId, at: at instanceof Date ? at.toISOString() : at, changes };
+    return this.#answers.document(await this.#fetchText('documents', query, options));
+  }
+
+  /** The entry that has a `ref`. The list shows refs with `ref: true`. */
+  async entry(ref: string, parameters: EntryParameters = {}, options?: CallOptions): Promise<Entry> {
+    const { context, valueLimit } = parameters;
+    return this.#answers.entry(await this.#fetchText('entries', { ref, context, valueLimit }, options));
+  }
+
   async #fetch<Answer>(operation: string, query: Parameters, options: CallOptions | undefined): Promise<Answer> {
-    return await this.#transport.fetchJson(
-      { method: 'GET', path: path`/changelog/${this.#tenant}/${operation}`, query },
-      options,
-    );
+    return parseAnswer(await this.#fetchText(operation, query, options)) as Answer;
+  }
+
+  async #fetchText(operation: string, query: Parameters, options: CallOptions | undefined): Promise<string> {
+    const place = path`/changelog/${this.#tenant}/${operation}`;
+    const { text } = await this.#transport.send({ method: 'GET', path: place, query }, options);
+    return text;
   }
 }

@@ -1,0 +1,35 @@
+import type { Readable } from 'node:stream';
+import { streamOfTexts } from '../../pagination/page-texts.ts';
+import type { AskedDocument, DocumentAt } from './document-at.ts';
+
+/** Characters of a part of a long answer. */
+const maxPartLength = 256 * 1024;
+
+/** The body of the answer: a text, or a stream of its parts if it is long. */
+export function documentBody({ entity, entityId }: AskedDocument, found: DocumentAt): string | Readable {
+  const { at, exists, complete, name, document, changes, lastChange } = found;
+  const time = (moment: number) => new Date(moment).toISOString();
+  const head = JSON.stringify({ entity, entityId, at: time(at), exists, complete, ...(name === null ? {} : { name }) });
+  const last = lastChange === undefined ? {} : { lastChange: { ...lastChange, at: time(lastChange.at) } };
+  const tail = JSON.stringify({ changes, ...last });
+  const before = `${head.slice(0, -1)},${document === undefined ? '' : '"document":'}`;
+  const after = `${document === undefined ? '' : ','}${tail.slice(1)}`;
+  if (document === undefined || document.length <= maxPartLength) return `${before}${document ?? ''}${after}`;
+  return streamOfTexts(partsOfText(before, document, after));
+}
+
+async function* partsOfText(before: string, document: string, after: string): AsyncGenerator<string> {
+  yield before;
+  for (let start = 0; start < document.length; ) {
+    let end = Math.min(document.length, start + maxPartLength);
+    // A character of two units stays whole.
+    if (isHighSurrogate(document.charCodeAt(end - 1)) && end < document.length) end -= 1;
+    yield document.slice(start, end);
+    start = end;
+  }
+  yield after;
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit < 0xdc00;
+}

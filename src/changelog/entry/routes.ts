@@ -1,0 +1,51 @@
+import { AnnalsError } from '../../errors.ts';
+import type { HttpServer } from '../../http/http-server-type.ts';
+import { jsonStream } from '../../http/openapi/answers.ts';
+import { streamOfTexts } from '../../pagination/page-texts.ts';
+import type { Sealer } from '../../sealing.ts';
+import type { HistoryReads } from '../history-reads.ts';
+import { historyOperation, mayShowContext } from '../operation.ts';
+import type { PageOfEntries } from '../read/store.ts';
+import { entryText } from '../read/view.ts';
+import { ChangelogChangeItem, EntryQuery, HistoryPath } from '../schemas.ts';
+import { openRef } from './entry-ref.ts';
+import { showEntries } from './shown-entries.ts';
+
+/** One entry of the history (contract 4, further reads). */
+export async function entryRoutes(
+  app: HttpServer,
+  { reads, sealer }: { reads: HistoryReads; sealer: Sealer },
+): Promise<void> {
+  app.get(
+    '/changelog/:tenant/entries',
+    {
+      config: { ...historyOperation, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'getEntry',
+        tags: ['Change history'],
+        summary: 'Retrieving one change',
+        description: 'The change that a `ref` stands for. The list of changes shows them with `ref=true`.',
+        params: HistoryPath,
+        querystring: EntryQuery,
+        response: { 200: jsonStream(ChangelogChangeItem, { description: 'The change.' }) },
+      },
+    },
+    async (request, reply) => {
+      const { ref, context, valueLimit } = request.query;
+      const { tenant } = request.params;
+      const withContext = mayShowContext(context, request.credentials.scopes);
+      const found = await reads.entry(tenant, openRef(sealer, tenant, ref), withContext);
+      if (found === undefined) throw new AnnalsError('resource_not_found', 'This change is not kept any more.');
+      const shown = await showEntries(sealer, tenant, found, { ref: true, valueLimit });
+      return await reply.type('application/json; charset=utf-8').send(entryBody(shown));
+    },
+  );
+}
+
+function entryBody({ entries, pieces }: PageOfEntries) {
+  return pieces === undefined ? entries.map(entryText).join('') : streamOfTexts(textsOf(pieces));
+}
+
+async function* textsOf(pieces: NonNullable<PageOfEntries['pieces']>): AsyncGenerator<string> {
+  for await (const piece of pieces) for (const entry of piece) yield entryText(entry);
+}
