@@ -50,6 +50,40 @@ test('a client is shown with its secret once, listed without it, and revoked', a
   expect(after.revokedAt).not.toBeNull();
 });
 
+test('a link into the console is one line, and makes a client without a secret that is listed and revoked', async () => {
+  await annals(['tenant', 'create', 'linked'], environment);
+  const link = ['console', 'link', '--tenant', 'linked'];
+  const made = await annals(link, environment);
+  expect(made.code).toBe(0);
+  expect(made.stdout).toMatch(/^http:\/\/127\.0\.0\.1:8080\/console\/#link=linked\.[\w-]{43}\n$/);
+  const listed = JSON.parse((await annals(['client', 'list', '--tenant', 'linked'], environment)).stdout);
+  const scope =
+    'changelog.changelog_read ai.agent_read configuration.configuration_view schema.schema_read schema.custominstance_read';
+  expect(listed).toMatchObject([{ tenant: 'linked', scope: expect.stringContaining(scope), revokedAt: null }]);
+  const [{ clientId, name }] = listed;
+  expect(name).toBe(clientId);
+  expect(made.stderr).toMatch(new RegExp(`^Good once, for 60 seconds. It signs in ${clientId} with changelog`));
+  expect((await annals(['client', 'revoke', clientId], environment)).code).toBe(0);
+
+  const named = ['--name', 'Jane Doe', '--scope', 'changelog.changelog_read ai.agent_manage'];
+  const elsewhere = { ...environment, ANNALS_BASE_URL: 'https://shop.example/annals' };
+  expect((await annals([...link, ...named], elsewhere)).stdout).toMatch(
+    /^https:\/\/shop\.example\/annals\/console\/#link=/,
+  );
+  const [, second] = JSON.parse((await annals(['client', 'list', '--tenant', 'linked'], environment)).stdout);
+  expect(second).toMatchObject({ name: 'Jane Doe', scope: 'changelog.changelog_read ai.agent_manage' });
+
+  expect(await annals(['console', 'link', '--tenant', 'nobody'], environment)).toMatchObject({ code: 1, stdout: '' });
+  for (const wrong of [
+    ['--scope', 'x'],
+    ['--name', 'system'],
+  ]) {
+    expect(await annals([...link, ...wrong], environment)).toMatchObject({ code: 2, stdout: '' });
+  }
+  const free = await annals(link, { ...environment, PORT: '0' });
+  expect(free.stderr).toContain('put the port of the service into the address');
+});
+
 test('a client whose name or scope may not be is wrong usage', async () => {
   const create = ['client', 'create', '--tenant', 'shop', '--scope'];
   for (const rest of [['changelog.changelog_read', '--name', 'system'], ['changelog.changelog_delete']]) {
