@@ -127,7 +127,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       onUnreadableKey: (kid) => logger.warn({ kid }, 'no secret key opens this signing key; its tokens are refused'),
     });
     const webConsole = createConsole({
-      db: vital.db,
+      db,
+      vital: vital.db,
       sealer,
       clients: {
         checkSecret: oauth.checkSecret,

@@ -18,7 +18,9 @@ export interface Console {
 
 /** The server side of the console, built once for a process. */
 export function createConsole(options: {
+  /** Connections that tenants share, and those for what every call needs. */
   db: Database;
+  vital: Database;
   sealer: Sealer;
   clients: ConsoleClients;
   installation: string;
@@ -27,11 +29,11 @@ export function createConsole(options: {
   allowsInsecure: boolean;
   folder: string;
 }): Console {
-  const { db, sealer, clients, installation, baseUrl, allowsInsecure, folder } = options;
+  const { db, vital, sealer, clients, installation, baseUrl, allowsInsecure, folder } = options;
   const basePath = basePathOf(baseUrl);
   const { allowsSignIn, isOverTls, faultOfOrigin } = createOwnAddress(baseUrl, allowsInsecure);
   const cookie = createSessionCookie({ sealer, installation, isOverTls, basePath });
-  const sessions = new Sessions({ db, cookie, clients });
+  const sessions = new Sessions({ db, vital, cookie, clients });
   const page = new ConsolePage(folder, basePath);
   return {
     sessions,

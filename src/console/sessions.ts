@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { doWork, requestLimit } from '../concurrency/work.ts';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AccessTokenFault } from '../http/access-token-fault.ts';
@@ -56,7 +57,10 @@ export interface StartedSession extends Session {
 }
 
 export interface SessionsOptions {
+  /** Connections that tenants share, for what begins and ends sessions. */
   db: Database;
+  /** Connections for what every call needs: who the caller is. */
+  vital: Database;
   cookie: SessionCookie;
   clients: ConsoleClients;
 }
@@ -68,17 +72,17 @@ export class Sessions {
   readonly #clients: ConsoleClients;
   readonly #lookup: SessionLookup;
 
-  constructor({ db, cookie, clients }: SessionsOptions) {
+  constructor({ db, vital, cookie, clients }: SessionsOptions) {
     this.#db = db;
     this.#cookie = cookie;
     this.#clients = clients;
-    this.#lookup = new SessionLookup((tenant, hashes) => readSessions(db, tenant, hashes));
+    this.#lookup = new SessionLookup((tenant, hashes) => readSessions(vital, tenant, hashes));
   }
 
   /** Rejects with an AccessTokenFault where the secret is wrong, and with rate_limit_exceeded (429) after too many wrong ones. */
   async signIn(clientId: string, clientSecret: string, request: FastifyRequest): Promise<StartedSession> {
     const client = await this.#clients.checkSecret({ clientId, clientSecret, address: request.ip });
-    return await this.#start(request, (transaction) => this.#insert(transaction, client, false));
+    return await this.#start(client.tenant, request, (transaction) => this.#insert(transaction, client, false));
   }
 
   /** Redeems a link. Rejects as `signIn` does where the link is wrong, was used or is too old. */
@@ -86,7 +90,7 @@ export class Sessions {
     const secret = readSecret(link);
     return await this.#clients.tryOnce(request.ip, async () => {
       if (secret === undefined) return undefined;
-      return await this.#start(request, async (transaction) => {
+      return await this.#start(secret.tenant, request, async (transaction) => {
         const clientId = await takeLink(transaction, secret.tenant, hashSecret(secret));
         const client =
           clientId === undefined ? undefined : await this.#clients.find(transaction, secret.tenant, clientId);
@@ -110,7 +114,7 @@ export class Sessions {
   /** Ends the session of the request's cookie, in every process, and returns the `Set-Cookie` header. */
   async signOut({ headers }: FastifyRequest): Promise<string> {
     const secret = this.#cookie.read(headers.cookie);
-    if (secret !== undefined) await inTransaction(this.#db, (transaction) => this.#end(transaction, secret));
+    if (secret !== undefined) await this.#write(secret.tenant, (transaction) => this.#end(transaction, secret));
     return this.#cookie.clear;
   }
 
@@ -133,10 +137,11 @@ export class Sessions {
 
   /** A session that the browser had before ends: nothing would end it by its name any more. */
   async #start<Started extends StartedSession | undefined>(
+    tenant: string,
     { headers }: FastifyRequest,
     insert: (transaction: DatabaseTransaction) => Promise<Started>,
   ): Promise<Started> {
-    return await inTransaction(this.#db, async (transaction) => {
+    return await this.#write(tenant, async (transaction) => {
       const started = await insert(transaction);
       const replaced = started === undefined ? undefined : this.#cookie.read(headers.cookie);
       if (replaced !== undefined) await this.#end(transaction, replaced);
@@ -155,6 +160,13 @@ export class Sessions {
     await dropOldestSessions(transaction, session, maxSessionsOfClient);
     const cookie = this.#cookie.write(secret, sessionLifetime);
     return { tenant, clientId, clientName: name, scopes, expiresAt, cookie };
+  }
+
+  /** Takes the connection from the tenant's share: whoever signs in again and again delays that tenant alone. */
+  async #write<Result>(tenant: string, work: (transaction: DatabaseTransaction) => Promise<Result>): Promise<Result> {
+    return await doWork({ tenant, writes: true, timeLimit: requestLimit }, () =>
+      inTransaction(this.#db, work, { retries: 3 }),
+    );
   }
 
   async #end(transaction: DatabaseTransaction, secret: Secret): Promise<void> {

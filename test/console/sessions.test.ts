@@ -6,6 +6,7 @@ import { maxSessionsOfClient, sessionLifetime } from '../../src/console/sessions
 import { readingScopes, scopes } from '../../src/http/scopes.ts';
 import { type NewClient, revokeClient } from '../../src/oauth/clients.ts';
 import { Browser, type ConsoleSession } from '../support/server/browser.ts';
+import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 const tenant = 'acme';
@@ -330,6 +331,28 @@ test(`a client has ${maxSessionsOfClient} sessions; one more ends the oldest`, a
   await signedIn(own);
   expect(await rowsOf('console_session', own.clientId)).toBe(maxSessionsOfClient);
   expect([await isIn(oldest), await isIn(newest)]).toEqual([false, true]);
+});
+
+test('those who sign in wait for each other, and nobody else waits for them', async () => {
+  const browser = await signedIn();
+  const token = await server.token('bystander');
+  const blocker = await server.database.pool.connect();
+  await blocker.query('begin');
+  await blocker.query('lock table console_session in share mode');
+  const signingIn = Array.from({ length: 12 }, () => new Browser(server).signIn(client));
+  await eventually(async () => {
+    const { rows } = await server.database.pool.query(
+      "select from pg_locks where not granted and locktype = 'relation'",
+    );
+    return rows.length;
+  }).toBeGreaterThan(1);
+  expect(await isIn(browser)).toBe(true);
+  expect((await server.call('/changelog/bystander/changelogs', { token })).status).toBe(200);
+  expect(await server.token('bystander')).not.toBe(token);
+  await blocker.query('rollback');
+  blocker.release();
+  const statuses = (await Promise.all(signingIn)).map(({ status }) => status);
+  expect(new Set(statuses)).toEqual(new Set([200]));
 });
 
 test('invented cookies cost no query, and the requests of one tenant share theirs', async () => {
