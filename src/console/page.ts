@@ -21,13 +21,22 @@ export class ConsolePage {
     this.#basePath = basePath;
   }
 
-  /** Undefined where it was not built. Reads it anew where it has changed. */
+  /** Undefined where it was not built. Reads it anew where it has changed. Throws where it cannot be read. */
   read(): Page | undefined {
     const status = statSync(this.#file, { throwIfNoEntry: false });
     if (status === undefined) return undefined;
     const stamp = `${status.mtimeMs} ${status.size} ${status.ino}`;
     if (this.#known?.stamp !== stamp) this.#known = { stamp, page: this.#render(readFileSync(this.#file, 'utf8')) };
     return this.#known.page;
+  }
+
+  /** Undefined also where the page cannot be read just now: the calls of pages that are open go on. */
+  get version(): string | undefined {
+    try {
+      return this.read()?.version;
+    } catch {
+      return undefined;
+    }
   }
 
   #render(built: string): Page {

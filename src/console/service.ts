@@ -44,8 +44,8 @@ export function createConsole(options: {
       faultOfOrigin,
       verify: (request) => sessions.find(request),
       headers: () => {
-        const built = page.read();
-        return built === undefined ? {} : { [versionHeader]: built.version };
+        const { version } = page;
+        return version === undefined ? {} : { [versionHeader]: version };
       },
     },
   };

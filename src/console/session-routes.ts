@@ -29,6 +29,8 @@ export async function sessionRoutes(
       'link' in given
         ? await sessions.redeem(given.link, request)
         : await sessions.signIn(given.clientId, given.clientSecret, request);
+    const { tenant, clientId } = session;
+    request.log.info({ tenant, clientId }, 'signed in to the console');
     return await reply.header('set-cookie', session.cookie).send(shown(session));
   });
 

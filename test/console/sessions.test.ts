@@ -6,6 +6,7 @@ import { maxSessionsOfClient, sessionLifetime } from '../../src/console/sessions
 import { readingScopes, scopes } from '../../src/http/scopes.ts';
 import { type NewClient, revokeClient } from '../../src/oauth/clients.ts';
 import { Browser, type ConsoleSession } from '../support/server/browser.ts';
+import { takeDatabaseAway } from '../support/server/database-away.ts';
 import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
@@ -121,6 +122,7 @@ test('only hashes are stored, and nothing of a secret is logged', async () => {
   expect(rows.map(({ hash }) => hash)).not.toContain(Buffer.from(secret, 'base64url').toString('hex'));
   await new Browser(server).redeem(link.fragment);
   const log = server.logLines.join('');
+  expect(log).toContain(`"clientId":"${link.clientId}","msg":"signed in to the console"`);
   for (const text of [secret, client.clientSecret, browser.cookie?.split('=')[1] ?? '']) {
     expect(text.length).toBeGreaterThan(40);
     expect(log).not.toContain(text);
@@ -375,4 +377,17 @@ test('invented cookies cost no query, and the requests of one tenant share their
   expect(queries).toBeGreaterThan(0);
   expect(queries).toBeLessThan(40);
   pool.off('acquire', count);
+});
+
+test('while the database is away nobody is signed out: the answer is 503, and that of the change history its 500', async () => {
+  const browser = await signedIn();
+  const bringBack = await takeDatabaseAway(server.database.url);
+  expect((await browser.call(session)).status).toBe(503);
+  expect((await browser.call(`/console/api/configuration/${tenant}/configurations`)).status).toBe(503);
+  expect((await browser.call(`/console/api/changelog/${tenant}/changelogs`)).status).toBe(500);
+  expect((await new Browser(server).signIn(client)).status).toBe(503);
+  expect((await browser.signOut()).status).toBe(503);
+  expect(browser.cookie).toBeDefined();
+  await bringBack();
+  expect((await browser.call(session)).status).toBe(200);
 });
