@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { databaseUrlFault } from './database-url.ts';
 
 /** The settings of the service, read once from the environment (contract 1). */
 export interface Config {
@@ -159,10 +160,8 @@ function urlWith(protocols: string[]): (value: string) => string | Fault {
 
 function parseDatabaseUrl(value: string): string | Fault {
   const url = urlWith(['postgres:', 'postgresql:'])(value);
-  const poolers = typeof url === 'string' ? new URL(url).searchParams.getAll('pooler') : [];
-  return poolers.every((pooler) => pooler === 'transaction')
-    ? url
-    : new Fault('may have no other pooler than transaction');
+  const fault = typeof url === 'string' ? databaseUrlFault(url) : undefined;
+  return fault === undefined ? url : new Fault(fault);
 }
 
 /** A port on the host of the service, or `host:port`. */

@@ -35,6 +35,7 @@ const layers: readonly (readonly string[])[] = [
   ['json', 'db'],
   ['concurrency'],
   ['errors', 'sealing', 'repeat', 'stop-signal', 'config', 'package-folder'],
+  ['database-url'],
 ];
 
 // The two doors of the command line, one after the other.

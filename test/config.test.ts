@@ -56,6 +56,21 @@ describe('ANNALS_SECRET_KEY', () => {
     expect(error.message).toBe('DATABASE_URL may have no other pooler than transaction');
   });
 
+  test.each([
+    [
+      'sslmode=verify',
+      'DATABASE_URL has an unknown sslmode; known are disable, allow, prefer, require, verify-ca, verify-full',
+    ],
+    ['sslmode=verify-ca', 'DATABASE_URL needs sslrootcert with sslmode=verify-ca'],
+    ['sslmode=require&sslrootcert=system', 'DATABASE_URL needs sslmode=verify-full with sslrootcert=system'],
+  ])('with %s is refused', (parameters, message) => {
+    const error = faultsOf({
+      DATABASE_URL: `postgres://annals:pw@db.example/annals?${parameters}`,
+      ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
+    });
+    expect(error.message).toBe(message);
+  });
+
   test('is required with DATABASE_URL, and the fault says how to make one', () => {
     const error = faultsOf({ DATABASE_URL: 'postgres://annals:pw@db.example/annals' });
     expect(error.faults).toHaveLength(1);

@@ -5,6 +5,7 @@ import { ConfigError } from '../config.ts';
 import { BackupError } from '../db/backup/backup-error.ts';
 import { EmbeddedDatabaseError } from '../db/embedded/embedded-database-error.ts';
 import { MigrationError } from '../db/schema/migration-error.ts';
+import { TlsError, tlsFailure } from '../db/tls.ts';
 import { AnnalsError } from '../errors.ts';
 import { packageFolder } from '../package-folder.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
@@ -168,7 +169,7 @@ function report(error: unknown, command: string | undefined, { tell }: CommandIo
 }
 
 function isForOperators(error: unknown): error is Error {
-  return [OperatorError, EmbeddedDatabaseError, MigrationError, BackupError, AnnalsError].some(
+  return [OperatorError, EmbeddedDatabaseError, MigrationError, BackupError, TlsError, AnnalsError].some(
     (kind) => error instanceof kind,
   );
 }
@@ -188,6 +189,8 @@ function databaseFault(error: Error): string | undefined {
   if (error.message === 'timeout expired' || error.message.startsWith('timeout exceeded when trying to connect')) {
     return 'cannot be reached: no answer within 5 seconds';
   }
+  const tls = tlsFailure(error);
+  if (tls !== undefined) return `cannot be reached over TLS: ${tls}`;
   // SQLSTATE classes: 28 authorisation, 3D no such database, 57 the server stops or starts, 53 insufficient resources.
   return /^(28|3D|57|53)[0-9A-Z]{3}$/.test(code) ? `refuses: ${error.message} (${code})` : undefined;
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type Config, ConfigError, readConfig } from '../config.ts';
 import { openEmbeddedDatabase } from '../db/embedded/open-embedded-database.ts';
+import { resolveTls } from '../db/tls.ts';
 import { readIfThere, writeOnce } from '../db/write-once.ts';
 import { OperatorError } from './command.ts';
 
@@ -16,7 +17,7 @@ export interface OpenDatabase {
 /** Opens DATABASE_URL, or the embedded database and the key in its data folder (contract 1: ANNALS_SECRET_KEY). */
 export async function openDatabase(config: Config, tell: (line: string) => void): Promise<OpenDatabase> {
   if (config.databaseUrl !== undefined) {
-    return { url: config.databaseUrl, secretKeys: config.secretKeys, release: async () => {} };
+    return { url: await resolveTls(config.databaseUrl), secretKeys: config.secretKeys, release: async () => {} };
   }
   const embedded = await openEmbeddedDatabase({ dataDir: config.dataDir, log: tell });
   try {

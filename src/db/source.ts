@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { resolveTls, TlsError } from './tls.ts';
 
 /** The database of the application, whose changes are recorded. */
 export interface Source {
@@ -52,8 +53,11 @@ export function readSource(text: string): Source {
  * stands in no error.
  */
 export async function connectSource(source: Source, kind: 'statements' | 'replication'): Promise<pg.Client> {
+  const connectionString = await resolveTls(source.url).catch((error: unknown) => {
+    throw error instanceof TlsError ? new SourceError(error.message, { cause: error }) : new SourceAwayError(error);
+  });
   const client = new pg.Client({
-    connectionString: source.url,
+    connectionString,
     application_name: 'annals',
     connectionTimeoutMillis: 10_000,
     keepAlive: true,

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { tlsFailure } from './tls.ts';
 
 const networkCodes: readonly unknown[] = [
   'ECONNREFUSED',
@@ -27,5 +28,6 @@ export function isUnreachable(error: unknown): boolean {
     return (error.severity === 'FATAL' || error.severity === 'PANIC') && error.code?.startsWith('25') !== true;
   }
   if (error instanceof AggregateError) return error.errors.some(isUnreachable);
-  return ('code' in error && networkCodes.includes(error.code)) || lost.test(error.message);
+  const isOfNetwork = 'code' in error && networkCodes.includes(error.code);
+  return isOfNetwork || lost.test(error.message) || tlsFailure(error) !== undefined;
 }
