@@ -66,7 +66,8 @@ export async function restoreBackup(
     const leftOut = await fillTables(client, backup, { signal, onProgress });
     await finishSchema(client, schema);
     await claimTransactionIds(client, server);
-    await client.query('analyze');
+    const names = (await tablesToBackUp(client)).map(({ name }) => pg.escapeIdentifier(name));
+    await client.query(`analyze ${names.join(', ')}`);
     await client.query('commit');
     release(false);
     return { manifest: backup.manifest, leftOut };
