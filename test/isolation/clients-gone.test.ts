@@ -25,7 +25,9 @@ beforeAll(async () => {
   const { paths } = (await (await server.call('/openapi.json')).json()) as DescribedInterface;
   operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.keys(methods).flatMap((method) => {
-      const filled = path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => ids[name] ?? 'one');
+      // It takes what only the list tells. The list itself is asked.
+      if (path.endsWith('/changelog/{tenant}/entries')) return [];
+      const filled = path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => ids[name] ?? 'one') + parametersOf(path);
       if (!path.includes('{tenant}') || path.includes('/jobs')) return [];
       if (method === 'get') return [{ method: 'GET', path: filled }];
       return method === 'post' && path.endsWith('/search') ? [{ method: 'POST', path: filled, body: '{"q":""}' }] : [];
@@ -36,6 +38,12 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 const ids: Record<string, string> = { tenant, type: 'THING' };
+
+/** Those that an operation requires. */
+function parametersOf(path: string): string {
+  if (/\/(facets|names)$/.test(path)) return '?field=entity';
+  return path.endsWith('/changelog/{tenant}/documents') ? '?entity=order&entityId=1' : '';
+}
 
 /** Statements of clients that run now. Folding is upkeep: it works for no client, and waits for the locked tables as well. */
 async function running(): Promise<string[]> {
