@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { Annals, ApiError, type CursorPage, type Page } from '../../clients/typescript/src/index.ts';
-import { JsonNumber, stringifyJson } from '../../clients/typescript/src/json/index.ts';
+import { JsonNumber, type JsonObject, parseJson, stringifyJson } from '../../clients/typescript/src/json/index.ts';
 import {
   actor,
   and,
@@ -185,6 +185,10 @@ test('values keep every digit and their order where they are asked for exactly',
     secured: false,
   });
   expect(await annals.exact.configurations.list({ keys: ['rate'] })).toHaveLength(1);
+  const schema = parseJson('{"jsonSchema":{"properties":{"10":{"maximum":1.10},"2":true}}}') as JsonObject;
+  await annals.exact.customEntities.put('EXACT', schema);
+  const type = await annals.exact.customEntities.get('EXACT');
+  expect(stringifyJson(type.get('jsonSchema'))).toBe('{"properties":{"10":{"maximum":1.10},"2":true}}');
 });
 
 test('settings are made, listed, replaced and deleted', async () => {

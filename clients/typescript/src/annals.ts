@@ -11,7 +11,7 @@ import { Instances } from './resources/instances.ts';
 import { Jobs } from './resources/jobs.ts';
 import { Logs } from './resources/logs.ts';
 import { Models } from './resources/models.ts';
-import type { ChangeEntry, Configuration, CustomInstance, DocumentAtMoment } from './schemas.ts';
+import type { ChangeEntry, Configuration, CustomEntityType, CustomInstance, DocumentAtMoment } from './schemas.ts';
 import { givenTokens } from './transport/access-tokens.ts';
 import { parseAnswer, plainAnswers } from './transport/answer-json.ts';
 import { tokensOfClient } from './transport/token-source.ts';
@@ -86,7 +86,7 @@ export class Annals {
     this.#tenant = tenant;
     this.history = new History(transport, tenant, plainHistory);
     this.configurations = new Configurations(transport, tenant, plainAnswers<Configuration>());
-    this.customEntities = new CustomEntities(transport, tenant);
+    this.customEntities = new CustomEntities(transport, tenant, plainAnswers<CustomEntityType>());
     this.agents = new Agents(transport, tenant);
     this.chat = new Chat(transport, tenant);
     this.logs = new Logs(transport, tenant);

@@ -8,6 +8,7 @@ import {
 } from './json/exact-answers.ts';
 import type { JsonObject } from './json/json-value.ts';
 import { Configurations } from './resources/configurations.ts';
+import { CustomEntities } from './resources/custom-entities.ts';
 import { History } from './resources/history.ts';
 import { Instances } from './resources/instances.ts';
 import type { Transport } from './transport/transport.ts';
@@ -19,6 +20,7 @@ import type { Transport } from './transport/transport.ts';
 export class Exact {
   readonly history: History<ExactChangeEntry, ExactDocumentAtMoment>;
   readonly configurations: Configurations<ExactConfiguration>;
+  readonly customEntities: CustomEntities<JsonObject>;
   readonly #transport: Transport;
   readonly #tenant: string;
 
@@ -27,6 +29,7 @@ export class Exact {
     this.#tenant = tenant;
     this.history = new History(transport, tenant, exactHistory);
     this.configurations = new Configurations(transport, tenant, exactConfigurations);
+    this.customEntities = new CustomEntities(transport, tenant, exactObjects);
   }
 
   instances(type: string): Instances<JsonObject, JsonObject> {

@@ -35,4 +35,21 @@ export const pages: readonly Page[] = [
     inNavigation: true,
     load: async () => (await import('../desk/desk-page.tsx')).DeskPage,
   },
+  {
+    path: 'data',
+    title: 'Data',
+    icon: 'data',
+    scopes: [
+      'schema.schema_read',
+      'schema.schema_manage',
+      'schema.custominstance_read',
+      'schema.custominstance_manage',
+      'configuration.configuration_view',
+      'configuration.configuration_manage',
+      'ai.agent_read',
+      'ai.agent_manage',
+    ],
+    inNavigation: true,
+    load: async () => (await import('../data/data-page.tsx')).DataPage,
+  },
 ];

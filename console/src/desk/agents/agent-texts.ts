@@ -1,13 +1,5 @@
 import type { Agent } from '@annals/client';
-
-type Texts = Readonly<Record<string, string>> | undefined;
-
-/** The text of the reader's language, the English one, or the first. */
-export function textFor(texts: Texts): string | undefined {
-  if (texts === undefined) return undefined;
-  const language = navigator.language;
-  return texts[language] ?? texts[language.split('-')[0] ?? ''] ?? texts.en ?? Object.values(texts)[0];
-}
+import { textFor } from '../../components/texts.ts';
 
 /** What an agent is called. */
 export function agentTitle({ id, name }: Pick<Agent, 'id' | 'name'>): string {

@@ -11,6 +11,7 @@ import { Skeleton } from '../../components/loading.tsx';
 import { LongText } from '../../components/long-text.tsx';
 import { Name } from '../../components/name.tsx';
 import { PageHeader } from '../../components/page-header.tsx';
+import { textFor } from '../../components/texts.ts';
 import { Time } from '../../components/time.tsx';
 import { tell } from '../../components/toasts.tsx';
 import { HistoryLink } from '../../lists/history-link.tsx';
@@ -18,7 +19,7 @@ import { quotedText } from '../../lists/quoted-text.ts';
 import { Link } from '../../router/link.tsx';
 import { navigate, place } from '../../router/location.ts';
 import { AgentState } from './agent-state.tsx';
-import { agentTitle, providerNames, textFor } from './agent-texts.ts';
+import { agentTitle, providerNames } from './agent-texts.ts';
 import { EnableButton } from './enable-button.tsx';
 
 /** One agent: what it is, whether it answers, and where one goes from here. */

@@ -4,6 +4,7 @@ import { Button } from '../../components/button.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { Name } from '../../components/name.tsx';
 import { PageHeader } from '../../components/page-header.tsx';
+import { textFor } from '../../components/texts.ts';
 import { Time } from '../../components/time.tsx';
 import { FilterBar, FilterChip } from '../../lists/filter-bar.tsx';
 import { ListCard } from '../../lists/list-card.tsx';
@@ -12,7 +13,7 @@ import { useList } from '../../lists/use-list.ts';
 import { Link } from '../../router/link.tsx';
 import { navigate } from '../../router/location.ts';
 import { AgentState } from './agent-state.tsx';
-import { agentTitle, providerNames, textFor } from './agent-texts.ts';
+import { agentTitle, providerNames } from './agent-texts.ts';
 
 /** All agents of the tenant, a page at a time. */
 export function AgentsView() {

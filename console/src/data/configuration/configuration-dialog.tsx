@@ -1,0 +1,138 @@
+import type { ExactConfiguration } from '@annals/client';
+import { stringifyJson } from '@annals/client/json';
+import { useState } from 'preact/hooks';
+import { annals } from '../../api/annals.ts';
+import { Button } from '../../components/button.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { FailureBox } from '../../components/failure-box.tsx';
+import { FormField } from '../../components/form-field.tsx';
+import { JsonEditor } from '../json-editor/json-editor.tsx';
+import { readEdited } from '../json-editor/read-edited.ts';
+
+interface ConfigurationDialogProps {
+  /** Undefined for a new setting. */
+  readonly current: ExactConfiguration | undefined;
+  readonly onClose: () => void;
+  readonly onSaved: (key: string) => void;
+}
+
+const mask = '********';
+/** The service secures these whatever is asked for. */
+const alwaysSecured = ['providerApiToken', 'openAiApiToken'];
+
+/** Makes a setting, or changes one. A secret is written anew, or stays as it is. */
+export function ConfigurationDialog({ current, onClose, onSaved }: ConfigurationDialogProps) {
+  const [key, setKey] = useState(current?.key ?? '');
+  const [description, setDescription] = useState(current?.description ?? '');
+  const [wantsSecured, setSecured] = useState(current?.secured ?? false);
+  const [text, setText] = useState(
+    current === undefined ? '""' : current.secured ? '' : stringifyJson(current.value, 2),
+  );
+  const [secret, setSecret] = useState('');
+  const [failure, setFailure] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+
+  const isAlways = alwaysSecured.includes(key);
+  const isSecured = isAlways || wantsSecured;
+  const edited = readEdited(text);
+  const keepsSecret = current?.secured === true && secret === '';
+  const keyFault = faultOfKey(key);
+  const isReady = keyFault === undefined && (isSecured ? keepsSecret || secret !== '' : edited.fault === undefined);
+
+  const save = async (event: SubmitEvent) => {
+    event.preventDefault();
+    if (!isReady) return;
+    setBusy(true);
+    setFailure(undefined);
+    const value = isSecured ? (keepsSecret ? mask : secret) : edited.value;
+    const item = { value, secured: isSecured, ...(description === '' ? {} : { description }) };
+    try {
+      if (current === undefined) await annals().exact.configurations.create([{ key, ...item }]);
+      else await annals().exact.configurations.replace(key, { ...item, version: current.version });
+      onSaved(key);
+    } catch (error) {
+      setFailure(error);
+      setBusy(false);
+    }
+  };
+  return (
+    <Dialog title={current === undefined ? 'New setting' : `Edit ${current.key}`} onClose={onClose}>
+      <form class="form-grid" onSubmit={(event) => void save(event)}>
+        {failure === undefined ? undefined : <FailureBox error={failure} />}
+        {current === undefined ? (
+          <FormField key="key" label="Key" error={key === '' ? undefined : keyFault}>
+            {(control) => (
+              <input
+                {...control}
+                class="mono"
+                autocomplete="off"
+                spellcheck={false}
+                value={key}
+                onInput={(event) => setKey(event.currentTarget.value)}
+              />
+            )}
+          </FormField>
+        ) : undefined}
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={isSecured}
+            disabled={isAlways}
+            onChange={(event) => setSecured(event.currentTarget.checked)}
+          />
+          Secured: kept encrypted, and never shown again
+        </label>
+        {isSecured ? (
+          <FormField
+            key="secret"
+            label="Secret"
+            hint={current?.secured === true ? 'Leave this empty to keep the one that is stored.' : undefined}
+          >
+            {(control) => (
+              <input
+                {...control}
+                class="mono"
+                type="password"
+                autocomplete="new-password"
+                value={secret}
+                onInput={(event) => setSecret(event.currentTarget.value)}
+              />
+            )}
+          </FormField>
+        ) : (
+          <JsonEditor
+            key="value"
+            label="Value"
+            hint="Any JSON. A text stands in quotes."
+            text={text}
+            fault={edited.fault}
+            rows={Math.min(14, text.split('\n').length + 2)}
+            onText={setText}
+          />
+        )}
+        <FormField key="description" label="Description">
+          {(control) => (
+            <input
+              {...control}
+              dir="auto"
+              maxLength={4_096}
+              value={description}
+              onInput={(event) => setDescription(event.currentTarget.value)}
+            />
+          )}
+        </FormField>
+        <div class="page-actions">
+          <Button kind="primary" type="submit" disabled={!isReady || isBusy}>
+            Save
+          </Button>
+          <Button onClick={onClose}>Cancel</Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function faultOfKey(key: string): string | undefined {
+  if (/^[^\p{Cc},\p{Cs}]{1,256}$/u.test(key)) return undefined;
+  return 'Up to 256 characters, none of them a comma or a control character.';
+}

@@ -1,0 +1,213 @@
+import type { ExactConfiguration } from '@annals/client';
+import { stringifyJson } from '@annals/client/json';
+import { useState } from 'preact/hooks';
+import { annals } from '../../api/annals.ts';
+import { allows } from '../../api/session.ts';
+import { useRequest } from '../../api/use-request.ts';
+import { Badge } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { FailureBox } from '../../components/failure-box.tsx';
+import { Icon } from '../../components/icon.tsx';
+import { LoadingLine, Skeleton } from '../../components/loading.tsx';
+import { Name } from '../../components/name.tsx';
+import { counted, countText } from '../../components/numbers.ts';
+import { PageHeader } from '../../components/page-header.tsx';
+import { tell } from '../../components/toasts.tsx';
+import { HistoryLink } from '../../lists/history-link.tsx';
+import { place, setParameters } from '../../router/location.ts';
+import { ConfigurationDialog } from './configuration-dialog.tsx';
+
+/** Rows that are made at once. */
+const portion = 200;
+
+/** The settings of the tenant. A secured value never comes back. */
+export function ConfigurationView() {
+  const { parameters } = place.value;
+  const wanted = parameters.get('key') ?? '';
+  const edited = parameters.get('edit') ?? undefined;
+  const [shown, setShown] = useState(portion);
+  const { value, error, isLoading, reload } = useRequest('configuration', (signal) =>
+    annals().exact.configurations.list({}, { signal }),
+  );
+  const items = (value ?? []).filter(({ key }) => key.toLowerCase().includes(wanted.toLowerCase()));
+  const mayWrite = allows('configuration.configuration_manage');
+  const add = mayWrite ? (
+    <Button kind="primary" icon="plus" onClick={() => setParameters({ edit: '', new: 1 })}>
+      New setting
+    </Button>
+  ) : undefined;
+  const close = () => setParameters({ edit: undefined, new: undefined });
+  const isNew = parameters.has('new');
+  const current = edited === undefined ? undefined : value?.find(({ key }) => key === edited);
+  return (
+    <>
+      <PageHeader
+        title="Configuration"
+        lead="Settings of the tenant. Secured values are kept encrypted and never shown."
+      >
+        {add}
+      </PageHeader>
+      <div class="filter-bar">
+        <div class="filter-field">
+          <Icon name="search" />
+          <input
+            class="control"
+            type="search"
+            aria-label="Keys that contain"
+            placeholder="Keys that contain …"
+            value={wanted}
+            onInput={(event) => setParameters({ key: event.currentTarget.value }, { replace: true })}
+          />
+        </div>
+      </div>
+      <section class="card list-card" aria-busy={isLoading}>
+        <LoadingLine active={isLoading} />
+        <div class="card-header list-header">
+          <span role="status">{value === undefined ? ' ' : counted(items.length, 'setting')}</span>
+          <Button kind="quiet" icon="refresh" aria-label="Refresh" title="Refresh" onClick={reload} />
+        </div>
+        {error === undefined ? undefined : <FailureBox error={error} onRetry={reload} />}
+        {value === undefined && error === undefined ? <Skeleton /> : undefined}
+        {value !== undefined && items.length === 0 ? (
+          wanted === '' ? (
+            <EmptyState icon="data" title="Nothing is set">
+              <p>
+                For example <code>notificationEmail</code>, where a mail goes when an agent is disabled, or{' '}
+                <code>providerApiToken</code>, your own key for completions.
+              </p>
+              {add}
+            </EmptyState>
+          ) : (
+            <EmptyState icon="search" title="No key contains this">
+              <Button onClick={() => setParameters({ key: undefined })}>Show all</Button>
+            </EmptyState>
+          )
+        ) : undefined}
+        {items.length === 0 ? undefined : (
+          <div class="table-scroll">
+            <table class="table">
+              <thead>
+                <tr>
+                  <th scope="col">Key</th>
+                  <th scope="col">Value</th>
+                  <th scope="col">Version</th>
+                  <th scope="col">
+                    <span class="visually-hidden">Actions</span>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {items.slice(0, shown).map((item) => (
+                  <ConfigurationRow key={item.key} item={item} mayWrite={mayWrite} onChanged={reload} />
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+        {items.length <= shown ? undefined : (
+          <div class="list-rest">
+            <Button onClick={() => setShown(shown + portion)}>Show more of {countText(items.length - shown)}</Button>
+          </div>
+        )}
+      </section>
+      {mayWrite && (isNew || current !== undefined) ? (
+        <ConfigurationDialog
+          key={edited}
+          current={isNew ? undefined : current}
+          onClose={close}
+          onSaved={(key) => {
+            tell(`${key} is saved.`);
+            close();
+            reload();
+          }}
+        />
+      ) : undefined}
+    </>
+  );
+}
+
+interface ConfigurationRowProps {
+  readonly item: ExactConfiguration;
+  readonly mayWrite: boolean;
+  readonly onChanged: () => void;
+}
+
+/** Characters of a value in the table. */
+const maxValue = 160;
+
+function ConfigurationRow({
+  item: { key, value, version, description, secured },
+  mayWrite,
+  onChanged,
+}: ConfigurationRowProps) {
+  const [isDeleting, setDeleting] = useState(false);
+  const text = stringifyJson(value);
+  return (
+    <tr>
+      <td>
+        <strong class="mono">
+          <Name text={key} />
+        </strong>
+        {description === undefined ? undefined : (
+          <div class="muted">
+            <Name text={description} />
+          </div>
+        )}
+      </td>
+      <td>
+        {secured ? (
+          <Badge tone="plain">secured</Badge>
+        ) : (
+          <code>
+            <Name text={text.length > maxValue ? `${text.slice(0, maxValue)} …` : text} />
+          </code>
+        )}
+      </td>
+      <td class="number">{version}</td>
+      <td>
+        <span class="row-actions">
+          <HistoryLink entity="configuration" entityId={key} />
+          {mayWrite ? (
+            <>
+              <Button
+                kind="quiet"
+                icon="edit"
+                aria-label={`Edit ${key}`}
+                title="Edit"
+                onClick={() => setParameters({ edit: key, new: undefined })}
+              />
+              <Button
+                kind="quiet"
+                icon="remove"
+                aria-label={`Delete ${key}`}
+                title="Delete"
+                onClick={() => setDeleting(true)}
+              />
+            </>
+          ) : undefined}
+        </span>
+        {isDeleting ? (
+          <ConfirmDialog
+            title="Delete the setting?"
+            action="Delete"
+            onClose={() => setDeleting(false)}
+            onConfirm={async () => {
+              await annals().configurations.delete(key);
+              tell(`${key} is deleted.`);
+              onChanged();
+            }}
+          >
+            <p>
+              <code>
+                <Name text={key} />
+              </code>{' '}
+              and its value are gone; its history stays.
+            </p>
+          </ConfirmDialog>
+        ) : undefined}
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,137 @@
+import { ApiError } from '@annals/client';
+import { type JsonObject, stringifyJson } from '@annals/client/json';
+import { useState } from 'preact/hooks';
+import { annals } from '../../api/annals.ts';
+import { Button } from '../../components/button.tsx';
+import { FailureBox } from '../../components/failure-box.tsx';
+import { FormField } from '../../components/form-field.tsx';
+import { contentToSave, editableText, versionOf } from '../json-editor/document-text.ts';
+import { JsonEditor } from '../json-editor/json-editor.tsx';
+import { readEditedObject } from '../json-editor/read-edited.ts';
+import { SchemaNote } from '../json-editor/schema-note.tsx';
+import { useSchemaFaults } from '../json-editor/use-schema-faults.ts';
+import { documentForSchema, templateOf } from './schema-view.ts';
+
+interface InstanceEditorProps {
+  readonly type: string;
+  /** Undefined for a new one. */
+  readonly id: string | undefined;
+  readonly instance: JsonObject | undefined;
+  readonly schema: JsonObject | undefined;
+  readonly onDirty: (isDirty: boolean) => void;
+  readonly onSaved: (id: string) => void;
+  readonly onReload: () => void;
+  readonly onCancel: () => void;
+}
+
+/** The document of an instance as JSON, checked against the schema of its type while one types. */
+export function InstanceEditor({
+  type,
+  id,
+  instance,
+  schema,
+  onDirty,
+  onSaved,
+  onReload,
+  onCancel,
+}: InstanceEditorProps) {
+  // The version that was read first: what was changed since then must not be written over.
+  const [read] = useState(instance);
+  const [newId, setNewId] = useState('');
+  const [text, setText] = useState(() =>
+    read === undefined ? stringifyJson(templateOf(schema), 2) : editableText(read),
+  );
+  const [failure, setFailure] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const { value: document, fault } = readEditedObject(text);
+  const state = useSchemaFaults(
+    schema === undefined ? undefined : stringifyJson(schema),
+    document === undefined || schema === undefined
+      ? undefined
+      : documentForSchema(new Map([['id', id ?? newId], ...document]), schema),
+  );
+  const namesOther = document?.has('id') === true && document.get('id') !== (id ?? newId);
+
+  const save = async (event: SubmitEvent) => {
+    event.preventDefault();
+    if (document === undefined || namesOther) return;
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      onSaved(await saveInstance(document, { type, id, newId, read }));
+    } catch (error) {
+      setFailure(error);
+      setBusy(false);
+    }
+  };
+  const hasChanged = failure instanceof ApiError && failure.type === 'conflict_resource' && id !== undefined;
+  return (
+    <form class="form-grid" onSubmit={(event) => void save(event)}>
+      {failure === undefined ? undefined : <FailureBox error={failure} />}
+      {hasChanged ? (
+        <p class="note">
+          <span>Somebody has written it since. Copy what you need from your text, then begin anew.</span>
+          <Button
+            onClick={() => {
+              onDirty(false);
+              onCancel();
+              onReload();
+            }}
+          >
+            Show the newest
+          </Button>
+        </p>
+      ) : undefined}
+      {id === undefined ? (
+        <FormField key="id" label="Id" hint="Empty: the service draws one.">
+          {(control) => (
+            <input
+              {...control}
+              class="mono"
+              autocomplete="off"
+              spellcheck={false}
+              value={newId}
+              onInput={(event) => setNewId(event.currentTarget.value)}
+            />
+          )}
+        </FormField>
+      ) : undefined}
+      <JsonEditor
+        key="document"
+        label="Document"
+        text={text}
+        fault={fault ?? (namesOther ? 'The id stands above; a document keeps it.' : undefined)}
+        onText={(changed) => {
+          setText(changed);
+          onDirty(true);
+        }}
+      />
+      <div aria-live="polite">
+        {schema === undefined || fault !== undefined ? undefined : <SchemaNote state={state} />}
+      </div>
+      <div class="page-actions">
+        <Button kind="primary" type="submit" disabled={isBusy || document === undefined || namesOther}>
+          Save
+        </Button>
+        <Button onClick={onCancel}>Cancel</Button>
+      </div>
+    </form>
+  );
+}
+
+interface Saving {
+  readonly type: string;
+  readonly id: string | undefined;
+  readonly newId: string;
+  readonly read: JsonObject | undefined;
+}
+
+async function saveInstance(document: JsonObject, { type, id, newId, read }: Saving): Promise<string> {
+  const instances = annals().exact.instances(type);
+  if (id === undefined) {
+    const content = newId === '' ? document : contentToSave(document, { id: newId, version: undefined });
+    return (await instances.create(content)).id;
+  }
+  await instances.put(id, contentToSave(document, { id, version: read === undefined ? undefined : versionOf(read) }));
+  return id;
+}

@@ -1,0 +1,163 @@
+import type { Job } from '@annals/client';
+import { useEffect, useState } from 'preact/hooks';
+import { annals } from '../../api/annals.ts';
+import { allows } from '../../api/session.ts';
+import { useRequest } from '../../api/use-request.ts';
+import { Badge } from '../../components/badge.tsx';
+import { Button } from '../../components/button.tsx';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { FailureBox } from '../../components/failure-box.tsx';
+import { Skeleton } from '../../components/loading.tsx';
+import { LongText } from '../../components/long-text.tsx';
+import { Name } from '../../components/name.tsx';
+import { bytesText, countText } from '../../components/numbers.ts';
+import { SidePanel } from '../../components/side-panel.tsx';
+import { Time } from '../../components/time.tsx';
+import { tell } from '../../components/toasts.tsx';
+import { Link } from '../../router/link.tsx';
+import { DownloadLink } from './download-link.tsx';
+import { kindOf, stateOf } from './job-words.ts';
+
+interface JobPanelProps {
+  readonly id: string;
+  readonly onClose: () => void;
+  readonly onDeleted: () => void;
+}
+
+/** One job: what was asked, what came of it, and why it failed. */
+export function JobPanel({ id, onClose, onDeleted }: JobPanelProps) {
+  const [isDeleting, setDeleting] = useState(false);
+  const {
+    value: job,
+    error,
+    isLoading,
+    reload,
+  } = useRequest(`job ${id}`, (signal) => annals().jobs.get(id, { signal }));
+  const isUnderWay = job?.status === 'in_progress';
+  useEffect(() => {
+    if (!isUnderWay || isLoading) return;
+    const wait = setTimeout(reload, 2_000);
+    return () => clearTimeout(wait);
+  }, [isUnderWay, isLoading, job]);
+  return (
+    <SidePanel
+      title="Job"
+      onClose={onClose}
+      actions={
+        job !== undefined && allows('ai.agent_manage') ? (
+          <Button kind="quiet" icon="remove" aria-label="Delete" title="Delete" onClick={() => setDeleting(true)} />
+        ) : undefined
+      }
+    >
+      {error === undefined ? undefined : <FailureBox error={error} onRetry={reload} />}
+      {job === undefined ? error === undefined ? <Skeleton /> : undefined : <JobFacts job={job} />}
+      {isDeleting ? (
+        <ConfirmDialog
+          title="Delete the job?"
+          action="Delete"
+          onClose={() => setDeleting(false)}
+          onConfirm={async () => {
+            await annals().jobs.delete(id);
+            tell('The job is deleted.');
+            onDeleted();
+            onClose();
+          }}
+        >
+          <p>
+            {isUnderWay ? 'It stops, and what it has brought so far is gone.' : 'Its result and its file are gone.'}
+          </p>
+        </ConfirmDialog>
+      ) : undefined}
+    </SidePanel>
+  );
+}
+
+function JobFacts({ job }: { readonly job: Job }) {
+  const { metadata, agentId, sessionId, requestId, request, message } = job;
+  return (
+    <div class="stack">
+      <dl class="facts">
+        <dt>State</dt>
+        <dd>
+          {kindOf(job)} <Badge tone={stateOf(job).tone}>{stateOf(job).word}</Badge>
+        </dd>
+        <dt>Begun</dt>
+        <dd>
+          <Time at={metadata.createdAt} />
+        </dd>
+        <dt>Last step</dt>
+        <dd>
+          <Time at={metadata.modifiedAt} />
+        </dd>
+        {metadata.q === undefined ? undefined : (
+          <>
+            <dt>Query</dt>
+            <dd class="mono">
+              <Name text={metadata.q} />
+            </dd>
+          </>
+        )}
+        {metadata.entries === undefined ? undefined : (
+          <>
+            <dt>File</dt>
+            <dd>
+              {countText(metadata.entries)} entries, {bytesText(metadata.bytes ?? 0)} of {metadata.format}{' '}
+              <DownloadLink job={job} />
+            </dd>
+          </>
+        )}
+        {agentId === undefined ? undefined : (
+          <>
+            <dt>Agent</dt>
+            <dd>
+              <Link to={{ path: 'desk/agent', parameters: { id: agentId } }}>
+                <Name text={agentId} />
+              </Link>
+            </dd>
+          </>
+        )}
+        {sessionId === undefined ? undefined : (
+          <>
+            <dt>Session</dt>
+            <dd class="mono">
+              <Link to={{ path: 'desk/sessions', parameters: { session: sessionId } }}>{sessionId}</Link>
+            </dd>
+          </>
+        )}
+        {requestId === undefined ? undefined : (
+          <>
+            <dt>Request id</dt>
+            <dd class="mono">
+              <Name text={requestId} />
+            </dd>
+          </>
+        )}
+      </dl>
+      {metadata.error === undefined ? undefined : (
+        <div class="failure">
+          <div>
+            <p class="failure-title">
+              <Name text={metadata.error.message ?? metadata.error.type} />
+            </p>
+            <p class="muted">{metadata.error.type}</p>
+          </div>
+        </div>
+      )}
+      {request === undefined ? undefined : (
+        <section class="stack-small">
+          <h3>Asked</h3>
+          <LongText text={request} />
+        </section>
+      )}
+      {message === undefined ? undefined : (
+        <section class="stack-small">
+          <h3>Answer</h3>
+          <LongText text={message} />
+        </section>
+      )}
+      {metadata.guarded === undefined ? undefined : (
+        <p class="note">A part of this job tells of the history, which your client may not read.</p>
+      )}
+    </div>
+  );
+}

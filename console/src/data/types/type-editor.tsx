@@ -1,0 +1,121 @@
+import { type JsonObject, stringifyJson } from '@annals/client/json';
+import { useState } from 'preact/hooks';
+import { annals } from '../../api/annals.ts';
+import { allows } from '../../api/session.ts';
+import { useRequest } from '../../api/use-request.ts';
+import { Button } from '../../components/button.tsx';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { FailureBox } from '../../components/failure-box.tsx';
+import { FormField } from '../../components/form-field.tsx';
+import { Skeleton } from '../../components/loading.tsx';
+import { PageHeader } from '../../components/page-header.tsx';
+import { tell } from '../../components/toasts.tsx';
+import { navigate, path, place } from '../../router/location.ts';
+import { contentToSave, editableText, versionOf } from '../json-editor/document-text.ts';
+import { JsonEditor } from '../json-editor/json-editor.tsx';
+import { readEditedObject } from '../json-editor/read-edited.ts';
+
+const template = {
+  name: { en: '' },
+  jsonSchema: { type: 'object', properties: { status: { enum: ['OPEN', 'CLOSED'] } }, required: ['status'] },
+};
+
+/** The definition of a type: its name and the schema of its instances, as JSON. */
+export function TypeEditor() {
+  const isNew = path.value === 'data/type/new';
+  const id = place.value.parameters.get('type') ?? '';
+  const { value, error, reload } = useRequest(isNew ? undefined : `type ${id}`, (signal) =>
+    annals().exact.customEntities.get(id, { signal }),
+  );
+  if (error !== undefined) return <FailureBox error={error} onRetry={reload} />;
+  if (isNew) return <Editing key="new" typeId="" current={undefined} />;
+  return value?.get('id') === id ? <Editing key={id} typeId={id} current={value} /> : <Skeleton />;
+}
+
+function Editing({ typeId, current }: { readonly typeId: string; readonly current: JsonObject | undefined }) {
+  const [id, setId] = useState(typeId);
+  const [text, setText] = useState(() => (current === undefined ? stringifyJson(template, 2) : editableText(current)));
+  const [failure, setFailure] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const [isDeleting, setDeleting] = useState(false);
+  const mayWrite = allows('schema.schema_manage');
+  const idFault = /^[A-Z][A-Z0-9_]{0,62}$/.test(id) ? undefined : 'Capital letters, digits and _, a letter first.';
+  const { value: content, fault } = readEditedObject(text);
+
+  const save = async (event: SubmitEvent) => {
+    event.preventDefault();
+    if (content === undefined || idFault !== undefined) return;
+    setBusy(true);
+    setFailure(undefined);
+    try {
+      if (current === undefined) {
+        await annals().exact.customEntities.create(contentToSave(content, { id, version: undefined }));
+      } else {
+        await annals().exact.customEntities.put(id, contentToSave(content, { id, version: versionOf(current) }));
+      }
+      tell(`The type ${id} is saved.`);
+      navigate({ path: 'data/types' });
+    } catch (error) {
+      setFailure(error);
+      setBusy(false);
+    }
+  };
+  return (
+    <form class="type-editor" onSubmit={(event) => void save(event)}>
+      <PageHeader
+        title={current === undefined ? 'New type' : `Type ${typeId}`}
+        lead="Instances satisfy its schema, where it has one."
+      >
+        <Button onClick={() => navigate({ path: 'data/types' })}>{mayWrite ? 'Cancel' : 'Back'}</Button>
+        {mayWrite && current !== undefined ? (
+          <Button kind="danger" icon="remove" aria-label="Delete the type" onClick={() => setDeleting(true)} />
+        ) : undefined}
+        {mayWrite ? (
+          <Button kind="primary" type="submit" disabled={isBusy || content === undefined || idFault !== undefined}>
+            Save
+          </Button>
+        ) : undefined}
+      </PageHeader>
+      <div class="card card-body form-grid">
+        {failure === undefined ? undefined : <FailureBox error={failure} />}
+        {current === undefined ? (
+          <FormField label="Id" hint="It stays for good." error={id === '' ? undefined : idFault}>
+            {(control) => (
+              <input
+                {...control}
+                class="mono"
+                autocomplete="off"
+                spellcheck={false}
+                placeholder="WARRANTY_CLAIM"
+                value={id}
+                onInput={(event) => setId(event.currentTarget.value)}
+              />
+            )}
+          </FormField>
+        ) : undefined}
+        <JsonEditor
+          label="Definition"
+          hint="name by language; jsonSchema in JSON Schema 2020-12, or none."
+          text={text}
+          fault={fault}
+          onText={setText}
+          isReadOnly={!mayWrite}
+        />
+      </div>
+      {isDeleting ? (
+        <ConfirmDialog
+          title={`Delete the type ${id}?`}
+          action="Delete"
+          onClose={() => setDeleting(false)}
+          onConfirm={async () => {
+            await annals().customEntities.delete(id);
+            tell(`The type ${id} is deleted.`);
+            navigate({ path: 'data/types' });
+          }}
+        >
+          <p>A type that has instances is not deleted. Its history stays.</p>
+        </ConfirmDialog>
+      ) : undefined}
+    </form>
+  );
+}
