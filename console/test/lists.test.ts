@@ -1,6 +1,6 @@
 import type { Job, RequestLog } from '@annals/client';
 import { expect, test } from 'vitest';
-import { durationText } from '../src/desk/logs/log-words.ts';
+import { durationText } from '../src/components/log-words.ts';
 import { turnsOf } from '../src/desk/logs/session-turns.ts';
 import { quotedText } from '../src/lists/quoted-text.ts';
 import { directionOf, turnedSort } from '../src/lists/sort-order.ts';

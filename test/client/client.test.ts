@@ -185,7 +185,9 @@ test('values keep every digit and their order where they are asked for exactly',
     secured: false,
   });
   expect(await annals.exact.configurations.list({ keys: ['rate'] })).toHaveLength(1);
-  const schema = parseJson('{"jsonSchema":{"properties":{"10":{"maximum":1.10},"2":true}}}') as JsonObject;
+  const schema = parseJson(
+    '{"name":{"en":"Exact"},"jsonSchema":{"properties":{"10":{"maximum":1.10},"2":true}}}',
+  ) as JsonObject;
   await annals.exact.customEntities.put('EXACT', schema);
   const type = await annals.exact.customEntities.get('EXACT');
   expect(stringifyJson(type.get('jsonSchema'))).toBe('{"properties":{"10":{"maximum":1.10},"2":true}}');

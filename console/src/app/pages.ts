@@ -20,6 +20,14 @@ const historyScopes = ['changelog.changelog_read', 'changelog.changelog_manage']
 /** All pages, in the order of the navigation. The first that a session may see is its first page. */
 export const pages: readonly Page[] = [
   {
+    path: 'overview',
+    title: 'Overview',
+    icon: 'overview',
+    scopes: [...historyScopes, 'ai.agent_read', 'ai.agent_manage', 'ai.completion_manage'],
+    inNavigation: true,
+    load: async () => (await import('../overview/overview-page.tsx')).OverviewPage,
+  },
+  {
     path: 'history',
     title: 'History',
     icon: 'history',

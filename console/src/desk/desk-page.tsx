@@ -39,7 +39,9 @@ const views: readonly View[] = [
 /** Agents, chats with them, what became of the chats, completions and models. */
 export function DeskPage() {
   const allowed = views.filter(({ scopes }) => allows(...scopes));
-  const view = path.value === 'desk' ? allowed[0] : allowed.find((one) => one.path === path.value);
+  // Without an address the page may be the first one of a session.
+  const isFirst = path.value === 'desk' || path.value === '';
+  const view = isFirst ? allowed[0] : allowed.find((one) => one.path === path.value);
   const tabs = allowed.flatMap(({ path: place, tab }) => (tab === undefined ? [] : [{ path: place, label: tab }]));
   return (
     <>

@@ -25,7 +25,7 @@ export function AgentForm(props: AgentFormProps) {
         <h2 class="card-header">What it does</h2>
         <div class="card-body form-grid">
           {current === undefined ? (
-            <FormField label="Id" hint="Its name in calls. It stays for good." error={faults.id}>
+            <FormField key="id" label="Id" hint="Its name in calls. It stays for good." error={faults.id}>
               {(control) => (
                 <input
                   {...control}
@@ -45,7 +45,12 @@ export function AgentForm(props: AgentFormProps) {
             error={faults.description}
             onChange={(description) => onChange({ description })}
           />
-          <FormField label="Instructions" hint="What the model is told before each chat." error={faults.userPrompt}>
+          <FormField
+            key="instructions"
+            label="Instructions"
+            hint="What the model is told before each chat."
+            error={faults.userPrompt}
+          >
             {(control) => (
               <textarea
                 {...control}
@@ -92,6 +97,7 @@ function ModelParts({ draft, current, faults, onChange }: AgentFormProps) {
   return (
     <>
       <FormField
+        key="provider"
         label="Provider"
         hint={isShared ? 'The service chooses the model. Tokens count against the quota.' : undefined}
       >
@@ -110,7 +116,7 @@ function ModelParts({ draft, current, faults, onChange }: AgentFormProps) {
         )}
       </FormField>
       {isShared && draft.model === '' ? undefined : (
-        <FormField label="Model" hint="As its provider calls it." error={faults.model}>
+        <FormField key="model" label="Model" hint="As its provider calls it." error={faults.model}>
           {(control) => (
             <>
               <input
@@ -134,7 +140,12 @@ function ModelParts({ draft, current, faults, onChange }: AgentFormProps) {
         </FormField>
       )}
       {isSelfHosted(draft.provider) ? (
-        <FormField label="Address" hint="Private addresses need the operator's permission." error={faults.address}>
+        <FormField
+          key="address"
+          label="Address"
+          hint="Private addresses need the operator's permission."
+          error={faults.address}
+        >
           {(control) => (
             <input
               {...control}
@@ -149,6 +160,7 @@ function ModelParts({ draft, current, faults, onChange }: AgentFormProps) {
       ) : undefined}
       {isShared ? undefined : (
         <FormField
+          key="key"
           label="Key"
           hint={
             keepsKey(draft, current)
@@ -170,18 +182,21 @@ function ModelParts({ draft, current, faults, onChange }: AgentFormProps) {
         </FormField>
       )}
       <NumberField
+        key="temperature"
         label="Temperature"
         hint="0 to 2. Empty: that of the model."
         part="temperature"
         {...{ draft, faults, onChange }}
       />
       <NumberField
+        key="longest"
         label="Longest answer"
         hint="Tokens. Empty: as the service has it."
         part="maxTokens"
         {...{ draft, faults, onChange }}
       />
       <NumberField
+        key="context"
         label="Context"
         hint="Tokens that the model takes, answer included."
         part="contextTokens"

@@ -10,7 +10,7 @@ import { Skeleton } from '../../components/loading.tsx';
 import { LongText } from '../../components/long-text.tsx';
 import { PageHeader } from '../../components/page-header.tsx';
 import { Progress } from '../../components/progress.tsx';
-import { QuotaBars } from './quota-bars.tsx';
+import { QuotaBars } from '../../components/quota-bars.tsx';
 
 type Role = 'SYSTEM' | 'USER' | 'ASSISTANT';
 

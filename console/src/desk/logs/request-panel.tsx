@@ -3,13 +3,13 @@ import { useRequest } from '../../api/use-request.ts';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { FailureBox } from '../../components/failure-box.tsx';
 import { Skeleton } from '../../components/loading.tsx';
+import { causeText, durationText } from '../../components/log-words.ts';
 import { Name } from '../../components/name.tsx';
 import { counted } from '../../components/numbers.ts';
 import { SidePanel } from '../../components/side-panel.tsx';
 import { Time } from '../../components/time.tsx';
 import { Link } from '../../router/link.tsx';
 import { LogLines } from './log-lines.tsx';
-import { causeText, durationText } from './log-words.ts';
 import { SeverityBadge } from './severity-badge.tsx';
 
 /** One request. Its id is that of the log or of the request itself. */

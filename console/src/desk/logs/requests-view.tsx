@@ -1,5 +1,6 @@
 import { annals } from '../../api/annals.ts';
 import { EmptyState } from '../../components/empty-state.tsx';
+import { causeText, durationText } from '../../components/log-words.ts';
 import { Name } from '../../components/name.tsx';
 import { countText } from '../../components/numbers.ts';
 import { PageHeader } from '../../components/page-header.tsx';
@@ -10,7 +11,6 @@ import { SortHeading } from '../../lists/sort-heading.tsx';
 import { useList } from '../../lists/use-list.ts';
 import { Link } from '../../router/link.tsx';
 import { parametersWith, place, setParameters } from '../../router/location.ts';
-import { causeText, durationText } from './log-words.ts';
 import { RequestPanel } from './request-panel.tsx';
 import { SeverityBadge } from './severity-badge.tsx';
 

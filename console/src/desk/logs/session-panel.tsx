@@ -4,6 +4,7 @@ import { useRequest } from '../../api/use-request.ts';
 import { Button } from '../../components/button.tsx';
 import { FailureBox } from '../../components/failure-box.tsx';
 import { Skeleton } from '../../components/loading.tsx';
+import { causeText, durationText } from '../../components/log-words.ts';
 import { Name } from '../../components/name.tsx';
 import { counted } from '../../components/numbers.ts';
 import { SidePanel } from '../../components/side-panel.tsx';
@@ -14,7 +15,6 @@ import { navigate, parametersWith } from '../../router/location.ts';
 import { conversations } from '../chat/conversations.ts';
 import { TurnView } from '../chat/turn-view.tsx';
 import { LogLines } from './log-lines.tsx';
-import { causeText, durationText } from './log-words.ts';
 import { type SessionTurn, turnsOf } from './session-turns.ts';
 
 /** Requests of a session that are shown. */

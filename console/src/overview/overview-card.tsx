@@ -1,0 +1,31 @@
+import type { ComponentChildren } from 'preact';
+import type { Requested } from '../api/use-request.ts';
+import { FailureBox } from '../components/failure-box.tsx';
+import { LoadingLine, Skeleton } from '../components/loading.tsx';
+
+interface OverviewCardProps<Value> {
+  readonly title: string;
+  /** Right of the title. */
+  readonly aside?: ComponentChildren;
+  readonly requested: Requested<Value>;
+  readonly children: (value: Value) => ComponentChildren;
+  readonly wide?: boolean;
+}
+
+/** A part of the overview. Each asks for itself, so that one that fails leaves the others. */
+export function OverviewCard<Value>({ title, aside, requested, children, wide = false }: OverviewCardProps<Value>) {
+  const { value, error, isLoading, reload } = requested;
+  return (
+    <section class={`card${wide ? ' wide' : ''}`} aria-label={title} aria-busy={isLoading}>
+      <LoadingLine active={isLoading} />
+      <div class="card-header">
+        <h2>{title}</h2>
+        {aside}
+      </div>
+      <div class="card-body">
+        {error === undefined ? undefined : <FailureBox error={error} onRetry={reload} />}
+        {value === undefined ? error === undefined ? <Skeleton lines={4} /> : undefined : children(value)}
+      </div>
+    </section>
+  );
+}

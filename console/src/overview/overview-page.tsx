@@ -1,0 +1,50 @@
+import { useState } from 'preact/hooks';
+import { allows } from '../api/session.ts';
+import { Button } from '../components/button.tsx';
+import { PageHeader } from '../components/page-header.tsx';
+import { Time } from '../components/time.tsx';
+import { AgentsInTrouble } from './agents-in-trouble.tsx';
+import { BusiestCard } from './busiest-card.tsx';
+import { ChangesCard } from './changes-card.tsx';
+import { QuotaCard } from './quota-card.tsx';
+import { WaysCard } from './ways-card.tsx';
+import './overview.css';
+
+const hour = 3_600_000;
+const day = 24 * hour;
+
+/** What happened lately, and what needs somebody. Each figure leads to what it counts. */
+export function OverviewPage() {
+  // All figures of the page are about the same time.
+  const [now, setNow] = useState(Date.now);
+  const readsHistory = allows('changelog.changelog_read', 'changelog.changelog_manage');
+  return (
+    <>
+      <PageHeader
+        title="Overview"
+        lead={
+          <>
+            As of <Time at={now} />
+          </>
+        }
+      >
+        <Button icon="refresh" onClick={() => setNow(Date.now())}>
+          Refresh
+        </Button>
+      </PageHeader>
+      <div class="overview">
+        {readsHistory ? (
+          <>
+            <ChangesCard title="Last 24 hours" from={now - day} now={now} width={hour} />
+            <ChangesCard title="Last 30 days" from={now - 30 * day} now={now} width={day} zone="utc" />
+            <BusiestCard title="Busiest actors" field="actor" from={now - 30 * day} />
+            <BusiestCard title="Busiest entities" field="entity" from={now - 30 * day} />
+          </>
+        ) : undefined}
+        {allows('ai.agent_read', 'ai.agent_manage') ? <AgentsInTrouble from={now - day} /> : undefined}
+        {allows('ai.completion_manage') ? <QuotaCard now={now} /> : undefined}
+        {allows('changelog.changelog_manage') ? <WaysCard from={now - 30 * day} /> : undefined}
+      </div>
+    </>
+  );
+}
