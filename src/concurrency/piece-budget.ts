@@ -1,10 +1,21 @@
+import { keepHeapSmall } from './heap-growth.ts';
 import { Semaphore } from './semaphore.ts';
 import { currentWork } from './work.ts';
 
 /** Bytes of the pieces of all answers under way in a process; one tenant has at most half (contract 11). */
-export const maxBytesUnderWay = 32 * 1024 * 1024;
+export const maxBytesUnderWay = 16 * 1024 * 1024;
 
-const bytesUnderWay = new Semaphore({ places: maxBytesUnderWay, name: 'bytes of answers under way' });
+/**
+ * Bytes besides, for the first piece of a tenant that has none under way. So a tenant begins at once, however slowly the
+ * clients of some other tenants take their pieces.
+ */
+export const maxBytesOfFirstPieces = 48 * 1024 * 1024;
+
+const bytesUnderWay = new Semaphore({
+  places: maxBytesUnderWay,
+  reserve: maxBytesOfFirstPieces,
+  name: 'bytes of answers under way',
+});
 
 /**
  * Reads the pieces of an answer one after another. Before it reads a piece it waits until memory is free for it, and the
@@ -20,13 +31,18 @@ export async function* readWithinBudget<Place, Piece>(
   read: (place: Place) => Promise<Piece>,
 ): AsyncGenerator<Piece> {
   const work = currentWork();
-  for (const place of places) {
-    const bytes = Math.min(bytesOf(place), maxBytesUnderWay / 2);
-    const release = await bytesUnderWay.acquire(work?.tenant ?? '', work?.signal, bytes);
-    try {
-      yield await read(place);
-    } finally {
-      release();
+  const letHeapGrow = keepHeapSmall();
+  try {
+    for (const place of places) {
+      const bytes = Math.min(bytesOf(place), maxBytesUnderWay / 2);
+      const release = await bytesUnderWay.acquire(work?.tenant ?? '', work?.signal, bytes);
+      try {
+        yield await read(place);
+      } finally {
+        release();
+      }
     }
+  } finally {
+    letHeapGrow();
   }
 }

@@ -6,6 +6,8 @@ export interface SemaphoreLimits {
   readonly places?: number;
   /** Maximum number of places of one tenant; default: half of all places, and at least one. */
   readonly maxOfTenant?: number;
+  /** Number of places besides, which only callers of a tenant that has none get; default: none. */
+  readonly reserve?: number;
   /** Maximum number of callers of one tenant that wait; default: no limit. */
   readonly maxWaitingOfTenant?: number;
   /** What the places are for, for the message of a refusal: `calls to providers`. */
@@ -31,16 +33,19 @@ interface Waiting {
  */
 export class Semaphore {
   readonly #maxOfTenant: number;
+  readonly #reserve: number;
   readonly #maxWaitingOfTenant: number;
   readonly #name: string;
   readonly #taken = new Map<string, number>();
   /** The tenant whose last turn is longest ago comes first. */
   readonly #waiting = new Map<string, Set<Waiting>>();
+  /** Less than 0 where places of the reserve are taken. */
   #free: number;
 
   constructor(limits: SemaphoreLimits) {
     const { places = Number.POSITIVE_INFINITY, maxWaitingOfTenant = Number.POSITIVE_INFINITY, name = 'work' } = limits;
     this.#maxOfTenant = limits.maxOfTenant ?? Math.max(1, Math.floor(places / 2));
+    this.#reserve = limits.reserve ?? 0;
     this.#maxWaitingOfTenant = maxWaitingOfTenant;
     this.#name = name;
     this.#free = places;
@@ -110,8 +115,8 @@ export class Semaphore {
 
   #hasPlaces(tenant: string, places: number): boolean {
     const taken = this.taken(tenant);
-    if (taken + places > this.#maxOfTenant || places > this.#free) return false;
-    return taken === 0 || taken + places <= this.#free - places;
+    if (taken + places > this.#maxOfTenant) return false;
+    return taken === 0 ? places <= this.#free + this.#reserve : taken + places <= this.#free - places;
   }
 
   #take(tenant: string, places: number): Release {

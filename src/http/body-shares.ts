@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { keepHeapSmall } from '../concurrency/heap-growth.ts';
 import { type Release, Semaphore } from '../concurrency/semaphore.ts';
 import { AnnalsError } from '../errors.ts';
 import { Stop } from '../stop-signal.ts';
@@ -99,7 +100,13 @@ class BodyShares {
   }
 
   async admitLargeBody(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    request.releaseLargeBody = await this.#acquire(this.#largeBodies, request, reply, 1);
+    const release = await this.#acquire(this.#largeBodies, request, reply, 1);
+    const letHeapGrow = keepHeapSmall();
+    holdUntilAnswered(reply, letHeapGrow);
+    request.releaseLargeBody = () => {
+      release();
+      letHeapGrow();
+    };
   }
 
   async #acquire(share: Semaphore, request: FastifyRequest, reply: FastifyReply, places: number): Promise<Release> {

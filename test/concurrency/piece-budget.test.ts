@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { maxBytesUnderWay, readWithinBudget } from '../../src/concurrency/piece-budget.ts';
+import { maxBytesOfFirstPieces, maxBytesUnderWay, readWithinBudget } from '../../src/concurrency/piece-budget.ts';
 import { doWork } from '../../src/concurrency/work.ts';
 import { Stop } from '../../src/stop-signal.ts';
 
@@ -47,4 +48,25 @@ test('a piece longer than the share goes alone, and an answer that waits ends wi
   signal.abort(new Error('gone'));
   await expect(waiting).rejects.toThrow('gone');
   await long.end();
+});
+
+test('where others hold all bytes, a tenant without a piece has one at once, until the bytes for that are used up', async () => {
+  const places = (maxBytesUnderWay + maxBytesOfFirstPieces) / share;
+  const held = Array.from({ length: places }, (_, number) => answer(`slow${number}`, [share]));
+  for (const { next } of held.slice(0, -1)) await next();
+  const bystander = answer('bystander', [share - 1, 1]);
+  expect((await bystander.next()).value).toBe(share - 1);
+  // The tenant has one: the second piece waits as that of any other tenant.
+  const second = answer('bystander', [1]);
+  const waiting = second.next();
+  const last = held.at(-1)?.next();
+  await settled();
+  expect([second.read, held.at(-1)?.read]).toEqual([[], []]);
+  for (const { end } of [...held.slice(0, -1), bystander]) await end();
+  expect([(await waiting).value, (await last)?.value]).toEqual([1, share]);
+  for (const { end } of [...held.slice(-1), second]) await end();
+});
+
+test('the runtime knows the setting that keeps the heap small', () => {
+  expect(execFileSync(process.execPath, ['--v8-options'], { encoding: 'utf8' })).toContain('--heap-growing-percent');
 });
