@@ -1,8 +1,11 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { brotliCompress, gzip } from 'node:zlib';
+import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Plugin } from 'vite';
+
+// The highest quality takes twenty times as long for 3 % less.
+const quality = constants.BROTLI_PARAM_QUALITY;
 
 /** Writes `.br` and `.gz` beside each asset, so that the service need not compress. */
 export function precompress(): Plugin {
@@ -14,8 +17,8 @@ export function precompress(): Plugin {
       for (const name of await readdir(folder)) {
         const file = join(folder, name);
         const content = await readFile(file);
-        await writeFile(`${file}.br`, await promisify(brotliCompress)(content));
-        await writeFile(`${file}.gz`, await promisify(gzip)(content, { level: 9 }));
+        await writeFile(`${file}.br`, await promisify(brotliCompress)(content, { params: { [quality]: 9 } }));
+        await writeFile(`${file}.gz`, await promisify(gzip)(content));
       }
     },
   };

@@ -3,7 +3,10 @@ import { isAborted } from './failure.ts';
 
 /** What a view knows of an answer of the service. */
 export interface Requested<Value> {
-  /** The last answer. It stays while a newer one is on its way, so that nothing on the page moves. */
+  /**
+   * The last answer. It stays while a newer one is on its way, so that nothing on the page moves. Undefined after an error: what
+   * answered something else is not shown beside it.
+   */
   readonly value: Value | undefined;
   /** Of the last call; undefined where it succeeded. */
   readonly error: unknown;
@@ -48,22 +51,22 @@ export function useRequest<Value>(
     setState((before) => ({ ...before, isLoading: true }));
     void call(latest.current, controller.signal).then((outcome) => {
       if (controller.signal.aborted) return;
-      setState((before) => ({
+      setState({
         key,
-        value: 'value' in outcome ? outcome.value : before.value,
+        value: 'value' in outcome ? outcome.value : undefined,
         error: 'error' in outcome ? outcome.error : undefined,
         isLoading: false,
-      }));
+      });
     });
     return () => controller.abort();
   }, [key, round]);
 
-  const isCurrent = key !== undefined && state.key === key && state.error === undefined;
+  const error = state.key === key ? state.error : undefined;
   return {
-    value: state.value,
-    error: state.key === key ? state.error : undefined,
+    value: error === undefined ? state.value : undefined,
+    error,
     isLoading: key !== undefined && (state.isLoading || state.key !== key),
-    isCurrent,
+    isCurrent: key !== undefined && state.key === key && error === undefined,
     reload: () => setRound((count) => count + 1),
   };
 }

@@ -36,6 +36,22 @@ export const pages: readonly Page[] = [
     load: async () => (await import('../history/history-page.tsx')).HistoryPage,
   },
   {
+    path: 'document',
+    title: 'Document',
+    icon: 'document',
+    scopes: historyScopes,
+    inNavigation: false,
+    load: async () => (await import('../document/document-page.tsx')).DocumentPage,
+  },
+  {
+    path: 'actor',
+    title: 'Actor',
+    icon: 'actor',
+    scopes: historyScopes,
+    inNavigation: false,
+    load: async () => (await import('../actor/actor-page.tsx')).ActorPage,
+  },
+  {
     path: 'desk',
     title: 'AI desk',
     icon: 'agent',

@@ -5,6 +5,7 @@ import './bar-chart.css';
 import { countText } from '../components/numbers.ts';
 import { type TimeDetail, timeText, timeZone } from '../components/time.tsx';
 import { chartColours } from './chart-colours.ts';
+import { tickText } from './tick-text.ts';
 
 export interface BarSeries {
   readonly label: string;
@@ -135,16 +136,17 @@ function makeChart(
   const axis = { stroke: colours.text, font: colours.font, ticks: { show: false }, gap: 4 } as const;
   const first = (starts[0] ?? 0) / 1_000;
   const last = ((starts.at(-1) ?? 0) + width) / 1_000;
-  const local = (zone ?? timeZone.value) === 'local';
+  const usedZone = zone ?? timeZone.value;
   return new uPlot(
     {
       width: Math.max(element.clientWidth, 200),
       height,
-      padding: [10, 4, 0, 0],
+      padding: [10, 20, 0, 0],
       legend: { show: false },
-      tzDate: local
-        ? (seconds) => new Date(seconds * 1e3)
-        : (seconds) => uPlot.tzDate(new Date(seconds * 1e3), 'Etc/UTC'),
+      tzDate:
+        usedZone === 'local'
+          ? (seconds) => new Date(seconds * 1e3)
+          : (seconds) => uPlot.tzDate(new Date(seconds * 1e3), 'Etc/UTC'),
       cursor: {
         y: false,
         points: { show: false },
@@ -152,7 +154,13 @@ function makeChart(
       },
       scales: { x: { range: [first, last] }, y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.05)] } },
       axes: [
-        { ...axis, grid: { show: false }, size: 26 },
+        {
+          ...axis,
+          grid: { show: false },
+          size: 26,
+          space: 64,
+          values: (_plot, ticks, _axis, _space, distance) => ticks.map((tick) => tickText(tick, distance, usedZone)),
+        },
         {
           ...axis,
           grid: { stroke: colours.grid, width: 1 },

@@ -25,7 +25,7 @@ export function CopyButton({ text, what, label }: CopyButtonProps) {
     <Button
       kind="quiet"
       icon={copied ? 'check' : 'copy'}
-      aria-label={copied ? `Copied ${what}` : `Copy ${what}`}
+      aria-label={`${label ?? (copied ? 'Copied' : 'Copy')} ${what}`}
       title={`Copy ${what}`}
       onClick={() => void copy()}
     >

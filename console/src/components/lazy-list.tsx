@@ -8,10 +8,12 @@ interface LazyListProps<Item> {
   readonly render: (item: Item, index: number) => ComponentChildren;
   /** Items that are made at once. */
   readonly portion?: number;
+  /** Wraps the button for the rest, where a list allows certain elements alone. */
+  readonly rest?: (button: ComponentChildren) => ComponentChildren;
 }
 
 /** Makes the items of a long list as the reader comes to them. */
-export function LazyList<Item>({ items, render, portion = 60 }: LazyListProps<Item>) {
+export function LazyList<Item>({ items, render, portion = 60, rest = (button) => button }: LazyListProps<Item>) {
   const [shown, setShown] = useState(portion);
   const end = useRef<HTMLDivElement>(null);
   const left = items.length - shown;
@@ -30,11 +32,13 @@ export function LazyList<Item>({ items, render, portion = 60 }: LazyListProps<It
   return (
     <>
       {items.slice(0, shown).map(render)}
-      {left <= 0 ? undefined : (
-        <div ref={end} class="list-rest">
-          <Button onClick={() => setShown(shown + portion)}>Show more of {countText(left)}</Button>
-        </div>
-      )}
+      {left <= 0
+        ? undefined
+        : rest(
+            <div ref={end} class="list-rest">
+              <Button onClick={() => setShown(shown + portion)}>Show more of {countText(left)}</Button>
+            </div>,
+          )}
     </>
   );
 }

@@ -1,5 +1,149 @@
+import { useRef, useState } from 'preact/hooks';
+import { type EntryPage, type FacetField, readEntries } from '../api/history-reads.ts';
+import { allows } from '../api/session.ts';
+import { useRequest } from '../api/use-request.ts';
+import { Button } from '../components/button.tsx';
+import { CopyButton } from '../components/copy-button.tsx';
+import { FailureBox } from '../components/failure-box.tsx';
+import { LoadingLine, Skeleton } from '../components/loading.tsx';
+import { counted } from '../components/numbers.ts';
 import { PageHeader } from '../components/page-header.tsx';
+import { Pager } from '../components/pager.tsx';
+import { withTime } from '../query-text/edit-query.ts';
+import { setParameters } from '../router/location.ts';
+import { EmptyHistory } from './empty-history.tsx';
+import { EntryList } from './entry-list.tsx';
+import { EntryPanel } from './entry-panel.tsx';
+import { ExportDialog } from './export-dialog.tsx';
+import { FacetList } from './facet-list.tsx';
+import { HistoryChart } from './history-chart.tsx';
+import { askedQuery, historyView, showQuery } from './history-view.ts';
+import { NewEntries } from './new-entries.tsx';
+import { QueryBar } from './query-bar.tsx';
+import { queryFaultOf } from './query-faults.ts';
+import { TermChips } from './term-chips.tsx';
+import { TimePresets } from './time-presets.tsx';
+import './history-page.css';
 
+const size = 50;
+
+/** On a narrow screen the facets would push the entries out of sight. */
+const startsWide = matchMedia('(min-width: 760px)').matches;
+
+const facets: readonly (readonly [FacetField, string])[] = [
+  ['type', 'Type'],
+  ['entity', 'Entity'],
+  ['actor', 'Actor'],
+];
+
+/** Everything that changed: a query, its matches over time, and its entries. */
 export function HistoryPage() {
-  return <PageHeader title="History" />;
+  const view = historyView.value;
+  const { q, page, entry } = view;
+  const [round, setRound] = useState(0);
+  const [isExporting, setExporting] = useState(false);
+  const asked = askedQuery(view);
+  const list = useRequest(`${asked}\n${page}\n${round}`, (signal) => readEntries({ q: asked, page, size }, signal));
+  const fault = queryFaultOf(list.error, q);
+  const isRefused = fault !== undefined;
+  const newest = useNewest(list.isCurrent ? list.value : undefined, asked);
+
+  const refresh = () => {
+    setParameters({ page: undefined, until: undefined }, { replace: true });
+    setRound((count) => count + 1);
+  };
+  const turnTo = (next: number) => {
+    setParameters({ page: next === 1 ? undefined : next, until: view.until ?? newest });
+    scrollTo({ top: 0 });
+  };
+
+  return (
+    <>
+      <div class={`history${entry === undefined ? '' : ' with-panel'}`}>
+        <PageHeader title="History">
+          <CopyButton what="the address of this view" label="Share" text={() => location.href} />
+          {allows('ai.agent_manage') ? (
+            <Button icon="download" disabled={!list.isCurrent} onClick={() => setExporting(true)}>
+              Export
+            </Button>
+          ) : undefined}
+          <Button icon="refresh" onClick={refresh}>
+            Refresh
+          </Button>
+        </PageHeader>
+        <QueryBar q={q} fault={fault} onSubmit={(next) => (next === q ? refresh() : showQuery(next))} />
+        <div class="history-terms">
+          <TimePresets q={q} onQuery={showQuery} />
+          <TermChips q={q} onQuery={showQuery} />
+        </div>
+        {isRefused ? undefined : (
+          <HistoryChart q={asked} round={round} onRange={(from, before) => showQuery(withTime(q, { from, before }))} />
+        )}
+        <div class="history-columns">
+          <details class="facets" open={startsWide}>
+            <summary>Narrow by type, entity or actor</summary>
+            {facets.map(([field, title]) => (
+              <FacetList
+                key={field}
+                field={field}
+                title={title}
+                asked={asked}
+                q={q}
+                round={round}
+                isRefused={isRefused}
+                onQuery={showQuery}
+              />
+            ))}
+          </details>
+          <section class="card history-entries" aria-label="Entries">
+            <LoadingLine active={list.isLoading} />
+            {list.error === undefined || isRefused ? undefined : (
+              <FailureBox error={list.error} onRetry={list.reload} />
+            )}
+            {newest === undefined || list.value === undefined ? undefined : (
+              <NewEntries q={q} shown={list.value} newest={newest} onShow={refresh} />
+            )}
+            <Entries value={list.value} isRefused={isRefused} q={q} open={entry} />
+            {list.value === undefined || isRefused ? undefined : (
+              <footer class="entries-footer">
+                <span class="muted number">{counted(list.value.totalElements, 'entry', 'entries')}</span>
+                <Pager page={page} pages={list.value.totalPages} onPage={turnTo} />
+                <span class="muted key-hints">
+                  <kbd>j</kbd> <kbd>k</kbd> move · <kbd>Enter</kbd> opens
+                </span>
+              </footer>
+            )}
+          </section>
+        </div>
+      </div>
+      {entry === undefined ? undefined : (
+        <EntryPanel entry={entry} onClose={() => setParameters({ entry: undefined })} />
+      )}
+      {isExporting ? (
+        <ExportDialog q={asked} total={list.value?.totalElements ?? 0} onClose={() => setExporting(false)} />
+      ) : undefined}
+    </>
+  );
+}
+
+interface EntriesProps {
+  readonly value: EntryPage | undefined;
+  readonly isRefused: boolean;
+  readonly q: string;
+  readonly open: string | undefined;
+}
+
+function Entries({ value, isRefused, q, open }: EntriesProps) {
+  if (isRefused) return <p class="history-refused muted">The query has a fault, so nothing was looked for.</p>;
+  if (value === undefined) return <Skeleton lines={12} />;
+  if (value.totalElements === 0) return <EmptyHistory q={q} onQuery={showQuery} />;
+  return <EntryList entries={value.items} open={open} />;
+}
+
+/** The time of the newest entry when the query was first shown. Pages after the first stay behind it. */
+function useNewest(value: EntryPage | undefined, asked: string): string | undefined {
+  const known = useRef<{ asked: string; newest: string | undefined }>({ asked: '', newest: undefined });
+  const { until } = historyView.value;
+  if (value?.page === 1) known.current = { asked, newest: value.items[0]?.at };
+  return until ?? known.current.newest;
 }

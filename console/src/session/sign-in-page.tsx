@@ -1,6 +1,6 @@
 import { ApiError } from '@annals/client';
 import { useEffect, useState } from 'preact/hooks';
-import { type Credentials, sessionEnded, signIn } from '../api/session.ts';
+import { type Credentials, readSession, sessionEnded, signIn } from '../api/session.ts';
 import { Brand } from '../app/shell.tsx';
 import { Button } from '../components/button.tsx';
 import { FailureBox } from '../components/failure-box.tsx';
@@ -17,7 +17,9 @@ export function SignInPage({ link }: { readonly link: string | undefined }) {
   const enter = (credentials: Credentials) => {
     setBusy(true);
     setError(undefined);
-    signIn(credentials).catch((refusal: unknown) => {
+    signIn(credentials).catch(async (refusal: unknown) => {
+      // Who opens a used link in a browser that is signed in goes on there.
+      if ('link' in credentials) await readSession().catch(() => {});
       setError(refusal);
       setBusy(false);
     });

@@ -1,0 +1,109 @@
+import { useState } from 'preact/hooks';
+import { readEntries } from '../api/history-reads.ts';
+import { useRequest } from '../api/use-request.ts';
+import { Button } from '../components/button.tsx';
+import { CopyButton } from '../components/copy-button.tsx';
+import { EmptyState } from '../components/empty-state.tsx';
+import { FailureBox } from '../components/failure-box.tsx';
+import { LoadingLine, Skeleton } from '../components/loading.tsx';
+import { Name } from '../components/name.tsx';
+import { PageHeader } from '../components/page-header.tsx';
+import { Pager } from '../components/pager.tsx';
+import { EmptyHistory } from '../history/empty-history.tsx';
+import { EntryList } from '../history/entry-list.tsx';
+import { EntryPanel } from '../history/entry-panel.tsx';
+import { FacetList } from '../history/facet-list.tsx';
+import { HistoryChart } from '../history/history-chart.tsx';
+import { historyOf } from '../history/history-view.ts';
+import { TermChips } from '../history/term-chips.tsx';
+import { TimePresets } from '../history/time-presets.tsx';
+import { withTime } from '../query-text/edit-query.ts';
+import { writtenValue } from '../query-text/written-value.ts';
+import { Link } from '../router/link.tsx';
+import { navigate, place, setParameters } from '../router/location.ts';
+import '../history/history-page.css';
+
+const size = 30;
+
+/** What one actor did, by day and by type. The address has the actor's name, and the rest of the query as `q`. */
+export function ActorPage() {
+  const { parameters } = place.value;
+  const name = parameters.get('name') ?? '';
+  if (name === '') {
+    return (
+      <EmptyState icon="actor" title="No actor is named">
+        <p>Names in the history lead here.</p>
+        <Link to={{ path: 'history' }}>Go to the history</Link>
+      </EmptyState>
+    );
+  }
+  return <OneActor key={name} name={name} rest={parameters.get('q') ?? ''} />;
+}
+
+function OneActor({ name, rest }: { readonly name: string; readonly rest: string }) {
+  const { parameters } = place.value;
+  const page = Math.max(1, Number(parameters.get('page')) || 1);
+  const entry = parameters.get('entry') ?? undefined;
+  const [round, setRound] = useState(0);
+  const q = `actor:${writtenValue(name)} ${rest}`.trim();
+  const list = useRequest(`${q}\n${page}\n${round}`, (signal) => readEntries({ q, page, size }, signal));
+  const show = (next: string) => setParameters({ q: next, page: undefined, entry: undefined });
+  // The chips and facets change what stands beside the actor.
+  const withoutActor = (next: string) => navigate(historyOf(next));
+
+  return (
+    <>
+      <div class={`history${entry === undefined ? '' : ' with-panel'}`}>
+        <PageHeader title={<Name text={name} />} lead="What this actor did">
+          <CopyButton what="the address of this view" label="Share" text={() => location.href} />
+          <Link to={historyOf(q)} class="button">
+            In the history
+          </Link>
+          <Button icon="refresh" onClick={() => setRound((count) => count + 1)}>
+            Refresh
+          </Button>
+        </PageHeader>
+        <div class="history-terms">
+          <TimePresets q={rest} onQuery={show} />
+          <TermChips q={rest} onQuery={show} />
+        </div>
+        <HistoryChart q={q} round={round} onRange={(from, before) => show(withTime(rest, { from, before }))} />
+        <div class="history-columns">
+          <div class="actor-facets">
+            <FacetList field="type" title="By type" asked={q} q={rest} round={round} isRefused={false} onQuery={show} />
+            <FacetList
+              field="entity"
+              title="By entity"
+              asked={q}
+              q={rest}
+              round={round}
+              isRefused={false}
+              onQuery={show}
+            />
+          </div>
+          <section class="card history-entries" aria-label="Entries">
+            <LoadingLine active={list.isLoading} />
+            {list.error === undefined ? undefined : <FailureBox error={list.error} onRetry={list.reload} />}
+            {list.value === undefined ? (
+              <Skeleton />
+            ) : list.value.totalElements === 0 ? (
+              <EmptyHistory q={q} onQuery={withoutActor} />
+            ) : (
+              <EntryList entries={list.value.items} open={entry} />
+            )}
+            {list.value === undefined ? undefined : (
+              <Pager
+                page={page}
+                pages={list.value.totalPages}
+                onPage={(next) => setParameters({ page: next === 1 ? undefined : next })}
+              />
+            )}
+          </section>
+        </div>
+      </div>
+      {entry === undefined ? undefined : (
+        <EntryPanel entry={entry} onClose={() => setParameters({ entry: undefined })} />
+      )}
+    </>
+  );
+}

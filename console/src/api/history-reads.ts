@@ -1,0 +1,105 @@
+import type {
+  ChangeEntry,
+  ChangeFacets,
+  ChangeHistogram,
+  ExactChangeEntry,
+  ExactDocumentAtMoment,
+} from '@annals/client';
+import type { JsonValue } from '@annals/client/json';
+import { annals } from './annals.ts';
+
+/** What a path was and what it became. Absent is not null. */
+export interface PathChange {
+  readonly before?: JsonValue | undefined;
+  readonly after?: JsonValue | undefined;
+}
+
+/** A change entry with its values as they were written. */
+export interface Entry extends Pick<ChangeEntry, 'at' | 'type' | 'entity' | 'entityId' | 'actor' | 'related'> {
+  readonly name: string | undefined;
+  readonly schemaVersion: string | undefined;
+  readonly paths: ReadonlyMap<string, PathChange>;
+  /** Leads back to this entry. */
+  readonly ref: string;
+  /** Paths whose values are cut. */
+  readonly cut: ReadonlySet<string>;
+}
+
+export interface EntryPage {
+  readonly items: readonly Entry[];
+  readonly page: number;
+  readonly totalElements: number;
+  readonly totalPages: number;
+}
+
+/** Bytes of a value in a list. All of it is in the entry. */
+const valueLimit = 256;
+
+/** A page of entries, newest first, with the exact total. Long values are cut. */
+export async function readEntries(
+  { q, page, size }: { readonly q: string; readonly page: number; readonly size: number },
+  signal: AbortSignal,
+): Promise<EntryPage> {
+  const found = await annals().exact.history.list({ q, page, size, ref: true, valueLimit }, { signal });
+  const { totalElements, totalPages } = found;
+  return { items: found.items.map(entryOf), page: found.page, totalElements, totalPages };
+}
+
+/** How many entries match. */
+export async function countEntries(q: string, signal: AbortSignal): Promise<number> {
+  return (await annals().history.list({ q, size: 1, valueLimit }, { signal })).totalElements;
+}
+
+/** One entry with all of its values. */
+export async function readEntry(ref: string, signal: AbortSignal): Promise<Entry> {
+  return { ...entryOf(await annals().exact.history.entry(ref, {}, { signal })), ref };
+}
+
+/** How many entries match, over time and by type. */
+export async function readHistogram(q: string, buckets: number, signal: AbortSignal): Promise<ChangeHistogram> {
+  return await annals().history.histogram({ q, buckets }, { signal });
+}
+
+/** Milliseconds of a bucket. */
+export function intervalLength({ unit, count }: ChangeHistogram['interval']): number {
+  return { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_000 }[unit] * count;
+}
+
+export type FacetField = 'entity' | 'type' | 'actor';
+
+/** The values of a field that most of the matching entries have. */
+export async function readFacets(
+  q: string,
+  field: FacetField,
+  size: number,
+  signal: AbortSignal,
+): Promise<ChangeFacets> {
+  return await annals().history.facets({ q, field, size }, { signal });
+}
+
+export type NameField = 'entity' | 'actor' | 'related.entity';
+
+/** Names that begin with a text, whatever their case. */
+export async function readNames(field: NameField, prefix: string, signal: AbortSignal): Promise<readonly string[]> {
+  return (await annals().history.names({ field, prefix, size: 12 }, { signal })).values;
+}
+
+/** A document as it was at a moment. `document` is left out before its creation and after its deletion. */
+export type DocumentState = ExactDocumentAtMoment;
+
+export interface DocumentMoment {
+  readonly entity: string;
+  readonly entityId: string;
+  readonly at?: string | undefined;
+  /** After so many of its changes. */
+  readonly changes?: number | undefined;
+}
+
+export async function readDocument(moment: DocumentMoment, signal: AbortSignal): Promise<DocumentState> {
+  return await annals().exact.history.document(moment, { signal });
+}
+
+function entryOf(entry: ExactChangeEntry): Entry {
+  const { at, type, entity, entityId, name, actor, schemaVersion, paths, related, ref = '', cut = [] } = entry;
+  return { at, type, entity, entityId, name, actor, schemaVersion, paths, related, ref, cut: new Set(cut) };
+}

@@ -1,0 +1,37 @@
+import { useState } from 'preact/hooks';
+import { Button } from '../components/button.tsx';
+import { FormField } from '../components/form-field.tsx';
+import { PageHeader } from '../components/page-header.tsx';
+import { setParameters } from '../router/location.ts';
+
+/** Asks which document is meant. */
+export function DocumentForm() {
+  const [entity, setEntity] = useState('');
+  const [id, setId] = useState('');
+  return (
+    <>
+      <PageHeader title="A document" lead="See its whole life, and what it looked like at any moment." />
+      <form
+        class="card card-body document-form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          setParameters({ entity: entity.trim(), id: id.trim() });
+        }}
+      >
+        <FormField label="Entity" hint="The type of the document, such as order.">
+          {(control) => (
+            <input {...control} required value={entity} onInput={(event) => setEntity(event.currentTarget.value)} />
+          )}
+        </FormField>
+        <FormField label="Id">
+          {(control) => (
+            <input {...control} required value={id} onInput={(event) => setId(event.currentTarget.value)} />
+          )}
+        </FormField>
+        <Button kind="primary" type="submit">
+          Show
+        </Button>
+      </form>
+    </>
+  );
+}

@@ -1,0 +1,201 @@
+import { useState } from 'preact/hooks';
+import { type DocumentState, readDocument } from '../api/history-reads.ts';
+import { useRequest } from '../api/use-request.ts';
+import { differences } from '../compare/compare-documents.ts';
+import { PathChanges } from '../compare/path-changes.tsx';
+import { Button } from '../components/button.tsx';
+import { CopyButton } from '../components/copy-button.tsx';
+import { EmptyState } from '../components/empty-state.tsx';
+import { FailureBox } from '../components/failure-box.tsx';
+import { LoadingLine, Skeleton } from '../components/loading.tsx';
+import { Name } from '../components/name.tsx';
+import { PageHeader } from '../components/page-header.tsx';
+import { Time } from '../components/time.tsx';
+import { DocumentText } from '../history/entry-document.tsx';
+import { historyOf } from '../history/history-view.ts';
+import { Link } from '../router/link.tsx';
+import { setParameters } from '../router/location.ts';
+import { DocumentForm } from './document-form.tsx';
+import { type DocumentView, documentView, queryOfDocument } from './document-view.ts';
+import { FieldsTable } from './fields-table.tsx';
+import { KnownSince } from './known-since.tsx';
+import { MomentSlider } from './moment-slider.tsx';
+import { type DocumentLife, readLife } from './read-life.ts';
+import { Timeline } from './timeline.tsx';
+import './document-page.css';
+
+/** One document: its whole life, and what it looked like at any moment of it. */
+export function DocumentPage() {
+  const view = documentView.value;
+  const { entity, entityId } = view;
+  if (entity === '' || entityId === '') return <DocumentForm />;
+  return <OneDocument key={`${entity} ${entityId}`} view={view} />;
+}
+
+function OneDocument({ view }: { readonly view: DocumentView }) {
+  const { entity, entityId, changes, at, compared } = view;
+  const [round, setRound] = useState(0);
+  const life = useRequest(`life ${round}`, (signal) => readLife({ entity, entityId }, signal));
+  const state = useRequest(`${changes} ${at} ${round}`, (signal) =>
+    readDocument({ entity, entityId, changes, at: changes === undefined ? at : undefined }, signal),
+  );
+  const other = useRequest(compared === undefined ? undefined : String(compared), (signal) =>
+    readDocument({ entity, entityId, changes: compared }, signal),
+  );
+  const shown = state.value?.changes;
+  const show = (change: number) => setParameters({ changes: change, at: undefined }, { replace: true });
+
+  return (
+    <div class="document">
+      <PageHeader
+        title={
+          <>
+            <span class="muted">
+              <Name text={entity} />
+            </span>{' '}
+            <Name text={entityId} />
+          </>
+        }
+        lead={state.value?.name === undefined ? undefined : <Name text={state.value.name} />}
+      >
+        <CopyButton what="the address of this view" label="Share" text={() => location.href} />
+        <Link to={historyOf(queryOfDocument(view))} class="button">
+          In the history
+        </Link>
+        <Button icon="refresh" onClick={() => setRound((count) => count + 1)}>
+          Refresh
+        </Button>
+      </PageHeader>
+      {state.error === undefined ? undefined : <FailureBox error={state.error} onRetry={state.reload} />}
+      {life.error === undefined || state.error !== undefined ? undefined : (
+        <FailureBox error={life.error} onRetry={life.reload} />
+      )}
+      <div class="document-columns">
+        <section class="card document-life" aria-label="Changes of the document">
+          <LoadingLine active={life.isLoading} />
+          {life.value === undefined ? (
+            <Skeleton />
+          ) : (
+            <Timeline
+              life={life.value}
+              shown={shown}
+              compared={compared}
+              onShow={show}
+              onCompare={(change) => setParameters({ with: change === compared ? undefined : change })}
+            />
+          )}
+        </section>
+        <section class="card document-moment" aria-label="The document at a moment">
+          <LoadingLine active={state.isLoading || other.isLoading} />
+          {state.value === undefined || life.value === undefined ? (
+            <Skeleton />
+          ) : (
+            <Moment view={view} state={state.value} other={other.value} life={life.value} onShow={show} />
+          )}
+        </section>
+      </div>
+    </div>
+  );
+}
+
+interface MomentProps {
+  readonly view: DocumentView;
+  readonly state: DocumentState;
+  /** The document at the moment that is compared. */
+  readonly other: DocumentState | undefined;
+  readonly life: DocumentLife;
+  readonly onShow: (change: number) => void;
+}
+
+function Moment({ view, state, other, life, onShow }: MomentProps) {
+  const isComparing = view.compared !== undefined;
+  return (
+    <>
+      <header class="moment-header">
+        <MomentSlider change={Math.max(1, state.changes)} total={life.total} onChange={onShow} />
+        <p class="moment-words">
+          <MomentWords state={state} />
+        </p>
+        <KnownSince state={state} life={life} />
+        <Views view={view} />
+      </header>
+      <div class="card-body">
+        {isComparing ? (
+          other === undefined ? (
+            <Skeleton />
+          ) : (
+            <Comparison state={state} other={other} />
+          )
+        ) : state.document === undefined ? (
+          <EmptyState icon="document" title="The document does not exist at this moment" />
+        ) : view.show === 'fields' ? (
+          <FieldsTable document={state.document} life={life} change={state.changes} onShow={onShow} />
+        ) : (
+          <DocumentText document={state.document} />
+        )}
+      </div>
+    </>
+  );
+}
+
+function MomentWords({ state: { lastChange, exists } }: { readonly state: DocumentState }) {
+  if (lastChange === undefined) return <>Before its first change</>;
+  return (
+    <>
+      {exists ? 'As it was from ' : 'Deleted at '}
+      <Time at={lastChange.at} />, {lastChange.type} by{' '}
+      <Link to={{ path: 'actor', parameters: { name: lastChange.actor } }}>
+        <Name text={lastChange.actor} />
+      </Link>
+    </>
+  );
+}
+
+function Views({ view }: { readonly view: DocumentView }) {
+  if (view.compared !== undefined) {
+    return (
+      <Button icon="close" onClick={() => setParameters({ with: undefined })}>
+        Stop comparing
+      </Button>
+    );
+  }
+  return (
+    <fieldset class="segments">
+      <legend class="visually-hidden">What is shown of the document</legend>
+      <button
+        type="button"
+        aria-pressed={view.show === 'document'}
+        onClick={() => setParameters({ show: undefined }, { replace: true })}
+      >
+        Document
+      </button>
+      <button
+        type="button"
+        aria-pressed={view.show === 'fields'}
+        onClick={() => setParameters({ show: 'fields' }, { replace: true })}
+      >
+        Who touched what last
+      </button>
+    </fieldset>
+  );
+}
+
+/** The earlier of the two moments is on the left, whichever was chosen first. */
+function Comparison({ state, other }: { readonly state: DocumentState; readonly other: DocumentState }) {
+  const [earlier, later] = other.changes <= state.changes ? [other, state] : [state, other];
+  const paths = differences(earlier.document, later.document);
+  return (
+    <>
+      <p class="comparison-words">
+        From change {earlier.changes}{' '}
+        {earlier.lastChange === undefined ? undefined : <Time at={earlier.lastChange.at} />} to change {later.changes}{' '}
+        {later.lastChange === undefined ? undefined : <Time at={later.lastChange.at} />}
+      </p>
+      {paths.length === 0 ? (
+        <p class="muted">The document is the same at both moments.</p>
+      ) : (
+        <PathChanges paths={paths} />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,67 @@
+import type { Entry } from '../api/history-reads.ts';
+import { Name } from '../components/name.tsx';
+import { Time } from '../components/time.tsx';
+import { writtenValue } from '../query-text/written-value.ts';
+import { Link } from '../router/link.tsx';
+import { historyOf } from './history-view.ts';
+
+/** When, who, and what it belongs to, with links to each. */
+export function EntryFacts({
+  entry: { at, actor, entity, entityId, name, related, schemaVersion },
+}: {
+  readonly entry: Entry;
+}) {
+  return (
+    <dl class="facts">
+      <dt>When</dt>
+      <dd>
+        <Time at={at} />
+      </dd>
+      <dt>Who</dt>
+      <dd>
+        <Link to={{ path: 'actor', parameters: { name: actor } }}>
+          <Name text={actor} />
+        </Link>
+      </dd>
+      <dt>Document</dt>
+      <dd>
+        <Link to={{ path: 'document', parameters: { entity, id: entityId, at } }}>
+          <Name text={`${entity} ${entityId}`} />
+        </Link>
+        {name === undefined ? undefined : (
+          <span class="muted">
+            {' '}
+            <Name text={name} />
+          </span>
+        )}
+      </dd>
+      {schemaVersion === undefined ? undefined : (
+        <>
+          <dt>Schema</dt>
+          <dd>
+            <Name text={schemaVersion} />
+          </dd>
+        </>
+      )}
+      {related.length === 0 ? undefined : (
+        <>
+          <dt>Related</dt>
+          <dd class="related">
+            {related.map((item) => (
+              <span key={`${item.entity} ${item.entityId}`}>
+                <Link
+                  to={historyOf(
+                    `related:elemMatch(entity:${writtenValue(item.entity)} entityId:${writtenValue(item.entityId)})`,
+                  )}
+                  title="Everything that touched it"
+                >
+                  <Name text={`${item.entity} ${item.entityId}`} />
+                </Link>
+              </span>
+            ))}
+          </dd>
+        </>
+      )}
+    </dl>
+  );
+}

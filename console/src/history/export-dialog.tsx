@@ -1,0 +1,141 @@
+import type { Job } from '@annals/client';
+import { useEffect, useState } from 'preact/hooks';
+import { annals } from '../api/annals.ts';
+import { isAborted } from '../api/failure.ts';
+import { apiUrl, session } from '../api/session.ts';
+import { Button } from '../components/button.tsx';
+import { Dialog } from '../components/dialog.tsx';
+import { FailureBox } from '../components/failure-box.tsx';
+import { FormField } from '../components/form-field.tsx';
+import { Icon } from '../components/icon.tsx';
+import { bytesText, counted } from '../components/numbers.ts';
+import { Progress } from '../components/progress.tsx';
+
+interface ExportDialogProps {
+  readonly q: string;
+  /** How many entries the query finds now. */
+  readonly total: number;
+  readonly onClose: () => void;
+}
+
+/** Milliseconds between two looks at a job. */
+const pause = 700;
+
+/** Makes an export of the query, shows how far it is, and offers the file. The job goes on when the dialog is closed. */
+export function ExportDialog({ q, total, onClose }: ExportDialogProps) {
+  const [format, setFormat] = useState<'NDJSON' | 'CSV'>('NDJSON');
+  const [jobId, setJobId] = useState<string | undefined>(undefined);
+  const [error, setError] = useState<unknown>(undefined);
+  const job = useJob(jobId, setError);
+
+  const start = () => {
+    setError(undefined);
+    annals()
+      .jobs.export({ q, format })
+      .then((made) => setJobId(made.jobId), setError);
+  };
+
+  return (
+    <Dialog
+      title="Export"
+      onClose={onClose}
+      actions={
+        jobId === undefined ? (
+          <StartButton total={total} onStart={start} />
+        ) : job?.status === 'success' ? (
+          <Download job={job} />
+        ) : undefined
+      }
+    >
+      {error === undefined ? undefined : <FailureBox error={error} />}
+      {jobId === undefined ? (
+        <>
+          <p>
+            {counted(total, 'entry', 'entries')} of <code>{q === '' ? 'the last 30 days' : q}</code>
+          </p>
+          <FormField label="Format" hint="NDJSON has one JSON object a line, CSV one line for each path.">
+            {(control) => (
+              <select
+                {...control}
+                value={format}
+                onChange={(event) => setFormat(event.currentTarget.value === 'CSV' ? 'CSV' : 'NDJSON')}
+              >
+                <option value="NDJSON">NDJSON</option>
+                <option value="CSV">CSV</option>
+              </select>
+            )}
+          </FormField>
+        </>
+      ) : (
+        <JobProgress job={job} total={total} />
+      )}
+    </Dialog>
+  );
+}
+
+function StartButton({ total, onStart }: { readonly total: number; readonly onStart: () => void }) {
+  return (
+    <Button kind="primary" icon="download" onClick={onStart}>
+      Export {counted(total, 'entry', 'entries')}
+    </Button>
+  );
+}
+
+function JobProgress({ job, total }: { readonly job: Job | undefined; readonly total: number }) {
+  const entries = job?.metadata.entries ?? 0;
+  if (job?.status === 'failure' || job?.status === 'skipped') {
+    return (
+      <p role="alert">The export has failed: {job.metadata.error?.message ?? 'the service says no more about it.'}</p>
+    );
+  }
+  const isDone = job?.status === 'success';
+  return (
+    <>
+      <p aria-live="polite">
+        {isDone
+          ? `Ready: ${counted(entries, 'entry', 'entries')}, ${bytesText(job.metadata.bytes ?? 0)}.`
+          : `${counted(entries, 'entry', 'entries')} written. You may close this; the job goes on.`}
+      </p>
+      <Progress share={isDone ? 1 : total === 0 ? undefined : entries / total} label="Progress of the export" />
+    </>
+  );
+}
+
+function Download({ job: { id } }: { readonly job: Job }) {
+  const tenant = encodeURIComponent(session.value?.tenant ?? '');
+  return (
+    <a class="button primary" href={`${apiUrl}/ai-service/${tenant}/jobs/${encodeURIComponent(id)}/content`} download>
+      <Icon name="download" />
+      Download
+    </a>
+  );
+}
+
+/** Looks at a job until it has ended. */
+function useJob(id: string | undefined, onError: (error: unknown) => void): Job | undefined {
+  const [job, setJob] = useState<Job | undefined>(undefined);
+  useEffect(() => {
+    if (id === undefined) return;
+    const controller = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const look = () => {
+      annals()
+        .jobs.get(id, { signal: controller.signal })
+        .then(
+          (found) => {
+            setJob(found);
+            if (found.status === 'in_progress') timer = setTimeout(look, pause);
+          },
+          (error: unknown) => {
+            if (!isAborted(error)) onError(error);
+          },
+        );
+    };
+    look();
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  }, [id]);
+  return job;
+}

@@ -1,0 +1,60 @@
+import { type FacetField, readFacets } from '../api/history-reads.ts';
+import { useRequest } from '../api/use-request.ts';
+import { ChangeTypeMark, changeTypes } from '../components/change-type.tsx';
+import { Name } from '../components/name.tsx';
+import { countText } from '../components/numbers.ts';
+import { chosenValues, toggleValue } from '../query-text/edit-query.ts';
+
+interface FacetListProps {
+  readonly field: FacetField;
+  readonly title: string;
+  /** What the service is asked. */
+  readonly asked: string;
+  /** What the reader has written, which a click changes. */
+  readonly q: string;
+  readonly round: number;
+  readonly isRefused: boolean;
+  readonly onQuery: (q: string) => void;
+}
+
+const size = 8;
+
+/** The values of a field with most of the matching entries, with exact counts. A click narrows the query, and shows how. */
+export function FacetList({ field, title, asked, q, round, isRefused, onQuery }: FacetListProps) {
+  const { value } = useRequest(isRefused ? undefined : `${asked} ${round}`, (signal) =>
+    readFacets(asked, field, size, signal),
+  );
+  const chosen = chosenValues(q, field) ?? [];
+  const max = Math.max(1, ...(value?.values ?? []).map(({ count }) => count));
+  return (
+    <section class="facet">
+      <h2>{title}</h2>
+      <ul>
+        {(value?.values ?? []).map(({ value: text, count }) => (
+          <li key={text}>
+            <button
+              type="button"
+              class="facet-value"
+              aria-pressed={chosen.includes(text)}
+              onClick={() => onQuery(toggleValue(q, field, text))}
+            >
+              <span class="facet-bar" style={{ width: `${(count / max) * 100}%` }} />
+              <span class="facet-text">
+                {isType(text) && field === 'type' ? <ChangeTypeMark type={text} /> : <Name text={text} />}
+              </span>
+              <span class="number facet-count">{countText(count)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {value !== undefined && value.others > 0 ? (
+        <p class="facet-others">{countText(value.others)} in all others</p>
+      ) : undefined}
+      {value !== undefined && value.values.length === 0 ? <p class="facet-others">none</p> : undefined}
+    </section>
+  );
+}
+
+function isType(text: string): text is (typeof changeTypes)[number] {
+  return changeTypes.some((type) => type === text);
+}

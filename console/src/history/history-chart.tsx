@@ -1,0 +1,65 @@
+import type { ChangeHistogram } from '@annals/client';
+import { useMemo } from 'preact/hooks';
+import { intervalLength, readHistogram } from '../api/history-reads.ts';
+import { useRequest } from '../api/use-request.ts';
+import { BarChart } from '../charts/bar-chart.tsx';
+import { changeSeries } from '../charts/change-series.ts';
+import { FailureBox } from '../components/failure-box.tsx';
+import { LoadingLine } from '../components/loading.tsx';
+import { counted, countText } from '../components/numbers.ts';
+import { timeText } from '../components/time.tsx';
+
+interface HistoryChartProps {
+  readonly q: string;
+  /** Counts up with each refresh. */
+  readonly round: number;
+  readonly onRange: (from: string, before: string) => void;
+}
+
+const buckets = 60;
+
+/** All matches over time, stacked by type. One drags over it to narrow the time. */
+export function HistoryChart({ q, round, onRange }: HistoryChartProps) {
+  const { value, error, isLoading, reload } = useRequest(`${q} ${round}`, (signal) =>
+    readHistogram(q, buckets, signal),
+  );
+  const chart = useMemo(() => (value === undefined ? undefined : seriesOf(value)), [value]);
+  return (
+    <section class="card history-chart" aria-label="Changes over time">
+      <LoadingLine active={isLoading} />
+      <header>
+        <p class="history-total number">{value === undefined ? '–' : countText(value.totalElements)}</p>
+        <p class="muted">{value === undefined ? 'changes' : describe(value)}</p>
+      </header>
+      {error === undefined ? undefined : <FailureBox error={error} onRetry={reload} />}
+      {chart === undefined || value === undefined || value.buckets.length === 0 ? (
+        <div class="history-chart-empty" />
+      ) : (
+        <BarChart
+          label={`${counted(value.totalElements, 'change')} over time, by type. Arrow keys move over the bars, Enter narrows the time.`}
+          starts={chart.starts}
+          width={chart.width}
+          series={chart.series}
+          zone={value.interval.unit === 'day' ? 'utc' : undefined}
+          onRange={(from, to) => onRange(new Date(from).toISOString(), new Date(to).toISOString())}
+        />
+      )}
+    </section>
+  );
+}
+
+function seriesOf({ buckets: counts, interval }: ChangeHistogram) {
+  return {
+    starts: counts.map(({ at }) => Date.parse(at)),
+    width: intervalLength(interval),
+    series: changeSeries(counts),
+  };
+}
+
+function describe({ totalElements, from, to, interval: { unit, count } }: ChangeHistogram): string {
+  if (totalElements === 0) return 'changes';
+  const zone = unit === 'day' ? ('utc' as const) : undefined;
+  const time = (at: string) => timeText(at, unit === 'day' ? 'day' : 'minute', zone);
+  const step = count === 1 ? `per ${unit}` : `per ${count} ${unit}s`;
+  return `${totalElements === 1 ? 'change' : 'changes'} · ${time(from)} – ${time(to)} · ${step}${unit === 'day' ? ', days are UTC' : ''}`;
+}

@@ -1,0 +1,200 @@
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { readNames } from '../api/history-reads.ts';
+import { Button } from '../components/button.tsx';
+import { Icon } from '../components/icon.tsx';
+import { Name } from '../components/name.tsx';
+import { completionPlace, type Suggestion, suggestionsAt, wantedNames } from './completion.ts';
+import type { QueryFault } from './query-faults.ts';
+import { QueryHighlight } from './query-highlight.tsx';
+import './query-bar.css';
+
+interface QueryBarProps {
+  readonly q: string;
+  readonly fault: QueryFault | undefined;
+  readonly onSubmit: (q: string) => void;
+}
+
+/** Milliseconds after a key until names are asked for. */
+const pause = 120;
+
+/** The text of the query, coloured, with suggestions at the caret and the fault under its character. */
+export function QueryBar({ q, fault, onSubmit }: QueryBarProps) {
+  const [text, setText] = useState(q);
+  const [caret, setCaret] = useState(q.length);
+  const [isOpen, setOpen] = useState(false);
+  const [chosen, setChosen] = useState(-1);
+  const [scroll, setScroll] = useState(0);
+  const input = useRef<HTMLInputElement>(null);
+  const id = useId();
+
+  useEffect(() => setText(q), [q]);
+  useSlashKey(input);
+  useEffect(() => {
+    // The fault may be beyond what the bar shows.
+    if (fault?.offset !== undefined) input.current?.setSelectionRange(fault.offset, fault.offset + 1);
+  }, [fault?.offset]);
+
+  const suggestions = useSuggestions(text, caret, isOpen);
+  const shown = isOpen && suggestions.length > 0;
+  const active = shown && chosen >= 0 ? suggestions[Math.min(chosen, suggestions.length - 1)] : undefined;
+
+  const edit = (element: HTMLInputElement) => {
+    setText(element.value);
+    setCaret(element.selectionStart ?? element.value.length);
+    setOpen(true);
+    setChosen(-1);
+  };
+  const accept = ({ insert, start }: Suggestion) => {
+    const next = `${text.slice(0, start)}${insert}${text.slice(caret).replace(/^ (?=.)/, insert.endsWith(' ') ? '' : ' ')}`;
+    const position = start + insert.length;
+    setText(next);
+    setCaret(position);
+    setChosen(-1);
+    requestAnimationFrame(() => {
+      input.current?.focus();
+      input.current?.setSelectionRange(position, position);
+    });
+  };
+  const submit = () => {
+    setOpen(false);
+    onSubmit(text.trim());
+  };
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Enter') {
+      event.preventDefault();
+      if (active === undefined) submit();
+      else accept(active);
+    } else if (event.key === 'Tab' && shown && !event.shiftKey && active !== undefined) {
+      event.preventDefault();
+      accept(active);
+    } else if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+      event.preventDefault();
+      setOpen(true);
+      const step = event.key === 'ArrowDown' ? 1 : -1;
+      setChosen(
+        suggestions.length === 0
+          ? -1
+          : (Math.max(chosen, step > 0 ? -1 : 0) + step + suggestions.length) % suggestions.length,
+      );
+    } else if (event.key === 'Escape' && isOpen) {
+      event.preventDefault();
+      setOpen(false);
+    }
+  };
+
+  return (
+    <search>
+      <form
+        class="query-bar"
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit();
+        }}
+      >
+        <div class={`query-field${fault === undefined ? '' : ' invalid'}`}>
+          <Icon name="search" />
+          <div class="query-text">
+            <QueryHighlight text={text} faultOffset={text === q ? fault?.offset : undefined} scroll={scroll} />
+            <input
+              ref={input}
+              type="text"
+              role="combobox"
+              aria-label="Query"
+              aria-expanded={shown}
+              aria-controls={`${id}-list`}
+              aria-autocomplete="list"
+              aria-activedescendant={active === undefined ? undefined : `${id}-${suggestions.indexOf(active)}`}
+              aria-invalid={fault !== undefined}
+              aria-describedby={fault === undefined ? undefined : `${id}-fault`}
+              placeholder="entity:order type:update actor:Jane Doe"
+              autocomplete="off"
+              autocapitalize="none"
+              spellcheck={false}
+              value={text}
+              onInput={(event) => edit(event.currentTarget)}
+              onClick={(event) => edit(event.currentTarget)}
+              onKeyDown={onKeyDown}
+              onKeyUp={(event) => setCaret(event.currentTarget.selectionStart ?? text.length)}
+              onScroll={(event) => setScroll(event.currentTarget.scrollLeft)}
+              onBlur={() => setOpen(false)}
+            />
+          </div>
+          <kbd class="query-key">/</kbd>
+          <Button kind="primary" type="submit">
+            Search
+          </Button>
+        </div>
+        <div id={`${id}-list`} class="suggestions" role="listbox" aria-label="Suggestions" hidden={!shown}>
+          {(shown ? suggestions : []).map((suggestion, index) => (
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the input, which keeps the focus.
+            // biome-ignore lint/a11y/useFocusableInteractive: as above.
+            <div
+              key={`${suggestion.start} ${suggestion.label}`}
+              id={`${id}-${index}`}
+              role="option"
+              aria-selected={suggestion === active}
+              onMouseDown={(event) => event.preventDefault()}
+              onClick={() => accept(suggestion)}
+            >
+              <Name text={suggestion.label} />
+              {suggestion.hint === '' ? undefined : <span class="suggestion-hint">{suggestion.hint}</span>}
+            </div>
+          ))}
+        </div>
+        {fault === undefined ? undefined : (
+          <p id={`${id}-fault`} class="query-fault" role="alert">
+            {fault.offset === undefined ? '' : `Position ${[...q.slice(0, fault.offset)].length + 1}: `}
+            {fault.message}
+          </p>
+        )}
+      </form>
+    </search>
+  );
+}
+
+function useSuggestions(text: string, caret: number, isOpen: boolean): Suggestion[] {
+  const [names, setNames] = useState<{ readonly key: string; readonly names: readonly string[] }>({
+    key: '',
+    names: [],
+  });
+  const place = completionPlace(text, caret);
+  const wanted = isOpen ? wantedNames(place) : undefined;
+  const key = wanted === undefined ? '' : `${wanted.field} ${wanted.prefix}`;
+  useEffect(() => {
+    if (wanted === undefined) return;
+    const controller = new AbortController();
+    const timer = setTimeout(() => {
+      readNames(wanted.field, wanted.prefix, controller.signal).then(
+        (found) => setNames({ key, names: found }),
+        // Without suggestions one goes on writing.
+        () => setNames({ key, names: [] }),
+      );
+    }, pause);
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  }, [key]);
+  return isOpen ? suggestionsAt(place, names.key === key ? names.names : [], Date.now()) : [];
+}
+
+/** The key / leads to the bar from anywhere but another field. */
+function useSlashKey(input: { readonly current: HTMLInputElement | null }): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== '/' || event.ctrlKey || event.metaKey || isField(event.target)) return;
+      event.preventDefault();
+      input.current?.focus();
+      input.current?.select();
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+}
+
+/** Whether keys that are pressed there are text. */
+export function isField(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  );
+}

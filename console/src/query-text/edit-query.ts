@@ -1,0 +1,109 @@
+import { unquoted } from './quoted.ts';
+import { scanQuery, type Term } from './scan-query.ts';
+import { writtenValues } from './written-value.ts';
+
+/** Without their term these others are refused: an `entityId` names a document only together with its `entity`. */
+const dependent: Readonly<Record<string, readonly string[]>> = { entity: ['entityId'] };
+
+/** The terms that stand in no group. Only these are shown as chips and changed by a click. */
+export function topTerms(q: string): Term[] {
+  return scanQuery(q).terms.filter(({ depth }) => depth === 0);
+}
+
+/** The query without one of its terms, and without those that need it. */
+export function withoutTerm(q: string, term: Term): string {
+  const others = dependent[term.field] ?? [];
+  const isLast = topTerms(q).filter(({ field }) => field === term.field).length === 1;
+  const gone = topTerms(q).filter((one) => one.start === term.start || (isLast && others.includes(one.field)));
+  return without(q, gone);
+}
+
+/**
+ * The texts that a term compares its field with; undefined where it has a pattern, a range or a group.
+ *
+ * @example
+ * valuesOf('type:(create, delete)', term); // ['create', 'delete']
+ */
+export function valuesOf(q: string, { valueStart, end }: Term): string[] | undefined {
+  const written = q.slice(valueStart, end);
+  const { tokens } = scanQuery(q);
+  const inside = tokens.filter((token) => token.start >= valueStart && token.end <= end);
+  const values = inside.filter(({ kind }) => kind === 'value' || kind === 'quoted');
+  if (written.startsWith('<') || written.startsWith('>') || /^\([<>]/.test(written)) return undefined;
+  const texts = values.map(({ kind, start, end: stop }) => plainText(kind, q.slice(start, stop).trim()));
+  const marksFit = inside.every(({ kind }) => kind === 'value' || kind === 'quoted' || kind === 'mark');
+  if (!marksFit || texts.length === 0 || written.startsWith('~')) return undefined;
+  return texts.every((text) => text !== undefined) ? texts : undefined;
+}
+
+function plainText(kind: string, written: string): string | undefined {
+  if (kind === 'quoted') return unquoted(written);
+  return /(?<!\\)\*/.test(written) ? undefined : written.replace(/\\([*(),\\])/g, '$1');
+}
+
+/** The texts that the top terms of a field ask for, or undefined where they ask for something else. */
+export function chosenValues(q: string, field: string): string[] | undefined {
+  const terms = topTerms(q).filter((term) => term.field === field);
+  if (terms.length !== 1 || terms[0] === undefined) return terms.length === 0 ? [] : undefined;
+  return valuesOf(q, terms[0]);
+}
+
+/** The query with exactly these values of a field; with none, without the field. */
+export function withValues(q: string, field: string, values: readonly string[]): string {
+  const terms = topTerms(q).filter((term) => term.field === field);
+  const [first] = terms;
+  if (values.length === 0) return first === undefined ? q : without(q, [...terms, ...dependentsOf(q, field)]);
+  const written = `${field}:${writtenValues(values)}`;
+  if (first === undefined) return joined(q, written);
+  const rest = without(q, terms.slice(1));
+  return tidy(`${rest.slice(0, first.start)}${written} ${rest.slice(first.end)}`);
+}
+
+/** Adds a value to those of its field, or takes it away. A pattern of that field gives way to the value. */
+export function toggleValue(q: string, field: string, value: string): string {
+  const chosen = chosenValues(q, field) ?? [];
+  return withValues(q, field, chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value]);
+}
+
+/** The query over this time. Bounds are RFC 3339; without both, the query looks at the last 30 days. */
+export function withTime(
+  q: string,
+  { from, before }: { from?: string | undefined; before?: string | undefined },
+): string {
+  const rest = without(
+    q,
+    topTerms(q).filter(({ field }) => field === 'occurredAt'),
+  );
+  const bounds = [...(from === undefined ? [] : [`>="${from}"`]), ...(before === undefined ? [] : [`<"${before}"`])];
+  if (bounds.length === 0) return rest;
+  return joined(rest, bounds.length === 1 ? `occurredAt:${bounds[0]}` : `occurredAt:(${bounds.join(' AND ')})`);
+}
+
+/** Whether the query has a from-bound of its own in place of the service's window of 30 days. */
+export function hasFromBound(q: string): boolean {
+  return topTerms(q).some(
+    ({ field, valueStart, end }) => field === 'occurredAt' && q.slice(valueStart, end).includes('>'),
+  );
+}
+
+/** The query with one term more. */
+export function joined(q: string, term: string): string {
+  return tidy(`${q} ${term}`);
+}
+
+function dependentsOf(q: string, field: string): Term[] {
+  const others = dependent[field] ?? [];
+  return topTerms(q).filter((term) => others.includes(term.field));
+}
+
+function without(q: string, terms: readonly Term[]): string {
+  let rest = q;
+  for (const { start, end } of terms.toSorted((a, b) => b.start - a.start)) {
+    rest = `${rest.slice(0, start).trimEnd()} ${rest.slice(end).trimStart()}`;
+  }
+  return tidy(rest);
+}
+
+function tidy(q: string): string {
+  return q.trim();
+}

@@ -1,0 +1,44 @@
+import { parseJson, stringifyJson } from '@annals/client/json';
+import { expect, test } from 'vitest';
+import { differences, leavesOf } from '../src/compare/compare-documents.ts';
+
+const between = (before: string | undefined, after: string | undefined) =>
+  differences(
+    before === undefined ? undefined : parseJson(before),
+    after === undefined ? undefined : parseJson(after),
+  ).map(([path, change]) => [
+    path,
+    ...[change.before, change.after].map((value) => (value === undefined ? '-' : stringifyJson(value))),
+  ]);
+
+test('two documents differ at the paths whose values differ, and numbers are compared as they are written', () => {
+  expect(between('{"a":1.10,"b":{"c":[1,2]},"same":"x"}', '{"a":1.1,"b":{"c":[1,3,4]},"same":"x","new":null}')).toEqual(
+    [
+      ['a', '1.10', '1.1'],
+      ['b.c.1', '2', '3'],
+      ['b.c.2', '-', '4'],
+      ['new', '-', 'null'],
+    ],
+  );
+  expect(between('{"x":9007199254740992}', '{"x":9007199254740993}')).toHaveLength(1);
+  expect(between('{"a":[],"b":{}}', '{"b":{},"a":[]}')).toEqual([]);
+});
+
+test('what changes its kind is one path, and a document that appears or vanishes is one, too', () => {
+  expect(between('{"a":{"b":1}}', '{"a":[1]}')).toEqual([['a', '{"b":1}', '[1]']]);
+  expect(between('{"a":{}}', '{"a":{"b":1}}')).toEqual([['a', '{}', '{"b":1}']]);
+  expect(between(undefined, '{"a":1}')).toEqual([['', '-', '{"a":1}']]);
+});
+
+test('dots and backslashes within a key are written as in change entries', () => {
+  expect(between('{"a.b":1,"c\\\\d":{"e":1}}', '{"a.b":2,"c\\\\d":{"e":2}}').map(([path]) => path)).toEqual([
+    'a\\.b',
+    'c\\\\d.e',
+  ]);
+  expect(leavesOf(parseJson('{"a":{"b":[]},"c":[1,{"d":2}]}')).map(([path]) => path)).toEqual(['a.b', 'c.0', 'c.1.d']);
+});
+
+test('a document that is nested very deep is compared', () => {
+  const deep = (inner: string) => `${'['.repeat(20_000)}${inner}${']'.repeat(20_000)}`;
+  expect(between(deep('1'), deep('2'))).toHaveLength(1);
+});

@@ -1,0 +1,22 @@
+import { afterAll, afterEach, beforeAll, describe } from 'vitest';
+import { actorTests } from './pages/actor.ts';
+import { documentTests } from './pages/document.ts';
+import { historyTests } from './pages/history.ts';
+import { sessionTests } from './pages/session.ts';
+import { type ConsoleUnderTest, startConsole } from './support/console-under-test.ts';
+
+// One browser and one service for all pages: to start them takes longer than most tests.
+let started: ConsoleUnderTest;
+
+beforeAll(async () => {
+  started = await startConsole();
+});
+
+afterEach(() => started.closePages());
+
+afterAll(() => started?.end());
+
+describe('signing in', () => sessionTests(() => started));
+describe('History', () => historyTests(() => started));
+describe('Document', () => documentTests(() => started));
+describe('Actor', () => actorTests(() => started));

@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest';
+import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { recordLife } from '../support/record-life.ts';
+import { sidewaysRoom } from './history.ts';
+
+const versions = [
+  '{"name":"Lamp","price":{"amount":1.10,"currency":"EUR"},"tags":["new"]}',
+  '{"name":"Lamp","price":{"amount":1.25,"currency":"EUR"},"tags":["new"]}',
+  '{"name":"Reading lamp","price":{"amount":1.25,"currency":"EUR"},"tags":["new","desk"]}',
+];
+
+/** What a person does on the page of a document. */
+export function documentTests(the: () => ConsoleUnderTest): void {
+  test('the life of a document is there, and the document at every moment of it', async () => {
+    const { server, tenant, open, checkAccessibility } = the();
+    await recordLife(server, tenant, { entity: 'lamp', name: 'Lamp' }, [...versions, undefined]);
+    const page = await open('document?entity=lamp&id=1');
+    await page.getByText('The document does not exist at this moment').waitFor();
+    expect(await page.locator('.timeline-item').count()).toBe(4);
+    // The slider moves through the changes, by keys too.
+    const slider = page.getByRole('slider');
+    await slider.focus();
+    await page.keyboard.press('ArrowLeft');
+    await page.locator('.json-tree').getByText('Reading lamp').waitFor();
+    await page.keyboard.press('Home');
+    await page.locator('.json-tree').getByText('1.10', { exact: true }).waitFor();
+    await expect.poll(() => page.url()).toContain('changes=1');
+    expect(await page.locator('.timeline-item.shown').textContent()).toContain('Robin');
+    await checkAccessibility(page);
+  });
+
+  test('two moments are compared, whichever is chosen first', async () => {
+    const { server, tenant, open, checkAccessibility } = the();
+    await recordLife(server, tenant, { entity: 'lamp', entityId: '2' }, versions);
+    const page = await open('document?entity=lamp&id=2&changes=1');
+    await page.getByRole('button', { name: 'Compare with change 3' }).click();
+    await page.locator('.path-item').first().waitFor();
+    const paths = await page.locator('.path-item h2').allInnerTexts();
+    expect(paths).toEqual(['name', 'price.amount', 'tags.1']);
+    const price = page.locator('.path-item', { hasText: 'price.amount' });
+    expect(await price.locator('.value-side.removed').textContent()).toContain('1.10');
+    expect(await price.locator('.value-side.added').textContent()).toContain('1.25');
+    await checkAccessibility(page);
+    await page.getByRole('button', { name: 'Stop comparing' }).click();
+    await page.locator('.json-tree').waitFor();
+  });
+
+  test('each field says who touched it last, and leads to that moment', async () => {
+    const { server, tenant, open } = the();
+    await recordLife(server, tenant, { entity: 'lamp', entityId: '3', actor: 'Ada' }, versions.slice(0, 2));
+    await recordLife(
+      server,
+      tenant,
+      { entity: 'lamp', entityId: '3', actor: 'Grace', before: versions[1] ?? '' },
+      versions.slice(2),
+    );
+    const page = await open('document?entity=lamp&id=3&show=fields');
+    const row = (field: string) => page.getByRole('row', { name: new RegExp(`^${field} `) });
+    await row('name').getByText('Grace').waitFor();
+    await row('price.currency').getByText('Ada').waitFor();
+    await row('price.currency').getByRole('button').click();
+    await expect.poll(() => page.url()).toContain('changes=1');
+    await row('name').getByText('Ada').waitFor();
+  });
+
+  test('a document whose beginning was not recorded says since when it is known', async () => {
+    const { server, tenant, open, checkAccessibility } = the();
+    await recordLife(server, tenant, { entity: 'lamp', entityId: '4', before: '{"a":1,"b":2}' }, ['{"a":3,"b":2}']);
+    const page = await open('document?entity=lamp&id=4');
+    await page.getByText('Known since').waitFor();
+    await checkAccessibility(page);
+  });
+
+  test('a document of which nothing is recorded is no empty page', async () => {
+    const page = await the().open('document?entity=lamp&id=none', { statuses: [404] });
+    await page.getByRole('alert').waitFor();
+    const form = await the().open('document');
+    await form.getByLabel('Entity').fill('product');
+    await form.getByLabel('Id').fill('brisk-go');
+    await form.getByRole('button', { name: 'Show' }).click();
+    await form.getByRole('heading', { name: 'product brisk-go' }).waitFor();
+  });
+
+  test('on a narrow screen nothing scrolls sideways', async () => {
+    const page = await the().open('document?entity=product&id=brisk-go', { width: 380, height: 760 });
+    await page.locator('.json-tree').waitFor();
+    expect(await sidewaysRoom(page)).toBe(0);
+  });
+}

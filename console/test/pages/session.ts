@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest';
+import { createLink } from '../../../src/console/links.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import { startBehindProxy } from '../support/behind-proxy.ts';
+import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+
+/** What a person does to get in and out. */
+export function sessionTests(the: () => ConsoleUnderTest): void {
+  test('one signs in with a client, after a wrong secret too, and comes to the view that the address names', async () => {
+    const { server, tenant, open, checkAccessibility } = the();
+    const { clientId, clientSecret } = await server.createClient(tenant, { name: 'Ada' });
+    const page = await open('history?q=type%3Adelete', { signedOut: true, statuses: [401] });
+    await page.getByLabel('Client id').fill(clientId);
+    await page.getByLabel('Client secret').fill('wrong');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').getByText('The client id or the secret is wrong').waitFor();
+    await checkAccessibility(page);
+    await page.getByLabel('Client secret').fill(clientSecret);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'History' }).waitFor();
+    expect(await page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('type:delete');
+    // The secret stands nowhere in the page.
+    expect(await page.content()).not.toContain(clientSecret);
+
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await page.reload();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  });
+
+  test('a link signs in once and is gone from the address at once', async () => {
+    const { server, tenant, open } = the();
+    const { clientId } = await server.createClient(tenant);
+    const fragment = await inTransaction(server.context.db, (transaction) =>
+      createLink(transaction, { tenant, clientId, lifetime: 60_000 }),
+    );
+    const page = await open(`history#${fragment}`, { signedOut: true });
+    await page.getByRole('heading', { name: 'History' }).waitFor();
+    expect(page.url()).toBe(`${server.baseUrl}/console/history`);
+
+    const again = await open(`history#${fragment}`, { signedOut: true, statuses: [401] });
+    await again.getByText('This link is not good any more').waitFor();
+    expect(again.url()).not.toContain('#');
+  });
+
+  test('when the session ends one signs in again and goes on at the same view', async () => {
+    const { server, tenant, open } = the();
+    const { clientId, clientSecret } = await server.createClient(tenant);
+    const page = await open('history?q=type%3Acreate', { signedOut: true, statuses: [401] });
+    const signIn = async () => {
+      await page.getByLabel('Client id').fill(clientId);
+      await page.getByLabel('Client secret').fill(clientSecret);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('list', { name: 'Terms of the query' }).getByText('create').waitFor();
+    };
+    await signIn();
+    await page.context().clearCookies();
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.getByText('Your session has ended').waitFor();
+    await signIn();
+    expect(page.url()).toContain('history?q=type%3Acreate');
+  });
+
+  test('behind a proxy with a path the console works below that path', async () => {
+    const { server, tenant, open } = the();
+    const { clientId, clientSecret } = await server.createClient(tenant);
+    const proxied = await startBehindProxy(server, '/tools/annals');
+    const page = await open('history?q=type%3Adelete', { signedOut: true, statuses: [401], baseUrl: proxied.url });
+    try {
+      await page.getByLabel('Client id').fill(clientId);
+      await page.getByLabel('Client secret').fill(clientSecret);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.locator('.entry-link').first().click();
+      await page.getByRole('complementary').getByRole('link').first().click();
+      await page.locator('.history-total').waitFor();
+      expect(page.url().startsWith(`${proxied.url}/console/actor?name=`)).toBe(true);
+    } finally {
+      await page.close();
+      await proxied.close();
+    }
+  });
+
+  test('what the scopes do not allow is not there', async () => {
+    const { open } = the();
+    const reader = await open('history', { scope: 'changelog.changelog_read' });
+    await reader.getByRole('heading', { name: 'History' }).waitFor();
+    expect(await reader.getByRole('button', { name: 'Export' }).count()).toBe(0);
+
+    const other = await open('history', { scope: 'ai.completion_manage' });
+    await other.getByRole('heading', { name: 'There is no such page' }).waitFor();
+    expect(await other.getByRole('navigation').getByText('History').count()).toBe(0);
+  });
+}
