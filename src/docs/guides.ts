@@ -37,7 +37,7 @@ export class Guides {
     this.#folder = folder;
     this.#basePath = basePath;
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
-    this.#images = new Set(files.filter((file) => file.endsWith('.svg')));
+    this.#images = new Set(files.filter((file) => /\.(?:svg|png)$/.test(file)));
     this.#names = new Set(files.filter((file) => file.endsWith('.md')).map((file) => file.slice(0, -'.md'.length)));
   }
 

@@ -55,9 +55,10 @@ test('every guide of the folder is listed and shown, and its links lead to pages
       const [target = '', heading] = link.split('#');
       if (/^https?:/.test(target)) continue;
       if (target !== '' && !target.startsWith('/docs/guides/')) continue;
-      if (target.endsWith('.svg')) {
+      const type = /\.svg$/.test(target) ? 'image/svg+xml' : /\.png$/.test(target) ? 'image/png' : undefined;
+      if (type !== undefined) {
         const image = await server.call(target);
-        expect([image.status, image.headers.get('content-type')], link).toEqual([200, 'image/svg+xml']);
+        expect([image.status, image.headers.get('content-type')], link).toEqual([200, type]);
         continue;
       }
       const shown = target === '' ? html : pages.get(target)?.html;
