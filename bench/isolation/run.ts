@@ -50,6 +50,8 @@ try {
     const row = await measure(world, name);
     rows.push(row);
     printRow(row);
+    // A run that is cut off has told what it measured.
+    console.log(lineOf(row));
   }
 } finally {
   for (const child of children) await stop(child);
@@ -164,25 +166,27 @@ function printTable(measured: readonly Row[]): void {
     `\n${settings.attackers} attacker(s), the bystander in ${settings.elsewhere ? 'another' : 'the same'} process; idle → attacked\n`,
   );
   console.log(`| ${head.join(' | ')} |\n|${'---|'.repeat(head.length)}`);
-  for (const row of measured) {
-    const { attack, idle, attacked, memory, maxTurn, quiet } = row;
-    const beside = (of: (seen: Seen) => number | null) => `${shown(of(idle))} → ${shown(of(attacked))}`;
-    const cells = [
-      `${attack.row} ${attack.title}`,
-      beside(({ calls }) => calls),
-      beside(({ p50 }) => p50),
-      beside(({ p99 }) => p99),
-      beside(({ worst }) => worst),
-      beside(({ errors }) => errors),
-      beside(({ chatBegins }) => chatBegins),
-      beside(({ exportDone }) => exportDone),
-      `${shown(memory.before)} → ${shown(memory.most)}`,
-      `${shown(maxTurn.before)} → ${shown(maxTurn.attacked)}`,
-      shown(quiet),
-      faultsOf(row).join(', ') || 'yes',
-    ];
-    console.log(`| ${cells.join(' | ')} |`);
-  }
+  for (const row of measured) console.log(lineOf(row));
+}
+
+function lineOf(row: Row): string {
+  const { attack, idle, attacked, memory, maxTurn, quiet } = row;
+  const beside = (of: (seen: Seen) => number | null) => `${shown(of(idle))} → ${shown(of(attacked))}`;
+  const cells = [
+    `${attack.row} ${attack.title}`,
+    beside(({ calls }) => calls),
+    beside(({ p50 }) => p50),
+    beside(({ p99 }) => p99),
+    beside(({ worst }) => worst),
+    beside(({ errors }) => errors),
+    beside(({ chatBegins }) => chatBegins),
+    beside(({ exportDone }) => exportDone),
+    `${shown(memory.before)} → ${shown(memory.most)}`,
+    `${shown(maxTurn.before)} → ${shown(maxTurn.attacked)}`,
+    shown(quiet),
+    faultsOf(row).join(', ') || 'yes',
+  ];
+  return `| ${cells.join(' | ')} |`;
 }
 
 /** Which of the criteria does not hold. */
