@@ -29,7 +29,7 @@ export async function deleteDocuments(
   for (const tenant of await tenantsOf(db, mapping, slot)) {
     let after: string | undefined;
     do {
-      const { entityIds, next } = await existingDocuments(db, tenant, entity, after, pageSize);
+      const { entityIds, next } = await existingDocuments(db, tenant, entity, { after, limit: pageSize });
       const gone = entityIds.filter((id) => isGone(tenant, id));
       const documents = await currentDocuments(db, tenant, entity, gone);
       const deletes = gone.map((entityId, index) => {

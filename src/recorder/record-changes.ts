@@ -25,45 +25,124 @@ export type Recordable = { index: number } & (GivenChange | Snapshot | Truncate)
 /** Documents that are deleted at once. */
 const pageSize = 500;
 
+/** Runs the work in a transaction of its own, again where it lost a race. */
+export type InOwnTransaction = <Result>(work: (transaction: DatabaseTransaction) => Promise<Result>) => Promise<Result>;
+
+type Batch = Omit<GivenBatch, 'changes'> & { changes: readonly Recordable[]; actor: string };
+
+/** Where a page of the documents that a truncate deletes begins. */
+interface TruncatePage extends TakenBatch {
+  next: string | undefined;
+}
+
 /**
- * Records what was read of a body, in its order, in the caller's transaction: rows of snapshots and truncates by what the history has.
- * Throws `RejectedChangesError` as `TakeChanges` does; its places, and those of the result, are those of the body.
+ * Records what was read of a body, in its order: rows of snapshots and truncates by what the history has. All of it is one transaction,
+ * with one exception: a truncate of a batch that is not strict deletes its documents page by page, each in a transaction. So a truncate that
+ * takes longer than a request may goes on when it is sent again. Throws `RejectedChangesError` as `TakeChanges` does; its places, and those
+ * of the result, are those of the body.
  */
 export async function recordRead(
-  transaction: DatabaseTransaction,
+  inOwnTransaction: InOwnTransaction,
   take: TakeChanges,
-  { changes, actor, ...batch }: Omit<GivenBatch, 'changes'> & { changes: readonly Recordable[]; actor: string },
+  batch: Batch,
 ): Promise<TakenBatch> {
-  const counts: BatchCounts = {
-    read: 0,
-    recorded: 0,
-    unchanged: 0,
-    duplicate: 0,
-    expired: 0,
-    ignored: 0,
-    rejected: 0,
-  };
-  const rejected: RejectedChange[] = [];
-  const taking = async (given: readonly (GivenChange & { index: number })[]) => {
-    const inBody = (list: readonly RejectedChange[]) =>
-      list.map(({ index, reason }) => ({ index: given[index]?.index ?? index, reason }));
+  if (batch.strict) return await inOwnTransaction((transaction) => recordWhole(transaction, take, batch));
+  const total = new Total();
+  for (const changes of betweenTruncates(batch.changes)) {
+    const [first] = changes;
+    if (first?.kind !== 'truncate') {
+      total.add(await inOwnTransaction((transaction) => recordWhole(transaction, take, { ...batch, changes })));
+      continue;
+    }
+    const before = total.counts.read;
+    for (let page: string | undefined = ''; page !== undefined; ) {
+      const after: string | undefined = page === '' ? undefined : page;
+      const taken: TruncatePage = await inOwnTransaction((transaction) =>
+        deletePage(transaction, take, batch, first, after),
+      );
+      total.add(taken);
+      page = taken.next;
+    }
+    if (total.counts.read === before) total.addIgnored();
+  }
+  return total;
+}
+
+/** The parts of a body: each truncate by itself, and what stands between two. */
+export function betweenTruncates(changes: readonly Recordable[]): Recordable[][] {
+  const parts: Recordable[][] = [];
+  for (const change of changes) {
+    const last = parts.at(-1);
+    if (last === undefined || change.kind === 'truncate' || last[0]?.kind === 'truncate') parts.push([change]);
+    else last.push(change);
+  }
+  return parts.length === 0 ? [[]] : parts;
+}
+
+async function recordWhole(transaction: DatabaseTransaction, take: TakeChanges, batch: Batch): Promise<TakenBatch> {
+  const total = new Total();
+  for (const part of partsOf(batch.changes)) {
+    const [first] = part;
+    if (first?.kind === 'truncate') {
+      const before = total.counts.read;
+      let next: string | undefined;
+      do {
+        const page = await deletePage(transaction, take, batch, first, next);
+        total.add(page);
+        next = page.next;
+      } while (next !== undefined);
+      if (total.counts.read === before) total.addIgnored();
+      continue;
+    }
+    const isCompared = first !== undefined && isSnapshot(first);
+    const given = isCompared
+      ? await compared(transaction, batch.tenant, part.filter(isSnapshot))
+      : part.filter(isGiven);
     try {
-      const taken = await take(transaction, { ...batch, changes: given });
-      for (const name of countNames) counts[name] += taken.counts[name];
-      rejected.push(...inBody(taken.rejected));
+      total.add(await takeInBody(transaction, take, batch, given));
     } catch (error) {
       if (!(error instanceof RejectedChangesError)) throw error;
-      throw new RejectedChangesError([...rejected, ...inBody(error.rejected)], error.isFull);
+      throw new RejectedChangesError([...total.rejected, ...error.rejected], error.isFull);
     }
-  };
-  for (const part of partsOf(changes)) {
-    const [first] = part;
-    if (first?.kind === 'truncate') await deleteAll(transaction, batch.tenant, { ...first, actor }, taking);
-    else if (first?.kind === 'snapshot') {
-      await taking(await compared(transaction, batch.tenant, part.filter(isSnapshot)));
-    } else await taking(part.filter(isGiven));
   }
-  return { counts, rejected };
+  return total;
+}
+
+/** Takes changes; the places of the rejected ones are those of the body. */
+async function takeInBody(
+  transaction: DatabaseTransaction,
+  take: TakeChanges,
+  { changes: _changes, actor: _actor, ...batch }: Batch,
+  given: readonly (GivenChange & { index: number })[],
+): Promise<TakenBatch> {
+  const inBody = (list: readonly RejectedChange[]) =>
+    list.map(({ index, reason }) => ({ index: given[index]?.index ?? index, reason }));
+  try {
+    const { counts, rejected } = await take(transaction, { ...batch, changes: given });
+    return { counts, rejected: inBody(rejected) };
+  } catch (error) {
+    if (!(error instanceof RejectedChangesError)) throw error;
+    throw new RejectedChangesError(inBody(error.rejected), error.isFull);
+  }
+}
+
+class Total implements TakenBatch {
+  readonly counts: BatchCounts = noCounts();
+  readonly rejected: RejectedChange[] = [];
+
+  add({ counts, rejected }: TakenBatch): void {
+    for (const name of countNames) this.counts[name] += counts[name];
+    this.rejected.push(...rejected);
+  }
+
+  addIgnored(): void {
+    this.counts.read += 1;
+    this.counts.ignored += 1;
+  }
+}
+
+function noCounts(): BatchCounts {
+  return { read: 0, recorded: 0, unchanged: 0, duplicate: 0, expired: 0, ignored: 0, rejected: 0 };
 }
 
 const countNames = ['read', 'recorded', 'unchanged', 'duplicate', 'expired', 'ignored', 'rejected'] as const;
@@ -110,46 +189,49 @@ async function compared(
   return given.sort((one, other) => one.index - other.index);
 }
 
-/** Deletes all documents of an entity that exist. The identity of each delete is made of the event's, so a repeat records none twice. */
-async function deleteAll(
+/**
+ * Deletes a page of the documents of an entity that existed at the truncate's time. The identity of each delete is made of the event's, so
+ * a repeat records none twice, and leaves alone what was created since.
+ */
+async function deletePage(
   transaction: DatabaseTransaction,
-  tenant: string,
-  { index, entity, at, identity, actor }: Truncate & { index: number; actor: string },
-  taking: (given: readonly (GivenChange & { index: number })[]) => Promise<void>,
-): Promise<void> {
+  take: TakeChanges,
+  batch: Batch,
+  { index, entity, at, identity }: Truncate & { index: number },
+  after: string | undefined,
+): Promise<TruncatePage> {
+  const { tenant, actor } = batch;
   const slice = new TimeSlice();
-  let deleted = 0;
-  let after: string | undefined;
-  do {
-    const { entityIds, next } = await existingDocuments(transaction, tenant, entity, after, pageSize);
-    const documents = await currentDocuments(transaction, tenant, entity, entityIds);
-    const deletes: (GivenChange & { index: number })[] = [];
-    for (const [place, entityId] of entityIds.entries()) {
-      if (slice.isDue) await slice.rest();
-      const document = documents[place]?.document;
-      const difference = differenceOfChange(
-        'delete',
-        document === undefined ? undefined : parseJson(document),
-        undefined,
-      );
-      const own = hash('sha256', `annals:truncate:${Buffer.from(identity).toString('hex')}:${entityId}`, 'buffer');
-      const change: Change = {
-        identity: own.subarray(0, identityLength),
-        at,
-        type: 'delete',
-        entity,
-        entityId,
-        actor,
-        related: [],
-        ...(difference === undefined ? { paths: '{}' } : contentOf(difference)),
-      };
-      deletes.push({ index, ...givenChange(change) });
-    }
-    if (deletes.length > 0) await taking(deletes);
-    deleted += deletes.length;
-    after = next;
-  } while (after !== undefined);
-  if (deleted === 0) await taking([{ index, kind: 'ignored' }]);
+  const { entityIds, next } = await existingDocuments(transaction, tenant, entity, {
+    after,
+    until: at,
+    limit: pageSize,
+  });
+  if (entityIds.length === 0) return { counts: noCounts(), rejected: [], next };
+  const documents = await currentDocuments(transaction, tenant, entity, entityIds);
+  const deletes: (GivenChange & { index: number })[] = [];
+  for (const [place, entityId] of entityIds.entries()) {
+    if (slice.isDue) await slice.rest();
+    const document = documents[place]?.document;
+    const difference = differenceOfChange(
+      'delete',
+      document === undefined ? undefined : parseJson(document),
+      undefined,
+    );
+    const own = hash('sha256', `annals:truncate:${Buffer.from(identity).toString('hex')}:${entityId}`, 'buffer');
+    const change: Change = {
+      identity: own.subarray(0, identityLength),
+      at,
+      type: 'delete',
+      entity,
+      entityId,
+      actor,
+      related: [],
+      ...(difference === undefined ? { paths: '{}' } : contentOf(difference)),
+    };
+    deletes.push({ index, ...givenChange(change) });
+  }
+  return { ...(await takeInBody(transaction, take, batch, deletes)), next };
 }
 
 function givenChange(change: Change): GivenChange {

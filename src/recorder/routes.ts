@@ -134,16 +134,22 @@ async function record(
   const recordedBy = { way: 'recorder', by: clientName } as const;
   const batch = { tenant, recordedBy, changes, strict: strict === 'true', actor: clientName };
   try {
-    return await inTransaction(db, (transaction) => recordRead(transaction, take, batch), { retries: maxRetries });
+    return await recordRead((work) => inTransaction(db, work, { retries: maxRetries }), take, batch);
   } catch (error) {
-    throw error instanceof RejectedChangesError ? refused(error) : error;
+    throw error instanceof RejectedChangesError ? refused(error, isDivided(batch)) : error;
   }
 }
 
-function refused({ rejected, isFull }: RejectedChangesError): AnnalsError {
+/** Whether `recordRead` may have committed a part of the batch before it refuses the rest. */
+function isDivided({ changes, strict }: { changes: readonly Recordable[]; strict: boolean }): boolean {
+  return !strict && changes.some(({ kind }) => kind === 'truncate');
+}
+
+function refused({ rejected, isFull }: RejectedChangesError, divided: boolean): AnnalsError {
   const count = rejected.length === 1 ? '1 of the changes' : `${rejected.length} of the changes`;
   const why = isFull ? ' The tenant keeps as many rejected changes as it may (annals rejected).' : '';
-  return new AnnalsError('change_rejected', `${count} cannot be recorded. None was.${why}`, {
+  const others = divided ? 'Those before and after a truncate are recorded by themselves.' : 'None was.';
+  return new AnnalsError('change_rejected', `${count} cannot be recorded. ${others}${why}`, {
     details: rejected.slice(0, maxDetails).map(({ index, reason }) => ({ field: String(index), message: reason })),
   });
 }

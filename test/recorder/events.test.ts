@@ -129,6 +129,13 @@ describe('events of Debezium', () => {
     ]);
   });
 
+  test('of a truncate leave alone what was created since, when they come again', async () => {
+    const truncate = event('t', null, null, 'drafts');
+    await post([event('c', null, row(21), 'drafts'), truncate, event('c', null, row(22), 'drafts')]);
+    await post(truncate);
+    expect(await historyOf('draft', '22')).toMatchObject([{ type: 'create' }]);
+  });
+
   test('are rejected where they are of another tenant, and ignored where their table is not mapped', async () => {
     expect(await post([event('c', null, row(9, { org: 'other' })), event('c', null, row(9), 'unknown')])).toEqual({
       ...counts,

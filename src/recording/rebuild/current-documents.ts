@@ -52,16 +52,23 @@ export interface ExistingDocuments {
   next: string | undefined;
 }
 
+export interface ExistingPage {
+  /** `next` of the page before. */
+  after: string | undefined;
+  limit: number;
+  /** As they were at this time, in milliseconds since 1970. Default: now. */
+  until?: number;
+}
+
 /** A page of the ids of those documents of an entity whose newest entry is no delete. The pages have no order that means anything. */
 export async function existingDocuments(
   db: Connection,
   tenant: string,
   entity: string,
-  after: string | undefined,
-  limit: number,
+  { after = '00000000-0000-0000-0000-000000000000', limit, until }: ExistingPage,
 ): Promise<ExistingDocuments> {
   const { rows } = await db.executeQuery<{ document: string; entity_id: string; type: ChangeType }>(
-    CompiledQuery.raw(newestStatement, [tenant, entity, after ?? '00000000-0000-0000-0000-000000000000', limit]),
+    CompiledQuery.raw(newestStatement, [tenant, entity, after, limit, until ?? null]),
   );
   return {
     entityIds: rows.flatMap(({ entity_id, type }) => (type === 'delete' ? [] : [entity_id])),
@@ -74,5 +81,6 @@ const newestStatement = `
 select distinct on (e.document) e.document::text, e.entity_id, k.type
   from change_entry e join change_kind k on k.tenant = e.tenant and k.kind = e.kind
  where e.tenant = $1 and k.entity = $2 and e.document > $3::uuid
+   and ($5::bigint is null or e.at <= $5)
  order by e.document, e.at desc, e.sequence desc
  limit $4`;
