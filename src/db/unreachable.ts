@@ -31,3 +31,8 @@ export function isUnreachable(error: unknown): boolean {
   const isOfNetwork = 'code' in error && networkCodes.includes(error.code);
   return isOfNetwork || lost.test(error.message) || tlsFailure(error) !== undefined;
 }
+
+/** Whether an error of the driver means that the server is at its limit for now: its disk is full, or it lacks memory (SQLSTATE class 53). */
+export function isAtLimit(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code?.startsWith('53') === true;
+}

@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { isUnreachable } from '../db/unreachable.ts';
+import { isAtLimit, isUnreachable } from '../db/unreachable.ts';
 import { AnnalsError, type ErrorType } from '../errors.ts';
 import { AccessTokenFault } from './access-token-fault.ts';
 import { ClientGone } from './client-gone.ts';
@@ -35,15 +35,22 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
 /** Seconds after which a client may call again while the database is away. */
 const databaseRetryAfter = '1';
 
+/** Seconds after which a client may call again while the database lacks room. An operator has to make some. */
+const limitRetryAfter = '5';
+
 /**
  * A 500 never carries an internal detail; the log line with the same request id does (contract: errors). While the database
- * cannot be reached, an operation without a message of its own is 503 instead.
+ * cannot be reached, or is at its limit, an operation without a message of its own is 503 instead.
  */
 function internalError(cause: unknown, request: FastifyRequest): AnnalsError {
   const { internalErrorMessage } = request.routeOptions.config;
   if (internalErrorMessage === undefined && isUnreachable(cause)) {
     const headers = { 'Retry-After': databaseRetryAfter };
     return new AnnalsError('service_unavailable', 'The database cannot be reached.', { headers, cause });
+  }
+  if (internalErrorMessage === undefined && isAtLimit(cause)) {
+    const headers = { 'Retry-After': limitRetryAfter };
+    return new AnnalsError('service_unavailable', 'The database is at its limit.', { headers, cause });
   }
   const message = internalErrorMessage ?? 'An internal error occurred.';
   return new AnnalsError('internal_service_error', message, { cause });

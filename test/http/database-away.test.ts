@@ -76,3 +76,22 @@ test('while the database cannot be reached the history is 500, and everything el
     expect((await answer('/oauth/token', { method: 'POST', body: form })).status).toBe(200);
   }
 });
+
+test('while the disk of the database is full what writes is 503 with Retry-After, and what reads goes on', async () => {
+  const token = await server.token(tenant);
+  const { pool } = server.database;
+  await pool.query(`
+    create function no_room() returns trigger language plpgsql as
+      $$ begin raise exception 'could not extend file' using errcode = 'disk_full'; end $$;
+    create trigger no_room before insert on change_entry for each statement execute function no_room()`);
+  const body = JSON.stringify([{ key: 'currency', value: 'EUR' }]);
+  const write = () => answer(`/configuration/${tenant}/configurations`, { method: 'POST', headers: json, body, token });
+  expect(await write()).toMatchObject({
+    status: 503,
+    retryAfter: '5',
+    body: { type: 'service_unavailable', message: 'The database is at its limit.' },
+  });
+  expect((await answer(history, { token })).status).toBe(200);
+  await pool.query('drop trigger no_room on change_entry');
+  expect((await write()).status).toBeLessThan(300);
+});
