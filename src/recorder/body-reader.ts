@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { threadFile } from '../concurrency/thread.ts';
+import { ThreadLost, threadFile } from '../concurrency/thread.ts';
 import { ThreadPool } from '../concurrency/thread-pool.ts';
 import { AnnalsError } from '../errors.ts';
 import type { ThreadBodyReply, ThreadBodyRequest } from './body-worker.ts';
@@ -31,7 +31,9 @@ export class BodyReader {
    * 429 or 503.
    */
   async read(request: Omit<ThreadBodyRequest, 'mapping'>): Promise<ReadBody | 'longer'> {
-    const reply = await this.#threads.ask({ ...request, mapping: this.#mapping }, timeLimit);
+    const reply = await this.#threads.ask({ ...request, mapping: this.#mapping }, timeLimit).catch((error: unknown) => {
+      throw error instanceof ThreadLost ? notRead(error) : error;
+    });
     if (!('refusal' in reply)) return reply;
     if (reply.refusal === 'longer') return 'longer';
     throw new AnnalsError(reply.refusal === 'tooLarge' ? 'payload_too_large' : 'validation_violation', reply.message);
@@ -40,4 +42,10 @@ export class BodyReader {
   async close(): Promise<void> {
     await this.#threads.close();
   }
+}
+
+/** The machine is too busy to start a thread in time, or the body took longer, or more memory, than it may. */
+function notRead(cause: ThreadLost): AnnalsError {
+  const message = 'The request body could not be read in time. Send less at once, or try again later.';
+  return new AnnalsError('service_unavailable', message, { headers: { 'Retry-After': '5' }, cause });
 }
