@@ -1,30 +1,43 @@
 import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
+import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDatabase } from '../../src/db/database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { createPool } from '../../src/db/pool.ts';
 import { createTenant } from '../../src/db/tenants.ts';
 import { createClient } from '../../src/oauth/clients.ts';
-import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { homeOf } from '../support/server/data-folder.ts';
 import { type ServiceProcesses, startServices } from '../support/server/service-processes.ts';
+import { type SourceServer, startSourceServer } from '../support/server/source-server.ts';
 
 const tenant = 'acme';
 const clients = 64;
 const requestsOfClient = 3;
 const changesOfRequest = 10;
-const kills = 3;
+const victims = ['recorder', 'database', 'recorder'] as const;
 
-let database: TestDatabase;
+// Of its own, because it is killed.
+let server: SourceServer;
+let pool: pg.Pool;
 let recorders: ServiceProcesses;
 let authorization: string;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  await createTenant(database.db, tenant);
+  server = await startSourceServer();
+  pool = createPool(server.url);
+  pool.on('error', () => {});
+  await migrate(pool);
+  const db = createDatabase(pool);
+  await createTenant(db, tenant);
   const scope = 'recorder.change_record';
-  const { clientId, clientSecret } = await createClient(database.db, { tenant, scope, name: 'Shop' });
+  const { clientId, clientSecret } = await createClient(db, { tenant, scope, name: 'Shop' });
   authorization = `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`;
   const environment = {
-    DATABASE_URL: database.url,
+    DATABASE_URL: server.url,
     ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
     ANNALS_RECORDER_PORT: '0',
     LOG_LEVEL: 'warn',
@@ -34,7 +47,8 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await recorders.end();
-  await database.drop();
+  await pool.end();
+  await server.close();
 });
 
 /** Sends a request until it is acknowledged. Returns how often it was sent. */
@@ -66,7 +80,12 @@ async function sendUntilAcknowledged(ids: readonly string[]): Promise<number> {
   }
 }
 
-test('64 clients send while recorders are killed: what was acknowledged is an entry exactly once', async () => {
+async function killDatabase(): Promise<void> {
+  const pidFile = await readFile(join(await homeOf(server.dataDir), 'cluster', 'postmaster.pid'), 'utf8');
+  process.kill(Number(pidFile.split('\n')[0]), 'SIGKILL');
+}
+
+test('64 clients send while recorders and the database are killed: what was acknowledged is an entry exactly once', async () => {
   let acknowledged = 0;
   let sent = 0;
   const all: string[] = [];
@@ -81,18 +100,18 @@ test('64 clients send while recorders are killed: what was acknowledged is an en
   };
   const total = clients * requestsOfClient;
   const killing = (async () => {
-    for (let kill = 0; kill < kills; kill++) {
+    for (const [kill, victim] of victims.entries()) {
       // Each in another part of the run.
-      const share = (kill + Math.random()) / (kills + 1);
+      const share = (kill + Math.random()) / (victims.length + 1);
       while (acknowledged < total * share) await sleep(5);
-      await recorders.replace(kill % 2);
+      if (victim === 'database') await killDatabase();
+      else await recorders.replace(kill % 2);
     }
   })();
   await Promise.all([killing, ...Array.from({ length: clients }, (_none, client) => clientAt(client))]);
   expect(sent).toBeGreaterThan(total);
-  const { rows } = await database.pool.query<{ id: string }>(
-    'select entity_id as id from change_entry where tenant = $1',
-    [tenant],
-  );
+  const { rows } = await pool.query<{ id: string }>('select entity_id as id from change_entry where tenant = $1', [
+    tenant,
+  ]);
   expect(rows.map(({ id }) => id).sort()).toEqual(all.sort());
 }, 240_000);
