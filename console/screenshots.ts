@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { makeDataFolder, removeDataFolder } from '../test/support/server/data-folder.ts';
 import { startChromium } from './test/support/chromium.ts';
 
 // Takes the pictures of docs/images anew, of a demo that it starts: npm run screenshots
@@ -21,16 +21,21 @@ const wide = { width: 1280, height: 800 };
 
 const pictures: readonly Picture[] = [
   {
+    name: 'console-overview',
+    address: 'overview',
+    ready: async (page) => await page.locator('.bar-chart canvas').first().waitFor(),
+  },
+  {
     name: 'console-history',
     address: 'history',
     ready: async (page) => await page.locator('.bar-chart canvas').waitFor(),
   },
   {
     name: 'console-change',
-    address: `history?${new URLSearchParams({ q: 'entity:product type:update' })}`,
+    address: `history?${new URLSearchParams({ q: 'entity:WARRANTY_CLAIM type:update' })}`,
     options: { viewport: { width: 1440, height: 800 } },
     ready: async (page) => {
-      await page.locator('.entry-link', { hasText: 'description' }).first().click();
+      await page.locator('.entry-link', { hasText: 'resolution' }).first().click();
       await page.locator('.path-item').first().waitFor();
     },
   },
@@ -49,16 +54,10 @@ const pictures: readonly Picture[] = [
       await page.getByRole('option').first().waitFor();
     },
   },
-  {
-    name: 'console-narrow',
-    address: 'history',
-    options: { viewport: { width: 380, height: 760 } },
-    ready: async (page) => await page.locator('.bar-chart canvas').waitFor(),
-  },
 ];
 
 const folder = join(import.meta.dirname, '..', 'docs', 'images');
-const dataFolder = await mkdtemp(join(tmpdir(), 'annals-screenshots-'));
+const dataFolder = await makeDataFolder();
 const demo = await startDemo(dataFolder);
 const browser = await startChromium();
 try {
@@ -68,7 +67,7 @@ try {
 } finally {
   await browser.close();
   await demo.stop();
-  await rm(dataFolder, { recursive: true, force: true });
+  await removeDataFolder(dataFolder);
 }
 
 /** Starts the demo of this checkout on a free port. Its output has a link that signs in. */
