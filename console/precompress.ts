@@ -11,7 +11,8 @@ const quality = constants.BROTLI_PARAM_QUALITY;
 export function precompress(): Plugin {
   return {
     name: 'precompress',
-    apply: 'build',
+    // A build that is only measured and tested has a manifest.
+    apply: ({ build }, { command }) => command === 'build' && build?.manifest !== true,
     async writeBundle({ dir = '' }) {
       const folder = join(dir, 'assets');
       for (const name of await readdir(folder)) {
