@@ -21,6 +21,7 @@ declare
   first_moment constant bigint := moments[1];
   last_moment constant bigint := coalesce(before, 9223372036854775807);
   last_range constant integer := cardinality(moments);
+  few constant bigint := 100 * (1 + cardinality(of_kinds));
   cuts constant bigint[] := case when before is null then moments else moments || before end;
   cell bigint;
   part bigint;
@@ -39,14 +40,19 @@ declare
 begin
   if by_actors and not of_any_kind then
     -- to read the few entries of an actor costs less than the tallies of all its kinds
-    select array_agg(t.actor) filter (where t.entries >= 64), array_agg(t.bucket) filter (where t.entries >= 64),
-           array_agg(t.actor) filter (where t.entries < 64), array_agg(t.bucket) filter (where t.entries < 64)
+    select array_agg(t.actor) filter (where t.entries >= few), array_agg(t.bucket) filter (where t.entries >= few),
+           array_agg(t.actor) filter (where t.entries < few), array_agg(t.bucket) filter (where t.entries < few)
       into dense_keys, dense_cells, few_keys, few_cells
       from change_coarse_cells(of_tenant, first_moment, before) as coarse (bucket)
       cross join unnest(case when of_actors = '{0}' then array(select a.actor from change_actor a where a.tenant = of_tenant) else of_actors end)
         as of (actor)
       cross join lateral (
-        select one.actor, one.bucket, one.upto[cardinality(one.upto)] as entries from change_tally one
+        -- those from the child on that holds the first moment
+        select one.actor, one.bucket,
+               one.upto[cardinality(one.upto)]
+                 - coalesce(one.upto[width_bucket((greatest(first_moment - one.bucket * 88473600000, 0) / 2764800000 - 1)::smallint, one.children)], 0)
+                 as entries
+          from change_tally one
           where one.tenant = of_tenant and one.level = 0 and one.bucket = coarse.bucket and one.actor = of.actor and one.kind = 0
           offset 0
       ) as t;
@@ -67,18 +73,20 @@ begin
     part := change_cell(depth + 1);
     with looked_into as materialized (
       -- the range that each child is in, or -1 where a moment cuts it
-      select c.bucket, ranges.of_child
+      select c.bucket, ranges.of_child, ranges.first_child, ranges.last_child
         from (select distinct b as bucket from unnest(dense_cells) as b) as c
         cross join lateral (
-          select array_agg(case when r.first = r.last then r.first else -1 end order by n) as of_child
+          select array_agg(case when r.first = r.last then r.first else -1 end order by n) as of_child,
+                 (min(n) filter (where r.last >= 1) - 1)::smallint as first_child,
+                 (max(n) filter (where r.first <= last_range))::smallint as last_child
             from generate_series(0, cell / part - 1) as n
             cross join lateral (
               select width_bucket(c.bucket * cell + n * part, cuts) as first, width_bucket(c.bucket * cell + (n + 1) * part - 1, cuts) as last
             ) as r
         ) as ranges
     ), node as materialized (
-      select pair.key, pair.bucket, t.kind, n.child, t.upto[n.i] - coalesce(t.upto[n.i - 1], 0) as entries,
-             looked_into.of_child[n.child + 1] as range
+      select pair.key, pair.bucket, t.kind, t.children[i] as child, t.upto[i] - coalesce(t.upto[i - 1], 0) as entries,
+             looked_into.of_child[t.children[i] + 1] as range
         from unnest(dense_keys, dense_cells) as pair (key, bucket)
         join looked_into on looked_into.bucket = pair.bucket
         cross join lateral (
@@ -90,7 +98,9 @@ begin
               and (not by_actors or one.kind = any (tallied))
             offset 0
         ) as t
-        cross join lateral unnest(t.children) with ordinality as n (child, i)
+        -- from the first child that is in a range up to the last one
+        cross join lateral generate_series(width_bucket(looked_into.first_child, t.children) + 1,
+                                           width_bucket(looked_into.last_child, t.children)) as i
     ), counted as materialized (
       select case split when 'kind' then node.kind when 'actor' then node.key else 0 end as key, node.range, sum(node.entries)::bigint as entries
         from node

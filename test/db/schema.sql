@@ -433,7 +433,7 @@ function canonical_string(value text) returns text language plpgsql immutable pa
 function change_cell(level integer) returns bigint language sql immutable parallel safe cost 100 body 5915b3a7a0a95cba
 function change_cells(moment bigint) returns TABLE(depth integer, bucket bigint, child smallint, before bigint, whole boolean) language sql stable cost 100 rows 1000 body 2c5ab3e6cc35693a
 function change_coarse_cells(of_tenant text, since bigint, before bigint) returns SETOF bigint language sql stable cost 100 rows 1000 body f394be2e281f455b
-function change_counts(of_tenant text, of_actors bigint[], of_kinds bigint[], moments bigint[], before bigint, split text) returns TABLE(key bigint, range integer, entries bigint) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body e3b11b6a65ee6082
+function change_counts(of_tenant text, of_actors bigint[], of_kinds bigint[], moments bigint[], before bigint, split text) returns TABLE(key bigint, range integer, entries bigint) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body e1882e2b736aa596
 function change_dense() returns bigint language sql immutable parallel safe cost 100 body 03bbf398f4e82b8f
 function change_descend(of_tenant text, of_actor bigint, of_kind bigint, skip bigint, few bigint, OUT moment bigint, OUT newer bigint) returns record language plpgsql stable cost 100 body 4becf8d78b7a66c3
 function change_direct(of_tenant text, actors bigint[], kinds bigint[], keys bigint[], ends bigint[], since bigint) returns bigint language plpgsql stable cost 100 body f7c134400fbc23f6

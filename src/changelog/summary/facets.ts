@@ -1,6 +1,7 @@
 import { partsOf } from '../read/query-parts.ts';
 import type { QuerySnapshot } from '../read/query-snapshot.ts';
-import { type FacetField, type FacetValue, readFacetValues } from './summary-store.ts';
+import { cheaperParts, defaultCosts, keysOf } from './counting-costs.ts';
+import { countTallied, type FacetField, type FacetValue, readFacetValues } from './summary-store.ts';
 import { partsInRanges } from './tally-counts.ts';
 
 /** The values of a field with most entries. */
@@ -13,8 +14,16 @@ export interface Facets {
 }
 
 /** Counts the entries of a query by the values of a field, and takes the `size` values with most entries. */
-export async function readFacets(snapshot: QuerySnapshot, asked: { field: FacetField; size: number }): Promise<Facets> {
-  const { intervals, search } = await partsOf(snapshot);
+export async function readFacets(
+  snapshot: QuerySnapshot,
+  asked: { field: FacetField; size: number },
+  costs = defaultCosts,
+): Promise<Facets> {
+  const found = await partsOf(snapshot);
+  const matches = await countTallied(snapshot, found);
+  const split = asked.field === 'actor' ? 'actor' : 'kind';
+  const keys = keysOf(found, split, snapshot.dictionary) * costs.key;
+  const { intervals, search } = cheaperParts(found, { keys, entries: matches * costs.entry });
   const parts = partsInRanges(intervals, [snapshot.since], '');
   const { total, values } = await readFacetValues(snapshot, { parts, search }, asked);
   const others = values.reduce((left, { count }) => left - count, total);

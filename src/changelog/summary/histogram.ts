@@ -1,6 +1,7 @@
 import { timeBounds } from '../plan/time-bounds.ts';
 import { partsOf } from '../read/query-parts.ts';
 import type { QuerySnapshot } from '../read/query-snapshot.ts';
+import { cheaperParts, defaultCosts, keysOf } from './counting-costs.ts';
 import { boundariesOf, type HistogramInterval, intervalFor } from './histogram-interval.ts';
 import { countParts, countSearch, readExtentOfParts } from './summary-store.ts';
 import { ofKinds, partsInRanges } from './tally-counts.ts';
@@ -32,7 +33,11 @@ const firstTime = 0;
 const lastTime = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** Counts the entries of a query over time, in at most `maxBuckets` buckets, by type. */
-export async function readHistogram(snapshot: QuerySnapshot, maxBuckets: number): Promise<Histogram> {
+export async function readHistogram(
+  snapshot: QuerySnapshot,
+  maxBuckets: number,
+  costs = defaultCosts,
+): Promise<Histogram> {
   const { expression, dictionary, since, now } = snapshot;
   const parts = await partsOf(snapshot);
   const { total, oldest } = await readExtentOfParts(snapshot, parts);
@@ -46,7 +51,9 @@ export async function readHistogram(snapshot: QuerySnapshot, maxBuckets: number)
   const interval = intervalFor(from, end, maxBuckets);
   const begins = boundariesOf(from, end, interval).slice(0, -1);
   const moments = [...begins, end];
-  const inRanges = partsInRanges(parts.intervals, moments, '');
+  const keys = keysOf(parts, 'kind', dictionary) * moments.length * costs.range;
+  const { intervals, search } = cheaperParts(parts, { keys, entries: total * costs.entry });
+  const inRanges = partsInRanges(intervals, moments, '');
   const byType = types.flatMap((type) =>
     ofKinds(
       inRanges,
@@ -55,7 +62,7 @@ export async function readHistogram(snapshot: QuerySnapshot, maxBuckets: number)
     ),
   );
   const counts = await countParts(snapshot, byType);
-  if (parts.search !== undefined) counts.push(...(await countSearch(snapshot, parts.search, moments)));
+  if (search !== undefined) counts.push(...(await countSearch(snapshot, search, moments)));
   const buckets = begins.map((at) => ({ at, count: 0, create: 0, update: 0, delete: 0 }));
   let after = 0;
   for (const { label, place, entries } of counts) {

@@ -5,15 +5,24 @@ import { found, type Search } from '../read/search-store.ts';
 import { readTalliedPlaces } from '../read/tallied-page.ts';
 import { type CountedPart, countsOf, type Split } from './tally-counts.ts';
 
+/** How many entries the tallies count of a query. */
+export async function countTallied(
+  { transaction, tenant, now }: QuerySnapshot,
+  { intervals }: Pick<QueryParts, 'intervals'>,
+): Promise<number> {
+  if (intervals.length === 0) return 0;
+  return (await readTalliedPlaces(transaction, tenant, { now, intervals, skip: 0, size: 0 })).total;
+}
+
 /** How many entries satisfy a query, and when the oldest of them occurred. Undefined: there is none. */
 export async function readExtentOfParts(
-  { transaction, tenant, now }: QuerySnapshot,
+  snapshot: QuerySnapshot,
   { intervals, search }: QueryParts,
 ): Promise<{ total: number; oldest: number | undefined }> {
-  const tallied = { now, intervals };
-  const { total } = await readTalliedPlaces(transaction, tenant, { ...tallied, skip: 0, size: 0 });
-  const last =
-    total === 0 ? undefined : await readTalliedPlaces(transaction, tenant, { ...tallied, skip: total - 1, size: 1 });
+  const { transaction, tenant, now } = snapshot;
+  const total = await countTallied(snapshot, { intervals });
+  const oldest = { now, intervals, skip: total - 1, size: 1 };
+  const last = total === 0 ? undefined : await readTalliedPlaces(transaction, tenant, oldest);
   const moments = last === undefined ? [] : last.places.map(({ at }) => at);
   if (search === undefined) return { total, oldest: moments[0] };
   const { rows } = await sql<{ total: number; oldest: number | null }>`

@@ -15,7 +15,7 @@ import { startTestServer, type TestServer } from '../../support/server/server.ts
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const tenant = 'alpha';
 // About so many pairs of a history and a query. More of them: ANNALS_LAW_PAIRS=5000 npx vitest run test/changelog/summary
-const pairs = Number(process.env.ANNALS_LAW_PAIRS ?? 120);
+const pairs = Number(process.env.ANNALS_LAW_PAIRS ?? 60);
 const queriesOfHistory = 15;
 const lengths = { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_000 };
 
