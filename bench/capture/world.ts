@@ -14,40 +14,25 @@ const secretKey = randomBytes(32).toString('base64');
 
 export const tenant = 'acme';
 
-/** A PostgreSQL with the application's database and Annals' own. */
+/** The application's PostgreSQL and Annals' own, each a server of its own. */
 export interface World {
   shop: string;
   annals: string;
   /** The file of the mapping of the table `items`. */
   mapping: string;
-  folder: string;
+  /** The folders of the two clusters. */
+  clusters: { source: string; annals: string };
   close(): Promise<void>;
 }
 
-/** A server with new databases. `data` is the folder of the server. */
+/** Two servers with new databases. `data` is the folder that they are in. */
 export async function openWorld(data: string): Promise<World> {
-  await mkdir(data, { recursive: true });
-  const dataDir = join(data, 'server');
-  const open = () => openEmbeddedDatabase({ dataDir, log: (line) => process.stderr.write(`${line}\n`) });
-  let server: EmbeddedDatabase = await open();
-  const administrator = asSuperuser(server.url);
-  const [level] = await ask(administrator, 'show wal_level');
-  if (level?.wal_level !== 'logical') {
-    await ask(administrator, 'alter system set wal_level = logical');
-    await server.release();
-    server = await open();
-  }
-  const url = asSuperuser(server.url);
-  await dropSlots(url);
-  for (const name of ['bench_shop', 'bench_annals']) {
-    await ask(url, `drop database if exists ${name} with (force)`);
-    await ask(url, `create database ${name}`);
-  }
-  const [shop, annals] = [of(url, 'bench_shop'), of(url, 'bench_annals')];
-  const pool = createPool(annals);
-  await migrate(pool);
-  await pool.query('insert into tenant (tenant) values ($1)', [tenant]);
-  await pool.end();
+  const [source, own] = [await openServer(join(data, 'source')), await openServer(join(data, 'annals'))];
+  const [shop, annals] = [of(source.url, 'bench_shop'), of(own.url, 'bench_annals')];
+  await dropSlots(source.url);
+  await ask(source.url, 'drop database if exists bench_shop with (force)');
+  await ask(source.url, 'create database bench_shop');
+  await forget({ annals });
   const mapping = join(data, 'mapping.json');
   const tables = { 'public.items': { entity: 'item', name: 'title' } };
   await writeFile(mapping, JSON.stringify({ version: 1, tenant: { value: tenant }, tables }));
@@ -55,18 +40,33 @@ export async function openWorld(data: string): Promise<World> {
     shop,
     annals,
     mapping,
-    folder: join(dataDir, 'postgres'),
+    clusters: { source: source.cluster, annals: own.cluster },
     async close() {
-      await dropSlots(url);
-      await server.release();
+      await dropSlots(source.url);
+      await Promise.all([source.release(), own.release()]);
     },
   };
 }
 
+/** A server with `wal_level = logical`. The URL is that of its superuser. */
+async function openServer(dataDir: string): Promise<EmbeddedDatabase & { cluster: string }> {
+  await mkdir(dataDir, { recursive: true });
+  const open = () => openEmbeddedDatabase({ dataDir, log: (line) => process.stderr.write(`${line}\n`) });
+  let server: EmbeddedDatabase = await open();
+  const [level] = await ask(asSuperuser(server.url), 'show wal_level');
+  if (level?.wal_level !== 'logical') {
+    await ask(asSuperuser(server.url), 'alter system set wal_level = logical');
+    await server.release();
+    server = await open();
+  }
+  const { release } = server;
+  return { url: asSuperuser(server.url), release, cluster: join(dataDir, 'postgres', 'cluster') };
+}
+
 /** A fresh database of Annals in place of the one that is there. */
-export async function forget({ annals, shop }: World): Promise<void> {
-  const url = of(shop, 'postgres');
-  await ask(url, 'drop database bench_annals with (force)');
+export async function forget({ annals }: Pick<World, 'annals'>): Promise<void> {
+  const url = of(annals, 'postgres');
+  await ask(url, 'drop database if exists bench_annals with (force)');
   await ask(url, 'create database bench_annals');
   const pool = createPool(annals);
   await migrate(pool);

@@ -1,3 +1,4 @@
+import { TimeSlice } from '../concurrency/time-slice.ts';
 import type { PlacedChange } from '../recording/record-mapped.ts';
 import { formatLsn } from './lsn.ts';
 import type { Position } from './position.ts';
@@ -29,9 +30,16 @@ export interface PortionsOptions {
 const maxChanges = 2_000;
 const maxBytes = 8 * 1024 * 1024;
 
+/** A portion that has so many changes, or is so many milliseconds old, does not wait for more while none is being recorded. */
+const minChanges = 500;
+const maxAge = 20;
+
+/** Milliseconds for which rows of a large transaction are gathered before the recording of the portion before them goes on. */
+const sliceLength = 3;
+
 /**
  * Puts transactions of the source together to portions, and records them one after the other. Small transactions share a portion,
- * and a large one has several. While one portion is recorded, the next is gathered.
+ * and a large one has several. While one portion is recorded, the next is gathered: at most two are in memory.
  */
 export class Portions {
   readonly #options: PortionsOptions;
@@ -42,6 +50,9 @@ export class Portions {
   /** What is recorded when the gathered changes are as well. */
   #gathered: Position;
   #recording: Promise<void> = Promise.resolve();
+  #isRecording = false;
+  /** When the first of the gathered changes came, as performance.now() tells it. */
+  #since = 0;
 
   constructor(options: PortionsOptions) {
     this.#options = options;
@@ -66,8 +77,11 @@ export class Portions {
       changes,
       complete,
     });
+    if (this.isEmpty) this.#since = performance.now();
+    const slice = new TimeSlice(sliceLength);
     for await (const step of transaction.steps()) {
       if (this.#options.signal.aborted) return;
+      if (slice.isDue) await slice.rest();
       const place = `${formatLsn(begin.commitLsn)} row ${step.rows}`;
       for (const mapped of step.changes) this.#changes.push({ mapped, place, content: step.content });
       this.#bytes += bytesOf(step);
@@ -85,14 +99,19 @@ export class Portions {
     this.#gathered = position(rows, true);
   }
 
-  /** Begins to record what is gathered, after the portion before it. */
-  async flush(): Promise<void> {
-    if (!this.isEmpty) await this.#flush(undefined);
+  /** Begins to record what is gathered, unless a portion is being recorded: then more is gathered meanwhile. */
+  flush(): void {
+    if (!this.isEmpty && !this.#isRecording) this.#begin(this.#portion(undefined));
+  }
+
+  /** Does so where enough is gathered, or has waited long enough. */
+  flushIfDue(): void {
+    if (this.#changes.length >= minChanges || performance.now() - this.#since >= maxAge) this.flush();
   }
 
   /** Records everything that is gathered, and waits for it. */
   async finish(): Promise<void> {
-    await this.flush();
+    if (!this.isEmpty) await this.#flush(undefined);
     await this.#recording;
   }
 
@@ -101,12 +120,24 @@ export class Portions {
     await this.#recording.catch(() => {});
   }
 
+  /** Begins to record what is gathered, after the portion before it. */
   async #flush(truncate: Truncate | undefined): Promise<void> {
+    const portion = this.#portion(truncate);
+    await this.#recording;
+    this.#begin(portion);
+  }
+
+  #portion(truncate: Truncate | undefined): Portion {
     const portion: Portion = { changes: this.#changes, from: this.#begun, to: this.#gathered, truncate };
     this.#changes = [];
     this.#bytes = 0;
     this.#begun = this.#gathered;
-    await this.#recording;
+    this.#since = performance.now();
+    return portion;
+  }
+
+  #begin(portion: Portion): void {
+    this.#isRecording = true;
     this.#recording = this.#record(portion);
     // The next portion awaits this promise and gets the error. Until then it is no unhandled rejection.
     this.#recording.catch(() => {});
@@ -114,6 +145,7 @@ export class Portions {
 
   async #record(portion: Portion): Promise<void> {
     await this.#options.record(portion);
+    this.#isRecording = false;
     this.#options.onRecorded(portion.to);
   }
 }

@@ -126,6 +126,11 @@ export class ReplicationStream {
     if (this.#failure !== undefined && this.#next >= this.#waiting.length) throw this.#failure;
   }
 
+  /** Ends the wait of `untilMessage`. */
+  wake(): void {
+    this.#wake?.();
+  }
+
   /** Everything before this LSN is recorded and committed: the server need not keep it for us any longer. */
   acknowledge(lsn: Lsn): void {
     if (lsn <= this.#flushed) return;

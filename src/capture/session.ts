@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import { TimeSlice } from '../concurrency/time-slice.ts';
 import { connectSource } from '../db/source.ts';
 import { PostgresTypes } from '../recording/mapping/postgres-types.ts';
 import { CaptureError, GapError } from './capture-error.ts';
@@ -62,6 +63,9 @@ const lockSpace = 0x616e6c73;
 /** Milliseconds. */
 const lockPause = 500;
 
+/** Milliseconds for which messages are read before other work of the process goes on. */
+const sliceLength = 3;
+
 /** Milliseconds without a message after which the loop looks around. */
 const idleTime = 250;
 
@@ -94,6 +98,8 @@ async function stream(
     onRecorded: (recorded) => {
       if (recorded.complete) incoming.acknowledge(recorded.endLsn);
       watch.recorded(recorded);
+      // What was gathered meanwhile is recorded next.
+      incoming.wake();
     },
   });
   const watch = new SourceWatch({
@@ -111,10 +117,14 @@ async function stream(
     await untilStarted(client, pid, slot, confirmedFlush, incoming);
     log.info({ slot, from: formatLsn(confirmedFlush) }, 'capture reads the log of the source');
     onRunning();
+    const slice = new TimeSlice(sliceLength);
     while (!signal.aborted) {
+      // The recording that goes on beside needs its turns of the event loop.
+      if (slice.isDue) await slice.rest();
+      portions.flushIfDue();
       const message = incoming.take();
       if (message === undefined) {
-        if (!reader.isInTransaction) await portions.flush();
+        portions.flush();
         await watch.look();
         await incoming.untilMessage(idleTime);
         continue;

@@ -74,11 +74,6 @@ export class TransactionReader {
     this.#lastAt = options.lastAt;
   }
 
-  /** Whether a transaction has begun and not ended. */
-  get isInTransaction(): boolean {
-    return this.#open !== undefined;
-  }
-
   /** Takes the next message. Returns the transaction that it ends, if that is not recorded yet. Throws a GapError. */
   async take(message: PgoutputMessage): Promise<CapturedTransaction | undefined> {
     switch (message.kind) {
