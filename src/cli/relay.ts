@@ -1,9 +1,12 @@
 import { readConfig } from '../config.ts';
 import { createLogger } from '../http/logger.ts';
+import type { Mapping } from '../recording/mapping/mapping.ts';
 import { createTakeChanges } from '../recording/take-changes.ts';
+import { recordOverHttp } from '../relay/record-over-http.ts';
+import type { RecorderTarget } from '../relay/recorder-client.ts';
 import { recordDirectly, relay } from '../relay/relay.ts';
 import { parseCommand } from './arguments.ts';
-import { type Command, OperatorError } from './command.ts';
+import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';
 import { forOperators, mappingFileOf, requireTenant, sourceOf } from './source-option.ts';
 import { withDatabase } from './with-database.ts';
@@ -16,10 +19,14 @@ there, until it is stopped. Several relays share the work.
 
   --from URL     the application's database; default: ANNALS_SOURCE_URL. PGPASSFILE works
   --mapping FILE which tables become which documents; default: ANNALS_RECORDER_MAPPING
+  --to URL       send the changes to a recorder instead of this installation's database, with
+                 the client of ANNALS_CLIENT_ID and ANNALS_CLIENT_SECRET. It needs the scopes
+                 recorder.change_record and recorder.actor_set
   --strict       stop at a change that can never be recorded, instead of keeping it aside
 
 Example:
-  annals relay --mapping mapping.json --from postgres://relay@shop.example/shop`,
+  annals relay --mapping mapping.json --from postgres://relay@shop.example/shop
+  annals relay --mapping mapping.json --to https://recorder.example`,
 
   async run(args, io) {
     const { values } = parseCommand('relay', {
@@ -27,6 +34,7 @@ Example:
       options: {
         mapping: { type: 'string' },
         from: { type: 'string' },
+        to: { type: 'string' },
         strict: { type: 'boolean', default: false },
       },
     });
@@ -35,6 +43,12 @@ Example:
       const mapping = await mappingOfFile(mappingFileOf(values.mapping, io));
       const { logLevel } = readConfig(io.environment);
       const log = createLogger(logLevel, { write: (line) => void io.stderr.write(line) });
+      const onRunning = () => io.answer(`relay records ${[...mapping.tables.keys()].join(', ')}`);
+      if (values.to !== undefined) {
+        const record = recordOverHttp({ target: targetOf(values.to, mapping, io), strict: values.strict, log });
+        await relay({ source, mapping, record, log, signal: io.stop, onRunning });
+        return 0;
+      }
       return await withDatabase(io, async ({ db, sealer, now }, watch) => {
         await requireTenant(db, mapping);
         const takeChanges = createTakeChanges({
@@ -48,7 +62,7 @@ Example:
           record: recordDirectly({ db, takeChanges, name: 'outbox', strict: values.strict }),
           log,
           signal: AbortSignal.any([io.stop, watch.signal]),
-          onRunning: () => io.answer(`relay records ${[...mapping.tables.keys()].join(', ')}`),
+          onRunning,
         });
         if (watch.reason !== undefined) throw new OperatorError(watch.reason);
         return 0;
@@ -56,3 +70,21 @@ Example:
     });
   },
 };
+
+function targetOf(to: string, { tenant }: Mapping, { environment }: CommandIo): RecorderTarget {
+  const url = URL.canParse(to) ? new URL(to) : undefined;
+  if (url === undefined || !['http:', 'https:'].includes(url.protocol) || url.search !== '' || url.hash !== '')
+    throw new UsageError('--to is no URL of a recorder: https://recorder.example');
+  if (url.username !== '' || url.password !== '')
+    throw new UsageError(
+      '--to has a user or a password: the client belongs into ANNALS_CLIENT_ID and ANNALS_CLIENT_SECRET',
+    );
+  const { ANNALS_CLIENT_ID: clientId = '', ANNALS_CLIENT_SECRET: clientSecret = '' } = environment;
+  if (clientId === '' || clientSecret === '')
+    throw new UsageError('--to needs the client of the recorder: ANNALS_CLIENT_ID and ANNALS_CLIENT_SECRET');
+  if (tenant?.kind !== 'value')
+    throw new OperatorError(
+      'a client of a recorder records for one tenant: with --to the mapping names it as {"value": …}',
+    );
+  return { url, tenant: tenant.tenant, clientId, clientSecret };
+}

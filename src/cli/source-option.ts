@@ -3,6 +3,7 @@ import { readSource, type Source, SourceAwayError, SourceError } from '../db/sou
 import { tenantExists } from '../db/tenants.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import { RefusedChangesError } from '../recording/record-mapped.ts';
+import { RecorderError } from '../relay/recorder-client.ts';
 import { type CommandIo, OperatorError, UsageError } from './command.ts';
 
 /** The source of `--from` or ANNALS_SOURCE_URL. */
@@ -38,5 +39,5 @@ export async function forOperators<Result>(work: () => Promise<Result>): Promise
 }
 
 function isForOperators(error: unknown): error is Error {
-  return [SourceError, SourceAwayError, RefusedChangesError].some((kind) => error instanceof kind);
+  return [SourceError, SourceAwayError, RefusedChangesError, RecorderError].some((kind) => error instanceof kind);
 }

@@ -5,7 +5,18 @@ import { type JsonNode, JsonSyntaxError } from '../json/tape.ts';
 import { applyRules, compileMasks } from '../recording/mapping/apply-rules.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 
-const members = ['op', 'entity', 'entityId', 'at', 'id', 'name', 'actor', 'schemaVersion', 'related'] as const;
+const members = [
+  'op',
+  'entity',
+  'entityId',
+  'at',
+  'id',
+  'name',
+  'actor',
+  'schemaVersion',
+  'related',
+  'masked',
+] as const;
 const values = ['before', 'after', 'context'] as const;
 
 /**

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { TenantName } from '../http/tenant-name.ts';
+import { maxMaskedPath } from '../recording/masked-differences.ts';
 
 export const ChangesPath = Type.Object({ tenant: TenantName });
 
@@ -33,6 +34,12 @@ export const RecordedChange = Type.Object(
     context: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'At most 4 KiB and 4 levels.' })),
     before: Type.Optional(Type.Unknown({ description: 'The document before the change.' })),
     after: Type.Optional(Type.Unknown({ description: 'The document after the change.' })),
+    masked: Type.Optional(
+      Type.Array(Type.String({ maxLength: maxMaskedPath }), {
+        description:
+          'Paths of values that are `"********"` in both documents, and that differed before they were masked.',
+      }),
+    ),
   },
   {
     $id: 'RecordedChange',

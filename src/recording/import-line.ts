@@ -19,6 +19,7 @@ import { identityOfId, identityOfLine, identityOfRepeatedLine } from './identity
 import { importTime } from './import-time.ts';
 import { applyRules, compileMasks, compileRules } from './mapping/apply-rules.ts';
 import type { ValueRules } from './mapping/mapping.ts';
+import { markMaskedDifferences, maxMaskedPath, maxMaskedPaths } from './masked-differences.ts';
 import { faultOfName } from './name-fault.ts';
 import type { Occurrences } from './occurrences.ts';
 import { PathsTooLargeError } from './path-list.ts';
@@ -49,7 +50,7 @@ class Rejection extends Error {}
  * Reads one line of an import (contract 6), without its line end. It writes to `tape`, which the caller may use again at once.
  * The limit of nesting holds for `before` and `after`; the object of the line comes on top of it. For `id`, `name`, `actor`,
  * `schemaVersion`, `related` and `context`, null means absent; for `before` and `after` it is a value. Unknown members are ignored.
- * `rules` say by entity what is masked and left out (recording.md 3).
+ * `rules` say by entity what is masked and left out (recording.md 3). `masked` names masked values that differ (decision 0035).
  */
 export function readImportLine(
   line: Buffer,
@@ -98,6 +99,8 @@ function changeOfLine(
   const context = contextOf(tape, members.get('context'), ofEntity);
   const given = { before: documentOf(tape, members, 'before'), after: documentOf(tape, members, 'after') };
   const { before, after } = ofEntity === undefined ? given : applyRules(compileRules(ofEntity), given);
+  const masked = maskedPaths(tape, members.get('masked'));
+  if (masked.length > 0 && before !== undefined && after !== undefined) markMaskedDifferences(after, masked);
 
   const difference = differenceOfChange(type, before, after);
   if (difference === undefined) return { kind: 'unchanged' };
@@ -128,6 +131,22 @@ function relatedItems(tape: JsonTape, list: number | undefined): RelatedItem[] {
     });
   }
   return items;
+}
+
+/** Where masked values of the two sides differ, by who has masked them. */
+function maskedPaths(tape: JsonTape, list: number | undefined): string[] {
+  if (list === undefined || isNull(tape, list)) return [];
+  if (firstByte(tape, list) !== bracketByte) throw new Rejection('"masked" is no array');
+  const paths: string[] = [];
+  let length = 0;
+  for (let item = firstChild(tape, list); item !== -1; item = nextChild(tape, item)) {
+    if (firstByte(tape, item) !== quoteByte) throw new Rejection(`"masked.${paths.length}" is no string`);
+    const path = decodedString(tape, item);
+    length += path.length;
+    if (path.length > maxMaskedPath || length > maxMaskedPaths) throw new Rejection('"masked" is too long');
+    paths.push(path);
+  }
+  return paths;
 }
 
 function contextOf(tape: JsonTape, node: number | undefined, rules: ValueRules | undefined): string | undefined {

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { kindOf, memberOf, membersOf, objectText } from '../json/members.ts';
+import { kindOf, memberOf, membersOf } from '../json/members.ts';
 import { parseJson } from '../json/parse.ts';
 import { type JsonNode, JsonSyntaxError } from '../json/tape.ts';
 import { compactText } from '../json/text.ts';
@@ -11,7 +11,7 @@ import { rejectedRowText } from '../recording/mapping/rejected-row.ts';
 import type { MappedChange, Row, RowChange } from '../recording/mapping/row-change.ts';
 import { faultOfName } from '../recording/name-fault.ts';
 import type { PlacedChange } from '../recording/record-mapped.ts';
-import { changeByHand } from './change-by-hand.ts';
+import { changeByHand, sidesByHand } from './change-by-hand.ts';
 import type { OutboxRow } from './outbox-rows.ts';
 
 /** A mapped table of the source. */
@@ -79,7 +79,7 @@ function changesOf(row: OutboxRow, reader: OutboxReader): PlacedChange[] {
   }
   if (row.source === null) {
     const mapped = changeByHand(row, identity, said, reader.mapping);
-    return mapped.kind === 'unchanged' ? [] : [{ mapped, place, content: () => sidesOf(row) }];
+    return mapped.kind === 'unchanged' ? [] : [{ mapped, place, content: () => sidesByHand(row, reader.mapping) }];
   }
   const mappedTable = reader.mapping.tables.get(row.source);
   const table = reader.tables.get(row.source);
@@ -113,13 +113,6 @@ function partOf({ document }: OutboxRow, changes: MappedChange[]): MappedChange[
 
 export function typeOf({ before, after }: OutboxRow): ChangeType {
   return before === null ? 'create' : after === null ? 'delete' : 'update';
-}
-
-function sidesOf({ before, after }: OutboxRow): string {
-  const members: [string, string][] = [];
-  if (before !== null) members.push(['before', before]);
-  if (after !== null) members.push(['after', after]);
-  return objectText(members);
 }
 
 /** Actor and context as the application set them for its transaction. What cannot be read is ignored. */

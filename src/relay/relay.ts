@@ -8,6 +8,7 @@ import type { Mapping } from '../recording/mapping/mapping.ts';
 import { type PlacedChange, RefusedChangesError, recordMapped } from '../recording/record-mapped.ts';
 import { changesOfOutbox, isDelete, type OutboxReader } from './outbox-changes.ts';
 import { deleteRows, outboxId, readLane, takeLane } from './outbox-rows.ts';
+import { RecorderBusyError, RecorderError } from './recorder-client.ts';
 import { readRelayedTables } from './relayed-tables.ts';
 
 export interface RelayLog {
@@ -59,7 +60,7 @@ const maxPause = 5_000;
 /**
  * Records what the triggers wrote into the outbox, and then deletes it there, until the signal (recording.md 6). Several relays share
  * the lanes. Where one of the databases goes away, it tries again until that is back. Throws a SourceError where the outbox is not there,
- * and a RefusedChangesError.
+ * a RefusedChangesError, and a RecorderError where a recorder refuses the client.
  */
 export async function relay(options: RelayOptions): Promise<void> {
   const reader = await withSource(options.source, (client) => openOutbox(client, options));
@@ -137,10 +138,12 @@ async function run(reader: OutboxReader, options: RelayOptions): Promise<void> {
         if (!isBusy) await sleep(idlePause, undefined, { signal }).catch(() => {});
       }
     } catch (error) {
-      if (error instanceof RefusedChangesError || error instanceof SourceError) throw error;
+      if (error instanceof RefusedChangesError || error instanceof SourceError || error instanceof RecorderError)
+        throw error;
       if (signal.aborted) return;
-      log.warn({ err: error }, `the relay stopped and tries again in ${pause} ms`);
-      await sleep(pause, undefined, { signal }).catch(() => {});
+      const wait = Math.max(pause, (error instanceof RecorderBusyError ? error.retryAfter : undefined) ?? 0);
+      log.warn({ err: error }, `the relay stopped and tries again in ${wait} ms`);
+      await sleep(wait, undefined, { signal }).catch(() => {});
       pause = Math.min(pause * 2, maxPause);
     } finally {
       await client?.end().catch(() => {});

@@ -34,6 +34,27 @@ describe('a good line', () => {
     expect(changeOf(lineWith({ context: null }))).not.toHaveProperty('context');
   });
 
+  test('may name masked values that differ: only those that are masked count', () => {
+    const sides = (last: number) => ({ a: '********', b: [{ 'c.d': '********', e: '********' }], f: 1, last });
+    const line = (masked: unknown, last = 1) =>
+      lineWith({ op: 'update', before: sides(1), after: sides(last), masked });
+    const pathsOf = (masked: unknown) => Object.keys(JSON.parse(changeOf(line(masked, 2)).paths));
+    expect(pathsOf(undefined)).toEqual(['last']);
+    expect(pathsOf([String.raw`b.0.c\.d`, 'f', 'none', 'a.x'])).toEqual([String.raw`b.0.c\.d`, 'last']);
+    expect(pathsOf(['b.0.e', 'b.0.x'])).toEqual(['b.0.e', 'last']);
+    // Where every value of an array differs, the whole array is told.
+    expect(pathsOf(['b'])).toEqual(['b', 'last']);
+    expect(pathsOf([''])).toEqual(['a', 'b', 'last']);
+    expect(reasonOf(line(['f']))).toBe('unchanged');
+    expect(reasonOf(line('a'))).toBe('"masked" is no array');
+    expect(reasonOf(line([1]))).toBe('"masked.0" is no string');
+    expect(reasonOf(line(['a'.repeat(1_000)]))).toBe('unchanged');
+    expect(reasonOf(line(['a'.repeat(1_001)]))).toBe('"masked" is too long');
+    const most = ['a'.repeat(536), ...Array.from({ length: 65 }, () => 'a'.repeat(1_000))];
+    expect(reasonOf(line(most))).toBe('unchanged');
+    expect(reasonOf(line([...most, 'a']))).toBe('"masked" is too long');
+  });
+
   test('has all that a change needs', () => {
     const line = lineWith({
       id: 'x',

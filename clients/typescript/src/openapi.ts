@@ -1043,6 +1043,8 @@ export interface components {
             before?: unknown;
             /** @description The document after the change. */
             after?: unknown;
+            /** @description Paths of values that are `"********"` in both documents, and that differed before they were masked. */
+            masked?: string[];
         };
         /**
          * @example {

@@ -1,0 +1,156 @@
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { readSource } from '../../src/db/source.ts';
+import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
+import { recordOverHttp } from '../../src/relay/record-over-http.ts';
+import { relay } from '../../src/relay/relay.ts';
+import { eventually } from '../support/server/patience.ts';
+import { startTestRecorder, type TestRecorder } from '../support/server/recorder.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { type Application, createApplication, tenant } from './relayed.ts';
+
+const scope = 'recorder.change_record recorder.actor_set changelog.changelog_manage';
+const tables = { 'public.orders': { entity: 'order', mask: ['card', 'payload.cards.number'] } };
+const orders = 'create table orders (id text primary key, card text, payload jsonb)';
+let server: TestServer;
+let recorder: TestRecorder;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  recorder = await startTestRecorder(server);
+});
+
+afterAll(async () => {
+  await recorder.close();
+  await server.close();
+});
+
+type Fault = 'busy' | 'no answer' | undefined;
+
+/** A recorder behind which requests with changes meet faults, in this order. */
+async function faultyRecorder(faults: Fault[]): Promise<{ url: URL; requests: () => number }> {
+  let requests = 0;
+  const proxy = createServer((incoming, outgoing) => {
+    const isChanges = incoming.url?.includes('/changes') ?? false;
+    const fault = isChanges ? faults[requests] : undefined;
+    if (isChanges) requests += 1;
+    if (fault === 'busy') {
+      incoming.resume();
+      outgoing.writeHead(429, { 'retry-after': '1' }).end('{}');
+      return;
+    }
+    const { port } = new URL(recorder.baseUrl);
+    const { method = 'GET', url = '/', headers } = incoming;
+    const forwarded = request({ port, host: '127.0.0.1', method, path: url, headers }, (answer) => {
+      if (fault === 'no answer') outgoing.destroy();
+      else answer.pipe(outgoing.writeHead(answer.statusCode ?? 502, answer.headers));
+    });
+    incoming.pipe(forwarded);
+  });
+  await new Promise<void>((resolve) => void proxy.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    proxy.closeAllConnections();
+    proxy.close();
+  });
+  const { port } = proxy.address() as AddressInfo;
+  return { url: new URL(`http://127.0.0.1:${port}`), requests: () => requests };
+}
+
+function startRelay(
+  { url, mapping }: Application,
+  to: URL,
+  client: { clientId: string; clientSecret: string },
+  strict = false,
+) {
+  const controller = new AbortController();
+  const messages: string[] = [];
+  const log = {
+    info: () => {},
+    warn: (fields: object, message: string) => void messages.push(`${message} ${JSON.stringify(fields)}`),
+  };
+  const ended = relay({
+    source: readSource(url),
+    mapping: readMapping(JSON.stringify(mapping)),
+    record: recordOverHttp({ target: { url: to, tenant, ...client }, strict, log }),
+    log,
+    signal: controller.signal,
+  });
+  ended.catch(() => {});
+  onTestFinished(async () => {
+    controller.abort();
+    await ended.catch(() => {});
+  });
+  return { ended, messages };
+}
+
+test('a busy recorder and lost answers: each change is an entry once, and masked values that differ are told', async () => {
+  const application = await createApplication(orders, tables);
+  const { pool } = application;
+  const { url, requests } = await faultyRecorder(['busy', 'no answer', undefined]);
+  const insert = 'insert into orders values ($1, $2, $3)';
+  await pool.query(insert, ['1', 'canary-1', { cards: [{ number: 'canary-2', kind: 'a' }, { number: 'canary-3' }] }]);
+  await pool.query('update orders set card = $1, payload = $2', [
+    'canary-4',
+    { cards: [{ number: 'canary-2', kind: 'b' }, { number: 'canary-5' }] },
+  ]);
+  await pool.query(`update orders set id = '2'`);
+  await pool.query(`select annals.record('note', '7', null, '{"a": 1}')`);
+  await pool.query(`update orders set id = repeat('x', 1001)`);
+  const began = performance.now();
+  const { messages } = startRelay(application, url, await server.createClient(tenant, { scope, name: 'Relay' }));
+  await eventually(async () => (await pool.query('select 1 from annals.outbox')).rowCount).toBe(0);
+  expect(performance.now() - began).toBeGreaterThan(1_000);
+  expect(requests()).toBeGreaterThan(2);
+
+  const token = await server.token(tenant, { scope: 'changelog.changelog_read changelog.changelog_manage' });
+  const answer = await server.call(`/changelog/${tenant}/changelogs?context=true`, { token });
+  const { items } = (await answer.json()) as { items: Record<string, unknown>[] };
+  const shown = items.toReversed().map(({ type, entityId, actor, paths }) => ({ type, entityId, actor, paths }));
+  expect(JSON.stringify(items)).not.toContain('canary');
+  expect(shown.filter(({ entityId }) => entityId === '1')).toMatchObject([
+    { type: 'create', actor: 'unknown' },
+    {
+      type: 'update',
+      paths: {
+        card: { before: '********', after: '********' },
+        'payload.cards.0.kind': { before: 'a', after: 'b' },
+        'payload.cards.1.number': { before: '********', after: '********' },
+      },
+    },
+    { type: 'delete' },
+  ]);
+  expect(Object.keys(shown.filter(({ entityId }) => entityId === '1')[1]?.paths ?? {})).toHaveLength(3);
+  expect(shown.filter(({ entityId }) => entityId === '2').map(({ type }) => type)).toEqual(['create', 'delete']);
+  expect(shown.filter(({ entityId }) => entityId === '7')).toHaveLength(1);
+  expect(items).toHaveLength(6);
+  expect(messages.filter((message) => message.includes('keeps it aside')).join()).toContain('over 1,000 characters');
+});
+
+test('a client that lacks a scope, or that the recorder does not know, ends the relay', async () => {
+  const application = await createApplication(orders, tables);
+  await application.pool.query(`insert into orders values ('1')`);
+  const client = await server.createClient(tenant, { scope: 'recorder.change_record' });
+  const url = new URL(recorder.baseUrl);
+  await expect(startRelay(application, url, client).ended).rejects.toThrow('lacks recorder.actor_set');
+  const unknown = { ...client, clientSecret: 'wrong' };
+  await expect(startRelay(application, url, unknown).ended).rejects.toThrow('does not know the client');
+  expect((await application.pool.query('select 1 from annals.outbox')).rowCount).toBe(1);
+});
+
+test('a change that is larger than the recorder takes is kept as a place, and with strict it ends the relay', async () => {
+  const application = await createApplication(orders, tables);
+  const { pool } = application;
+  // One change may have 16 MiB; several share 8 MiB.
+  await pool.query(
+    `insert into orders values ('fits', null, to_jsonb(repeat('x', 9 * 1024 * 1024))), ('after', null, null)`,
+  );
+  await pool.query(`insert into orders values ('large', null, to_jsonb(repeat('x', 17 * 1024 * 1024)))`);
+  const client = await server.createClient(tenant, { scope });
+  const url = new URL(recorder.baseUrl);
+  const strict = startRelay(application, url, client, true);
+  await expect(strict.ended).rejects.toThrow('is larger than the recorder takes');
+  const { messages } = startRelay(application, url, client);
+  await eventually(async () => (await pool.query('select 1 from annals.outbox')).rowCount).toBe(0);
+  expect(messages.join()).toContain('is larger than the recorder takes');
+});
