@@ -15,6 +15,7 @@ import {
 import { changesOfEvent, type EventResult } from './debezium/changes-of-event.ts';
 import { eventHeaders } from './debezium/event-headers.ts';
 import { type ReadEvent, readDebeziumCloudEvent, readDebeziumEvent } from './debezium/read-event.ts';
+import { keptBinaryEvent, keptEvent } from './kept-event.ts';
 import { keptLine } from './kept-line.ts';
 import { maxLevels } from './limits.ts';
 import { tooDeep } from './refusal.ts';
@@ -45,13 +46,12 @@ export type ReadChange =
   | { kind: 'ignored' }
   | { kind: 'rejected'; reason: string; kept: Kept }
   /** A row of a snapshot: what it is depends on the history. */
-  | { kind: 'snapshot'; document: Extract<MappedDocument, { kind: 'document' }> }
+  | { kind: 'snapshot'; document: Extract<MappedDocument, { kind: 'document' }>; kept: Kept }
   /** All documents of the entity were deleted. */
   | { kind: 'truncate'; entity: string; at: number; identity: Uint8Array };
 
 const otherTenant = 'is mapped to another tenant than that of the path';
 const noActorScope = '"actor" needs the scope recorder.actor_set';
-const nothing: Kept = { line: undefined };
 
 /** Reads the changes of one body. */
 export class ChangeReader {
@@ -75,33 +75,42 @@ export class ChangeReader {
     if (change.kind !== 'rejected') return [change];
     const value = parsed(text);
     const event = value && readDebeziumEvent(value);
-    return event === undefined ? [change] : this.#changesOf(event, isAlone);
+    return event === undefined ? [change] : this.#changesOf(event, isAlone, () => this.#keptEvent(text));
   }
 
   /** The changes of a CloudEvent as one JSON text. */
   readStructured(text: Buffer, { isAlone }: { isAlone: boolean }): ReadChange[] {
     const value = parsed(text);
-    if (value === undefined) return [{ kind: 'rejected', reason: 'cannot be read as JSON', kept: nothing }];
-    return this.#changesOfCloudEvent(() => readStructuredEvent(value), isAlone);
+    if (value === undefined)
+      return [{ kind: 'rejected', reason: 'cannot be read as JSON', kept: this.#keptEvent(text) }];
+    return this.#changesOfCloudEvent(
+      () => readStructuredEvent(value),
+      isAlone,
+      () => this.#keptEvent(text),
+    );
   }
 
   /** The changes of a CloudEvent whose data is the body. */
   readBinary(body: Buffer): ReadChange[] {
-    const { headers } = this.#reading;
-    return this.#changesOfCloudEvent(() => readBinaryEvent(Object.entries(headers), body.toString('utf8')), true);
+    const { headers, mapping } = this.#reading;
+    return this.#changesOfCloudEvent(
+      () => readBinaryEvent(Object.entries(headers), body.toString('utf8')),
+      true,
+      () => ({ line: keptBinaryEvent(headers, body, mapping) }),
+    );
   }
 
-  #changesOfCloudEvent(read: () => CloudEvent, isAlone: boolean): ReadChange[] {
+  #changesOfCloudEvent(read: () => CloudEvent, isAlone: boolean, kept: () => Kept): ReadChange[] {
     try {
       const cloudEvent = read();
       const event = readDebeziumCloudEvent(cloudEvent.attributes, cloudEvent.data);
-      if (event !== undefined) return this.#changesOf(event, isAlone);
+      if (event !== undefined) return this.#changesOf(event, isAlone, kept);
       const { line, identity } = lineOfCloudEvent(cloudEvent);
       return [this.#changeOfLine(Buffer.from(line), identity)];
     } catch (error) {
       if (!(error instanceof CloudEventError)) throw error;
       if (error.message.includes('nested too deep')) throw tooDeep();
-      return [{ kind: 'rejected', reason: error.message, kept: nothing }];
+      return [{ kind: 'rejected', reason: error.message, kept: kept() }];
     }
   }
 
@@ -136,22 +145,28 @@ export class ChangeReader {
     return { start, end, hasActor };
   }
 
-  #changesOf(event: ReadEvent, isAlone: boolean): ReadChange[] {
+  #keptEvent(text: Buffer): Kept {
+    return { line: keptEvent(text, this.#reading.mapping) };
+  }
+
+  /** `kept` is what is kept of an event that cannot be mapped. */
+  #changesOf(event: ReadEvent, isAlone: boolean, kept: () => Kept): ReadChange[] {
     const { mapping, headers, clientName, tenant } = this.#reading;
     // A batch of Debezium's sink has the headers of its first event alone.
     const ofEvent = isAlone ? eventHeaders((name) => headers[name]) : {};
     const result = changesOfEvent(mapping, event, ofEvent, { actor: clientName, tenant });
-    if (result.kind !== 'changes') return [this.#changeOfOther(result)];
-    const kept: Kept = { line: result.content() };
-    return result.changes.map((mapped) => this.#changeOfRow(mapped, kept));
+    if (result.kind !== 'changes') return [this.#changeOfOther(result, kept)];
+    const row: Kept = { line: result.content() };
+    return result.changes.map((mapped) => this.#changeOfRow(mapped, row));
   }
 
-  #changeOfOther(result: Exclude<EventResult, { kind: 'changes' }>): ReadChange {
+  #changeOfOther(result: Exclude<EventResult, { kind: 'changes' }>, keptOfEvent: () => Kept): ReadChange {
     if (result.kind === 'ignored') return result;
-    if (result.kind === 'rejected') return { ...result, kept: nothing };
+    const kept = result.kind === 'snapshot' ? { line: result.content() } : keptOfEvent();
+    if (result.kind === 'rejected') return { ...result, kept };
     const tenant = result.kind === 'snapshot' ? result.document.tenant : result.tenant;
-    if (!this.#isOwn(tenant)) return { kind: 'rejected', reason: otherTenant, kept: nothing };
-    if (result.kind === 'snapshot') return result;
+    if (!this.#isOwn(tenant)) return { kind: 'rejected', reason: otherTenant, kept };
+    if (result.kind === 'snapshot') return { kind: 'snapshot', document: result.document, kept };
     const { table, at, identity } = result;
     return { kind: 'truncate', entity: table.entity, at, identity };
   }

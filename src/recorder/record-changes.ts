@@ -4,6 +4,7 @@ import type { DatabaseTransaction } from '../db/database.ts';
 import { parseJson } from '../json/parse.ts';
 import {
   type BatchCounts,
+  type ChangeSource,
   type GivenBatch,
   type GivenChange,
   type RejectedChange,
@@ -16,7 +17,7 @@ import { changeOfSnapshot } from '../recording/mapping/snapshot-change.ts';
 import { currentDocuments, existingDocuments } from '../recording/rebuild/current-documents.ts';
 import type { ReadChange } from './read-change.ts';
 
-type Snapshot = Extract<ReadChange, { kind: 'snapshot' }>;
+type Snapshot = Omit<Extract<ReadChange, { kind: 'snapshot' }>, 'kept'> & { source: ChangeSource };
 type Truncate = Extract<ReadChange, { kind: 'truncate' }>;
 
 /** A change as the route hands it over, with the place of its event in the body. */
@@ -179,11 +180,11 @@ async function compared(
   for (const [entity, some] of Map.groupBy(snapshots, ({ document }) => document.entity)) {
     const ids = some.map(({ document }) => document.entityId);
     const stored = await currentDocuments(transaction, tenant, entity, ids);
-    for (const [place, { index, document }] of some.entries()) {
+    for (const [place, { index, document, source }] of some.entries()) {
       if (slice.isDue) await slice.rest();
       const change = changeOfSnapshot(document, stored[place]?.document);
       if (change === 'unchanged') given.push({ index, kind: 'unchanged' });
-      else given.push({ index, ...givenChange(change) });
+      else given.push({ index, kind: 'change', change, source });
     }
   }
   return given.sort((one, other) => one.index - other.index);

@@ -111,7 +111,7 @@ function recordables({ changes, bytes }: ReadBody, body: Buffer, request: Fastif
   const text = bytes === undefined ? body : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const { clientName } = request.credentials;
   return changes.map((read): Recordable => {
-    if (read.kind !== 'change' && read.kind !== 'rejected') return read;
+    if (read.kind !== 'change' && read.kind !== 'rejected' && read.kind !== 'snapshot') return read;
     const { kept, ...given } = read;
     const position = `request ${request.id}, change ${read.index}`;
     return { ...given, source: { position, line: () => lineOf(kept, text, clientName) } };

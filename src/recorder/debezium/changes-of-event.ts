@@ -21,7 +21,12 @@ export type EventResult =
       readonly content: () => string;
     }
   /** A row of a snapshot: what is recorded depends on the history (`changeOfSnapshot`). */
-  | { readonly kind: 'snapshot'; readonly document: Extract<MappedDocument, { kind: 'document' }> }
+  | {
+      readonly kind: 'snapshot';
+      readonly document: Extract<MappedDocument, { kind: 'document' }>;
+      /** As of other changes. */
+      readonly content: () => string;
+    }
   /** All documents of the entity were deleted. `tenant` is undefined where a column of the rows named it. */
   | {
       readonly kind: 'truncate';
@@ -127,6 +132,7 @@ class EventMapper {
     return {
       kind: 'snapshot',
       document: { ...mapped, hasActor: false, change: { ...mapped.change, actor: 'system' } },
+      content: () => rejectedRowText(this.#table, row),
     };
   }
 
