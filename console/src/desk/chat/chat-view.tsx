@@ -92,6 +92,9 @@ function ChatTurn({ turn, agentId, onAgain }: { turn: Turn; agentId: string; onA
   );
 }
 
+/** Pixels from the end of the page that count as its end. */
+const nearEnd = 160;
+
 interface MessageBoxProps {
   readonly isWriting: boolean;
   readonly onSend: (message: string) => void;
@@ -101,9 +104,10 @@ interface MessageBoxProps {
 function MessageBox({ isWriting, onSend, onStop }: MessageBoxProps) {
   const [text, setText] = useState('');
   const form = useRef<HTMLFormElement>(null);
-  // New words push the box down; it stays in view.
+  // New words push the box down. It stays in view, unless the reader has gone back to earlier ones.
   useEffect(() => {
-    form.current?.scrollIntoView({ block: 'end' });
+    const { scrollHeight } = document.documentElement;
+    if (scrollHeight - scrollY - innerHeight < nearEnd) form.current?.scrollIntoView({ block: 'end' });
   });
   const send = () => {
     const message = text.trim();
