@@ -1,7 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe } from 'vitest';
 import { actorTests } from './pages/actor.ts';
+import { dataTests } from './pages/data.ts';
+import { deskTests } from './pages/desk.ts';
 import { documentTests } from './pages/document.ts';
 import { historyTests } from './pages/history.ts';
+import { overviewTests } from './pages/overview.ts';
 import { sessionTests } from './pages/session.ts';
 import { type ConsoleUnderTest, startConsole } from './support/console-under-test.ts';
 
@@ -20,3 +23,6 @@ describe('signing in', () => sessionTests(() => started));
 describe('History', () => historyTests(() => started));
 describe('Document', () => documentTests(() => started));
 describe('Actor', () => actorTests(() => started));
+describe('AI desk', () => deskTests(() => started));
+describe('Data', () => dataTests(() => started));
+describe('Overview', () => overviewTests(() => started));

@@ -2,8 +2,8 @@ import type { Job, RequestLog } from '@annals/client';
 import { expect, test } from 'vitest';
 import { durationText } from '../src/components/log-words.ts';
 import { turnsOf } from '../src/desk/logs/session-turns.ts';
-import { quotedText } from '../src/lists/quoted-text.ts';
 import { directionOf, turnedSort } from '../src/lists/sort-order.ts';
+import { quoted } from '../src/query-text/quoted.ts';
 
 test('a click on a heading sorts up, a second one down, and another field begins anew', () => {
   expect(turnedSort('', 'name')).toBe('name:ASC');
@@ -15,7 +15,7 @@ test('a click on a heading sorts up, a second one down, and another field begins
 });
 
 test('a text in a query stands for itself, whatever it holds', () => {
-  expect(quotedText('a "b" \\ * (c)')).toBe('"a \\"b\\" \\\\ * (c)"');
+  expect(quoted('a "b" \\ * (c)')).toBe('"a \\"b\\" \\\\ * (c)"');
 });
 
 test('durations are in the unit that fits', () => {

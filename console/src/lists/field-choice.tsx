@@ -1,5 +1,5 @@
 import { Name } from '../components/name.tsx';
-import { quotedText } from './quoted-text.ts';
+import { quoted } from '../query-text/quoted.ts';
 
 interface FieldChoiceProps {
   readonly field: string;
@@ -10,7 +10,7 @@ interface FieldChoiceProps {
 
 /** Chooses a value of a field. The term is written into the filter, in place of the one that it wrote before. */
 export function FieldChoice({ field, choices, filter, onFilter }: FieldChoiceProps) {
-  const termOf = (choice: string) => `${field}:${quotedText(choice)}`;
+  const termOf = (choice: string) => `${field}:${quoted(choice)}`;
   const chosen = choices.find((choice) => ` ${filter} `.includes(` ${termOf(choice)} `)) ?? '';
   const choose = (choice: string) => {
     const rest = chosen === '' ? filter : ` ${filter} `.replace(` ${termOf(chosen)} `, ' ').trim();

@@ -1,6 +1,6 @@
 import { allows } from '../api/session.ts';
+import { quoted } from '../query-text/quoted.ts';
 import { Link } from '../router/link.tsx';
-import { quotedText } from './quoted-text.ts';
 
 interface HistoryLinkProps {
   readonly entity: string;
@@ -10,6 +10,6 @@ interface HistoryLinkProps {
 /** Leads to all changes of a document. Without a scope for the history there is none. */
 export function HistoryLink({ entity, entityId }: HistoryLinkProps) {
   if (!allows('changelog.changelog_read', 'changelog.changelog_manage')) return null;
-  const q = `entity:${quotedText(entity)} entityId:${quotedText(entityId)} occurredAt:>="1970-01-01T00:00:00Z"`;
+  const q = `entity:${quoted(entity)} entityId:${quoted(entityId)} occurredAt:>="1970-01-01T00:00:00Z"`;
   return <Link to={{ path: 'history', parameters: { q } }}>History</Link>;
 }

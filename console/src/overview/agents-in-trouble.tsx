@@ -4,7 +4,7 @@ import { Badge } from '../components/badge.tsx';
 import { causeText } from '../components/log-words.ts';
 import { Name } from '../components/name.tsx';
 import { counted } from '../components/numbers.ts';
-import { quotedText } from '../lists/quoted-text.ts';
+import { quoted } from '../query-text/quoted.ts';
 import { Link } from '../router/link.tsx';
 import { OverviewCard } from './overview-card.tsx';
 import { type TroubledAgent, troubleOf } from './trouble.ts';
@@ -14,7 +14,7 @@ const maxFailures = 500;
 
 /** Agents that the service has disabled, and those whose requests failed in the last 24 hours. */
 export function AgentsInTrouble({ from }: { readonly from: number }) {
-  const since = `metadata.createdAt:>=${quotedText(new Date(from).toISOString())}`;
+  const since = `metadata.createdAt:>=${quoted(new Date(from).toISOString())}`;
   const requested = useRequest(`trouble ${from}`, async (signal) => {
     const [disabled, failed] = await Promise.all([
       annals().agents.list({ q: 'disabledReason:exists', pageSize: 100 }, { signal }),
@@ -73,7 +73,7 @@ function TroubleItem({
           <Link
             to={{
               path: 'desk/requests',
-              parameters: { q: `triggerAgentId:${quotedText(id)} severity:ERROR ${since}` },
+              parameters: { q: `triggerAgentId:${quoted(id)} severity:ERROR ${since}` },
             }}
           >
             {counted(failures, 'failed request')}

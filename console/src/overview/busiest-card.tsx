@@ -2,7 +2,7 @@ import { annals } from '../api/annals.ts';
 import { useRequest } from '../api/use-request.ts';
 import { Name } from '../components/name.tsx';
 import { countText } from '../components/numbers.ts';
-import { quotedText } from '../lists/quoted-text.ts';
+import { quoted } from '../query-text/quoted.ts';
 import { Link } from '../router/link.tsx';
 import { OverviewCard } from './overview-card.tsx';
 import { sinceQuery } from './since-query.ts';
@@ -29,7 +29,7 @@ export function BusiestCard({ title, field, from }: BusiestCardProps) {
               <li key={value}>
                 <Link
                   class="busiest-name"
-                  to={{ path: 'history', parameters: { q: `${field}:${quotedText(value)} ${q}` } }}
+                  to={{ path: 'history', parameters: { q: `${field}:${quoted(value)} ${q}` } }}
                 >
                   <Name text={value} />
                 </Link>

@@ -2,7 +2,7 @@ import { annals } from '../api/annals.ts';
 import { useRequest } from '../api/use-request.ts';
 import { Name } from '../components/name.tsx';
 import { Time } from '../components/time.tsx';
-import { quotedText } from '../lists/quoted-text.ts';
+import { quoted } from '../query-text/quoted.ts';
 import { OverviewCard } from './overview-card.tsx';
 import { sinceQuery } from './since-query.ts';
 import { type LatestOfWay, waysOf, wayText } from './ways.ts';
@@ -18,7 +18,7 @@ export function WaysCard({ from }: { readonly from: number }) {
     const pages = await Promise.all(
       values.map(({ value }) =>
         annals().history.list(
-          { q: `entity:${quotedText(value)} ${since}`, size: 1, context: true, valueLimit: 256 },
+          { q: `entity:${quoted(value)} ${since}`, size: 1, context: true, valueLimit: 256 },
           { signal },
         ),
       ),

@@ -10,6 +10,7 @@ import { generateShopHistory } from '../../../src/demo/generate-shop-history.ts'
 import { recordShopHistory } from '../../../src/demo/record-shop-history.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { startTestServer, type TestServer } from '../../../test/support/server/server.ts';
+import { startVendor, type Vendor } from '../../../test/support/vendor/vendor-server.ts';
 import { buildConsole } from './build-console.ts';
 import { startChromium } from './chromium.ts';
 
@@ -31,6 +32,8 @@ export interface OpenOptions {
 /** The page as it was built, on a service with the demo's shop, in one browser. */
 export interface ConsoleUnderTest {
   readonly server: TestServer;
+  /** All providers of language models; the shared token is that of OpenAI's. */
+  readonly vendor: Vendor;
   /** The tenant with the shop. */
   readonly tenant: string;
   /** Opens an address below `/console/`, such as `history?q=type:create`, in a window of its own. */
@@ -45,7 +48,8 @@ export interface ConsoleUnderTest {
 const tenant = 'demo';
 
 export async function startConsole(): Promise<ConsoleUnderTest> {
-  const [server, browser, axe] = await Promise.all([startService(), startChromium(), axeSource()]);
+  const vendor = await startVendor();
+  const [server, browser, axe] = await Promise.all([startService(vendor), startChromium(), axeSource()]);
   const states = new Map<string, Promise<SignedIn>>();
   const contexts: BrowserContext[] = [];
   const problems: string[] = [];
@@ -58,6 +62,7 @@ export async function startConsole(): Promise<ConsoleUnderTest> {
 
   return {
     server,
+    vendor,
     tenant,
     async open(
       address,
@@ -113,6 +118,7 @@ export async function startConsole(): Promise<ConsoleUnderTest> {
     async end() {
       await browser.close();
       await server.close();
+      await vendor.close();
     },
   };
 }
@@ -123,8 +129,15 @@ declare global {
 
 type SignedIn = Awaited<ReturnType<BrowserContext['storageState']>>;
 
-async function startService(): Promise<TestServer> {
-  const server = await startTestServer({ consoleFolder: await buildConsole() });
+async function startService(vendor: Vendor): Promise<TestServer> {
+  const server = await startTestServer({
+    consoleFolder: await buildConsole(),
+    environment: {
+      OPENAI_BASE_URL: vendor.baseUrl,
+      ANTHROPIC_BASE_URL: vendor.baseUrl,
+      ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
+    },
+  });
   const { db } = server.context;
   await server.createTenant(tenant);
   const now = Date.now();

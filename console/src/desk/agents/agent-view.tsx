@@ -15,7 +15,7 @@ import { textFor } from '../../components/texts.ts';
 import { Time } from '../../components/time.tsx';
 import { tell } from '../../components/toasts.tsx';
 import { HistoryLink } from '../../lists/history-link.tsx';
-import { quotedText } from '../../lists/quoted-text.ts';
+import { quoted } from '../../query-text/quoted.ts';
 import { Link } from '../../router/link.tsx';
 import { navigate, place } from '../../router/location.ts';
 import { AgentState } from './agent-state.tsx';
@@ -118,7 +118,7 @@ function WhyDisabled({ agent, onChanged }: { readonly agent: Agent; readonly onC
           <Link
             to={{
               path: 'desk/requests',
-              parameters: { q: `triggerAgentId:${quotedText(agent.id)} severity:ERROR` },
+              parameters: { q: `triggerAgentId:${quoted(agent.id)} severity:ERROR` },
             }}
           >
             See what failed
@@ -165,10 +165,8 @@ function AgentFacts({ agent }: { readonly agent: Agent }) {
       </dd>
       <dt>See also</dt>
       <dd class="link-list">
-        <Link to={{ path: 'desk/requests', parameters: { q: `triggerAgentId:${quotedText(agent.id)}` } }}>
-          Requests
-        </Link>
-        <Link to={{ path: 'desk/sessions', parameters: { q: `agents:${quotedText(agent.id)}` } }}>Sessions</Link>
+        <Link to={{ path: 'desk/requests', parameters: { q: `triggerAgentId:${quoted(agent.id)}` } }}>Requests</Link>
+        <Link to={{ path: 'desk/sessions', parameters: { q: `agents:${quoted(agent.id)}` } }}>Sessions</Link>
         <HistoryLink entity="agent" entityId={agent.id} />
       </dd>
     </dl>

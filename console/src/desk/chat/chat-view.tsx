@@ -7,7 +7,7 @@ import { EmptyState } from '../../components/empty-state.tsx';
 import { FailureBox } from '../../components/failure-box.tsx';
 import { Name } from '../../components/name.tsx';
 import { PageHeader } from '../../components/page-header.tsx';
-import { quotedText } from '../../lists/quoted-text.ts';
+import { quoted } from '../../query-text/quoted.ts';
 import { Link } from '../../router/link.tsx';
 import { place, setParameters } from '../../router/location.ts';
 import { AgentChoice } from './agent-choice.tsx';
@@ -70,7 +70,7 @@ export function ChatView() {
 function EarlierNote({ sessionId }: { readonly sessionId: string }) {
   const asked = sessionId !== '' && reads();
   const { value } = useRequest(asked ? `turns ${sessionId}` : undefined, async (signal) => {
-    const q = `sessionId:${quotedText(sessionId)}`;
+    const q = `sessionId:${quoted(sessionId)}`;
     return (await annals().logs.requests.list({ q, pageSize: 1, total: true }, { signal })).total ?? 0;
   });
   if (!asked || value === undefined || value === 0) return null;

@@ -9,7 +9,7 @@ import { Name } from '../../components/name.tsx';
 import { counted } from '../../components/numbers.ts';
 import { SidePanel } from '../../components/side-panel.tsx';
 import { Time } from '../../components/time.tsx';
-import { quotedText } from '../../lists/quoted-text.ts';
+import { quoted } from '../../query-text/quoted.ts';
 import { Link } from '../../router/link.tsx';
 import { navigate, parametersWith } from '../../router/location.ts';
 import { conversations } from '../chat/conversations.ts';
@@ -23,7 +23,7 @@ const maxTurns = 200;
 /** A session read as a conversation: each request with its tokens, and its texts where somebody has them. */
 export function SessionPanel({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
   const { value, error, reload } = useRequest(`session ${id}`, async (signal) => {
-    const only = { q: `sessionId:${quotedText(id)}`, pageSize: maxTurns };
+    const only = { q: `sessionId:${quoted(id)}`, pageSize: maxTurns };
     const [log, requests, jobs] = await Promise.all([
       annals().logs.sessions.get(id, { signal }),
       annals().logs.requests.list({ ...only, sort: 'metadata.createdAt:ASC' }, { signal }),
@@ -70,7 +70,7 @@ export function SessionPanel({ id, onClose }: { readonly id: string; readonly on
           ))}
         </ol>
         {requests.next === undefined ? undefined : (
-          <Link to={{ path: 'desk/requests', parameters: { q: `sessionId:${quotedText(id)}` } }}>All requests</Link>
+          <Link to={{ path: 'desk/requests', parameters: { q: `sessionId:${quoted(id)}` } }}>All requests</Link>
         )}
       </div>
     </SidePanel>

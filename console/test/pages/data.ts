@@ -1,0 +1,130 @@
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { caller } from '../support/caller.ts';
+import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { sidewaysRoom } from './history.ts';
+
+const types = '/schema/demo/custom-entities';
+const attack = '<img src=x onerror=alert(1)>\u202egnp';
+
+/** What a person does with the tenant's data. */
+export function dataTests(the: () => ConsoleUnderTest): void {
+  test('instances are sorted, filtered and paged, and the view is shared by its address', async () => {
+    const { open, checkAccessibility } = the();
+    const call = await caller(the());
+    await call('PUT', `${types}/SHELF`, { name: { en: 'Shelf' } });
+    const ids = Array.from({ length: 53 }, (_, index) => `shelf-${String(index).padStart(2, '0')}`);
+    await Promise.all(
+      ids.map((id, index) =>
+        call('PUT', `${types}/SHELF/instances/${id}`, `{"name":${JSON.stringify(attack)},"load":${index}.10}`),
+      ),
+    );
+    const page = await open('data/types');
+    await page.getByRole('link', { name: 'SHELF' }).click();
+    await page.getByText('53 instances').waitFor();
+    const rows = () => page.locator('tbody .row-link').allInnerTexts();
+    await expect.poll(rows).toEqual(ids.slice(0, 50));
+    // What the data holds is text, and marks that turn text round are shown.
+    await page.getByText('<img src=x onerror=alert(1)>').first().waitFor();
+    await page.getByText('U+202E').first().waitFor();
+    await page.getByRole('button', { name: 'load' }).click();
+    await page.getByRole('button', { name: 'load' }).click();
+    await expect.poll(rows).toEqual(ids.toReversed().slice(0, 50));
+    await page.getByText('52.10', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Next' }).click();
+    await expect.poll(rows).toEqual(['shelf-02', 'shelf-01', 'shelf-00']);
+    await page.getByText('53 instances').waitFor();
+    await checkAccessibility(page);
+    const shared = await open(page.url().split('/console/')[1] ?? '', { width: 380, height: 800 });
+    await shared.getByText('shelf-01').waitFor();
+    expect(await sidewaysRoom(shared)).toBe(0);
+    await page.getByLabel('Filter').fill('load:<1');
+    await page.keyboard.press('Enter');
+    await expect.poll(rows).toEqual(['shelf-00']);
+  });
+
+  test('a document is edited against its schema with every digit, and its history is one click away', async () => {
+    const { open, checkAccessibility } = the();
+    const call = await caller(the());
+    const schema = { properties: { state: { enum: ['NEW', 'OLD'] }, price: { minimum: 0 } }, required: ['state'] };
+    await call('PUT', `${types}/CRATE`, { name: { en: 'Crate' }, jsonSchema: schema });
+    const digits = '"price":1.10,"big":9007199254740993,"least":-0,"vast":1E400,"by":{"10":1,"2":0.50}';
+    await call('PUT', `${types}/CRATE/instances/crate`, `{"state":"NEW",${digits}}`);
+    const page = await open('data/type?type=CRATE&item=crate', { statuses: [409] });
+    await page.getByRole('button', { name: 'Edit' }).click();
+    const editor = page.getByLabel('Document');
+    const text = await editor.inputValue();
+    await page.getByText('Fits the schema of its type.').waitFor();
+    await editor.fill(text.replace('"NEW"', '"LOST"'));
+    await page.getByText('Does not fit the schema of its type').waitFor();
+    await page.locator('.schema-faults code').getByText('state').waitFor();
+    await checkAccessibility(page);
+    await editor.fill(text.replace('"NEW",', '"OLD"'));
+    await page.getByText(/^Line 3, column \d+: expected , or }/).waitFor();
+    await editor.fill(text.replace('"NEW"', '"OLD"'));
+    // Somebody else writes it meanwhile: nothing of theirs is lost.
+    await call('PATCH', `${types}/CRATE/instances/crate`, [{ op: 'add', path: '/note', value: 'mine' }]);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Somebody has written it since.').waitFor();
+    await page.getByRole('button', { name: 'Show the newest' }).click();
+    await page.locator('.json-tree').getByText('mine').waitFor();
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await editor.fill((await editor.inputValue()).replace('"NEW"', '"OLD"'));
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.locator('.json-tree').getByText('OLD').waitFor();
+    expect(await call('GET', `${types}/CRATE/instances/crate`)).toContain(`"state":"OLD",${digits},"note":"mine"`);
+    await page.getByRole('complementary').getByRole('link', { name: 'History' }).click();
+    expect(new URL(page.url()).searchParams.get('q')).toContain('entity:"CRATE" entityId:"crate"');
+  });
+
+  test('settings are changed with every digit, and a secret is never shown', async () => {
+    const { open, checkAccessibility } = the();
+    const call = await caller(the());
+    const configurations = '/configuration/demo/configurations';
+    await call('POST', configurations, '[{"key":"rates","value":{"10":1.10,"2":0.190}}]');
+    const page = await open('data/configuration');
+    await page.getByText('{"10":1.10,"2":0.190}').waitFor();
+    await page.getByRole('button', { name: 'Edit rates' }).click();
+    const value = page.getByLabel('Value');
+    await value.fill((await value.inputValue()).replace('0.190', '0.200'));
+    await checkAccessibility(page);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('{"10":1.10,"2":0.200}').waitFor();
+    await page.getByRole('button', { name: 'New setting' }).click();
+    await page.getByLabel('Key', { exact: true }).fill('shopToken');
+    await page.getByLabel('Secured').check();
+    await page.getByLabel('Secret').fill('sk-very-secret');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('row', { name: /shopToken secured 1/ }).waitFor();
+    expect(await page.content()).not.toContain('sk-very-secret');
+    await page.getByRole('button', { name: 'Delete shopToken' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await expect.poll(() => page.getByRole('button', { name: 'Delete shopToken' }).count()).toBe(0);
+    const viewer = await open('data', { scope: 'configuration.configuration_view' });
+    await viewer.getByText('{"10":1.10,"2":0.200}').waitFor();
+    expect(await viewer.getByRole('main').getByRole('button').allInnerTexts()).toEqual(['']);
+  });
+
+  test('an export is begun, watched, downloaded and deleted', async () => {
+    const { open, checkAccessibility } = the();
+    const page = await open('data/jobs');
+    await page.getByRole('button', { name: 'New export' }).first().click();
+    await page.getByLabel('Query').fill('entity:product type:create occurredAt:>="1970-01-01T00:00:00Z"');
+    await page.getByRole('button', { name: 'Start' }).click();
+    const row = page.getByRole('row', { name: 'entity:product type:create' });
+    const file = row.getByRole('link', { name: 'NDJSON' });
+    await file.waitFor();
+    const entries = Number(/^([\d,]+) entr/.exec((await row.locator('.muted.number').textContent()) ?? '')?.[1]);
+    const download = page.waitForEvent('download');
+    await file.click();
+    const lines = (await readFile(await (await download).path(), 'utf8')).trim().split('\n');
+    expect(lines).toHaveLength(entries);
+    await row.locator('.row-link').click();
+    await page.getByRole('complementary').getByText('entity:product type:create').waitFor();
+    await checkAccessibility(page);
+    await page.getByRole('complementary').getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('The job is deleted.').waitFor();
+    await expect.poll(() => file.count()).toBe(0);
+  });
+}

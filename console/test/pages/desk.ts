@@ -1,0 +1,136 @@
+import { expect, test } from 'vitest';
+import { vendorFormats } from '../../../test/support/vendor/vendor-formats.ts';
+import { caller } from '../support/caller.ts';
+import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { sidewaysRoom } from './history.ts';
+
+const agents = '/ai-service/demo/agentic/agents';
+const usage = { input: 412, output: 96 };
+
+/** What a person does at the AI desk. */
+export function deskTests(the: () => ConsoleUnderTest): void {
+  test('an agent is made in a form that tells faults while one types, and its key is never shown', async () => {
+    const { open, checkAccessibility } = the();
+    const page = await open('desk/agent/new', { statuses: [404] });
+    await page.getByLabel('Id', { exact: true }).fill('form');
+    await page.getByLabel('Name in en', { exact: true }).fill('Form <b>desk</b>');
+    await page.getByLabel('Provider').selectOption('openai');
+    await page.getByLabel('Temperature').fill('7');
+    await page.getByText('A number from 0 to 2.').waitFor();
+    await page.getByLabel('Key').fill('two words');
+    await page.getByText('A key has visible ASCII characters alone').waitFor();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Name the model as its provider calls it.').waitFor();
+    expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-invalid'))).toBe('true');
+    await checkAccessibility(page);
+    await page.getByLabel('Model').fill('gpt-5.4-mini');
+    await page.getByLabel('Temperature').fill('0.5');
+    await page.getByLabel('Key').fill('sk-never-shown');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('heading', { name: 'Form <b>desk</b> enabled' }).waitFor();
+    await page.getByText('set; it is never shown').waitFor();
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await page.getByText('leave this empty to keep it').waitFor();
+    expect(await page.getByLabel('Key').inputValue()).toBe('');
+    expect(await page.content()).not.toContain('sk-never-shown');
+    await page.getByLabel('Temperature').fill('1');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('version 2').waitFor();
+  });
+
+  test('an agent says why the service has disabled it, what failed, and is brought back', async () => {
+    const { vendor, open, checkAccessibility } = the();
+    const call = await caller(the());
+    const llmConfig = { provider: 'anthropic', model: 'm', apiKey: 'sk-old' };
+    await call('PUT', `${agents}/refused`, { name: { en: 'Refused' }, llmConfig });
+    vendor.behave({ kind: 'status', status: 401 });
+    for (let failure = 0; failure < 10; failure += 1) {
+      await call('POST', '/ai-service/demo/agentic/chat', { agentId: 'refused', message: 'Hello' }, 400);
+    }
+    vendor.behave({ kind: 'answer' });
+    const page = await open('desk/agents');
+    await page.getByRole('button', { name: 'Disabled' }).click();
+    await page.getByRole('link', { name: 'Refused' }).click();
+    await page.getByText('10 configuration failures in a row').waitFor();
+    await checkAccessibility(page);
+    await page.getByRole('link', { name: 'See what failed' }).click();
+    await page.getByText('10 requests').waitFor();
+    await page.locator('tbody .row-link').first().click();
+    await page.getByRole('complementary').getByText('the provider refuses the key', { exact: false }).first().waitFor();
+    await checkAccessibility(page);
+    await page.goBack();
+    await page.goBack();
+    await page.getByRole('button', { name: 'Enable again' }).click();
+    await page.getByRole('heading', { name: 'Refused enabled' }).waitFor();
+  });
+
+  test('a chat streams, is stopped, and its session reads as a conversation with its tokens', async () => {
+    const { vendor, open, checkAccessibility } = the();
+    const call = await caller(the());
+    await call('PUT', `${agents}/prices`, { name: { en: 'Prices' }, llmConfig: { provider: 'shared' } });
+    const [format] = vendorFormats;
+    let finish: (() => void) | undefined;
+    const rest = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    vendor.behave({ kind: 'answer', text: 'Jane did,\n<i>on Monday</i>.', usage });
+    const page = await open('desk/chat?agent=prices', { height: 700 });
+    await page.getByLabel('Message').fill('Who changed it?');
+    await page.keyboard.press('Enter');
+    await page.getByText('<i>on Monday</i>.').waitFor();
+    await page.getByRole('link', { name: 'Tokens and log' }).waitFor();
+
+    const events = format?.events({ text: 'Because of the summer sale', usage }).slice(0, 2) ?? [];
+    vendor.behave({ kind: 'events', events, last: 'stall', after: rest });
+    await page.getByLabel('Message').fill('And why?');
+    await page.keyboard.press('Enter');
+    await page.getByText('The agent is writing').waitFor({ state: 'attached' });
+    finish?.();
+    await page.getByText('Because').waitFor();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.getByText('Stopped. The agent does not remember this answer').waitFor();
+    vendor.behave({ kind: 'answer' });
+    await checkAccessibility(page);
+
+    await page.getByRole('link', { name: 'Session’s log' }).click();
+    const panel = page.getByRole('complementary');
+    await panel.getByText('Who changed it?').waitFor();
+    await panel.getByText('412 tokens in, 96 tokens out').first().waitFor();
+    await expect.poll(() => panel.locator('.turn').count()).toBe(2);
+    await panel.getByText('the chat was stopped', { exact: false }).waitFor();
+    await checkAccessibility(page);
+  });
+
+  test('a completion is tried out, and the quota moves by what it took', async () => {
+    const { vendor, open, checkAccessibility } = the();
+    const page = await open('desk/completions', { width: 380, height: 800 });
+    const used = async () => {
+      const text = (await page.locator('.quota-bar').first().locator('.number').first().textContent()) ?? '';
+      return Number(text.split(' of ')[0]?.replaceAll(',', ''));
+    };
+    await page.locator('.quota-bar').first().waitFor();
+    const before = await used();
+    vendor.behave({ kind: 'answer', text: 'A good thing.', usage, finish: 'length' });
+    await page.getByLabel('Message 2', { exact: true }).fill('What is a history good for?');
+    await page.getByRole('button', { name: 'Complete' }).click();
+    await page.getByText('A good thing.').waitFor();
+    await page.getByText('Cut off').waitFor();
+    await expect.poll(used).toBe(before + usage.input);
+    expect(await sidewaysRoom(page)).toBe(0);
+    await checkAccessibility(page);
+    vendor.behave({ kind: 'answer' });
+  });
+
+  test('a session sees the parts that its scopes allow, and no others', async () => {
+    const { open } = the();
+    const page = await open('', { scope: 'ai.agentexecution_manage' });
+    await page.getByText('Your client may chat, but not list agents.').waitFor();
+    const links = page.getByRole('navigation').getByRole('link');
+    expect(await links.allInnerTexts()).toEqual(['AI desk']);
+    const reader = await open('desk/agent?id=prices', { scope: 'ai.agent_read' });
+    await reader.getByRole('heading', { name: 'Prices enabled' }).waitFor();
+    expect(await reader.getByRole('main').getByRole('button').allInnerTexts()).toEqual([]);
+    await reader.getByRole('link', { name: 'Models' }).click();
+    await reader.getByRole('heading', { name: 'OpenAI' }).waitFor();
+  });
+}

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { sidewaysRoom } from './history.ts';
+
+/** What a person sees first. */
+export function overviewTests(the: () => ConsoleUnderTest): void {
+  test('the first page tells what happened, and each figure leads to what it counts', async () => {
+    const { open, checkAccessibility } = the();
+    const page = await open('', { height: 1_100 });
+    const month = page.getByRole('region', { name: 'Last 30 days' });
+    await month.locator('.figure').waitFor();
+    await month.locator('canvas').waitFor();
+    const numberOf = (text: string) => Number(text.replace(/[^\d]/g, ''));
+    const total = numberOf((await month.locator('.figure').textContent()) ?? '');
+    const types = (await month.locator('.changes-type .number').allInnerTexts()).map(numberOf);
+    expect(types.reduce((sum, count) => sum + count, 0)).toBe(total);
+    const entities = page.getByRole('region', { name: 'Busiest entities' });
+    await entities.getByRole('link', { name: 'order' }).waitFor();
+    const facets = (await entities.locator('.number').allInnerTexts()).map(numberOf);
+    expect(facets.reduce((sum, count) => sum + count, 0)).toBe(total);
+    await page.getByRole('region', { name: 'How changes come in' }).getByText('annals import').waitFor();
+    await page.getByRole('region', { name: 'Agents with trouble' }).locator('p, li').first().waitFor();
+    await page.getByRole('region', { name: 'Quota of the shared token' }).getByText('Input tokens').waitFor();
+    await checkAccessibility(page);
+    // By the keyboard: the first day, and what happened on it.
+    await month.getByRole('application').focus();
+    await page.keyboard.press('ArrowLeft');
+    await page.keyboard.press('Enter');
+    expect(new URL(page.url()).searchParams.get('q')).toMatch(
+      /^occurredAt:\(>="\d{4}-\d\d-\d\dT00:00:00\.000Z" AND <"\d{4}-\d\d-\d\dT00:00:00\.000Z"\)$/,
+    );
+  });
+
+  test('a session without the history sees what is left, on a phone too', async () => {
+    const { open, checkAccessibility } = the();
+    const page = await open('', { scope: 'ai.completion_manage ai.agent_read', width: 380, height: 800 });
+    await page.getByRole('region', { name: 'Quota of the shared token' }).getByText('Input tokens').waitFor();
+    const titles = await page.getByRole('main').getByRole('heading', { level: 2 }).allInnerTexts();
+    expect(titles).toEqual(['Agents with trouble', 'Quota of the shared token']);
+    expect(await sidewaysRoom(page)).toBe(0);
+    await checkAccessibility(page);
+  });
+}
