@@ -30,8 +30,8 @@ export function QueryBar({ q, fault, onSubmit }: QueryBarProps) {
   useEffect(() => setText(q), [q]);
   useSlashKey(input);
   useEffect(() => {
-    // The fault may be beyond what the bar shows.
-    if (fault?.offset !== undefined) input.current?.setSelectionRange(fault.offset, fault.offset + 1);
+    // The fault may be beyond what the bar shows. Who writes on already keeps the caret.
+    if (fault?.offset !== undefined && text === q) input.current?.setSelectionRange(fault.offset, fault.offset + 1);
   }, [fault?.offset]);
 
   const suggestions = useSuggestions(text, caret, isOpen);
@@ -50,10 +50,12 @@ export function QueryBar({ q, fault, onSubmit }: QueryBarProps) {
     setText(next);
     setCaret(position);
     setChosen(-1);
-    requestAnimationFrame(() => {
-      input.current?.focus();
-      input.current?.setSelectionRange(position, position);
-    });
+    // At once: a key that is pressed before the next frame has to find the caret there.
+    const element = input.current;
+    if (element === null) return;
+    element.value = next;
+    element.focus();
+    element.setSelectionRange(position, position);
   };
   const submit = () => {
     setOpen(false);
