@@ -23,13 +23,16 @@ export async function capture(options: CaptureOptions): Promise<void> {
   const onRunning = () => {
     if (!hasRun) options.onRunning?.();
     hasRun = true;
-    pause = minPause;
     // An operator's decision is for the gap that was there when it was made.
     choice = { ...choice, resync: false, acceptGap: false };
   };
+  // Not when the stream begins: a database without room lets it begin, and refuses what is to be recorded.
+  const onRecorded = () => {
+    pause = minPause;
+  };
   while (!signal.aborted) {
     try {
-      await runSession({ ...options, figures, choice }, onRunning);
+      await runSession({ ...options, figures, choice }, { onRunning, onRecorded });
     } catch (error) {
       if (signal.aborted) return;
       if (isForOperators(error) || !(hasRun || isInUse(error))) throw error;

@@ -19,13 +19,21 @@ import { SourceTables } from './source-tables.ts';
 import { defaultHeartbeat, SourceWatch } from './source-watch.ts';
 import { TransactionReader } from './transaction-reader.ts';
 
+/** What a session tells while it runs. */
+export interface SessionEvents {
+  /** The stream has begun. */
+  onRunning(): void;
+  /** A portion is recorded. */
+  onRecorded(): void;
+}
+
 /**
  * Connects to the source, makes it ready and records until the signal. Throws when a database goes away, with a GapError where
- * changes are missing. `onRunning` is called when the stream has begun.
+ * changes are missing.
  */
 export async function runSession(
   options: CaptureOptions & { figures: CaptureFigures },
-  onRunning: () => void,
+  events: SessionEvents,
 ): Promise<void> {
   const client = await connectSource(options.source, 'statements');
   try {
@@ -35,7 +43,7 @@ export async function runSession(
     if (options.signal.aborted) return;
     const replication = await connectSource(options.source, 'replication');
     try {
-      await stream(client, replication, prepared, options, onRunning);
+      await stream(client, replication, prepared, options, events);
     } finally {
       await replication.end().catch(() => {});
     }
@@ -74,7 +82,7 @@ async function stream(
   replication: pg.Client,
   { position, tables, confirmedFlush }: Prepared,
   options: CaptureOptions & { figures: CaptureFigures },
-  onRunning: () => void,
+  events: SessionEvents,
 ): Promise<void> {
   const { mapping, slot, log, figures, signal } = options;
   const incoming = new ReplicationStream(slot, slot, confirmedFlush);
@@ -96,6 +104,7 @@ async function stream(
         throw error;
       }),
     onRecorded: (recorded) => {
+      events.onRecorded();
       if (recorded.complete) incoming.acknowledge(recorded.endLsn);
       watch.recorded(recorded);
       // What was gathered meanwhile is recorded next.
@@ -116,7 +125,7 @@ async function stream(
   try {
     await untilStarted(client, pid, slot, confirmedFlush, incoming);
     log.info({ slot, from: formatLsn(confirmedFlush) }, 'capture reads the log of the source');
-    onRunning();
+    events.onRunning();
     const slice = new TimeSlice(sliceLength);
     while (!signal.aborted) {
       // The recording that goes on beside needs its turns of the event loop.
