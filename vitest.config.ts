@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { clientAliases } from './console/client-aliases.ts';
 import { findChromium } from './console/test/support/find-chromium.ts';
 import { findPgbouncer } from './test/support/server/pgbouncer-program.ts';
@@ -19,6 +20,24 @@ const browserTest = 'console/test/console.test.ts';
 const leavesOutBrowser = process.env.CI === undefined && findChromium() === undefined;
 if (leavesOutBrowser) console.warn(`No Chromium can run here, so ${browserTest} does not run.`);
 
+// Vitest begins with the largest files. These are small and take long: as the last ones they would run alone.
+const longFiles = [
+  'console/test/console.test.ts',
+  'test/pagination/paging-rules.test.ts',
+  'test/cli/package.test.ts',
+  'test/recorder/kill.test.ts',
+  'test/changelog/read/long-page.test.ts',
+  'test/custom-entities/sort-indexes.test.ts',
+];
+
+class LongFilesFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = ({ moduleId }: TestSpecification) => longFiles.some((file) => moduleId.endsWith(`/${file}`));
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
+
 export default defineConfig({
   resolve: { alias: clientAliases },
   test: {
@@ -35,6 +54,7 @@ export default defineConfig({
     maxWorkers: 3,
     // The files of a worker share their modules: to load the service anew for each file took more than a third of the run.
     isolate: false,
+    sequence: { sequencer: LongFilesFirst },
     // For what hangs. A test that starts processes takes a minute on a machine that is busy with other work.
     testTimeout: 180_000,
     hookTimeout: 180_000,
