@@ -14,8 +14,8 @@ const countsOfUnit = {
   day: [1, 2, 7, 14, 28, 91, 364],
 } as const;
 
-/** The longest one of the contract. Where even that makes too many buckets, a bucket has several of it. */
-const longest = 364;
+/** Days of the longest interval of the contract. Where even that makes too many buckets, a bucket has several of it. */
+const maxDays = 364;
 
 /** In milliseconds. */
 export function lengthOf({ unit, count }: HistogramInterval): number {
@@ -36,10 +36,10 @@ export function intervalFor(from: number, end: number, buckets: number): Histogr
       if (bucketCount(from, end, lengthOf(interval)) <= buckets) return interval;
     }
   }
-  const longestLength = longest * lengthOfUnit.day;
-  let times = Math.max(2, Math.floor((end - from) / (buckets * longestLength)));
-  while (bucketCount(from, end, times * longestLength) > buckets) times += 1;
-  return { unit: 'day', count: times * longest };
+  const maxLength = maxDays * lengthOfUnit.day;
+  let times = Math.max(2, Math.floor((end - from) / (buckets * maxLength)));
+  while (bucketCount(from, end, times * maxLength) > buckets) times += 1;
+  return { unit: 'day', count: times * maxDays };
 }
 
 /** The boundaries of the buckets that cover [from, end): where each begins, and where the last one ends. */
