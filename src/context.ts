@@ -28,7 +28,7 @@ import { createJobs, type Jobs } from './jobs/service.ts';
 import { createMailQueue, type MailQueue } from './mail/service.ts';
 import { readModels } from './models/read-models.ts';
 import type { ModelList } from './models/schemas.ts';
-import { findClient, revokeClient } from './oauth/clients.ts';
+import { deleteClientWithoutSecret, findClient } from './oauth/clients.ts';
 import { createOAuthService, type OAuthService } from './oauth/service.ts';
 import { packageFolder } from './package-folder.ts';
 import { createPaginator, type Paginator } from './pagination/paginator.ts';
@@ -135,7 +135,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
         tryOnce: oauth.tryOnce,
         find: findClient,
         findState: oauth.findClientState,
-        revoke: revokeClient,
+        remove: deleteClientWithoutSecret,
       },
       installation: oauth.installation,
       baseUrl: config.baseUrl,

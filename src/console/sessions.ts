@@ -43,7 +43,8 @@ export interface ConsoleClients {
     tenant: string,
     clientId: string,
   ): { name: string; revoked: boolean } | undefined | Promise<{ name: string; revoked: boolean } | undefined>;
-  revoke(db: Database, clientId: string): Promise<unknown>;
+  /** Deletes a client that a link has made. It has neither session nor link any more. */
+  remove(db: Database, tenant: string, clientId: string): Promise<void>;
 }
 
 /** A client that has signed in, until its session ends. */
@@ -122,16 +123,16 @@ export class Sessions {
   async upkeep(): Promise<void> {
     const db = this.#db;
     for (const tenant of await tenantsWithExpiredSessions(db)) {
-      await this.#deleteExpired((transaction) => deleteExpiredSessions(transaction, tenant));
+      await this.#deleteExpired(tenant, (transaction) => deleteExpiredSessions(transaction, tenant));
     }
     for (const tenant of await tenantsWithExpiredLinks(db)) {
-      await this.#deleteExpired((transaction) => deleteExpiredLinks(transaction, tenant));
+      await this.#deleteExpired(tenant, (transaction) => deleteExpiredLinks(transaction, tenant));
     }
   }
 
-  async #deleteExpired(remove: (transaction: DatabaseTransaction) => Promise<string[]>): Promise<void> {
+  async #deleteExpired(tenant: string, remove: (transaction: DatabaseTransaction) => Promise<string[]>): Promise<void> {
     await inTransaction(this.#db, async (transaction) => {
-      for (const clientId of await remove(transaction)) await this.#clients.revoke(transaction, clientId);
+      for (const clientId of await remove(transaction)) await this.#clients.remove(transaction, tenant, clientId);
     });
   }
 
@@ -171,6 +172,6 @@ export class Sessions {
 
   async #end(transaction: DatabaseTransaction, secret: Secret): Promise<void> {
     const ended = await deleteSession(transaction, secret.tenant, hashSecret(secret));
-    if (ended?.byLink) await this.#clients.revoke(transaction, ended.clientId);
+    if (ended?.byLink) await this.#clients.remove(transaction, secret.tenant, ended.clientId);
   }
 }

@@ -110,6 +110,16 @@ export async function revokeClient(db: Database, clientId: string): Promise<bool
   return numUpdatedRows > 0n;
 }
 
+/** Deletes a client that has no secret. Nothing refers to it any more; its sessions and links have been deleted. */
+export async function deleteClientWithoutSecret(db: Database, tenant: string, clientId: string): Promise<void> {
+  await db
+    .deleteFrom('oauth_client')
+    .where('tenant', '=', tenant)
+    .where('client_id', '=', clientId)
+    .where('secret_hash', 'is', null)
+    .execute();
+}
+
 /** Revokes all clients of the tenant, as `revokeClient` does. */
 export async function revokeClients(db: Database, tenant: string): Promise<void> {
   await db
