@@ -15,7 +15,7 @@ beforeAll(async () => {
   started = await startConsole();
 });
 
-afterEach(() => started.closePages());
+afterEach(() => started.leaveWindows());
 
 afterAll(() => started?.end());
 

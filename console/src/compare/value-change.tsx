@@ -1,6 +1,6 @@
 import type { JsonValue } from '@annals/client/json';
 import { useMemo, useState } from 'preact/hooks';
-import { isContainer, JsonScalar, JsonTree } from '../components/json-tree.tsx';
+import { isContainer, JsonScalar, JsonTree, Quote } from '../components/json-tree.tsx';
 import { Text } from '../components/name.tsx';
 import { countText } from '../components/numbers.ts';
 import { compareWords, type WordRun } from './compare-words.ts';
@@ -52,7 +52,11 @@ function Side({ kind, value, runs }: SideProps) {
           <JsonScalar value={value} />
         )
       ) : (
-        <Runs runs={runs} />
+        <span>
+          <Quote />
+          <Runs runs={runs} />
+          <Quote />
+        </span>
       )}
     </div>
   );

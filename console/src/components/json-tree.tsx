@@ -78,9 +78,11 @@ export function JsonScalar({ value }: { readonly value: JsonValue }) {
     const isCut = !whole && value.length > shortString;
     return (
       <span class="json-string">
+        <Quote />
         <bdi>
           <Text text={isCut ? value.slice(0, shortString) : value} />
         </bdi>
+        {isCut ? undefined : <Quote />}
         {isCut ? (
           <button type="button" class="more" onClick={() => setWhole(true)}>
             … all {countText(value.length)} characters
@@ -91,6 +93,11 @@ export function JsonScalar({ value }: { readonly value: JsonValue }) {
   }
   if (isContainer(value)) return <span class="json-size">{Array.isArray(value) ? '[ ]' : '{ }'}</span>;
   return <span class="json-word">{String(value)}</span>;
+}
+
+/** Stands around a string: without it, the text `10` is the number 10 to those who see no colours. */
+export function Quote() {
+  return <span class="json-quote">"</span>;
 }
 
 export function isContainer(value: JsonValue): value is JsonValue[] | Map<string, JsonValue> {

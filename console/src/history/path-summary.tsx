@@ -9,6 +9,9 @@ const shown = 3;
 /** Characters of a value on a line. */
 const maxLength = 48;
 
+/** What a string may not begin with, or be, to stand on a line without quotes: it would be read as another value. */
+const otherValue = /^(?:-?\d|[[{"]|(?:true|false|null)$)/;
+
 /** What an entry changed, on one line. */
 export function PathSummary({ entry }: { readonly entry: Entry }) {
   const { type, paths } = entry;
@@ -49,11 +52,12 @@ function Change({ change: { before, after }, isCut }: { readonly change: PathCha
 }
 
 function ShortValue({ value, isCut }: { readonly value: JsonValue; readonly isCut: boolean }) {
-  const text = typeof value === 'string' ? value : stringifyJson(value);
+  const isPlain = typeof value === 'string' && value !== '' && !otherValue.test(value);
+  const text = isPlain ? value : stringifyJson(value);
   const isLong = text.length > maxLength;
   return (
     <bdi>
-      <Text text={isLong ? `${text.slice(0, maxLength)}…` : text === '' ? '""' : text} />
+      <Text text={isLong ? `${text.slice(0, maxLength)}…` : text} />
       {isCut && !isLong ? '…' : ''}
     </bdi>
   );

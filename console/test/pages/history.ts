@@ -151,7 +151,7 @@ export function historyTests(the: () => ConsoleUnderTest): void {
   test('what is recorded meanwhile is told on top, and nothing moves before one asks for it', async () => {
     const { server, tenant, open } = the();
     await recordLife(server, tenant, { entity: 'ticker' }, ['{"n":1}']);
-    const page = await open('history?q=entity%3Aticker');
+    const page = await open('history?q=entity%3Aticker', { unshared: true });
     await page.clock.install();
     await page.reload();
     await page.locator('.entry-row').waitFor();

@@ -7,7 +7,7 @@ import { chromiumPackage } from './find-chromium.ts';
 /** Starts Chromium: that of CHROMIUM_PATH, or the one that npm installs, unpacked at its first use. */
 export async function startChromium(): Promise<Browser> {
   // Root, as in a container, may not use Chromium's sandbox. The pages are our own.
-  const args = ['--no-sandbox', '--disable-gpu', '--no-zygote'];
+  const args = ['--no-sandbox', '--disable-gpu'];
   const given = process.env.CHROMIUM_PATH;
   if (given !== undefined) return await chromium.launch({ executablePath: given, args });
   const folder = await unpacked();

@@ -1,0 +1,133 @@
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { expect } from 'vitest';
+import type { TestServer } from '../../../test/support/server/server.ts';
+
+export interface OpenOptions {
+  /** Pixels; left out: 1280 by 860. */
+  readonly width?: number;
+  readonly height?: number;
+  readonly colorScheme?: 'light' | 'dark';
+  /** Of the client that is signed in; left out: all. */
+  readonly scope?: string;
+  /** Statuses that the test provokes: the browser logs each as an error. */
+  readonly statuses?: readonly number[];
+  /** Left out: somebody is signed in. */
+  readonly signedOut?: boolean;
+  /** For a test that changes the clock or the session of its window, which no other test may have then. */
+  readonly unshared?: boolean;
+  /** Where the service is reached; left out: where it listens. */
+  readonly baseUrl?: string;
+}
+
+/** The windows of one browser. A test takes those that earlier tests have left: to start one takes longer than to load a page. */
+export interface Windows {
+  open(address: string, options?: OpenOptions): Promise<Page>;
+  /** Ends a test. Fails where the browser logged an error, or a page called another place. */
+  leave(): Promise<void>;
+}
+
+interface Shared {
+  readonly context: BrowserContext;
+  readonly free: Page[];
+}
+
+type SignedIn = Awaited<ReturnType<BrowserContext['storageState']>>;
+
+export function createWindows(browser: Browser, server: TestServer, tenant: string): Windows {
+  /** By the scope of who is signed in. */
+  const shared = new Map<string, Promise<Shared>>();
+  const unshared: BrowserContext[] = [];
+  const taken: { page: Page; from: Shared }[] = [];
+  const problems: string[] = [];
+  /** What the pages of the running test may do. */
+  const allowed = { places: [server.baseUrl], statuses: new Set<number>() };
+
+  async function newContext(storageState?: SignedIn): Promise<BrowserContext> {
+    const context = await browser.newContext({
+      // Nothing that moves: a test waits for what is there.
+      reducedMotion: 'reduce',
+      locale: 'en-GB',
+      timezoneId: 'Europe/Berlin',
+      ...(storageState === undefined ? {} : { storageState }),
+    });
+    context.setDefaultTimeout(30_000);
+    context.on('request', (request) => {
+      if (!allowed.places.some((place) => request.url().startsWith(`${place}/`)))
+        problems.push(`a request to ${request.url()}`);
+    });
+    context.on('weberror', (error) => problems.push(`an error of the page: ${error.error().stack}`));
+    context.on('console', (message) => {
+      const text = message.text();
+      const isProvoked = [...allowed.statuses].some((status) => text.includes(`status of ${status}`));
+      if (['error', 'warning'].includes(message.type()) && !isProvoked) problems.push(`${message.type()}: ${text}`);
+    });
+    return context;
+  }
+
+  async function sharedContext(scope: string | undefined): Promise<Shared> {
+    const known =
+      shared.get(scope ?? '') ??
+      signIn(browser, server, tenant, scope).then(async (state) => ({ context: await newContext(state), free: [] }));
+    shared.set(scope ?? '', known);
+    return await known;
+  }
+
+  async function takePage({ scope, signedOut = false, unshared: alone = signedOut }: OpenOptions): Promise<Page> {
+    if (alone) {
+      const context = await newContext(signedOut ? undefined : await signIn(browser, server, tenant, scope));
+      unshared.push(context);
+      return await context.newPage();
+    }
+    const from = await sharedContext(scope);
+    const page = from.free.pop() ?? (await from.context.newPage());
+    taken.push({ page, from });
+    return page;
+  }
+
+  return {
+    async open(address, options = {}) {
+      const { width = 1280, height = 860, colorScheme = 'light', statuses = [], baseUrl = server.baseUrl } = options;
+      const page = await takePage(options);
+      allowed.places.push(baseUrl);
+      for (const status of statuses) allowed.statuses.add(status);
+      await page.setViewportSize({ width, height });
+      await page.emulateMedia({ colorScheme });
+      await page.goto(`${baseUrl}/console/${address}`);
+      return page;
+    },
+    async leave() {
+      await Promise.all([
+        ...unshared.splice(0).map((context) => context.close()),
+        ...taken.splice(0).map(async ({ page, from }) => {
+          await page.evaluate(() => localStorage.clear());
+          await page.goto('about:blank');
+          from.free.push(page);
+        }),
+      ]);
+      allowed.places = [server.baseUrl];
+      allowed.statuses.clear();
+      expect(problems.splice(0)).toEqual([]);
+    },
+  };
+}
+
+async function signIn(
+  browser: Browser,
+  server: TestServer,
+  tenant: string,
+  scope: string | undefined,
+): Promise<SignedIn> {
+  const { clientId, clientSecret } = await server.createClient(tenant, {
+    name: 'Robin Reader',
+    ...(scope === undefined ? {} : { scope }),
+  });
+  const context = await browser.newContext();
+  const response = await context.request.post(`${server.baseUrl}/console/api/session`, {
+    headers: { origin: server.baseUrl },
+    data: { clientId, clientSecret },
+  });
+  expect(response.status()).toBe(200);
+  const state = await context.storageState();
+  await context.close();
+  return state;
+}
