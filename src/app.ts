@@ -28,6 +28,7 @@ import { packageFolder } from './package-folder.ts';
 import { BodyReader } from './recorder/body-reader.ts';
 import { recorderRoutes } from './recorder/routes.ts';
 import { createTakeChanges } from './recording/take-changes.ts';
+import { countRequests, usageRoutes } from './usage/routes.ts';
 
 export interface AppOptions {
   /** Why the process is not ready, independent of its database; undefined if it is ready. */
@@ -56,6 +57,7 @@ export async function buildApp(context: Context, { notReady, requestLimit }: App
     paginator,
     sealer,
     tenantRate,
+    usage,
     vital,
     webConsole,
   } = context;
@@ -70,6 +72,7 @@ export async function buildApp(context: Context, { notReady, requestLimit }: App
     tenantRate,
     requestLimit,
   });
+  countRequests(app, usage.requests);
   describeInterface(app, { version: productVersion(), baseUrl: config.baseUrl });
 
   await app.register(healthRoutes, { askDatabase: () => vital.pool.query('select 1'), notReady });
@@ -92,6 +95,7 @@ export async function buildApp(context: Context, { notReady, requestLimit }: App
   await app.register(jobRoutes, { jobs, paginator });
   await app.register(jobUpkeep, { jobs });
   await app.register(mailUpkeep, { mail });
+  await app.register(usageRoutes, { usage, now: () => clock.now() });
   await app.register(consoleRoutes, webConsole);
   await app.register(consoleUpkeep, webConsole);
   await app.register(docsRoutes, { basePath });
@@ -108,7 +112,7 @@ export interface RecorderAppOptions extends AppOptions {
 
 /** What listens on the recorder's own port. */
 export async function buildRecorderApp(
-  { clock, config, db, logger, oauth, sealer, tenantRate, vital }: Context,
+  { clock, config, db, logger, oauth, sealer, tenantRate, usage, vital }: Context,
   { notReady, requestLimit, mapping, isAlone = false }: RecorderAppOptions,
 ): Promise<HttpServer> {
   const now = () => clock.now();
@@ -120,6 +124,7 @@ export async function buildRecorderApp(
     tenantRate,
     requestLimit,
   });
+  countRequests(app, usage.requests);
   describeInterface(app, { version: productVersion() });
 
   await app.register(healthRoutes, { askDatabase: () => vital.pool.query('select 1'), notReady });

@@ -39,6 +39,7 @@ import { createTransport } from './providers/transport.ts';
 import { RegexMatcherPool } from './query/regex-pool.ts';
 import { recordChange } from './recording/record-change.ts';
 import { createSealer, type Sealer } from './sealing.ts';
+import { createUsage, type Usage } from './usage/service.ts';
 
 export interface Clock {
   /** Milliseconds since 1970-01-01T00:00:00Z. */
@@ -73,6 +74,7 @@ export interface Context {
   agents: Agents;
   jobs: Jobs;
   mail: MailQueue;
+  usage: Usage;
   /**
    * Does the work in advance that the first token and the first regular expression would wait for: about 0.5 s of
    * processor time.
@@ -179,6 +181,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       times: overrides.completionTimes,
     });
     const mail = createMailQueue({ db, logger, mail: config.mail });
+    const usage = createUsage({ pool, logger, now: () => clock.now() });
     const documents = createDocumentLists({ db, regexes, paginator });
     const scopesNow: ScopesNow = async (tenant, clientId) => {
       const client = await findClient(db, tenant, clientId);
@@ -209,6 +212,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       await regexes.warmUp();
     };
     const close = async () => {
+      await usage.requests.close();
       transports.vendors.close();
       transports.selfHosted.close();
       await regexes.close();
@@ -237,6 +241,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       agents,
       jobs,
       mail,
+      usage,
       warmUp,
       close,
     };

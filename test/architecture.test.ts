@@ -28,6 +28,7 @@ const layers: readonly (readonly string[])[] = [
     'relay',
     'docs',
     'recorder',
+    'usage',
   ],
   // What one room makes and another uses, as types; context.ts hands it over.
   ['ports'],

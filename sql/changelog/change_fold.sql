@@ -31,6 +31,14 @@ begin
   if last_delta is null then
     return 0;
   end if;
+  -- What was recorded on a day stays counted when retention drops the entries.
+  insert into usage_count as so_far (tenant, day, measure, amount)
+    select of_tenant, d.day, part.measure, sum(part.amount)
+      from change_delta d
+      cross join lateral (values ('entries', cardinality(d.ats)::bigint), ('bytes', d.bytes)) as part (measure, amount)
+      where d.tenant = of_tenant and d.delta <= last_delta and d.day is not null
+      group by d.day, part.measure
+    on conflict (tenant, day, measure) do update set amount = so_far.amount + excluded.amount;
   with taken as (
     delete from change_delta d where d.tenant = of_tenant and d.delta <= last_delta returning d.ats, d.kinds, d.actors
   )

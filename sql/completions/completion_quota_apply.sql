@@ -12,6 +12,9 @@ declare
   quota completion_quota;
   waits boolean := false;
   changed boolean := false;
+  used_days integer[];
+  used_inputs bigint[];
+  used_outputs bigint[];
 begin
   select * into quota from completion_quota q where q.tenant = of_tenant;
   if not found then
@@ -42,16 +45,22 @@ begin
       delete from completion_reservation r
         using unnest(settled, input_tokens, output_tokens) as used (reservation, input, output)
         where r.tenant = of_tenant and r.reservation = used.reservation
-        returning r.input, r.output, r.charged, coalesce(used.input, r.input) as input_used,
-                  coalesce(used.output, r.output) as output_used
+        returning r.input, r.output, r.charged,
+                  coalesce(used.input, r.input) - case when r.charged then r.input else 0 end as input_added,
+                  coalesce(used.output, r.output) - case when r.charged then r.output else 0 end as output_added,
+                  usage_day(case when r.charged then r.expires_at else statement_timestamp() end) as day
     )
-    select quota.tenant,
-           quota.input_used + coalesce(sum(gone.input_used - case when charged then input else 0 end), 0),
-           quota.output_used + coalesce(sum(gone.output_used - case when charged then output else 0 end), 0),
+    select quota.input_used + coalesce(sum(input_added), 0),
+           quota.output_used + coalesce(sum(output_added), 0),
            quota.input_reserved - coalesce(sum(input) filter (where not charged), 0),
-           quota.output_reserved - coalesce(sum(output) filter (where not charged), 0)
-      into quota
+           quota.output_reserved - coalesce(sum(output) filter (where not charged), 0),
+           array_agg(day), array_agg(input_added), array_agg(output_added)
+      into quota.input_used, quota.output_used, quota.input_reserved, quota.output_reserved,
+           used_days, used_inputs, used_outputs
       from gone;
+    if used_days is not null then
+      perform usage_add_tokens(of_tenant, used_days, used_inputs, used_outputs);
+    end if;
     changed := true;
   end if;
 

@@ -24,6 +24,7 @@ export const permittedBy = {
   'recorder.actor_set':
     'Names the actor of a change that is recorded; without it a change bears the name of its client.',
   'schema.custominstance_manage': 'Writes the instances of custom entities; also reads them.',
+  'usage.usage_read': 'Reads what was used by day: entries, bytes, requests and tokens.',
 } as const;
 
 export type Scope = keyof typeof permittedBy;

@@ -51,6 +51,7 @@ const checked: Record<string, string> = {
   'change_recorder.way': "'recorder'",
   'change_rejected.way': "'recorder'",
   'completion_request.state': "'running'",
+  'usage_count.measure': "'entries'",
   'change_retention.horizon': '0',
   'configuration.sealed': 'null',
   'configuration.value': "'1'",

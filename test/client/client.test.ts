@@ -300,6 +300,14 @@ test('a wait ends with its limit or its signal, and a job that failed is an erro
   });
 });
 
+test('what was used, by day', async () => {
+  expect(await annals.usage.byDay({ from: '2026-09-01', to: new Date('2026-09-02T12:00:00Z') })).toMatchObject([
+    { date: '2026-09-01', entries: 0 },
+    { date: '2026-09-02', entries: 0 },
+  ]);
+  expect(await annals.usage.byDay()).toHaveLength(30);
+});
+
 test('models, completions and what is left of the quota', async () => {
   expect((await annals.models.list()).map(({ provider }) => provider)).toEqual(['openai', 'anthropic', 'google']);
   const completion = await annals.completions.create({ id: 'c-1', messages: [{ role: 'USER', content: 'Hello' }] });

@@ -96,6 +96,8 @@ table change_actor
 table change_delta with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000)
   actors bigint[] not null
   ats bigint[] not null
+  bytes bigint not null default 0
+  day integer
   delta bigint not null generated always as identity
   kinds bigint[] not null
   tenant text collate "C" not null
@@ -427,6 +429,15 @@ table tenant_rate with (fillfactor=50)
   tokens double precision not null
   tenant_rate_pkey PRIMARY KEY (tenant)
   tenant_rate_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table usage_count with (fillfactor=50)
+  amount bigint not null
+  day integer not null
+  measure text collate "C" not null
+  tenant text collate "C" not null
+  usage_count_measure_check CHECK (measure = ANY (ARRAY['entries'::text, 'bytes'::text, 'requests'::text, 'inputTokens'::text, 'outputTokens'::text]))
+  usage_count_pkey PRIMARY KEY (tenant, day, measure)
+  usage_count_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
 function canonical_json(value jsonb, wanted integer) returns text language plpgsql immutable parallel safe cost 100 body 2af39554883c5756
 function canonical_number(number numeric) returns text language plpgsql immutable parallel safe cost 100 body 9c2393ea77f21c7e
 function canonical_string(value text) returns text language plpgsql immutable parallel safe cost 100 body 72440f4be9a78d39
@@ -439,7 +450,7 @@ function change_descend(of_tenant text, of_actor bigint, of_kind bigint, skip bi
 function change_direct(of_tenant text, actors bigint[], kinds bigint[], keys bigint[], ends bigint[], since bigint) returns bigint language plpgsql stable cost 100 body f7c134400fbc23f6
 function change_document(entity_id text) returns uuid language sql immutable parallel safe cost 100 body 84fdae6af234517d
 function change_export_take(source refcursor, most bigint, OUT lines text, OUT entries integer, OUT last_at bigint, OUT last_sequence bigint) returns SETOF record language plpgsql cost 100 rows 1000 body 4ecb74550f879d9d
-function change_fold(of_tenant text, most bigint DEFAULT 500000) returns bigint language plpgsql cost 100 set plan_cache_mode=force_custom_plan set enable_mergejoin=off body 050588422033a931
+function change_fold(of_tenant text, most bigint DEFAULT 500000) returns bigint language plpgsql cost 100 set plan_cache_mode=force_custom_plan set enable_mergejoin=off body 2d9676174ec5fda6
 function change_horizon(of_tenant text, now bigint) returns bigint language sql stable cost 100 body 5db9d6ca2d0b64c9
 function change_lineage() returns text language sql stable cost 100 body 6d2fe029d80f9771
 function change_newest(of_tenant text, now bigint, actor_sets text[], kind_sets text[], since bigint, before bigint, skip bigint, size bigint, span bigint) returns SETOF change_entry language plpgsql stable cost 100 rows 50 body 063a9173e68283b9
@@ -451,14 +462,16 @@ function change_read_documents(of_tenant text, now bigint, since bigint, before 
 function change_seek(of_tenant text, actor_sets text[], kind_sets text[], wanted bigint, oldest bigint, oldest_rank bigint, INOUT moment bigint, INOUT newer bigint) returns record language plpgsql stable cost 100 body 788f8d46dd8ff614
 function change_snapshot(of_tenant text, now bigint, names_since xid8, recent bigint, lineage text) returns TABLE(horizon bigint, current boolean) language sql stable cost 100 rows 1000 body d8788c31b324d5ec
 function change_tallied(of_tenant text, moment bigint) returns bigint language plpgsql stable cost 100 body cad6be1230c90153
-function completion_quota_apply(of_tenant text, settled uuid[], input_tokens bigint[], output_tokens bigint[], wanted uuid[], input_bounds bigint[], output_caps bigint[], leases interval[], least_output bigint, input_limit bigint, output_limit bigint) returns TABLE(outcome text, granted bigint) language plpgsql cost 100 rows 1000 body c1a89928ee256a0a
-function completion_quota_charge_expired(of_tenant text) returns void language sql cost 100 body 3327d848a8af7b46
+function completion_quota_apply(of_tenant text, settled uuid[], input_tokens bigint[], output_tokens bigint[], wanted uuid[], input_bounds bigint[], output_caps bigint[], leases interval[], least_output bigint, input_limit bigint, output_limit bigint) returns TABLE(outcome text, granted bigint) language plpgsql cost 100 rows 1000 body 5f223ea966c4ced5
+function completion_quota_charge_expired(of_tenant text) returns void language plpgsql cost 100 body 5ba19d0b6ee2be17
 function completion_quota_decide(quota completion_quota, input_bound bigint, output_cap bigint, least_output bigint, input_limit bigint, output_limit bigint, OUT outcome text, OUT granted bigint) returns record language plpgsql immutable cost 100 body 6f224c2442358a74
 function csv_field(value text) returns text language sql immutable parallel safe cost 100 body 0fa908629550688e
 function decimal_parts(number numeric, OUT digits text, OUT exponent integer) returns record language plpgsql immutable parallel safe cost 100 body fa32e2e8f7481834
 function document_values(document jsonb, keys jsonpath[], places jsonpath[]) returns jsonb language plpgsql immutable parallel safe cost 1000 body 8cdbc448828feb4f
 function inverted_bytes(bytes bytea) returns bytea language sql immutable strict parallel safe cost 100 body 1f38176dc5e28ccd
-function record_entries(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], way text, recorder_lookup uuid, recorder_name text) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan body d00545039421beea
+function record_entries(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], way text, recorder_lookup uuid, recorder_name text) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan body cae901d6f5931aec
 function sort_key(value jsonb, descending boolean) returns bytea language plpgsql immutable parallel safe cost 1000 body e2cd2f3d17ca8632
 function tenant_rate_take(of_tenant text, rate double precision, portion integer) returns TABLE(granted integer, seconds double precision) language plpgsql cost 100 rows 1000 body f15aff1aa9a81f3f
 function text_parts(value text, most integer) returns SETOF text language plpgsql immutable parallel safe cost 100 rows 1000 body 8191eb869857c24a
+function usage_add_tokens(of_tenant text, days integer[], inputs bigint[], outputs bigint[]) returns void language plpgsql cost 100 body b0a80404ea0cdc3f
+function usage_day(moment timestamp with time zone) returns integer language sql immutable cost 100 body 4fc00931d916a2d5

@@ -250,6 +250,7 @@ getLiveness get /health/live
 getReadiness get /health/ready
 getRequestLog get /ai-service/{tenant}/agentic/logs/requests/{id}
 getSessionLog get /ai-service/{tenant}/agentic/logs/sessions/{id}
+getUsage get /usage/{tenant}
 issueToken post /oauth/token
 listAgents get /ai-service/{tenant}/agentic/agents
 listChanges get /changelog/{tenant}/changelogs

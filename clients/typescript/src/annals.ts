@@ -11,6 +11,7 @@ import { Instances } from './resources/instances.ts';
 import { Jobs } from './resources/jobs.ts';
 import { Logs } from './resources/logs.ts';
 import { Models } from './resources/models.ts';
+import { Usage } from './resources/usage.ts';
 import type { ChangeEntry, Configuration, CustomEntityType, CustomInstance, DocumentAtMoment } from './schemas.ts';
 import { givenTokens } from './transport/access-tokens.ts';
 import { parseAnswer, plainAnswers } from './transport/answer-json.ts';
@@ -63,6 +64,7 @@ export class Annals {
   readonly jobs: Jobs;
   readonly models: Models;
   readonly completions: Completions;
+  readonly usage: Usage;
   /** The same calls with every digit of their values. */
   readonly exact: Exact;
   readonly #transport: Transport;
@@ -93,6 +95,7 @@ export class Annals {
     this.jobs = new Jobs(transport, tenant);
     this.models = new Models(transport, tenant);
     this.completions = new Completions(transport, tenant);
+    this.usage = new Usage(transport, tenant);
     this.exact = new Exact(transport, tenant);
   }
 

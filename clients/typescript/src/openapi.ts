@@ -1257,6 +1257,45 @@ export interface components {
                 };
             };
         };
+        /**
+         * @example {
+         *       "date": "2026-09-01",
+         *       "entries": 1204,
+         *       "bytes": 482113,
+         *       "requests": 5310,
+         *       "inputTokens": 81200,
+         *       "outputTokens": 9050
+         *     }
+         */
+        UsageOfDay: {
+            /** @description The UTC day. */
+            date: string;
+            /**
+             * Format: int64
+             * @description Changes that were recorded on that day, whenever they occurred. Exact.
+             */
+            entries: number;
+            /**
+             * Format: int64
+             * @description The UTF-8 bytes of what these entries store. Exact.
+             */
+            bytes: number;
+            /**
+             * Format: int64
+             * @description Requests with a valid token and scope, whatever their answer. Some seconds late.
+             */
+            requests: number;
+            /**
+             * Format: int64
+             * @description Input tokens of calls with the service's token, as the quota counts them. Exact.
+             */
+            inputTokens: number;
+            /**
+             * Format: int64
+             * @description Output tokens of calls with the service's token, as the quota counts them. Exact.
+             */
+            outputTokens: number;
+        };
     };
     responses: never;
     parameters: never;

@@ -50,3 +50,5 @@ export type RequestLogItem = Schemas['RequestLogItem'];
 export type SessionLog = Schemas['SessionLog'];
 /** The members of a session log that `fields` names. */
 export type SessionLogItem = Schemas['SessionLogItem'];
+/** What the tenant has used on a day. */
+export type UsageOfDay = Schemas['UsageOfDay'];

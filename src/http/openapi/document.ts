@@ -16,6 +16,7 @@ const tags = {
   'Agent logs': 'What became of each request and each session of a chat, and the tokens it took.',
   Recording: 'Changes that applications send to the recorder.',
   Jobs: 'Work that outlives its request: chats, and exports of the change history.',
+  Usage: 'What a tenant has used, by day: entries, bytes, requests and tokens.',
   Health: 'For whoever runs the service.',
 };
 

@@ -1,0 +1,42 @@
+import { Type } from 'typebox';
+import { TenantName } from '../http/tenant-name.ts';
+
+export const UsagePath = Type.Object({ tenant: TenantName });
+
+export const UsageQuery = Type.Object({
+  from: Type.Optional(
+    Type.String({
+      description:
+        'The first day: a date, or a time (RFC 3339, with `Z` or an offset), which stands for its UTC day. Default: 29 ' +
+        'days before `to`.',
+      examples: ['2026-09-01'],
+    }),
+  ),
+  to: Type.Optional(
+    Type.String({
+      description: 'The last day, included. At most 366 days in all. Default: today.',
+      examples: ['2026-09-30'],
+    }),
+  ),
+});
+
+const amount = (description: string) => Type.Integer({ format: 'int64', description });
+
+export const UsageOfDay = Type.Object(
+  {
+    date: Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'The UTC day.' }),
+    entries: amount('Changes that were recorded on that day, whenever they occurred. Exact.'),
+    bytes: amount('The UTF-8 bytes of what these entries store. Exact.'),
+    requests: amount('Requests with a valid token and scope, whatever their answer. Some seconds late.'),
+    inputTokens: amount("Input tokens of calls with the service's token, as the quota counts them. Exact."),
+    outputTokens: amount("Output tokens of calls with the service's token, as the quota counts them. Exact."),
+  },
+  {
+    $id: 'UsageOfDay',
+    examples: [
+      { date: '2026-09-01', entries: 1204, bytes: 482_113, requests: 5310, inputTokens: 81_200, outputTokens: 9_050 },
+    ],
+  },
+);
+
+export const UsageAnswer = Type.Array(UsageOfDay);
