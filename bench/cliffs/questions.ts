@@ -53,6 +53,13 @@ export function questionClasses(now: number): QuestionClass[] {
         last30Days(`entity:order entityId:~${11 + number}$`, `entity = 'order' and entity_id ~ '${11 + number}$'`),
     },
     {
+      row: '2 regular expression of an id',
+      variant: (number) => {
+        const pattern = `^d.*${11 + number}[${number % 10}${(number + 5) % 10}]$`;
+        return last30Days(`entity:order entityId:~${pattern}`, `entity = 'order' and entity_id ~ '${pattern}'`);
+      },
+    },
+    {
       row: '3 regular expression of 5,000 names',
       variant: (number) => last30Days(`actor:~${fiveThousand(number)}`, `actor ~ '${fiveThousand(number)}'`),
     },

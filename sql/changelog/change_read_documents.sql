@@ -1,5 +1,5 @@
 -- The history of documents that are named one by one, of what is related to such documents, or of documents whose ids are
--- like `ids_like`, from `ids_from` up to `ids_before` as far as 64 characters tell, in [since, before), as change_read answers
+-- like `ids_like`, from `ids_from` up to `ids_before`, in [since, before), as change_read answers
 -- it. Null stands for any: kinds, actors, and the entity types of the related items; ids are those of kinds. The total is null
 -- where more than 20,000 entries have such ids: then there may be a better way to read them.
 create function change_read_documents(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[],
@@ -17,8 +17,34 @@ declare
 begin
   select greatest(since, s.horizon), s.current into first_moment, names_current
     from change_snapshot(of_tenant, now, names_since, recent, lineage) s;
+  if related_documents is null and cardinality(documents) = 1 and actors is null then
+    -- The usual query. The index of documents has the kinds, so it alone counts, and finds the places of the page. It has no
+    -- actors: a condition on them, even one that is null, would read each entry of the document.
+    return query
+      select counted.total, names_current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+        from (
+          select count(*) as total from change_entry one
+            where one.tenant = of_tenant and one.document = documents[1] and one.at >= first_moment and one.at < last_moment
+              and (kinds is null or one.kind = any (kinds))
+        ) as counted
+        left join lateral (
+          select one.* from (
+            select entry.at, entry.sequence from change_entry entry
+              where entry.tenant = of_tenant and entry.document = documents[1]
+                and entry.at >= first_moment and entry.at < last_moment and (kinds is null or entry.kind = any (kinds))
+              order by entry.at desc, entry.sequence desc offset skip limit size
+          ) as place
+          cross join lateral (
+            select entry.* from change_entry entry
+              where entry.tenant = of_tenant and (entry.at, entry.sequence) >= (place.at, place.sequence)
+                and (entry.at, entry.sequence) <= (place.at, place.sequence)
+              order by entry.at, entry.sequence limit 1
+          ) as one
+        ) as e on true
+        order by e.at desc, e.sequence desc;
+    return;
+  end if;
   if related_documents is null and cardinality(documents) = 1 then
-    -- the usual question, which an index answers alone
     return query
       select counted.total, names_current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
         from (
@@ -59,12 +85,17 @@ begin
       (select e.at, e.sequence
          from unnest(case when ids_from is not null then kinds end) as of (kind)
          cross join lateral (
-           -- fenced, and in the order of the index that is meant
-           select one.at, one.sequence, one.actor from change_entry one
-             where one.tenant = of_tenant and one.kind = of.kind and left(one.entity_id, 64) >= ids_from
-               and left(one.entity_id, 64) < ids_before and one.entity_id like ids_like
-               and one.at >= first_moment and one.at < last_moment
-             order by left(one.entity_id, 64) offset 0
+           -- fenced, and in the order of the index that is meant, which alone answers
+           (select one.at, one.sequence, one.actor from change_entry one
+              where one.tenant = of_tenant and one.kind = of.kind and octet_length(one.entity_id) <= 1000
+                and one.entity_id >= ids_from and one.entity_id < ids_before and one.entity_id like ids_like
+                and one.at >= first_moment and one.at < last_moment
+              order by one.entity_id, one.at, one.sequence offset 0)
+           union all
+           (select one.at, one.sequence, one.actor from change_entry one
+              where one.tenant = of_tenant and one.kind = of.kind and octet_length(one.entity_id) > 1000
+                and one.entity_id like ids_like and one.at >= first_moment and one.at < last_moment
+              order by one.at, one.sequence offset 0)
          ) as e
          where actors is null or e.actor = any (actors)
          limit 20001)

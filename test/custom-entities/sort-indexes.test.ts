@@ -54,7 +54,8 @@ test('the list has the indexes that the service makes itself', async () => {
   const names = async () => [...(await listed('filters')), ...(await listed('history'))];
   await expect.poll(names, { timeout: 60_000 }).toMatchObject([
     { name: valueIndexName, state: 'valid' },
-    { name: 'change_entry_id', state: 'valid' },
+    { name: 'change_entry_short_id', state: 'valid' },
+    { name: 'change_entry_long_id', state: 'valid' },
     { name: 'change_entry_kind_actor', state: 'valid' },
   ]);
 });

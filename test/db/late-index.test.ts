@@ -44,7 +44,7 @@ test('an index whose build broke off is built anew', async () => {
   }).toBe(true);
 });
 
-test('a table is analysed when more than 2,000 rows and a tenth of it have changed', async () => {
+test('a table is analysed and vacuumed when more than 2,000 rows and a tenth of it have changed', async () => {
   const analysed = async () => {
     await database.pool.query('select pg_stat_force_next_flush()');
     await analyseChanged(database.db, ['thing']);
@@ -60,10 +60,20 @@ test('a table is analysed when more than 2,000 rows and a tenth of it have chang
     client.release();
   };
   await database.pool.query('analyze thing');
-  await database.pool.query('truncate thing');
+  await database.pool.query('truncate thing; select pg_stat_force_next_flush()');
   await database.pool.query('analyze thing');
   await add(1_000);
   expect(await analysed()).toBe(false);
   await add(3_000);
+  const pages = async () => {
+    const { rows } = await database.pool.query(
+      "select relpages as all, relallvisible as visible from pg_class where relname = 'thing'",
+    );
+    return rows[0];
+  };
+  expect(await pages()).toMatchObject({ visible: 0 });
   expect(await analysed()).toBe(true);
+  const { all, visible } = await pages();
+  expect(visible).toBeGreaterThan(0);
+  expect(visible).toBe(all);
 });

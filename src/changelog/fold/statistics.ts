@@ -3,6 +3,7 @@ import { analyseChanged } from '../../db/analyse-changed.ts';
 import { buildIndex } from '../../db/build-index.ts';
 import type { Database } from '../../db/database.ts';
 import { madeIndexes } from '../../db/late-indexes.ts';
+import { maxIndexedBytes } from '../read/id-range.ts';
 
 const tables = ['change_entry', 'change_related', 'change_tally', 'change_kind', 'change_actor', 'change_delta'];
 
@@ -12,23 +13,32 @@ export async function analyseHistory(db: Database): Promise<void> {
 }
 
 /** The indexes of the history that Annals builds after the start, so that writers do not wait for them. */
-export const lateIndexes = { ids: 'change_entry_id', kindsWithActors: 'change_entry_kind_actor' };
-/** The index that `kindsWithActors` replaces. */
-const replacedIndex = 'change_entry_kind';
+export const lateIndexes = {
+  ids: 'change_entry_short_id',
+  longIds: 'change_entry_long_id',
+  kindsWithActors: 'change_entry_kind_actor',
+};
 
 /**
- * Builds the index for queries for ids that begin with a text, and the index for kinds and many actors. An id may have
- * 1,000 characters, too many for an index, so the index has the first 64. The entries tell apart ids whose first 64
- * characters are equal. Without these indexes, such queries read all entries of the window.
+ * Builds the indexes for queries for ids, and the index for kinds and many actors. An id may be too long for an index, so
+ * one index has the shorter ids, and another one leads to the entries with longer ids. Without these indexes, such queries
+ * read all entries of the window.
  */
 export async function buildHistoryIndexes(db: Database): Promise<void> {
-  const ids = sql`(tenant, kind, left(entity_id, 64))`;
+  const isShort = sql`octet_length(entity_id) <= ${sql.lit(maxIndexedBytes)}`;
+  const ids = sql`(tenant, kind, entity_id, at, sequence) include (actor) where ${isShort}`;
   await buildIndex(db, { name: lateIndexes.ids, table: 'change_entry', definition: ids });
+  const longIds = sql`(tenant, kind, at, sequence) where octet_length(entity_id) > ${sql.lit(maxIndexedBytes)}`;
+  await buildIndex(db, { name: lateIndexes.longIds, table: 'change_entry', definition: longIds });
   const kinds = sql`(tenant, kind, at, sequence) include (actor)`;
   await buildIndex(db, { name: lateIndexes.kindsWithActors, table: 'change_entry', definition: kinds });
-  const indexes = await madeIndexes(db, `${replacedIndex}%`);
-  const isReplaced = indexes.some(({ name, state }) => name === lateIndexes.kindsWithActors && state === 'valid');
-  if (isReplaced && indexes.some(({ name }) => name === replacedIndex)) {
-    await sql`drop index concurrently if exists ${sql.id(replacedIndex)}`.execute(db);
-  }
+  await dropReplaced(db, 'change_entry_id', lateIndexes.ids);
+  await dropReplaced(db, 'change_entry_kind', lateIndexes.kindsWithActors);
+}
+
+/** Drops an index of an earlier version when the index that replaces it is complete. */
+async function dropReplaced(db: Database, name: string, by: string): Promise<void> {
+  const [made] = await madeIndexes(db, by);
+  if (made?.state !== 'valid' || (await madeIndexes(db, name)).length === 0) return;
+  await sql`drop index concurrently if exists ${sql.id(name)}`.execute(db);
 }

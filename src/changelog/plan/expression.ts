@@ -40,9 +40,10 @@ export interface RelatedTerm {
   readonly implies?: Members<'kinds'>;
 }
 
-/** The ids that a regular expression matches replace it. */
+/** The ids that a regular expression matches replace it, or an expression that the database matches. */
 export type ResolvedMatcher =
   | Exclude<Matcher, { kind: 'regex' }>
+  | { readonly kind: 'pattern'; readonly pattern: string }
   | { readonly kind: 'found'; readonly texts: readonly string[] }
   | FoundIds;
 

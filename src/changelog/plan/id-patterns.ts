@@ -1,17 +1,13 @@
 import type { Condition, Match } from '../../query/ast.ts';
+import { databaseRegex } from '../../query/database-regex.ts';
 import { QueryError } from '../../query/query-error.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../query/regex-pool.ts';
 import { requiredText } from '../../query/required-text.ts';
+import { uuidOf } from '../../recording/entry-columns.ts';
 import type { FoundIds } from './expression.ts';
 
 /** Which ids: those of the changed documents, or those of related documents. */
 export type IdsOf = 'document' | 'related';
-
-/** The id of a document, and the hash that indexes have for it. */
-export interface HashedId {
-  readonly id: string;
-  readonly hash: string;
-}
 
 /** A regular expression that Annals matches against ids, and its first position in the query. */
 export interface IdPattern {
@@ -23,11 +19,14 @@ export interface IdPattern {
 /** Maximum number of ids that a query's expressions are matched against: their hashes take about 80 MB. */
 export const maxIds = 2_000_000;
 
-/** The regular expressions of a query that need ids and not only names; each expression once. */
+/**
+ * The regular expressions of a query that need ids in the service, and not only names; each expression once. The database
+ * matches the others itself.
+ */
 export function patternsOnIds(query: Condition): IdPattern[] {
   const patterns = new Map<string, IdPattern>();
   const add = (of: IdsOf, { matcher, position }: Match) => {
-    if (matcher.kind !== 'regex') return;
+    if (matcher.kind !== 'regex' || databaseRegex(matcher.source) !== undefined) return;
     const name = nameOf(of, matcher.source);
     if (!patterns.has(name)) patterns.set(name, { of, source: matcher.source, position });
   };
@@ -72,7 +71,7 @@ export function everyId(patterns: readonly IdPattern[]): IdsFound {
  */
 export async function tryOnIds(
   patterns: readonly IdPattern[],
-  read: (of: IdsOf, containing: readonly string[] | null) => AsyncIterable<readonly HashedId[]>,
+  read: (of: IdsOf, containing: readonly string[] | null) => AsyncIterable<readonly string[]>,
   { regexes, budget }: { regexes: RegexMatcherPool; budget: RegexBudget },
 ): Promise<IdsFound> {
   const found = new IdsFound();
@@ -88,11 +87,10 @@ export async function tryOnIds(
     for await (const batch of read(whose, containing)) {
       count += batch.length;
       if (count > maxIds) throw new QueryError(first.position, tooManyIds);
-      const ids = batch.map(({ id }) => id);
       for (const [place, { source, position }] of tried.entries()) {
-        const members = await regexes.matchNames(source, ids, { position, budget });
+        const members = await regexes.matchNames(source, batch, { position, budget });
         sides[place]?.matching.add(batch.filter((_id, index) => members[index] === 1));
-        sides[place]?.others.add(batch.filter((_id, index) => members[index] !== 1));
+        if (containing === null) sides[place]?.others.add(batch.filter((_id, index) => members[index] !== 1));
       }
     }
     for (const [place, { matching, others }] of sides.entries()) {
@@ -117,9 +115,9 @@ class Hashes {
   readonly #parts: string[] = [];
   count = 0;
 
-  add(ids: readonly HashedId[]): void {
+  add(ids: readonly string[]): void {
     if (ids.length === 0) return;
-    this.#parts.push(ids.map(({ hash }) => hash).join(','));
+    this.#parts.push(ids.map(uuidOf).join(','));
     this.count += ids.length;
   }
 

@@ -1,7 +1,7 @@
-import { escapeLike, likePattern } from '../../query/like-pattern.ts';
+import { likePattern } from '../../query/like-pattern.ts';
 import type { ResolvedMatcher } from '../plan/expression.ts';
 
-/** A pattern for ids, and the range of texts in the index that has the first characters of these ids. */
+/** A pattern for ids, and the range of texts that they are in. */
 export interface IdRange {
   readonly from: string;
   /** The range excludes it. */
@@ -10,27 +10,18 @@ export interface IdRange {
   readonly like: string;
 }
 
-/** The number of characters of an id that the index `change_entry_id` has. An id may be too long for an index. */
-export const indexedCharacters = 64;
+/**
+ * Maximum bytes of an id in the index `change_entry_short_id`. An index row has at most 2,704 bytes, and an id may have
+ * 4,000. The few entries with longer ids have an index of their own, which leads to all of them.
+ */
+export const maxIndexedBytes = 1_000;
 
 /** The range of a pattern for the beginning of an id; undefined for any other matcher. */
 export function idRangeOf(matcher: ResolvedMatcher): IdRange | undefined {
   if (matcher.kind !== 'glob') return undefined;
-  const from = prefixOf(matcher.parts);
+  const [from = ''] = matcher.parts;
   const before = from === '' ? undefined : textAfter(from);
   return before === undefined ? undefined : { from, before, like: likePattern(matcher) };
-}
-
-/**
- * The LIKE pattern for the indexed characters of such ids; undefined if the pattern is not for the beginning of an id.
- */
-export function likeOfPrefix(parts: readonly string[]): string | undefined {
-  const prefix = prefixOf(parts);
-  return prefix === '' ? undefined : `${escapeLike(prefix)}%`;
-}
-
-function prefixOf([first = '']: readonly string[]): string {
-  return [...first].slice(0, indexedCharacters).join('');
 }
 
 /** The first text, in the order of code points, after all texts that begin with `text`. */

@@ -12,9 +12,10 @@ import {
   isNever,
   type RelatedTerm,
   type ResolvedMatcher,
+  type Term,
   termsOf,
 } from '../plan/expression.ts';
-import { type IdRange, idRangeOf, indexedCharacters, likeOfPrefix } from './id-range.ts';
+import { type IdRange, idRangeOf } from './id-range.ts';
 
 type SqlCondition = RawBuilder<SqlBool>;
 
@@ -143,6 +144,15 @@ export function namesDocuments(term: DocumentTerm | RelatedTerm): boolean {
 
 const maxLookedUp = 10_000;
 
+/** Whether the term is on the texts of ids, so that the indexes of ids answer it. The other terms are on their hashes. */
+export function isOnTexts(term: Term): boolean {
+  const hasText = (matcher: ResolvedMatcher): boolean =>
+    matcher.kind === 'glob' ||
+    matcher.kind === 'pattern' ||
+    (matcher.kind === 'list' && exactTexts(matcher) === undefined);
+  return term.kind === 'document' && hasText(term.matcher);
+}
+
 /**
  * The hashes of the documents that a term names one by one, or the range of their ids. Undefined if it has neither, or
  * too many.
@@ -181,7 +191,8 @@ function matches(
     return isAmong(hash, texts.map(uuidOf), sql`uuid`);
   }
   if (matcher.kind === 'ids') return isFound(matcher, hash);
-  if (matcher.kind === 'glob') return isLike(matcher, text);
+  if (matcher.kind === 'glob') return sql`${text} like ${likePattern(matcher)}`;
+  if (matcher.kind === 'pattern') return sql`${text} ~ ${matcher.pattern}`;
   if (matcher.kind === 'list') {
     return sql`(${sql.join(
       matcher.items.map((item) => matches(item, hash, text)),
@@ -189,13 +200,6 @@ function matches(
     )})`;
   }
   throw new Error(`a ${matcher.kind} names its texts`);
-}
-
-function isLike(glob: Extract<ResolvedMatcher, { kind: 'glob' }>, text: RawBuilder<unknown>): SqlCondition {
-  const matching = sql<SqlBool>`${text} like ${likePattern(glob)}`;
-  const prefix = likeOfPrefix(glob.parts);
-  if (prefix === undefined) return matching;
-  return sql`(left(${text}, ${sql.lit(indexedCharacters)}) like ${prefix} and ${matching})`;
 }
 
 /**
@@ -219,7 +223,7 @@ function isFound({ isIn, count, hashes }: FoundIds, hash: RawBuilder<unknown> | 
 function exactTexts(matcher: ResolvedMatcher): readonly string[] | undefined {
   if (matcher.kind === 'text') return [matcher.text];
   if (matcher.kind === 'found') return matcher.texts;
-  if (matcher.kind === 'glob' || matcher.kind === 'ids') return undefined;
+  if (matcher.kind === 'glob' || matcher.kind === 'pattern' || matcher.kind === 'ids') return undefined;
   const texts = matcher.items.flatMap((item) => (item.kind === 'text' ? [item.text] : []));
   return texts.length === matcher.items.length ? texts : undefined;
 }

@@ -1,7 +1,7 @@
 import { isOnDocuments, termsOf } from '../plan/expression.ts';
 import { possibleKinds } from '../plan/kind-classes.ts';
 import { type Interval, isLarge, type Plan, planTallies } from '../plan/tally-plan.ts';
-import { entryConditions } from './predicate.ts';
+import { entryConditions, isOnTexts } from './predicate.ts';
 import type { QuerySnapshot } from './query-snapshot.ts';
 import { searchOf } from './search.ts';
 import type { Search } from './search-store.ts';
@@ -24,7 +24,8 @@ export async function partsOf(snapshot: QuerySnapshot): Promise<QueryParts> {
   const { tenant, expression, dictionary, since, slice } = snapshot;
   const plan = await planTallies(expression, dictionary, since, slice);
   const conditions = await entryConditions(expression, dictionary, slice);
-  const everything: Search = { tenant, since, condition: conditions.satisfies(expression) };
+  const byIds = termsOf(expression).some(isOnTexts);
+  const everything: Search = { tenant, since, byIds, condition: conditions.satisfies(expression) };
   if (plan === undefined || isLarge(plan)) {
     const extent = await extentOf(plan, snapshot);
     if (plan === undefined || !isWorthIt(plan, extent)) {

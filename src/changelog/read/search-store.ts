@@ -1,6 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { DatabaseTransaction } from '../../db/database.ts';
-import type { HashedId, IdsOf } from '../plan/id-patterns.ts';
+import type { IdsOf } from '../plan/id-patterns.ts';
+import { maxIndexedBytes } from './id-range.ts';
 import type { Place } from './store.ts';
 
 /** The source of the entries that satisfy a condition on `e`: rows of change_entry, or places first. */
@@ -9,6 +10,8 @@ export interface Search {
   since: number;
   /** A select of (at, sequence) without duplicates; default: all entries of the tenant. */
   places?: RawBuilder<unknown> | undefined;
+  /** Whether the condition is on texts of ids, which an index has. */
+  byIds?: boolean;
   condition: RawBuilder<SqlBool>;
 }
 
@@ -48,11 +51,22 @@ export async function findPlaces(
   return rows;
 }
 
+/**
+ * All entries in the two parts that have indexes of ids. PostgreSQL reads ids from such an index alone where the condition
+ * of the index stands beside those on the ids.
+ */
+const entriesByIds = sql`(
+  select * from change_entry where octet_length(entity_id) <= ${sql.lit(maxIndexedBytes)}
+  union all select * from change_entry where octet_length(entity_id) > ${sql.lit(maxIndexedBytes)}
+) as e`;
+
 /** The SQL of the search, from `from` on. */
-export function found({ tenant, since, places, condition }: Search): RawBuilder<unknown> {
+export function found({ tenant, since, places, byIds = false, condition }: Search): RawBuilder<unknown> {
   const from =
     places === undefined
-      ? sql`change_entry e`
+      ? byIds
+        ? entriesByIds
+        : sql`change_entry e`
       : sql`(${places}) as place
           join change_entry e on e.tenant = ${tenant} and e.at = place.at and e.sequence = place.sequence`;
   return sql`from ${from} where e.tenant = ${tenant} and e.at >= ${since} and ${condition}`;
@@ -74,7 +88,7 @@ export async function* readDocumentIds(
     kinds,
     containing,
   }: { since: number; kinds: readonly number[] | null; containing: readonly string[] | null },
-): AsyncGenerator<HashedId[]> {
+): AsyncGenerator<string[]> {
   const ofKinds = kinds === null ? sql`true` : sql`e.kind = any (${kinds}::bigint[])`;
   const contains = (id: RawBuilder<unknown>) =>
     containing === null
@@ -85,16 +99,16 @@ export async function* readDocumentIds(
         )})`;
   const ids =
     of === 'document'
-      ? sql`select distinct e.document as hash, e.entity_id as id from change_entry e
+      ? sql`select distinct e.entity_id as id from ${entriesByIds}
               where e.tenant = ${tenant} and e.at >= ${since} and ${ofKinds} and ${contains(sql`e.entity_id`)}`
-      : sql`select distinct r.document as hash, r.entity_id as id from change_related r
+      : sql`select distinct r.entity_id as id from change_related r
               where r.tenant = ${tenant} and r.at >= ${since} and ${contains(sql`r.entity_id`)}`;
   // The caller needs all ids, not the first ones soon.
   await sql`set local cursor_tuple_fraction = 1`.execute(transaction);
   await sql`declare document_ids no scroll cursor for ${ids}`.execute(transaction);
   for (;;) {
-    const { rows } = await sql<HashedId>`fetch ${sql.lit(idsAtOnce)} from document_ids`.execute(transaction);
-    if (rows.length > 0) yield rows;
+    const { rows } = await sql<{ id: string }>`fetch ${sql.lit(idsAtOnce)} from document_ids`.execute(transaction);
+    if (rows.length > 0) yield rows.map(({ id }) => id);
     if (rows.length < idsAtOnce) break;
   }
   await sql`close document_ids`.execute(transaction);

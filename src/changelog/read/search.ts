@@ -12,7 +12,14 @@ import {
   termsOf,
 } from '../plan/expression.ts';
 import { possibleKinds } from '../plan/kind-classes.ts';
-import { documentSatisfies, type EntryConditions, itemSatisfies, namedDocuments, namesDocuments } from './predicate.ts';
+import {
+  documentSatisfies,
+  type EntryConditions,
+  isOnTexts,
+  itemSatisfies,
+  namedDocuments,
+  namesDocuments,
+} from './predicate.ts';
 import type { Search } from './search-store.ts';
 
 /** The search for the entries that satisfy the query because of its terms on documents, and not without them. */
@@ -33,7 +40,7 @@ export async function searchOf(
   // An index finds a single term on documents in an AND by its own condition.
   const isIndexed = others.length === 0 && only?.kind === 'document' && isNever(tallied);
   if (isIndexed || only === undefined || !terms.every(namesDocuments)) {
-    return { tenant, since, condition: conditionOf(expression) };
+    return { tenant, since, byIds: termsOf(expression).some(isOnTexts), condition: conditionOf(expression) };
   }
   const places = sql.join(
     terms.map((term) => placesOf(term, tenant, since)),
