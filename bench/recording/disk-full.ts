@@ -23,6 +23,10 @@ const { values: settings } = parseArgs({
   options: {
     minutes: { type: 'string', default: '5' },
     size: { type: 'string', default: '320' },
+    /** All pauses of writers, clients and readers are longer by this factor. An hour needs it: the disk is small. */
+    slowness: { type: 'string', default: '1' },
+    /** KiB that other work writes into the source's log each second. */
+    noise: { type: 'string', default: '0' },
     data: { type: 'string', default: join(import.meta.dirname, '../../data/bench-disk') },
   },
 });
@@ -31,6 +35,7 @@ const key = randomBytes(32).toString('base64');
 const small = join(settings.data, 'annals');
 const ballast = join(small, 'ballast');
 const mappings = { capture: join(settings.data, 'capture.json'), relay: join(settings.data, 'relay.json') };
+const pause = (milliseconds: number) => sleep(milliseconds * Number(settings.slowness));
 const log = (line: string) => void process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
 
 await rm(settings.data, { recursive: true, force: true });
@@ -87,7 +92,7 @@ async function run(): Promise<void> {
       );
       commits.add(`${phase}: ${table}`);
       slowest.set(phase, Math.max(slowest.get(phase) ?? 0, performance.now() - began));
-      await sleep(10);
+      await pause(10);
     }
     await pool.end();
   });
@@ -106,10 +111,10 @@ async function run(): Promise<void> {
           body: body.join('\n'),
         });
         if (status === 200) break;
-        await sleep(500);
+        await pause(500);
       }
       acknowledged.push(...ids);
-      await sleep(50);
+      await pause(50);
     }
   });
   const readers = [
@@ -122,7 +127,7 @@ async function run(): Promise<void> {
     while (!isOver) {
       const status = await send(name, url, { headers: { authorization: `Bearer ${token}` } });
       if (status === 401) token = (await tokenOf(`${serviceUrl}`, authorization)) || token;
-      await sleep(250);
+      await pause(250);
     }
   });
   const written = (async () => {
@@ -135,8 +140,15 @@ async function run(): Promise<void> {
         headers,
         body,
       });
-      await sleep(500);
+      await pause(500);
     }
+  })();
+
+  const noise = (async () => {
+    const pool = createPool(shop, { maximum: 1 });
+    for (; !isOver && settings.noise !== '0'; await sleep(1_000))
+      await pool.query('update noise set number = number + 1');
+    await pool.end();
   })();
 
   async function send(name: string, url: string, init: RequestInit): Promise<number> {
@@ -153,17 +165,25 @@ async function run(): Promise<void> {
   await sleep(10_000);
   log(`the disk is filled: ${await roomOf(small)} free`);
   phase = 'full';
+  const retained: string[] = [];
+  let nextSample = performance.now();
   const until = performance.now() + Number(settings.minutes) * 60_000;
   while (performance.now() < until) {
     await fill();
     await sleep(1_000);
+    if (performance.now() > nextSample) {
+      nextSample += 10 * 60_000;
+      retained.push(await retainedBySource(shop));
+      log(`the source keeps ${retained.at(-1)}`);
+    }
   }
+  retained.push(await retainedBySource(shop));
   await rm(ballast);
   phase = 'room again';
   log(`there is room again: ${await roomOf(small)} free`);
   await sleep(15_000);
   isOver = true;
-  await Promise.all([...writers, ...readers, written]);
+  await Promise.all([...writers, ...readers, written, noise]);
   log('waiting for the clients of the recorder');
   await Promise.all(clients);
   log('comparing');
@@ -174,6 +194,7 @@ async function run(): Promise<void> {
   for (const [name, count] of answers.sorted()) tell(`${count} × ${name}`);
   for (const [name, count] of messages.sorted()) tell(`log, ${count} × ${name}`);
   tell(`restarts: ${restarts}`);
+  tell(`log and outbox that the source keeps, each 10 minutes: ${retained.join('; ')}`);
   const verdicts: string[] = [];
   for (const entity of ['captured', 'triggered']) verdicts.push(await compared(entity, shop, annals.url));
   verdicts.push(await comparedSent(acknowledged, annals.url));
@@ -182,6 +203,17 @@ async function run(): Promise<void> {
   if (verdicts.some((verdict) => verdict.includes('DIFFERENT'))) process.exitCode = 1;
   await source.release();
   await annals.release();
+}
+
+/** How much the source keeps while nothing is recorded. */
+async function retainedBySource(shop: string): Promise<string> {
+  const [row] = await ask(
+    shop,
+    `select pg_size_pretty(pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)) as log,
+            (select count(*)::int from annals.outbox) as rows
+       from pg_replication_slots`,
+  );
+  return `${row?.log}, ${row?.rows} rows`;
 }
 
 function tell(line: string): void {
@@ -241,6 +273,11 @@ async function makeShop(shop: string): Promise<void> {
        create trigger happen after insert or update on ${table} for each row execute function happen_${table}()`,
     );
   }
+  await ask(
+    shop,
+    `create table noise (number int, line char(1000)) with (fillfactor = 45);
+     insert into noise select n, 'noise' from generate_series(1, ${Number(settings.noise)}) n`,
+  );
   await ask(shop, outboxSql(readMapping(mappingOf('triggered'))));
 }
 
