@@ -30,18 +30,24 @@ export function threadFile(moduleUrl: string, name: string): URL {
   return new URL(`./${name}${moduleUrl.endsWith('.ts') ? '.ts' : '.js'}`, moduleUrl);
 }
 
-/** Milliseconds in which a thread has to start. */
-const startLimit = 10_000;
+const defaultStartLimits = {
+  /** Milliseconds that a request waits for its thread to start. On a busy machine the thread starts later, for another request. */
+  request: 10_000,
+  /** Milliseconds after which a thread that has not started is ended. */
+  thread: 120_000,
+};
 
 /** A worker thread that answers one request at a time. While it has none, the process may end. */
 export class Thread<Request, Reply> {
   readonly #worker: Worker;
   readonly #started: Promise<void>;
+  readonly #startLimits: typeof defaultStartLimits;
   #ended: Error | undefined;
   #settle: { resolve(reply: Reply): void; reject(error: Error): void } | undefined;
 
   /** The worker in the file calls `answerRequests`. */
-  constructor(file: URL, { memory, newMemory }: ThreadLimits) {
+  constructor(file: URL, { memory, newMemory }: ThreadLimits, startLimits = defaultStartLimits) {
+    this.#startLimits = startLimits;
     this.#worker = new Worker(file, {
       execArgv: [],
       env: {},
@@ -54,6 +60,8 @@ export class Thread<Request, Reply> {
     this.#worker.unref();
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#started = promise;
+    const start = setTimeout(() => this.#endLate(), startLimits.thread).unref();
+    void promise.then(() => clearTimeout(start));
     this.#worker.on('message', (message: ThreadMessage<Reply>) => {
       if (message === 'started') resolve();
       else this.#settle?.resolve(message.reply);
@@ -71,19 +79,21 @@ export class Thread<Request, Reply> {
    * ThreadLost if the thread ends before it answers.
    */
   async ask(request: Request, timeLimit = Number.POSITIVE_INFINITY): Promise<Reply> {
-    let timer = setTimeout(() => this.#endLate(), startLimit);
-    void this.#started.then(() => {
-      clearTimeout(timer);
-      if (timeLimit !== Number.POSITIVE_INFINITY && this.#settle !== undefined) {
-        timer = setTimeout(() => this.#endLate(), timeLimit);
-      }
-    });
+    let timer: NodeJS.Timeout | undefined;
     this.#worker.ref();
     try {
       if (this.#ended !== undefined) throw this.#ended;
       return await new Promise<Reply>((resolve, reject) => {
-        this.#settle = { resolve, reject };
-        this.#worker.postMessage(request);
+        const settle = { resolve, reject };
+        this.#settle = settle;
+        timer = setTimeout(() => reject(new ThreadLost(true, undefined)), this.#startLimits.request);
+        void this.#started.then(() => {
+          // The time of the request may be over, and the thread another request's.
+          if (this.#settle !== settle) return;
+          clearTimeout(timer);
+          if (timeLimit !== Number.POSITIVE_INFINITY) timer = setTimeout(() => this.#endLate(), timeLimit);
+          this.#worker.postMessage(request);
+        });
       });
     } catch (error) {
       throw error instanceof ThreadLost ? error : new ThreadLost(isTooLarge(error), error);
