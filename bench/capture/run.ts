@@ -4,7 +4,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
 import { outboxSql } from '../../src/relay/outbox-sql.ts';
-import { ask, connect, forget, openWorld, start, tenant, untilEntries, usageOf, type World } from './world.ts';
+import { Bystander, type Seen } from './bystander.ts';
+import {
+  ask,
+  connect,
+  forget,
+  openWorld,
+  residentOf,
+  start,
+  tenant,
+  untilEntries,
+  usageOf,
+  type World,
+} from './world.ts';
 
 // What capture costs: its rate against annals import of the same changes, its memory in one large transaction, its lag at half its
 // rate, and what the triggers of an outbox add to the application's own writes.
@@ -126,13 +138,40 @@ async function large(of: World): Promise<void> {
   const capture = start(['capture'], of);
   await capture.ready;
   const idle = await usageOf(capture.pid);
+  const bystander = new Bystander(of);
+  await bystander.begin();
+  await sleep(15_000);
+  tell(`another tenant, before: ${seenText(bystander.take())}`);
   await ask(of.shop, `insert into items ${made}`, [1, rows]);
+  // Memory as it goes on: flat, or growing with the rows.
+  let isOver = false;
+  const memory: string[] = [];
+  const sampled = (async () => {
+    for (; !isOver; await sleep(1_000)) {
+      const [done] = await ask(of.annals, 'select changes from capture_position');
+      const share = Number(done?.changes ?? 0) / rows;
+      if (share >= (memory.length + 1) / 10) memory.push((await residentOf(capture.pid)).toFixed(0));
+    }
+  })();
   const seconds = await untilEntries(of, rows);
+  isOver = true;
+  await sampled;
+  tell(`another tenant, beside it: ${seenText(bystander.take())}`);
+  await bystander.end();
+  tell(`memory of capture at each tenth, in MiB: ${memory.join(', ')}`);
   const { mebibytes } = await usageOf(capture.pid);
   await capture.kill('SIGTERM');
   tell(
     `one transaction of ${rows.toLocaleString('en')} rows: ${seconds.toFixed(0)} s after its commit, memory at most ` +
       `${mebibytes.toFixed(0)} MiB, ${idle.mebibytes.toFixed(0)} MiB idle`,
+  );
+}
+
+function seenText({ reads, median, p99, longest, foldAges }: Seen): string {
+  const milliseconds = (value: number) => `${value.toFixed(0)} ms`;
+  return (
+    `${reads} reads, median ${milliseconds(median)}, p99 ${milliseconds(p99)}, longest ${milliseconds(longest)}; changes wait for ` +
+    `their fold at most ${milliseconds(foldAges.other)}, those of the captured tenant ${milliseconds(foldAges.captured)}`
   );
 }
 

@@ -118,7 +118,11 @@ export interface Running {
 }
 
 /** Starts a command of Annals in a process of its own. */
-export function start(args: string[], { annals, shop, mapping }: World): Running {
+export function start(
+  args: string[],
+  { annals, shop, mapping }: World,
+  settings: Record<string, string> = {},
+): Running {
   const child = spawn(process.execPath, [launcher, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: {
@@ -128,6 +132,7 @@ export function start(args: string[], { annals, shop, mapping }: World): Running
       ANNALS_SOURCE_URL: shop,
       ANNALS_RECORDER_MAPPING: mapping,
       LOG_LEVEL: 'error',
+      ...settings,
     },
   });
   const ready = once(child.stdout, 'data');
@@ -158,6 +163,15 @@ export async function usageOf(pid: number): Promise<{ seconds: number; mebibytes
   return { seconds, mebibytes };
 }
 
+/** MiB of memory that a process and its children have now, the largest of them. */
+export async function residentOf(pid: number): Promise<number> {
+  const sizes = [pid, ...(await childrenOf(pid))].map(async (one) => {
+    const status = await readFile(`/proc/${one}/status`, 'utf8').catch(() => '');
+    return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
+  });
+  return Math.max(...(await Promise.all(sizes)));
+}
+
 async function childrenOf(pid: number): Promise<number[]> {
   const list = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
   const children = list.trim().split(' ').filter(Boolean).map(Number);
@@ -170,9 +184,13 @@ export async function untilEntries({ annals }: World, count: number): Promise<nu
   const client = await connect(annals);
   try {
     for (;;) {
-      const { rows } = await client.query('select count(*)::int as count from change_entry');
+      const asked = performance.now();
+      const { rows } = await client.query('select count(*)::int as count from change_entry where tenant = $1', [
+        tenant,
+      ]);
       if (rows[0]?.count >= count) return (performance.now() - began) / 1000;
-      await sleep(100);
+      // Counting must not be what is measured.
+      await sleep(Math.max(50, 20 * (performance.now() - asked)));
     }
   } finally {
     await client.end();
