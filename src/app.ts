@@ -27,6 +27,7 @@ import { oauthRoutes } from './oauth/routes.ts';
 import { packageFolder } from './package-folder.ts';
 import { BodyReader } from './recorder/body-reader.ts';
 import { recorderRoutes } from './recorder/routes.ts';
+import { readMapping } from './recording/mapping/read-mapping.ts';
 import { createTakeChanges } from './recording/take-changes.ts';
 import { countRequests, usageRoutes } from './usage/routes.ts';
 
@@ -136,6 +137,7 @@ export async function buildRecorderApp(
   await app.register(recorderRoutes, {
     db,
     bodies: new BodyReader(mapping),
+    mapping: mapping === undefined ? undefined : readMapping(mapping),
     take: createTakeChanges({
       sealer,
       now,

@@ -7,8 +7,10 @@ import { parseJson } from '../json/parse.ts';
 import { type Change, contentOf, differenceOfChange } from '../recording/change.ts';
 import { hashOf } from '../recording/entry-columns.ts';
 import { documentOfRow } from '../recording/mapping/changes-of-row.ts';
+import type { Mapping } from '../recording/mapping/mapping.ts';
 import { PostgresTypes } from '../recording/mapping/postgres-types.ts';
 import type { MappedChange, MappedDocument, Row } from '../recording/mapping/row-change.ts';
+import { ruledDocument } from '../recording/mapping/ruled-document.ts';
 import { Occurrences } from '../recording/occurrences.ts';
 import { isUnchanged } from '../recording/paths.ts';
 import { currentDocuments } from '../recording/rebuild/current-documents.ts';
@@ -161,7 +163,7 @@ class Copy {
         for (const id of ids) this.#seen.next(seenKey(tenant, entity, id));
         const stored = await currentDocuments(this.#options.db, tenant, entity, ids);
         for (const [index, document] of some.entries()) {
-          const change = changeTo(document, stored[index]);
+          const change = changeTo(document, stored[index], this.#options.mapping);
           if (change === undefined) continue;
           const mapped = { kind: 'change', tenant, change, hasActor: true } as const;
           changes.push({ mapped, sides: objectText([['after', document.document]]) });
@@ -197,12 +199,16 @@ interface Listed {
 }
 
 /** The change from what the history has to a row. Undefined where they are equal. */
-function changeTo({ document, change }: Found, stored: RebuiltDocument | undefined): Change | undefined {
+function changeTo(
+  { document, change, entity }: Found,
+  stored: RebuiltDocument | undefined,
+  mapping: Mapping,
+): Change | undefined {
   const { paths: _paths, marks: _marks, ...members } = change;
   const created: Change = { ...change, actor: systemActor };
   if (stored?.document === undefined) return created;
   const after = parseJson(document);
-  const before = parseJson(stored.document);
+  const before = parseJson(ruledDocument(mapping, entity, stored.document));
   if (isUnchanged(before, after)) return undefined;
   // A document that is not known whole would show values as they never were.
   const difference = differenceOfChange('update', stored.complete ? before : undefined, after);

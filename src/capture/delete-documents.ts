@@ -5,6 +5,7 @@ import { parseJson } from '../json/parse.ts';
 import { type Change, contentOf, differenceOfChange } from '../recording/change.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import type { MappedChange } from '../recording/mapping/row-change.ts';
+import { ruledDocument } from '../recording/mapping/ruled-document.ts';
 import { currentDocuments, existingDocuments } from '../recording/rebuild/current-documents.ts';
 
 export interface Deletion {
@@ -33,7 +34,7 @@ export async function deleteDocuments(
       const gone = entityIds.filter((id) => isGone(tenant, id));
       const documents = await currentDocuments(db, tenant, entity, gone);
       const deletes = gone.map((entityId, index) => {
-        const document = documents[index]?.document ?? '{}';
+        const document = ruledDocument(mapping, entity, documents[index]?.document ?? '{}');
         const difference = differenceOfChange('delete', parseJson(document), undefined);
         const members = {
           identity: randomBytes(16),

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { TimeSlice } from '../concurrency/time-slice.ts';
 import type { DatabaseTransaction } from '../db/database.ts';
+import { objectText } from '../json/members.ts';
 import { parseJson } from '../json/parse.ts';
 import {
   type BatchCounts,
@@ -13,6 +14,9 @@ import {
   type TakenBatch,
 } from '../recording/batch.ts';
 import { type Change, contentOf, differenceOfChange, identityLength } from '../recording/change.ts';
+import { lineOfChange } from '../recording/mapping/line-of-change.ts';
+import type { Mapping } from '../recording/mapping/mapping.ts';
+import { ruledDocument } from '../recording/mapping/ruled-document.ts';
 import { changeOfSnapshot } from '../recording/mapping/snapshot-change.ts';
 import { currentDocuments, existingDocuments } from '../recording/rebuild/current-documents.ts';
 import type { ReadChange } from './read-change.ts';
@@ -29,7 +33,11 @@ const pageSize = 500;
 /** Runs the work in a transaction of its own, again where it lost a race. */
 export type InOwnTransaction = <Result>(work: (transaction: DatabaseTransaction) => Promise<Result>) => Promise<Result>;
 
-type Batch = Omit<GivenBatch, 'changes'> & { changes: readonly Recordable[]; actor: string };
+interface Batch extends Omit<GivenBatch, 'changes'> {
+  changes: readonly Recordable[];
+  actor: string;
+  mapping: Mapping | undefined;
+}
 
 /** Where a page of the documents that a truncate deletes begins. */
 interface TruncatePage extends TakenBatch {
@@ -96,9 +104,7 @@ async function recordWhole(transaction: DatabaseTransaction, take: TakeChanges, 
       continue;
     }
     const isCompared = first !== undefined && isSnapshot(first);
-    const given = isCompared
-      ? await compared(transaction, batch.tenant, part.filter(isSnapshot))
-      : part.filter(isGiven);
+    const given = isCompared ? await compared(transaction, batch, part.filter(isSnapshot)) : part.filter(isGiven);
     try {
       total.add(await takeInBody(transaction, take, batch, given));
     } catch (error) {
@@ -113,7 +119,7 @@ async function recordWhole(transaction: DatabaseTransaction, take: TakeChanges, 
 async function takeInBody(
   transaction: DatabaseTransaction,
   take: TakeChanges,
-  { changes: _changes, actor: _actor, ...batch }: Batch,
+  { changes: _changes, actor: _actor, mapping: _mapping, ...batch }: Batch,
   given: readonly (GivenChange & { index: number })[],
 ): Promise<TakenBatch> {
   const inBody = (list: readonly RejectedChange[]) =>
@@ -172,7 +178,7 @@ function isGiven(change: Recordable): change is GivenChange & { index: number } 
 /** A row of a snapshot is a create, an update or no change, by what the history has of its document. */
 async function compared(
   transaction: DatabaseTransaction,
-  tenant: string,
+  { tenant, mapping }: Batch,
   snapshots: readonly (Snapshot & { index: number })[],
 ): Promise<(GivenChange & { index: number })[]> {
   const given: (GivenChange & { index: number })[] = [];
@@ -182,7 +188,8 @@ async function compared(
     const stored = await currentDocuments(transaction, tenant, entity, ids);
     for (const [place, { index, document, source }] of some.entries()) {
       if (slice.isDue) await slice.rest();
-      const change = changeOfSnapshot(document, stored[place]?.document);
+      const alive = stored[place]?.document;
+      const change = changeOfSnapshot(document, alive && ruledDocument(mapping, entity, alive));
       if (change === 'unchanged') given.push({ index, kind: 'unchanged' });
       else given.push({ index, kind: 'change', change, source });
     }
@@ -201,7 +208,7 @@ async function deletePage(
   { index, entity, at, identity }: Truncate & { index: number },
   after: string | undefined,
 ): Promise<TruncatePage> {
-  const { tenant, actor } = batch;
+  const { tenant, actor, mapping } = batch;
   const slice = new TimeSlice();
   const { entityIds, next } = await existingDocuments(transaction, tenant, entity, {
     after,
@@ -213,7 +220,8 @@ async function deletePage(
   const deletes: (GivenChange & { index: number })[] = [];
   for (const [place, entityId] of entityIds.entries()) {
     if (slice.isDue) await slice.rest();
-    const document = documents[place]?.document;
+    const stored = documents[place]?.document;
+    const document = stored === undefined ? undefined : ruledDocument(mapping, entity, stored);
     const difference = differenceOfChange(
       'delete',
       document === undefined ? undefined : parseJson(document),
@@ -230,12 +238,12 @@ async function deletePage(
       related: [],
       ...(difference === undefined ? { paths: '{}' } : contentOf(difference)),
     };
-    deletes.push({ index, ...givenChange(change) });
+    const source: ChangeSource = {
+      position: `a document of ${entity}`,
+      line: () => lineOfChange(change, objectText(document === undefined ? [] : [['before', document]])),
+      identity: change.identity,
+    };
+    deletes.push({ index, kind: 'change', change, source });
   }
   return { ...(await takeInBody(transaction, take, batch, deletes)), next };
-}
-
-function givenChange(change: Change): GivenChange {
-  const { entity } = change;
-  return { kind: 'change', change, source: { position: `a document of ${entity}`, line: () => undefined } };
 }

@@ -6,6 +6,7 @@ import type { HttpServer } from '../http/http-server-type.ts';
 import { json } from '../http/openapi/answers.ts';
 import { compileValidator } from '../http/validation.ts';
 import { RejectedChangesError, type TakeChanges, type TakenBatch } from '../recording/batch.ts';
+import type { Mapping } from '../recording/mapping/mapping.ts';
 import { maxRetries } from '../recording/record-change.ts';
 import type { BodyReader } from './body-reader.ts';
 import { lineWithActor } from './kept-line.ts';
@@ -20,6 +21,8 @@ export interface RecorderRoutesOptions {
   db: Database;
   bodies: BodyReader;
   take: TakeChanges;
+  /** Its rules hold for documents that the history has, too. */
+  mapping: Mapping | undefined;
 }
 
 const formats: Readonly<Record<string, BodyFormat>> = {
@@ -37,7 +40,10 @@ const encodings: Readonly<Record<string, Encoding>> = {
 };
 
 /** Changes that applications send (recording.md 4). */
-export async function recorderRoutes(app: HttpServer, { db, bodies, take }: RecorderRoutesOptions): Promise<void> {
+export async function recorderRoutes(
+  app: HttpServer,
+  { db, bodies, take, mapping }: RecorderRoutesOptions,
+): Promise<void> {
   app.addHook('onClose', () => bodies.close());
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>(Object.keys(formats), { parseAs: 'buffer' }, (_request, body, done) =>
@@ -70,7 +76,7 @@ export async function recorderRoutes(app: HttpServer, { db, bodies, take }: Reco
     async (request) => {
       const body = request.body as unknown as Buffer | null;
       const changes = await readChanges(bodies, request, body ?? Buffer.alloc(0));
-      const { counts, rejected } = await record({ db, take }, request, changes);
+      const { counts, rejected } = await record({ db, take, mapping }, request, changes);
       return { ...counts, rejected: [...rejected] };
     },
   );
@@ -125,14 +131,14 @@ function lineOf(kept: Kept, body: Buffer, clientName: string): string | undefine
 }
 
 async function record(
-  { db, take }: Pick<RecorderRoutesOptions, 'db' | 'take'>,
+  { db, take, mapping }: Pick<RecorderRoutesOptions, 'db' | 'take' | 'mapping'>,
   request: FastifyRequest,
   changes: readonly Recordable[],
 ): Promise<TakenBatch> {
   const { tenant, clientName } = request.credentials;
   const { strict } = request.query as { strict?: string };
   const recordedBy = { way: 'recorder', by: clientName } as const;
-  const batch = { tenant, recordedBy, changes, strict: strict === 'true', actor: clientName };
+  const batch = { tenant, recordedBy, changes, strict: strict === 'true', actor: clientName, mapping };
   try {
     return await recordRead((work) => inTransaction(db, work, { retries: maxRetries }), take, batch);
   } catch (error) {

@@ -119,9 +119,10 @@ test('a busy recorder and lost answers: each change is an entry once, and masked
     { type: 'delete' },
   ]);
   expect(Object.keys(shown.filter(({ entityId }) => entityId === '1')[1]?.paths ?? {})).toHaveLength(3);
-  expect(shown.filter(({ entityId }) => entityId === '2').map(({ type }) => type)).toEqual(['create']);
+  expect(shown.filter(({ entityId }) => entityId === '2').map(({ type }) => type)).toEqual(['create', 'delete']);
   expect(shown.filter(({ entityId }) => entityId === '7')).toHaveLength(1);
-  expect(items).toHaveLength(5);
+  // The row with the long id: document 2 is gone, and the new one is kept aside.
+  expect(items).toHaveLength(6);
   expect(messages.filter((message) => message.includes('keeps it aside')).join()).toContain(
     'has more than 1000 characters',
   );

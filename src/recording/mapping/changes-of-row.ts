@@ -20,7 +20,7 @@ import { differenceOfValues, partialDifference } from './partial-difference.ts';
 import { rejectedRowText } from './rejected-row.ts';
 import { type ReusedTape, ReusedTapes } from './reused-tapes.ts';
 import type { MappedChange, MappedDocument, Row, RowChange } from './row-change.ts';
-import { documentText, gives, idOf, labelOf, RowRejection, relatedOf, tenantOf } from './row-document.ts';
+import { documentText, gives, idOf, idTextOf, labelOf, RowRejection, relatedOf, tenantOf } from './row-document.ts';
 import { rowRules } from './row-rules.ts';
 
 /** What holds where a row does not say it. */
@@ -126,31 +126,56 @@ class RowMapper {
   }
 
   #hasOtherId(before: Row, after: Row): boolean {
-    return gives(before, this.#idColumns) && idOf(before, this.#idColumns) !== idOf(after, this.#idColumns);
+    const idIn = (row: Row) => orNothing(() => idTextOf(row, this.#idColumns));
+    return gives(before, this.#idColumns) && idIn(before) !== idIn(after);
   }
 
   #hasOtherTenant(before: Row, after: Row): boolean {
     const { tenant } = this.#mapping;
     if (tenant?.kind !== 'column' || !gives(before, [tenant.column])) return false;
-    return (
-      tenantOf(this.#mapping, this.#table, before) !==
-      tenantOf(this.#mapping, this.#table, after, this.#defaults.tenant)
-    );
+    const tenantIn = (row: Row) => orNothing(() => tenantOf(this.#mapping, this.#table, row, this.#defaults.tenant));
+    return tenantIn(before) !== tenantIn(after);
   }
 
-  /** A delete of the old document and a create of the new one. They are related where both are of one tenant. */
+  /**
+   * A delete of the old document and a create of the new one. They are related where both are of one tenant. Where one of them can never
+   * be recorded, because its id is too long, say, that one alone is rejected: the other is true.
+   */
   #move(before: Row, after: Row): MappedChange[] {
     const { entity } = this.#table;
+    const row = this.#row;
     const isSameTenant = !this.#hasOtherTenant(before, after);
-    const old = idOf(gives(before, this.#idColumns) ? before : after, this.#idColumns);
-    const fresh = idOf(after, this.#idColumns);
+    const oldRow = gives(before, this.#idColumns) ? before : after;
     // A key alone need not have the tenant, which is then the same on both sides.
-    const deleted = this.#change('delete', before, undefined, { id: old, tenantRow: isSameTenant ? after : before });
-    const created = this.#change('create', undefined, after);
-    if (created.kind !== 'change' || deleted.kind !== 'change') return [deleted, created];
-    created.change.identity = derivedIdentity(created.change.identity, 'moved');
-    if (!isSameTenant) return [deleted, created];
-    return [related(deleted, { entity, entityId: fresh }), related(created, { entity, entityId: old })];
+    const tenantRow = isSameTenant ? after : before;
+    const deleted = this.#partOfMove({ ...row, type: 'delete', before, after: undefined }, () =>
+      this.#change('delete', before, undefined, { id: idOf(oldRow, this.#idColumns), tenantRow }),
+    );
+    const identity = derivedIdentity(row.identity, 'moved');
+    const created = this.#partOfMove({ ...row, type: 'create', before: undefined, after, identity }, () =>
+      this.#change('create', undefined, after),
+    );
+    if (created.kind === 'change') created.change.identity = identity;
+    if (created.kind !== 'change' || deleted.kind !== 'change' || !isSameTenant) return [deleted, created];
+    return [
+      related(deleted, { entity, entityId: created.change.entityId }),
+      related(created, { entity, entityId: deleted.change.entityId }),
+    ];
+  }
+
+  /** The part, or its rejection, which keeps the part as a row of its own. */
+  #partOfMove(part: RowChange, make: () => MappedChange): MappedChange {
+    this.tenant = undefined;
+    try {
+      return make();
+    } catch (error) {
+      return {
+        kind: 'rejected',
+        tenant: this.tenant,
+        reason: reasonOf(error),
+        content: rejectedRowText(this.#table, part),
+      };
+    }
   }
 
   /** Whether `before` gives every value that `after` gives and that counts. */
@@ -225,6 +250,16 @@ function completed(after: Row, before: Row): Row {
 function lacks(row: Row, ignored: ReadonlySet<string>): boolean {
   for (const [column, value] of row) if (value === undefined && !ignored.has(column)) return true;
   return false;
+}
+
+/** Undefined where a row does not give it. */
+function orNothing<Value>(read: () => Value): Value | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof RowRejection) return undefined;
+    throw error;
+  }
 }
 
 function derivedIdentity(identity: Uint8Array, purpose: string): Buffer {

@@ -13,16 +13,21 @@ export class RowRejection extends Error {}
 
 /** The text of the id: one column's value as it is, or several joined by `,`, with `\,` and `\\` inside. */
 export function idOf(row: Row, columns: readonly string[]): string {
+  const id = idTextOf(row, columns);
+  const fault = faultOfName(id);
+  if (fault !== undefined) throw new RowRejection(`its id ${fault}`);
+  return id;
+}
+
+/** The same of an id that an entry may not be able to have. */
+export function idTextOf(row: Row, columns: readonly string[]): string {
   const parts = columns.map((column) => {
     const value = given(row, column);
     const text = value === undefined ? undefined : plainTextOf(value);
     if (text === undefined) throw new RowRejection(`the column ${column} of its id is null`);
     return text;
   });
-  const id = joined(parts);
-  const fault = faultOfName(id);
-  if (fault !== undefined) throw new RowRejection(`its id ${fault}`);
-  return id;
+  return joined(parts);
 }
 
 /** Whether the row gives all these columns. */

@@ -259,6 +259,37 @@ describe('an update', () => {
     ]);
   });
 
+  test('of the id to or from one that can never be recorded is the other half, and the rejected half is kept as its own row', () => {
+    const long = 'x'.repeat(1001);
+    const table = { mask: ['card'] };
+    const [gone, refused] = mapped(table, { before: { id: 'a', card: '4111' }, after: { id: long, card: '4112' } });
+    expect(gone).toMatchObject({ kind: 'change', change: { type: 'delete', entityId: 'a', related: [] } });
+    expect(refused).toMatchObject({ kind: 'rejected', tenant: 'acme', reason: 'its id has more than 1000 characters' });
+    const kept = readRejectedRow(refused?.kind === 'rejected' ? refused.content : '');
+    expect(kept).toMatchObject({ type: 'create', before: undefined, after: row({ id: long, card: '********' }) });
+    // A mapping with another id can still record it. It is another change than the delete.
+    expect(kept?.identity).not.toEqual(gone?.kind === 'change' ? gone.change.identity : undefined);
+
+    const [old, fresh] = mapped(table, { before: { id: long, card: '4111' }, after: { id: 'b', card: '4111' } });
+    expect(old).toMatchObject({ kind: 'rejected', reason: 'its id has more than 1000 characters' });
+    expect(readRejectedRow(old?.kind === 'rejected' ? old.content : '')).toMatchObject({ type: 'delete' });
+    expect(fresh).toMatchObject({ kind: 'change', change: { type: 'create', entityId: 'b', related: [] } });
+    expect(mapped({}, { before: { id: long, a: 1 }, after: { id: long, a: 2 } })).toMatchObject([{ kind: 'rejected' }]);
+    expect(mapped({}, { before: { id: 'a' }, after: { id: null } })).toMatchObject([
+      { change: { type: 'delete', entityId: 'a' } },
+      { kind: 'rejected', tenant: 'acme', reason: 'the column id of its id is null' },
+    ]);
+  });
+
+  test('of the tenant to none is a delete there, and the create is rejected', () => {
+    expect(
+      mapped({}, { before: { id: 7, org: 'x' }, after: { id: 7, org: null } }, { tenant: { column: 'org' } }),
+    ).toMatchObject([
+      { kind: 'change', tenant: 'x', change: { type: 'delete', entityId: '7' } },
+      { kind: 'rejected', tenant: undefined, reason: 'the column org of its tenant is null' },
+    ]);
+  });
+
   test('of the tenant is a delete there and a create here, without that relation', () => {
     expect(
       mapped({}, { before: { id: 7, org: 'x' }, after: { id: 7, org: 'y' } }, { tenant: { column: 'org' } }),
