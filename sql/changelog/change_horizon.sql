@@ -1,5 +1,8 @@
 -- The first moment, in milliseconds, whose history a tenant still has.
-create function change_horizon(of_tenant text, now bigint) returns bigint language sql stable as $$
-  select coalesce(max(greatest(horizon, (now / 86400000 - keep_days) * 86400000)), 0)
-    from change_retention where tenant = of_tenant
+create function change_horizon(of_tenant text, now bigint) returns bigint language plpgsql stable as $$
+begin
+  return (
+    select coalesce(max(greatest(r.horizon, (now / 86400000 - r.keep_days) * 86400000)), 0)
+      from change_retention r where r.tenant = of_tenant);
+end
 $$;

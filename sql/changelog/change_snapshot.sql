@@ -3,7 +3,7 @@
 create function change_snapshot(of_tenant text, now bigint, names_since xid8, recent bigint, lineage text)
 returns table (horizon bigint, current boolean) language sql stable as $$
   select change_horizon(of_tenant, now),
-         lineage = change_lineage() and (names_since is null or recent =
+         lineage = change_lineage(of_tenant) and (names_since is null or recent =
            (select count(*) from change_kind n where n.tenant = of_tenant and n.registered >= names_since)
            + (select count(*) from change_actor n where n.tenant = of_tenant and n.registered >= names_since))
 $$;

@@ -12,6 +12,7 @@ declare
   quota completion_quota;
   waits boolean := false;
   changed boolean := false;
+  moment constant timestamptz := clock_timestamp();
   used_days integer[];
   used_inputs bigint[];
   used_outputs bigint[];
@@ -21,7 +22,7 @@ begin
     insert into completion_quota (tenant) values (of_tenant) on conflict do nothing;
   elsif cardinality(settled) = 0
     and not exists (select from completion_reservation r
-                      where r.tenant = of_tenant and not r.charged and r.expires_at <= clock_timestamp())
+                      where r.tenant = of_tenant and not r.charged and r.expires_at <= moment)
     and not exists (select from unnest(input_bounds, output_caps) as want (bound, cap)
                       cross join completion_quota_decide(quota, want.bound, want.cap, least_output,
                                                          input_limit, output_limit) as decided
@@ -48,7 +49,7 @@ begin
         returning r.input, r.output, r.charged,
                   coalesce(used.input, r.input) - case when r.charged then r.input else 0 end as input_added,
                   coalesce(used.output, r.output) - case when r.charged then r.output else 0 end as output_added,
-                  usage_day(case when r.charged then r.expires_at else statement_timestamp() end) as day
+                  usage_day(case when r.charged then r.expires_at else moment end) as day
     )
     select quota.input_used + coalesce(sum(input_added), 0),
            quota.output_used + coalesce(sum(output_added), 0),

@@ -2,13 +2,14 @@
 -- day on which the lease ended, so that a later correction finds the same day.
 create function completion_quota_charge_expired(of_tenant text) returns void language plpgsql as $$
 declare
+  moment constant timestamptz := clock_timestamp();
   days integer[];
   inputs bigint[];
   outputs bigint[];
 begin
   with expired as (
     update completion_reservation set charged = true
-      where tenant = of_tenant and not charged and expires_at <= clock_timestamp()
+      where tenant = of_tenant and not charged and expires_at <= moment
       returning input, output, expires_at
   )
   select array_agg(usage_day(expires_at)), array_agg(input), array_agg(output) into days, inputs, outputs from expired;

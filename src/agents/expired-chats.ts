@@ -1,15 +1,20 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Database } from '../db/database.ts';
+import { forEachTenant } from '../db/tenants-with.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { writeLogs } from './log-store.ts';
 import { noteOf } from './request-log.ts';
-import { dropExpiredTurn, findExpiredTurns } from './turn-store.ts';
+import { dropExpiredTurn, findExpiredTurns, tenantsWithExpiredTurns } from './turn-store.ts';
 
 const maxAtOnce = 100;
 
 /** Logs the requests of all tenants whose process died, with the tokens that are known. */
 export async function logExpiredChats(db: Database, now: () => number): Promise<void> {
-  for (const { tenant, ...turn } of await findExpiredTurns(db, maxAtOnce)) {
+  await forEachTenant(await tenantsWithExpiredTurns(db), (tenant) => logExpiredOf(db, tenant, now));
+}
+
+async function logExpiredOf(db: Database, tenant: string, now: () => number): Promise<void> {
+  for (const turn of await findExpiredTurns(db, tenant, maxAtOnce)) {
     await inTransaction(db, async (transaction) => {
       const expired = await dropExpiredTurn(transaction, tenant, turn);
       if (expired === undefined) return;

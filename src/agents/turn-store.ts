@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
+import { tenantsWith } from '../db/tenants-with.ts';
 import './tables.ts';
 
 /** The position of a request in its session. */
@@ -44,8 +45,8 @@ export interface ExpiredTurn {
   readonly tokens: TokenCounts;
 }
 
-const leaseEnd = (lease: number) => sql<Date>`clock_timestamp() + ${`${lease} milliseconds`}::interval`;
-const now = sql<Date>`clock_timestamp()`;
+const leaseEnd = (lease: number) => sql<Date>`statement_timestamp() + ${`${lease} milliseconds`}::interval`;
+const now = sql<Date>`statement_timestamp()`;
 
 export interface NewTurn {
   readonly sessionId: string;
@@ -201,11 +202,17 @@ export async function dropTurn(
     .execute();
 }
 
-/** Finds turns of all tenants whose process died. */
-export async function findExpiredTurns(db: Database, limit: number): Promise<(TurnName & { tenant: string })[]> {
+/** The tenants with turns whose process died. */
+export async function tenantsWithExpiredTurns(db: Database): Promise<string[]> {
+  return await tenantsWith(db, 'agent_turn', "state = 'running' and expires_at <= statement_timestamp()");
+}
+
+/** Finds turns of a tenant whose process died. */
+export async function findExpiredTurns(db: Database, tenant: string, limit: number): Promise<TurnName[]> {
   return await db
     .selectFrom('agent_turn')
-    .select(['tenant', 'session_id as sessionId', 'position'])
+    .select(['session_id as sessionId', 'position'])
+    .where('tenant', '=', tenant)
     .where('state', '=', 'running')
     .where('expires_at', '<=', now)
     .limit(limit)
@@ -219,13 +226,8 @@ export async function dropExpiredTurn(
   { sessionId, position }: TurnName,
 ): Promise<ExpiredTurn | undefined> {
   const row = await transaction
-    .deleteFrom('agent_turn')
-    .where('tenant', '=', tenant)
-    .where('session_id', '=', sessionId)
-    .where('position', '=', position)
-    .where('state', '=', 'running')
-    .where('expires_at', '<=', now)
-    .returning([
+    .selectFrom('agent_turn')
+    .select([
       'request_id as requestId',
       'log_id as logId',
       'agent_id as agentId',
@@ -233,8 +235,15 @@ export async function dropExpiredTurn(
       'completion_tokens as completion',
       sql<number>`(extract(epoch from ${now} - began_at) * 1000)::bigint`.as('duration'),
     ])
+    .where('tenant', '=', tenant)
+    .where('session_id', '=', sessionId)
+    .where('position', '=', position)
+    .where('state', '=', 'running')
+    .where('expires_at', '<=', now)
+    .forUpdate()
     .executeTakeFirst();
   if (row === undefined) return undefined;
+  await dropTurn(transaction, tenant, { sessionId, position });
   const { prompt, completion, ...turn } = row;
   return { ...turn, tokens: { prompt, completion } };
 }

@@ -24,6 +24,10 @@ const commands: Record<string, ListedCommand> = {
     summary: 'bring the database to the current schema',
     load: async () => (await import('./migrate.ts')).migrateCommand,
   },
+  distribute: {
+    summary: 'spread the tenants over the workers of a Citus cluster',
+    load: async () => (await import('./distribute.ts')).distributeCommand,
+  },
   tenant: {
     summary: 'make, list and delete tenants',
     load: async () => (await import('./tenant.ts')).tenantCommand,
@@ -92,7 +96,7 @@ const commands: Record<string, ListedCommand> = {
 
 /** The order of `annals --help`. Every command stands in one group. */
 const groups: readonly { title: string; names: readonly string[] }[] = [
-  { title: 'Run it', names: ['serve', 'demo', 'migrate'] },
+  { title: 'Run it', names: ['serve', 'demo', 'migrate', 'distribute'] },
   { title: 'Tenants and their clients', names: ['tenant', 'client', 'console', 'retention'] },
   {
     title: 'Record changes',

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, readConfig } from '../config.ts';
+import { isDistributed } from '../db/cluster/is-distributed.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { migrate } from '../db/migrate.ts';
 import { createPool } from '../db/pool.ts';
-import { packageSchema, readSchema } from '../db/schema/read-schema.ts';
+import { packageSchema, readSchema, type Schema } from '../db/schema/read-schema.ts';
 import { type SchemaWatch, watchSchema } from '../db/schema/watch-schema.ts';
 import { createSealer, type Sealer } from '../sealing.ts';
 import { type CommandIo, OperatorError } from './command.ts';
@@ -43,7 +44,7 @@ export async function withCurrentDatabase<Result>(
   try {
     await migrateDatabase(database.url);
     if (io.stop.aborted) throw new Stopped(io.stop.reason);
-    const watch = await watchSchema(database.url, await readSchema(packageSchema()));
+    const watch = await watchSchema(database.url, await readCurrentSchema(database.url));
     try {
       return await work({ config, url: database.url, secretKeys: database.secretKeys, watch });
     } finally {
@@ -102,6 +103,16 @@ export async function withInterruptibleDatabase<Result>(
 /** Waits until the connections are closed, for 5 seconds at most. */
 export async function closeInTime(closing: Promise<void>): Promise<void> {
   await Promise.race([closing, sleep(closingLimit, undefined, { ref: false })]);
+}
+
+/** The schema that this version needs: a distributed database has other forms of some routines. */
+async function readCurrentSchema(url: string): Promise<Schema> {
+  const pool = createPool(url, { applicationName: 'annals migrate', maximum: 1 });
+  try {
+    return await readSchema(packageSchema(), (await isDistributed(pool)) ? 'distributed' : 'single');
+  } finally {
+    await pool.end();
+  }
 }
 
 /** Runs the migrations on a separate pool. Returns the names of those that ran. */

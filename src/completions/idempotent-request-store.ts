@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Database } from '../db/database.ts';
+import { forEachTenant, tenantsWith } from '../db/tenants-with.ts';
 import './tables.ts';
 
 /** A request with an Idempotency-Key: its client, and the SHA-256 of the key. */
@@ -54,7 +55,7 @@ export async function claimRequest(
         }))
         .where(({ eb, or }) =>
           or([
-            eb('completion_request.expires_at', '<=', sql<Date>`clock_timestamp()`),
+            eb('completion_request.expires_at', '<=', sql<Date>`statement_timestamp()`),
             eb('completion_request.state', '=', 'failed'),
           ]),
         ),
@@ -67,7 +68,13 @@ export async function claimRequest(
 export async function readRequest(db: Database, name: RequestName): Promise<StoredRequest | undefined> {
   return await db
     .selectFrom('completion_request')
-    .select(['attempt', 'fingerprint', 'state', 'outcome', sql<boolean>`expires_at <= clock_timestamp()`.as('expired')])
+    .select([
+      'attempt',
+      'fingerprint',
+      'state',
+      'outcome',
+      sql<boolean>`expires_at <= statement_timestamp()`.as('expired'),
+    ])
     .where('tenant', '=', name.tenant)
     .where('client_id', '=', name.clientId)
     .where('key_hash', '=', name.keyHash)
@@ -95,7 +102,14 @@ export async function finishRequest(
 }
 
 export async function dropExpiredRequests(db: Database): Promise<void> {
-  await db.deleteFrom('completion_request').where('expires_at', '<=', sql<Date>`clock_timestamp()`).execute();
+  const tenants = await tenantsWith(db, 'completion_request', 'expires_at <= statement_timestamp()');
+  await forEachTenant(tenants, (tenant) =>
+    db
+      .deleteFrom('completion_request')
+      .where('tenant', '=', tenant)
+      .where('expires_at', '<=', sql<Date>`statement_timestamp()`)
+      .execute(),
+  );
 }
 
 function own(db: Database, name: RequestName, attempt: string) {
@@ -108,5 +122,5 @@ function own(db: Database, name: RequestName, attempt: string) {
 }
 
 function after(milliseconds: number) {
-  return sql<Date>`clock_timestamp() + ${milliseconds} * interval '1 millisecond'`;
+  return sql<Date>`statement_timestamp() + ${milliseconds} * interval '1 millisecond'`;
 }

@@ -17,8 +17,8 @@ export interface Batch {
 export interface LedgerDatabase {
   /** Returns the decisions in the order of the wants. They are not durable yet. */
   apply(tenant: string, batch: Batch): Promise<readonly Decision[]>;
-  /** Makes the applied batches durable. */
-  makeDurable(): Promise<void>;
+  /** Makes the applied batches of these tenants durable. */
+  makeDurable(tenants: readonly string[]): Promise<void>;
 }
 
 interface Pending<Item, Result> {
@@ -61,7 +61,7 @@ export function createLedger(database: LedgerDatabase): QuotaLedger {
           wants: wants.map(({ item }) => item),
         });
         for (const entry of settlements) entry.resolve();
-        for (const [index, entry] of wants.entries()) decide(entry, decisions[index]);
+        for (const [index, entry] of wants.entries()) decide(tenant, entry, decisions[index]);
       } catch (error) {
         for (const entry of [...settlements, ...wants]) entry.reject(error);
       }
@@ -70,10 +70,10 @@ export function createLedger(database: LedgerDatabase): QuotaLedger {
   }
 
   /** Waits until the decision is on the disk. The next batch runs meanwhile. */
-  function decide({ resolve, reject }: Pending<Want, Decision>, decision: Decision | undefined): void {
+  function decide(tenant: string, { resolve, reject }: Pending<Want, Decision>, decision: Decision | undefined): void {
     if (decision === undefined) reject(new Error('the quota gave no decision'));
     else if (decision.outcome !== 'reserved') resolve(decision);
-    else durable().then(() => resolve(decision), reject);
+    else durable(tenant).then(() => resolve(decision), reject);
   }
 
   return {
@@ -90,27 +90,33 @@ export function createLedger(database: LedgerDatabase): QuotaLedger {
   };
 }
 
-/** Callers that arrive before a run starts share that run. Only one run is active at a time. */
-function createShared(work: () => Promise<void>): () => Promise<void> {
+/** Callers that arrive before a run starts share that run, which gets the names of all. Only one run is active at a time. */
+function createShared(work: (names: readonly string[]) => Promise<void>): (name: string) => Promise<void> {
   let running: Promise<void> | undefined;
-  let next: Promise<void> | undefined;
+  let next: { promise: Promise<void>; names: Set<string> } | undefined;
 
-  function run(): Promise<void> {
-    const mine = work().finally(() => {
+  function run(names: readonly string[]): Promise<void> {
+    const mine = work(names).finally(() => {
       if (running === mine) running = undefined;
     });
     running = mine;
     return mine;
   }
 
-  return () => {
-    if (running === undefined) return run();
-    next ??= running
+  return (name) => {
+    if (running === undefined) return run([name]);
+    if (next !== undefined) {
+      next.names.add(name);
+      return next.promise;
+    }
+    const names = new Set([name]);
+    const promise = running
       .catch(() => {})
       .then(() => {
         next = undefined;
-        return run();
+        return run([...names]);
       });
-    return next;
+    next = { promise, names };
+    return promise;
   };
 }

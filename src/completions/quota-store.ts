@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from '../db/database.ts';
 import type { Statements } from '../db/statements.ts';
+import { forEachTenant, tenantsWith } from '../db/tenants-with.ts';
 import './tables.ts';
 
 export interface Tokens {
@@ -67,11 +68,19 @@ export async function applyToQuota(
   });
 }
 
-/** When it returns, all earlier commits are durable, as the server's synchronous_commit defines it. */
-export async function makeDurable(pool: Statements): Promise<void> {
-  // This transaction writes one record and commits with the server's own setting. Its flush includes all earlier
-  // commits.
-  await pool.query({ name: 'completion_durable', text: "select pg_logical_emit_message(true, 'annals', '')" });
+/** When it returns, all earlier commits of these tenants are durable, as the servers' synchronous_commit defines it. */
+export async function makeDurable(pool: Statements, tenants: readonly string[]): Promise<void> {
+  const flush = async (tenant: string) => {
+    const { rows } = await pool.query<{ all: boolean }>({
+      name: 'completion_durable',
+      text: 'select completion_durable($1) as all',
+      values: [tenant],
+    });
+    return rows[0]?.all === true;
+  };
+  const [first, ...others] = tenants;
+  // On one server, the flush for one tenant includes the commits of all.
+  if (first !== undefined && !(await flush(first))) await Promise.all(others.map(flush));
 }
 
 export async function readQuota(db: Database, tenant: string): Promise<QuotaState> {
@@ -89,7 +98,7 @@ export async function chargeExpired(db: Database, tenant: string): Promise<void>
     .select('reservation')
     .where('tenant', '=', tenant)
     .where('charged', '=', false)
-    .where('expires_at', '<=', sql<Date>`clock_timestamp()`)
+    .where('expires_at', '<=', sql<Date>`statement_timestamp()`)
     .limit(1)
     .executeTakeFirst();
   if (expired === undefined) return;
@@ -105,21 +114,18 @@ export async function chargeExpired(db: Database, tenant: string): Promise<void>
 }
 
 export async function tenantsWithExpired(db: Database): Promise<string[]> {
-  const rows = await db
-    .selectFrom('completion_reservation')
-    .select('tenant')
-    .distinct()
-    .where('charged', '=', false)
-    .where('expires_at', '<=', sql<Date>`clock_timestamp()`)
-    .execute();
-  return rows.map(({ tenant }) => tenant);
+  return await tenantsWith(db, 'completion_reservation', 'not charged and expires_at <= statement_timestamp()');
 }
 
 /** Drops charged reservations that are too old for a correction. */
 export async function dropCharged(db: Database): Promise<void> {
-  await db
-    .deleteFrom('completion_reservation')
-    .where('charged', '=', true)
-    .where('expires_at', '<', sql<Date>`clock_timestamp() - ${correctable}::interval`)
-    .execute();
+  const old = `charged and expires_at < statement_timestamp() - interval '${correctable}'`;
+  await forEachTenant(await tenantsWith(db, 'completion_reservation', old), (tenant) =>
+    db
+      .deleteFrom('completion_reservation')
+      .where('tenant', '=', tenant)
+      .where('charged', '=', true)
+      .where('expires_at', '<', sql<Date>`statement_timestamp() - ${correctable}::interval`)
+      .execute(),
+  );
 }

@@ -3,6 +3,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { createWaitQueue, type FirstInQueue } from '../concurrency/wait-queue.ts';
 import type { Database } from '../db/database.ts';
 import type { Statements } from '../db/statements.ts';
+import { forEachTenant } from '../db/tenants-with.ts';
 import { AnnalsError } from '../errors.ts';
 import type { FailedUsage, Message, Tool } from '../providers/port.ts';
 import { createLedger } from './quota-ledger.ts';
@@ -78,7 +79,7 @@ const retryAfter = '5';
 export function createQuota({ pool, db, logger, maxWait = defaultMaxWait }: QuotaOptions): Quota {
   const ledger = createLedger({
     apply: (tenant, batch) => applyToQuota(pool, tenant, batch, { limits: quotaLimits, minOutput }),
-    makeDurable: () => makeDurable(pool),
+    makeDurable: (tenants) => makeDurable(pool, tenants),
   });
   const queue = createWaitQueue();
   const settlements = createSettlements(logger);
@@ -143,7 +144,7 @@ export function createQuota({ pool, db, logger, maxWait = defaultMaxWait }: Quot
     },
 
     async upkeep() {
-      for (const tenant of await tenantsWithExpired(db)) await chargeExpired(db, tenant);
+      await forEachTenant(await tenantsWithExpired(db), (tenant) => chargeExpired(db, tenant));
       await dropCharged(db);
     },
 

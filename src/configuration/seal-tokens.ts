@@ -1,10 +1,11 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Database } from '../db/database.ts';
+import { forEachTenant } from '../db/tenants-with.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import type { Sealer } from '../sealing.ts';
 import { providerTokenKeys } from './item.ts';
 import { sealSecret } from './secrets.ts';
-import { findUnsecured, replaceBySealed } from './store.ts';
+import { findUnsecured, replaceBySealed, tenantsWithUnsecured } from './store.ts';
 
 export interface TokenSealing {
   readonly db: Database;
@@ -18,10 +19,19 @@ export async function sealTokensAtStart(app: HttpServer, sealing: TokenSealing):
 
 /** Idempotent, also where several processes do it at once. It is no change of the item and has no change entry. */
 export async function sealProviderTokens(
-  { db, sealer }: TokenSealing,
+  sealing: TokenSealing,
   logger: Pick<FastifyBaseLogger, 'warn'>,
 ): Promise<void> {
-  for (const { tenant, key, value } of await findUnsecured(db, providerTokenKeys)) {
+  const tenants = await tenantsWithUnsecured(sealing.db, providerTokenKeys);
+  await forEachTenant(tenants, (tenant) => sealTokensOf(sealing, tenant, logger));
+}
+
+async function sealTokensOf(
+  { db, sealer }: TokenSealing,
+  tenant: string,
+  logger: Pick<FastifyBaseLogger, 'warn'>,
+): Promise<void> {
+  for (const { key, value } of await findUnsecured(db, tenant, providerTokenKeys)) {
     const parsed: unknown = JSON.parse(value);
     const secret = typeof parsed === 'string' ? parsed : value;
     const sealed = sealSecret(sealer, tenant, key, secret);

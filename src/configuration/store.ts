@@ -2,6 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import type { Database } from '../db/database.ts';
 import type { Statements } from '../db/statements.ts';
 import type { Tables } from '../db/tables.ts';
+import { tenantsWith } from '../db/tenants-with.ts';
 import type { ConfigurationItem } from './item.ts';
 import './tables.ts';
 
@@ -69,14 +70,22 @@ export async function readSealedValues(
   return new Map(rows.map(({ key, sealed }) => [key, sealed]));
 }
 
-/** The items of these keys, of all tenants, that are not secured. `value` is JSON text. */
+/** The tenants with items of these keys that are not secured. The keys are constants of the program. */
+export async function tenantsWithUnsecured(db: Database, keys: readonly string[]): Promise<string[]> {
+  const list = keys.map((key) => `'${key}'`).join(', ');
+  return await tenantsWith(db, 'configuration', `value is not null and key in (${list})`);
+}
+
+/** The tenant's items of these keys that are not secured. `value` is JSON text. */
 export async function findUnsecured(
   db: Database,
+  tenant: string,
   keys: readonly string[],
-): Promise<{ tenant: string; key: string; value: string }[]> {
+): Promise<{ key: string; value: string }[]> {
   return await db
     .selectFrom('configuration')
-    .select(['tenant', 'key', 'value'])
+    .select(['key', 'value'])
+    .where('tenant', '=', tenant)
     .where(({ eb, fn, val }) => eb('key', '=', fn.any(val([...keys]))))
     .where('value', 'is not', null)
     .$narrowType<{ value: string }>()

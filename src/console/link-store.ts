@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
+import { tenantsWith } from '../db/tenants-with.ts';
 import './tables.ts';
 
 /** The link is good for that many milliseconds. */
@@ -8,7 +9,7 @@ export async function insertLink(
   { tenant, secretHash, clientId }: { tenant: string; secretHash: Uint8Array; clientId: string },
   lifetime: number,
 ): Promise<void> {
-  const expiresAt = sql<Date>`clock_timestamp() + ${lifetime} * interval '1 millisecond'`;
+  const expiresAt = sql<Date>`statement_timestamp() + ${lifetime} * interval '1 millisecond'`;
   await transaction
     .insertInto('console_link')
     .values({ tenant, secret_hash: secretHash, client_id: clientId, expires_at: expiresAt })
@@ -25,22 +26,15 @@ export async function takeLink(
     .deleteFrom('console_link')
     .where('tenant', '=', tenant)
     .where('secret_hash', '=', secretHash)
-    .where('expires_at', '>', sql<Date>`clock_timestamp()`)
+    .where('expires_at', '>', sql<Date>`statement_timestamp()`)
     .returning('client_id')
     .executeTakeFirst();
   return row?.client_id;
 }
 
-/** Some tenants that have expired links. */
+/** The tenants that have expired links. */
 export async function tenantsWithExpiredLinks(db: Database): Promise<string[]> {
-  const rows = await db
-    .selectFrom('console_link')
-    .select('tenant')
-    .distinct()
-    .where('expires_at', '<=', sql<Date>`clock_timestamp()`)
-    .limit(1_000)
-    .execute();
-  return rows.map(({ tenant }) => tenant);
+  return await tenantsWith(db, 'console_link', 'expires_at <= statement_timestamp()');
 }
 
 /** Returns the ids of their clients. */
@@ -48,7 +42,7 @@ export async function deleteExpiredLinks(transaction: DatabaseTransaction, tenan
   const rows = await transaction
     .deleteFrom('console_link')
     .where('tenant', '=', tenant)
-    .where('expires_at', '<=', sql<Date>`clock_timestamp()`)
+    .where('expires_at', '<=', sql<Date>`statement_timestamp()`)
     .returning('client_id')
     .execute();
   return rows.map(({ client_id: clientId }) => clientId);

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
+import { tenantsWith } from '../db/tenants-with.ts';
 import './tables.ts';
 
 export interface NewSession {
@@ -34,7 +35,7 @@ export async function insertSession(
       client_id: clientId,
       scopes: [...scopes],
       by_link: byLink,
-      expires_at: sql<Date>`clock_timestamp() + ${lifetime} * interval '1 millisecond'`,
+      expires_at: sql<Date>`statement_timestamp() + ${lifetime} * interval '1 millisecond'`,
     })
     .returning('expires_at')
     .executeTakeFirstOrThrow();
@@ -62,7 +63,7 @@ export async function readSessions(
 ): Promise<StoredSession[]> {
   const { rows } = await sql<StoredSession>`
     select tenant, secret_hash as "secretHash", client_id as "clientId", scopes, expires_at as "expiresAt",
-        expires_at <= clock_timestamp() as expired
+        expires_at <= statement_timestamp() as expired
       from console_session where tenant = ${tenant} and secret_hash = any(${secretHashes}::bytea[])`.execute(db);
   return rows;
 }
@@ -81,16 +82,9 @@ export async function deleteSession(
     .executeTakeFirst();
 }
 
-/** Some tenants that have expired sessions. */
+/** The tenants that have expired sessions. */
 export async function tenantsWithExpiredSessions(db: Database): Promise<string[]> {
-  const rows = await db
-    .selectFrom('console_session')
-    .select('tenant')
-    .distinct()
-    .where('expires_at', '<=', sql<Date>`clock_timestamp()`)
-    .limit(1_000)
-    .execute();
-  return rows.map(({ tenant }) => tenant);
+  return await tenantsWith(db, 'console_session', 'expires_at <= statement_timestamp()');
 }
 
 /** Returns the ids of the clients that end with their sessions. */
@@ -98,7 +92,7 @@ export async function deleteExpiredSessions(transaction: DatabaseTransaction, te
   const rows = await transaction
     .deleteFrom('console_session')
     .where('tenant', '=', tenant)
-    .where('expires_at', '<=', sql<Date>`clock_timestamp()`)
+    .where('expires_at', '<=', sql<Date>`statement_timestamp()`)
     .returning(['client_id', 'by_link'])
     .execute();
   return rows.filter(({ by_link: byLink }) => byLink).map(({ client_id: clientId }) => clientId);

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { doWork, requestLimit } from '../concurrency/work.ts';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
+import { forEachTenant } from '../db/tenants-with.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AccessTokenFault } from '../http/access-token-fault.ts';
 import type { Credentials } from '../http/credentials.ts';
@@ -122,12 +123,12 @@ export class Sessions {
   /** Deletes sessions and links that have expired, with the clients that links have made. */
   async upkeep(): Promise<void> {
     const db = this.#db;
-    for (const tenant of await tenantsWithExpiredSessions(db)) {
-      await this.#deleteExpired(tenant, (transaction) => deleteExpiredSessions(transaction, tenant));
-    }
-    for (const tenant of await tenantsWithExpiredLinks(db)) {
-      await this.#deleteExpired(tenant, (transaction) => deleteExpiredLinks(transaction, tenant));
-    }
+    await forEachTenant(await tenantsWithExpiredSessions(db), (tenant) =>
+      this.#deleteExpired(tenant, (transaction) => deleteExpiredSessions(transaction, tenant)),
+    );
+    await forEachTenant(await tenantsWithExpiredLinks(db), (tenant) =>
+      this.#deleteExpired(tenant, (transaction) => deleteExpiredLinks(transaction, tenant)),
+    );
   }
 
   async #deleteExpired(tenant: string, remove: (transaction: DatabaseTransaction) => Promise<string[]>): Promise<void> {

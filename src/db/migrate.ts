@@ -1,4 +1,8 @@
 import type pg from 'pg';
+import { distributeRoutines } from './cluster/distribute-routines.ts';
+import { beginSequential, distributeTables } from './cluster/distribute-tables.ts';
+import { isDistributed } from './cluster/is-distributed.ts';
+import { splitStatements } from './cluster/split-statements.ts';
 import { adoptDatabase } from './schema/adopt-database.ts';
 import { whileAnnounced } from './schema/announce-change.ts';
 import { applyIndexedRoutines } from './schema/apply-indexed-routines.ts';
@@ -15,18 +19,20 @@ import { inPoolTransaction } from './transaction.ts';
  * Migrates the database to the current schema and returns the names of the migrations that it ran. Migrations only go
  * forward, each in a separate transaction. Then one transaction makes the routines of the database those of the folder.
  * Several processes may call this at once. It first notifies processes of another version that use the database, and
- * waits until they have ended. At last it resets the transaction ids of a database that is a copy from another server. The
- * pool must allow 2 connections.
+ * waits until they have ended. At last it resets the transaction ids of a database that is a copy from another server. A
+ * database that is distributed over a cluster stays so, with the tables and routines that are new. The pool must allow 2
+ * connections.
  *
  * Throws a MigrationError if the database is newer, if an applied migration was edited, or if a migration fails.
  */
 export async function migrate(pool: pg.Pool, folders: SchemaFolders = packageSchema()): Promise<string[]> {
-  const ran = await migrateSchema(pool, await readSchema(folders));
+  const distributed = await isDistributed(pool);
+  const ran = await migrateSchema(pool, await readSchema(folders, distributed ? 'distributed' : 'single'), distributed);
   await resetForeignTransactionIds(pool);
   return ran;
 }
 
-async function migrateSchema(pool: pg.Pool, schema: Schema): Promise<string[]> {
+async function migrateSchema(pool: pg.Pool, schema: Schema, distributed: boolean): Promise<string[]> {
   const predecessors = await readPredecessors();
   await checkServerVersion(pool);
   await prepareLedger(pool, schema, predecessors);
@@ -39,14 +45,18 @@ async function migrateSchema(pool: pg.Pool, schema: Schema): Promise<string[]> {
   const ran: string[] = [];
   const indexed = schema.routines.filter((routine) => routine.indexed);
   await whileAnnounced(pool, schema, async () => {
-    await inLedger(pool, (client) => applyIndexedRoutines(client, indexed));
+    await inLedger(pool, async (client) => {
+      if (distributed) await beginSequential(client);
+      await applyIndexedRoutines(client, indexed);
+    });
     for (const migration of pending) {
-      if (await run(pool, migration)) ran.push(migration.name);
+      if (await run(pool, migration, distributed)) ran.push(migration.name);
     }
     await inLedger(pool, async (client) => {
+      if (distributed) await beginSequential(client);
       // Another version may have been faster.
       checkLedger(await readLedger(client), schema, predecessors.migrations);
-      await applyRoutines(client, schema);
+      if ((await applyRoutines(client, schema)) && distributed) await distributeRoutines(client);
     });
   });
   return ran;
@@ -69,19 +79,21 @@ async function inLedger(pool: pg.Pool, work: (client: pg.ClientBase) => Promise<
   });
 }
 
-async function run(pool: pg.Pool, migration: Migration): Promise<boolean> {
+async function run(pool: pg.Pool, migration: Migration, distributed: boolean): Promise<boolean> {
   return await inPoolTransaction(pool, async (client) => {
+    if (distributed) await beginSequential(client);
     const claim = await client.query(
       'insert into migration (number, name, checksum) values ($1, $2, $3) on conflict (number) do nothing',
       [migration.number, migration.name, migration.checksum],
     );
     if (claim.rowCount === 0) return false;
     try {
-      await client.query(migration.text);
+      for (const text of distributed ? splitStatements(migration.text) : [migration.text]) await client.query(text);
     } catch (cause) {
       const message = cause instanceof Error ? cause.message : String(cause);
       throw new MigrationError(`The migration ${migration.name} failed: ${message}`, { cause });
     }
+    if (distributed) await distributeTables(client);
     return true;
   });
 }

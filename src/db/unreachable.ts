@@ -32,6 +32,14 @@ export function isUnreachable(error: unknown): boolean {
   return isOfNetwork || lost.test(error.message) || tlsFailure(error) !== undefined;
 }
 
+/**
+ * Whether an error of the driver means that the worker of a cluster that has the tenant cannot be reached, while the
+ * coordinator can: it reports in its own words what became of its connection, and goes on.
+ */
+export function isWorkerUnreachable(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.severity === 'ERROR' && /^(08|57P)/.test(error.code ?? '');
+}
+
 /** Whether an error of the driver means that the server is at its limit for now: its disk is full, or it lacks memory (SQLSTATE class 53). */
 export function isAtLimit(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code?.startsWith('53') === true;

@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { isAtLimit, isUnreachable } from '../db/unreachable.ts';
+import { isAtLimit, isUnreachable, isWorkerUnreachable } from '../db/unreachable.ts';
 import { AnnalsError, type ErrorType } from '../errors.ts';
 import { AccessTokenFault } from './access-token-fault.ts';
 import { ClientGone } from './client-gone.ts';
@@ -40,11 +40,12 @@ const limitRetryAfter = '5';
 
 /**
  * A 500 never carries an internal detail; the log line with the same request id does (contract: errors). While the database
- * cannot be reached, or is at its limit, an operation without a message of its own is 503 instead.
+ * cannot be reached, or is at its limit, an operation without a message of its own is 503 instead. While a worker of a
+ * cluster cannot be reached, every operation of its tenants is.
  */
 function internalError(cause: unknown, request: FastifyRequest): AnnalsError {
   const { internalErrorMessage } = request.routeOptions.config;
-  if (internalErrorMessage === undefined && isUnreachable(cause)) {
+  if (isWorkerUnreachable(cause) || (internalErrorMessage === undefined && isUnreachable(cause))) {
     const headers = { 'Retry-After': databaseRetryAfter };
     return new AnnalsError('service_unavailable', 'The database cannot be reached.', { headers, cause });
   }

@@ -113,7 +113,13 @@ export async function updateProgress(
 ): Promise<void> {
   await transaction
     .updateTable('job')
-    .set({ snapshot: of.snapshot, since: of.since, last_at: last.at, last_sequence: last.sequence })
+    .set({
+      snapshot: of.snapshot,
+      snapshot_on: of.placement,
+      since: of.since,
+      last_at: last.at,
+      last_sequence: last.sequence,
+    })
     .where('tenant', '=', tenant)
     .where('id', '=', id)
     .execute();

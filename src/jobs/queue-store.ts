@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
+import { forEachTenant, tenantsWith } from '../db/tenants-with.ts';
 import type { JobDocument, JobType } from './job.ts';
 import type { TakenJob } from './job-store.ts';
 import './tables.ts';
@@ -7,18 +8,21 @@ import './tables.ts';
 /** Milliseconds. A worker that has not extended its lease for this long is dead, and another worker takes its job. */
 export const jobLease = 15_000;
 
-const now = sql<Date>`clock_timestamp()`;
-const later = (milliseconds: number) => sql<Date>`clock_timestamp() + ${`${milliseconds} milliseconds`}::interval`;
+const now = sql<Date>`statement_timestamp()`;
+const later = (milliseconds: number) => sql<Date>`statement_timestamp() + ${`${milliseconds} milliseconds`}::interval`;
+
+const waiting: Readonly<Record<JobType, string>> = {
+  AGENT_CHAT: "type = 'AGENT_CHAT' and status = 'in_progress' and held_until is null",
+  EXPORT: "type = 'EXPORT' and status = 'in_progress' and held_until is null",
+};
 
 /** The tenants that have waiting jobs, with the types of these jobs. */
 export async function tenantsWithWaiting(db: Database): Promise<{ type: JobType; tenant: string }[]> {
-  return await db
-    .selectFrom('job')
-    .select(['type', 'tenant'])
-    .distinct()
-    .where('status', '=', 'in_progress')
-    .where('held_until', 'is', null)
-    .execute();
+  const ofType = async (type: JobType) => {
+    const tenants = await tenantsWith(db, 'job', waiting[type]);
+    return tenants.map((tenant) => ({ type, tenant }));
+  };
+  return [...(await ofType('AGENT_CHAT')), ...(await ofType('EXPORT'))];
 }
 
 /**
@@ -61,9 +65,10 @@ export async function takeNextJob(db: Database, tenant: string, type: JobType): 
     .returningAll()
     .executeTakeFirst();
   if (row === undefined) return undefined;
-  const { id, attempt, stalled, call_began: callBegan, input, snapshot, since, last_at: at, last_sequence } = row;
+  const { id, attempt, stalled, call_began: callBegan, input } = row;
+  const { snapshot, snapshot_on: placement, since, last_at: at, last_sequence } = row;
   const hasProgress = snapshot !== null && since !== null && at !== null && last_sequence !== null;
-  const progress = hasProgress ? { snapshot, since, after: { at, sequence: last_sequence } } : undefined;
+  const progress = hasProgress ? { snapshot, placement, since, after: { at, sequence: last_sequence } } : undefined;
   const document: JobDocument = JSON.parse(row.full_document ?? row.document);
   return { tenant, id, type, attempt, stalled, callBegan, input, progress, document };
 }
@@ -97,11 +102,17 @@ export async function handBack(db: Database, { tenant, id, attempt }: TakenJob, 
  * Returns expired jobs of all tenants to the queue: their worker is dead, or their delay is over. Returns their number.
  */
 export async function freeExpiredJobs(db: Database): Promise<bigint> {
-  const { numUpdatedRows } = await db
-    .updateTable('job')
-    .set({ held_until: null })
-    .where('status', '=', 'in_progress')
-    .where('held_until', '<=', now)
-    .executeTakeFirst();
-  return numUpdatedRows;
+  let freed = 0n;
+  const tenants = await tenantsWith(db, 'job', "status = 'in_progress' and held_until <= statement_timestamp()");
+  await forEachTenant(tenants, async (tenant) => {
+    const { numUpdatedRows } = await db
+      .updateTable('job')
+      .set({ held_until: null })
+      .where('tenant', '=', tenant)
+      .where('status', '=', 'in_progress')
+      .where('held_until', '<=', now)
+      .executeTakeFirst();
+    freed += numUpdatedRows;
+  });
+  return freed;
 }

@@ -22,6 +22,7 @@ interface JobTable {
   stalled: number;
   call_began: boolean;
   snapshot: string | null;
+  snapshot_on: string | null;
   since: number | null;
   last_at: number | null;
   last_sequence: number | null;

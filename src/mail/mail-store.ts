@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
+import { forEachTenant, tenantsWith } from '../db/tenants-with.ts';
 import './tables.ts';
 
 export interface Mail {
@@ -28,13 +29,19 @@ export async function insertMail(transaction: DatabaseTransaction, mail: Mail): 
   return numInsertedOrUpdatedRows === 1n;
 }
 
-/** Locks one due mail that no other process holds. The lock ends with the transaction, even after a crash. */
-export async function lockDueMail(transaction: DatabaseTransaction): Promise<WaitingMail | undefined> {
+/** The tenants with due mails. */
+export async function tenantsWithDueMail(db: Database): Promise<string[]> {
+  return await tenantsWith(db, 'mail', 'sent_at is null and due_at <= statement_timestamp()');
+}
+
+/** Locks one due mail of the tenant that no other process holds. The lock ends with the transaction, even after a crash. */
+export async function lockDueMail(transaction: DatabaseTransaction, tenant: string): Promise<WaitingMail | undefined> {
   return await transaction
     .selectFrom('mail')
     .select(['tenant', 'message_id as messageId', 'recipient as to', 'subject', 'content as text', 'attempts'])
+    .where('tenant', '=', tenant)
     .where('sent_at', 'is', null)
-    .where('due_at', '<=', sql<Date>`clock_timestamp()`)
+    .where('due_at', '<=', sql<Date>`statement_timestamp()`)
     .orderBy('due_at')
     .limit(1)
     .forUpdate()
@@ -45,7 +52,7 @@ export async function lockDueMail(transaction: DatabaseTransaction): Promise<Wai
 export async function noteSent(transaction: DatabaseTransaction, { tenant, messageId }: Mail): Promise<void> {
   await transaction
     .updateTable('mail')
-    .set({ sent_at: sql<Date>`clock_timestamp()` })
+    .set({ sent_at: sql<Date>`statement_timestamp()` })
     .where('tenant', '=', tenant)
     .where('message_id', '=', messageId)
     .execute();
@@ -61,24 +68,37 @@ export async function postpone(
     .updateTable('mail')
     .set({
       attempts: sql<number>`attempts + 1`,
-      due_at: sql<Date>`clock_timestamp() + ${milliseconds}::double precision * interval '1 millisecond'`,
+      due_at: sql<Date>`statement_timestamp() + ${milliseconds}::double precision * interval '1 millisecond'`,
     })
     .where('tenant', '=', tenant)
     .where('message_id', '=', messageId)
     .execute();
 }
 
-/** The number of waiting mails. */
-export async function countWaiting(db: Database): Promise<number> {
+/** The tenants with waiting mails. */
+export async function tenantsWithWaitingMail(db: Database): Promise<string[]> {
+  return await tenantsWith(db, 'mail', 'sent_at is null');
+}
+
+/** The number of the tenant's waiting mails. */
+export async function countWaiting(db: Database, tenant: string): Promise<number> {
   const { count } = await db
     .selectFrom('mail')
     .select((expression) => expression.fn.countAll<number>().as('count'))
+    .where('tenant', '=', tenant)
     .where('sent_at', 'is', null)
     .executeTakeFirstOrThrow();
   return count;
 }
 
-/** Deletes mails that were sent long ago. */
+/** Deletes mails of all tenants that were sent long ago. */
 export async function dropSent(db: Database): Promise<void> {
-  await db.deleteFrom('mail').where('sent_at', '<', sql<Date>`clock_timestamp() - interval '30 days'`).execute();
+  const tenants = await tenantsWith(db, 'mail', "sent_at < statement_timestamp() - interval '30 days'");
+  await forEachTenant(tenants, (tenant) =>
+    db
+      .deleteFrom('mail')
+      .where('tenant', '=', tenant)
+      .where('sent_at', '<', sql<Date>`statement_timestamp() - interval '30 days'`)
+      .execute(),
+  );
 }

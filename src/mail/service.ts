@@ -2,8 +2,19 @@ import type { FastifyBaseLogger } from 'fastify';
 import { createTransport } from 'nodemailer';
 import type { Config } from '../config.ts';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
+import { forEachTenant } from '../db/tenants-with.ts';
 import { inTransaction } from '../db/transaction.ts';
-import { countWaiting, dropSent, insertMail, lockDueMail, type Mail, noteSent, postpone } from './mail-store.ts';
+import {
+  countWaiting,
+  dropSent,
+  insertMail,
+  lockDueMail,
+  type Mail,
+  noteSent,
+  postpone,
+  tenantsWithDueMail,
+  tenantsWithWaitingMail,
+} from './mail-store.ts';
 
 /** A queue that sends each e-mail once, now or later (contract 8). */
 export interface MailQueue {
@@ -35,12 +46,12 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
    * database releases the lock. If it dies after the server has accepted the mail and before the commit, the same mail
    * is sent again.
    */
-  async function deliverOne(): Promise<boolean> {
+  async function deliverOne(tenant: string): Promise<boolean> {
     if (transporter === undefined || settings === undefined) return false;
     return await inTransaction(db, async (transaction) => {
-      const mail = await lockDueMail(transaction);
+      const mail = await lockDueMail(transaction, tenant);
       if (mail === undefined) return false;
-      const { tenant, to, subject, text, messageId, attempts } = mail;
+      const { to, subject, text, messageId, attempts } = mail;
       try {
         // An address object is always one recipient, whatever its text contains.
         await transporter.sendMail({ from: settings.from, to: { name: '', address: to }, subject, text, messageId });
@@ -67,12 +78,25 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
     },
 
     async deliver(signal) {
-      while (!signal.aborted && (await deliverOne()));
+      if (transporter === undefined) return;
+      let tenants = await tenantsWithDueMail(db);
+      // One mail of each tenant in turn: a tenant with many mails does not delay the others.
+      while (tenants.length > 0 && !signal.aborted) {
+        const more: string[] = [];
+        await forEachTenant(tenants, async (tenant) => {
+          if (!signal.aborted && (await deliverOne(tenant))) more.push(tenant);
+        });
+        tenants = more;
+      }
     },
 
     async upkeep() {
       await dropSent(db);
-      const waiting = settings === undefined ? await countWaiting(db) : 0;
+      if (settings !== undefined) return;
+      let waiting = 0;
+      await forEachTenant(await tenantsWithWaitingMail(db), async (tenant) => {
+        waiting += await countWaiting(db, tenant);
+      });
       if (waiting > 0) logger.warn({ waiting }, 'mails wait: set SMTP_URL and MAIL_FROM to have them sent');
     },
 

@@ -4,6 +4,8 @@ export type ExportFormat = 'NDJSON' | 'CSV';
 export interface ExportSnapshot {
   /** The text form of a pg_snapshot. */
   readonly snapshot: string;
+  /** Where a cluster had the tenant then; null on one server. The snapshot means something in that place alone. */
+  readonly placement: string | null;
   /** Milliseconds since 1970. */
   readonly since: number;
 }

@@ -1,3 +1,4 @@
+import { isWorkerUnreachable } from '../db/unreachable.ts';
 import { dayOf } from './days.ts';
 import { type CountedRequests, OutcomeUnknown } from './usage-store.ts';
 
@@ -58,6 +59,11 @@ export class RequestCounter {
     try {
       await this.#options.add(counted);
     } catch (error) {
+      if (isWorkerUnreachable(error) && counted.length > 1) {
+        // The tenants of the other workers do not wait.
+        for (const part of counted) await this.#storeSome([part]);
+        return;
+      }
       this.#options.onError(error);
       // What may have been stored is not stored again: a bill may miss seconds, and must not count them twice.
       if (!(error instanceof OutcomeUnknown)) for (const part of counted) this.#add(part);

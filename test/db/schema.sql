@@ -116,6 +116,7 @@ table change_entry with (autovacuum_vacuum_insert_scale_factor=0.02, autovacuum_
   paths text collate "C" not null
   recorded xid8 default pg_current_xact_id()
   recorded_by bigint
+  recorded_on xid8
   related text collate "C"
   schema_version text collate "C"
   sequence bigint not null generated always as identity
@@ -329,6 +330,7 @@ table job with (fillfactor=70)
   queued_at timestamp with time zone not null default now()
   since bigint
   snapshot pg_snapshot
+  snapshot_on xid8
   stalled integer not null default 0
   status text collate "C" not null
   tenant text collate "C" not null
@@ -450,20 +452,24 @@ function change_descend(of_tenant text, of_actor bigint, of_kind bigint, skip bi
 function change_direct(of_tenant text, actors bigint[], kinds bigint[], keys bigint[], ends bigint[], since bigint) returns bigint language plpgsql stable cost 100 body f7c134400fbc23f6
 function change_document(entity_id text) returns uuid language sql immutable parallel safe cost 100 body 84fdae6af234517d
 function change_export_take(source refcursor, most bigint, OUT lines text, OUT entries integer, OUT last_at bigint, OUT last_sequence bigint) returns SETOF record language plpgsql cost 100 rows 1000 body 4ecb74550f879d9d
+function change_extent(of_tenant text, since bigint, kinds bigint[]) returns TABLE(entries bigint, pending bigint) language plpgsql stable cost 100 rows 1000 body e6faee5f25c72491
 function change_fold(of_tenant text, most bigint DEFAULT 500000) returns bigint language plpgsql cost 100 set plan_cache_mode=force_custom_plan set enable_mergejoin=off body 2d9676174ec5fda6
-function change_horizon(of_tenant text, now bigint) returns bigint language sql stable cost 100 body 5db9d6ca2d0b64c9
-function change_lineage() returns text language sql stable cost 100 body 6d2fe029d80f9771
+function change_horizon(of_tenant text, now bigint) returns bigint language plpgsql stable cost 100 body 369492afb91028ee
+function change_lineage(of_tenant text) returns text language sql stable cost 100 body 6d2fe029d80f9771
 function change_newest(of_tenant text, now bigint, actor_sets text[], kind_sets text[], since bigint, before bigint, skip bigint, size bigint, span bigint) returns SETOF change_entry language plpgsql stable cost 100 rows 50 body 063a9173e68283b9
 function change_pending(of_tenant text, of_actors bigint[], of_kinds bigint[]) returns TABLE(at bigint, key bigint) language sql stable cost 100 rows 1000 body 2f688caaecbca999
+function change_placement(of_tenant text) returns xid8 language sql immutable cost 100 body d2c21faddb41776e
 function change_places(of_tenant text, actors bigint[], kinds bigint[], since bigint, before bigint, most bigint, OUT ats bigint[], OUT sequences bigint[]) returns record language plpgsql stable cost 100 body 17db2c4175d26506
 function change_rank(of_tenant text, actor_sets text[], kind_sets text[], moments bigint[]) returns bigint[] language plpgsql stable cost 100 body 1197ad2907e58527
 function change_read(of_tenant text, now bigint, sinces bigint[], befores bigint[], selection_ends integer[], actor_sets text[], kind_sets text[], skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(total bigint, current boolean, at bigint, sequence bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body fa7f7b4b02b815dd
 function change_read_documents(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[], actors bigint[], documents uuid[], related_documents uuid[], related_entities text[], ids_from text, ids_before text, ids_like text, skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body d421ade11fcc930a
 function change_seek(of_tenant text, actor_sets text[], kind_sets text[], wanted bigint, oldest bigint, oldest_rank bigint, INOUT moment bigint, INOUT newer bigint) returns record language plpgsql stable cost 100 body 788f8d46dd8ff614
-function change_snapshot(of_tenant text, now bigint, names_since xid8, recent bigint, lineage text) returns TABLE(horizon bigint, current boolean) language sql stable cost 100 rows 1000 body d8788c31b324d5ec
+function change_snapshot(of_tenant text, now bigint, names_since xid8, recent bigint, lineage text) returns TABLE(horizon bigint, current boolean) language sql stable cost 100 rows 1000 body 845e8caad23eed44
+function change_summary(of_tenant text, now bigint) returns TABLE(entries bigint, oldest bigint, newest bigint) language plpgsql stable cost 100 rows 1000 body 45780cca525e560a
 function change_tallied(of_tenant text, moment bigint) returns bigint language plpgsql stable cost 100 body cad6be1230c90153
-function completion_quota_apply(of_tenant text, settled uuid[], input_tokens bigint[], output_tokens bigint[], wanted uuid[], input_bounds bigint[], output_caps bigint[], leases interval[], least_output bigint, input_limit bigint, output_limit bigint) returns TABLE(outcome text, granted bigint) language plpgsql cost 100 rows 1000 body 5f223ea966c4ced5
-function completion_quota_charge_expired(of_tenant text) returns void language plpgsql cost 100 body 5ba19d0b6ee2be17
+function completion_durable(of_tenant text) returns boolean language plpgsql cost 100 body 976649fbcdd96ddb
+function completion_quota_apply(of_tenant text, settled uuid[], input_tokens bigint[], output_tokens bigint[], wanted uuid[], input_bounds bigint[], output_caps bigint[], leases interval[], least_output bigint, input_limit bigint, output_limit bigint) returns TABLE(outcome text, granted bigint) language plpgsql cost 100 rows 1000 body 471ba855d1aedb9d
+function completion_quota_charge_expired(of_tenant text) returns void language plpgsql cost 100 body 4b44a7af4f24cc74
 function completion_quota_decide(quota completion_quota, input_bound bigint, output_cap bigint, least_output bigint, input_limit bigint, output_limit bigint, OUT outcome text, OUT granted bigint) returns record language plpgsql immutable cost 100 body 6f224c2442358a74
 function csv_field(value text) returns text language sql immutable parallel safe cost 100 body 0fa908629550688e
 function decimal_parts(number numeric, OUT digits text, OUT exponent integer) returns record language plpgsql immutable parallel safe cost 100 body fa32e2e8f7481834
@@ -472,6 +478,7 @@ function inverted_bytes(bytes bytea) returns bytea language sql immutable strict
 function record_entries(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], way text, recorder_lookup uuid, recorder_name text) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan body cae901d6f5931aec
 function sort_key(value jsonb, descending boolean) returns bytea language plpgsql immutable parallel safe cost 1000 body e2cd2f3d17ca8632
 function tenant_rate_take(of_tenant text, rate double precision, portion integer) returns TABLE(granted integer, seconds double precision) language plpgsql cost 100 rows 1000 body f15aff1aa9a81f3f
+function tenants_with(of_table text, condition text) returns SETOF text language plpgsql cost 100 rows 1000 body 3a356a0a15e95e2c
 function text_parts(value text, most integer) returns SETOF text language plpgsql immutable parallel safe cost 100 rows 1000 body 8191eb869857c24a
 function usage_add_tokens(of_tenant text, days integer[], inputs bigint[], outputs bigint[]) returns void language plpgsql cost 100 body b0a80404ea0cdc3f
 function usage_day(moment timestamp with time zone) returns integer language sql immutable cost 100 body 4fc00931d916a2d5

@@ -34,7 +34,7 @@ async function migrateAtOnce(processes: number): Promise<void> {
 }
 
 const lineageAndOrigin = async () =>
-  (await database.pool.query('select change_lineage() as lineage, o.* from database_origin o')).rows;
+  (await database.pool.query(`select change_lineage('acme') as lineage, o.* from database_origin o`)).rows;
 
 test('on another server, an export that is cut off and resumed has every entry and no later one', async () => {
   await makeForeign(database);
@@ -65,8 +65,10 @@ test('a reset empties every column of transaction ids, leaves the schema as it i
   expect(columns.map(({ table, column }) => `${table}.${column}`)).toEqual([
     'change_actor.registered',
     'change_entry.recorded',
+    'change_entry.recorded_on',
     'change_kind.registered',
     'job.snapshot',
+    'job.snapshot_on',
   ]);
   await migrateAtOnce(1);
   expect(await schemaText(database.pool)).toBe(schema);

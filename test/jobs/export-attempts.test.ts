@@ -155,7 +155,13 @@ async function attempt(job: TakenJob, pieces: readonly ExportPiece[], failure?: 
 }
 
 function piece(text: string, isFirst = false): ExportPiece {
-  return { text, entries: 1, last: { at: now, sequence: 1 }, of: { snapshot: '10:10:', since: 0 }, isFirst };
+  return {
+    text,
+    entries: 1,
+    last: { at: now, sequence: 1 },
+    of: { snapshot: '10:10:', placement: null, since: 0 },
+    isFirst,
+  };
 }
 
 async function fileOf(job: string): Promise<string> {

@@ -103,12 +103,13 @@ async function open(
   { tenant, q, format, withContext, askedAt, resume }: ExportRequest,
   known: Dictionary,
 ): Promise<{ of: ExportSnapshot; resumed: boolean }> {
-  const snapshot = await readExportSnapshot(transaction);
+  const snapshot = await readExportSnapshot(transaction, tenant);
   const { horizon, dictionary } = await openSnapshot(transaction, tenant, now(), known);
   const { horizon: margin } = await readSnapshot(transaction, tenant, now() + clockMargin, dictionary);
-  // Retention may have passed the beginning meanwhile. Then entries of the old snapshot may be gone, and the export
-  // starts again.
-  const going = resume !== undefined && margin <= resume.since ? resume : undefined;
+  // Retention may have passed the beginning meanwhile. Then entries of the old snapshot may be gone. And a tenant may have
+  // moved within a cluster: the other worker does not know the snapshot. In both cases the export starts again.
+  const isValid = resume !== undefined && margin <= resume.since && resume.placement === snapshot.placement;
+  const going = isValid ? resume : undefined;
   const query = withPlainRegexes(parseQuery(q, changelogDialect));
   const since = going?.since ?? Math.max(windowFrom(query, askedAt), horizon);
   const slice = new TimeSlice();
@@ -121,7 +122,10 @@ async function open(
       ? await searchOf(expression, conditions, { tenant, since, dictionary, slice })
       : { tenant, since, condition: conditions.satisfies(expression) };
   await openLines(transaction, search, { format, withContext, resume: going });
-  return { of: { snapshot: going?.snapshot ?? snapshot, since }, resumed: going !== undefined };
+  return {
+    of: { snapshot: going?.snapshot ?? snapshot.snapshot, placement: snapshot.placement, since },
+    resumed: going !== undefined,
+  };
 }
 
 function windowFrom(query: Query, askedAt: number): number {

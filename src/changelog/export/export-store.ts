@@ -65,7 +65,8 @@ export async function openLines(
     resume === undefined
       ? sql`true`
       : sql`(e.at, e.sequence) < (${resume.after.at}::bigint, ${resume.after.sequence}::bigint)
-          and (e.recorded is null or pg_visible_in_snapshot(e.recorded, ${resume.snapshot}::pg_snapshot))`;
+          and (e.recorded is null or e.recorded_on is distinct from ${resume.placement}::xid8
+            or pg_visible_in_snapshot(e.recorded, ${resume.snapshot}::pg_snapshot))`;
   const line =
     format === 'CSV'
       ? csvLine(withContext ? csvCircumstances : nothing)
@@ -90,10 +91,16 @@ export async function takeLines(transaction: DatabaseTransaction, bytes: number)
   return { text: row.lines, entries: row.entries, last: { at: row.last_at, sequence: row.last_sequence } };
 }
 
-/** The transaction's snapshot. */
-export async function readExportSnapshot(transaction: DatabaseTransaction): Promise<string> {
-  const { rows } = await sql<{ snapshot: string }>`select pg_current_snapshot()::text as snapshot`.execute(transaction);
+/** The transaction's snapshot on the server that has the tenant's entries, and where that is. */
+export async function readExportSnapshot(
+  transaction: DatabaseTransaction,
+  tenant: string,
+): Promise<Pick<ExportSnapshot, 'snapshot' | 'placement'>> {
+  // The rows of the tenant tell a cluster where to ask.
+  const { rows } = await sql<{ snapshot: string; placement: string | null }>`
+    select pg_current_snapshot()::text as snapshot, change_placement(${tenant})::text as placement
+      from (select count(*) from tenant t where t.tenant = ${tenant}) as there`.execute(transaction);
   const [row] = rows;
   if (row === undefined) throw new Error('the database told no snapshot');
-  return row.snapshot;
+  return row;
 }

@@ -1,5 +1,6 @@
 import { CompiledQuery } from 'kysely';
 import type { Database, DatabaseTransaction } from '../../db/database.ts';
+import { tenantsWith } from '../../db/tenants-with.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import type { StopSignal } from '../../stop-signal.ts';
 
@@ -67,24 +68,7 @@ export async function foldTenants(db: Database, options: FoldTenantsOptions): Pr
   await rest(performance.now() - begun);
 }
 
-/**
- * The tenants with entries that are not folded yet. The query asks the index for the first tenant, and then from each
- * tenant for the next one. Every process runs it each second. Its cost depends only on the number of these tenants, not
- * on the number of all tenants or of their entries.
- */
+/** The tenants with entries that are not folded yet. Every process asks for them each second. */
 export async function tenantsToFold(db: Database | DatabaseTransaction): Promise<string[]> {
-  const { rows } = await db.executeQuery<{ tenant: string }>(
-    CompiledQuery.raw(
-      `with recursive pending (tenant) as (
-         (select d.tenant from change_delta d order by d.tenant limit 1)
-         union all
-         select (select d.tenant from change_delta d where d.tenant > p.tenant order by d.tenant limit 1)
-           from pending p
-           where p.tenant is not null
-       )
-       select tenant from pending where tenant is not null`,
-      [],
-    ),
-  );
-  return rows.map((row) => row.tenant);
+  return await tenantsWith(db, 'change_delta', 'true');
 }

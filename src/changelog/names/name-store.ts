@@ -29,8 +29,8 @@ export async function readNames(
   }>({
     // One row has many names as JSON. With one row for each name, parsing would block the event loop.
     text: `with snapshot as (
-       select pg_snapshot_xmin(pg_current_snapshot()) as since, change_lineage() as lineage,
-              case when change_lineage() = $3 then $2::text::xid8 else '0'::xid8 end as unknown_since
+       select pg_snapshot_xmin(pg_current_snapshot()) as since, change_lineage($1) as lineage,
+              case when change_lineage($1) = $3 then $2::text::xid8 else '0'::xid8 end as unknown_since
      ), extent as materialized (
        select coalesce(sum(octet_length(n.name) + $4), 0)::bigint as bytes
          from snapshot s join change_actor n on n.tenant = $1 and n.registered >= s.unknown_since

@@ -12,9 +12,6 @@ export interface HistorySummary {
 /** The exact number is from the tallies, so it costs the same however long the history is. */
 export async function summariseHistory(db: Database, tenant: string, now: number): Promise<HistorySummary> {
   const { rows } = await sql<HistorySummary>`
-    select (change_rank(${tenant}, array['{0}'], array['{0}'], array[since]))[1] as entries,
-        (select min(at) from change_entry where tenant = ${tenant} and at >= since) as oldest,
-        (select max(at) from change_entry where tenant = ${tenant} and at >= since) as newest
-      from change_horizon(${tenant}, ${now}::bigint) as since`.execute(db);
+    select entries, oldest, newest from change_summary(${tenant}, ${now}::bigint)`.execute(db);
   return rows[0] ?? { entries: 0, oldest: null, newest: null };
 }

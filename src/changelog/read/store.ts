@@ -91,11 +91,7 @@ export async function readExtent(
   kinds: readonly number[] | null,
 ): Promise<Extent> {
   const { rows } = await transaction.executeQuery<Extent>(
-    CompiledQuery.raw(
-      `select (change_rank($1, array['{0}'], array[$3::text], array[$2::bigint]))[1] as entries,
-              (select coalesce(sum(cardinality(d.ats)), 0) from change_delta d where d.tenant = $1)::bigint as pending`,
-      [tenant, since, `{${(kinds ?? [0]).join(',')}}`],
-    ),
+    CompiledQuery.raw('select entries, pending from change_extent($1, $2, $3)', [tenant, since, kinds]),
   );
   return rows[0] ?? { entries: 0, pending: 0 };
 }

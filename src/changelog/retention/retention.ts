@@ -1,5 +1,6 @@
 import { CompiledQuery } from 'kysely';
 import type { Database } from '../../db/database.ts';
+import { tenantsWith } from '../../db/tenants-with.ts';
 import { inTransaction } from '../../db/transaction.ts';
 
 const day = 86_400_000;
@@ -30,12 +31,17 @@ export async function setRetention(db: Database, tenant: string, keepDays: numbe
   return { tenant, keepDays, horizon: rows[0]?.horizon ?? horizon };
 }
 
-/** The tenants that have dropped some of their history, and the current horizon of each. */
-export async function readHorizons(db: Database, now: number): Promise<{ tenant: string; horizon: number }[]> {
-  const { rows } = await db.executeQuery<{ tenant: string; horizon: number }>(
-    CompiledQuery.raw('select tenant, change_horizon(tenant, $1) as horizon from change_retention', [now]),
+/** The tenants that have dropped some of their history, or are to drop some. */
+export async function tenantsWithRetention(db: Database): Promise<string[]> {
+  return await tenantsWith(db, 'change_retention', 'true');
+}
+
+/** The first moment, in milliseconds since 1970, whose history the tenant still has. */
+export async function readHorizon(db: Database, tenant: string, now: number): Promise<number> {
+  const { rows } = await db.executeQuery<{ horizon: number }>(
+    CompiledQuery.raw('select change_horizon($1, $2) as horizon', [tenant, now]),
   );
-  return rows;
+  return rows[0]?.horizon ?? 0;
 }
 
 /**
@@ -106,22 +112,27 @@ export async function dropExpired(db: Database, options: DropExpiredOptions): Pr
   const reached = new Map<string, number>();
   /** The horizons before which no rows are left. */
   const done = new Map<string, number>();
+  const failed = new Set<string>();
   while (!signal.aborted) {
     // Each round reads them again: another tenant may have a horizon by now.
-    const open = (await readHorizons(db, now())).filter(({ tenant, horizon }) => done.get(tenant) !== horizon);
-    if (open.length === 0) return;
-    for (const { tenant, horizon } of open) {
+    const open = (await tenantsWithRetention(db)).filter((tenant) => !failed.has(tenant));
+    let isOpen = false;
+    for (const tenant of open) {
       if (signal.aborted) return;
       const begun = performance.now();
       try {
+        const horizon = await readHorizon(db, tenant, now());
+        if (done.get(tenant) === horizon) continue;
+        isOpen = true;
         const portion = await dropPortion(db, tenant, horizon, { most, from: reached.get(tenant) ?? 0 });
         reached.set(tenant, portion.reached);
         if (portion.dropped === 0) done.set(tenant, horizon);
       } catch (error) {
         onError(error);
-        done.set(tenant, horizon);
+        failed.add(tenant);
       }
       await rest(performance.now() - begun);
     }
+    if (!isOpen) return;
   }
 }

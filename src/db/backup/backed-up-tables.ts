@@ -56,6 +56,7 @@ export async function readSequences(
   tables: readonly TableToBackUp[],
 ): Promise<BackedUpSequence[]> {
   const sequences: BackedUpSequence[] = [];
+  const ofCluster = await readClusterNumber(client);
   for (const { name: table, identities } of tables) {
     for (const column of identities) {
       const { rows: names } = await client.query<{ name: string | null }>(
@@ -65,10 +66,21 @@ export async function readSequences(
       const { rows } = await client.query<{ value: string; called: boolean }>(
         `select last_value::text as value, is_called as called from ${names[0]?.name}`,
       );
-      for (const { value, called } of rows) sequences.push({ table, column, value, called });
+      for (const { value, called } of rows) {
+        const isBehind = ofCluster !== undefined && BigInt(value) < BigInt(ofCluster);
+        sequences.push(isBehind ? { table, column, value: ofCluster, called: true } : { table, column, value, called });
+      }
     }
   }
   return sequences;
+}
+
+/** The last number that a cluster has given to rows of all tables (decision 0040). Undefined where the database is no cluster. */
+async function readClusterNumber(client: pg.ClientBase): Promise<string | undefined> {
+  const { rows: found } = await client.query(`select where to_regclass('change_number') is not null`);
+  if (found.length === 0) return undefined;
+  const { rows } = await client.query<{ last: string }>('select last_value::text as last from change_number');
+  return rows[0]?.last;
 }
 
 /** The complete indexes of tables, except for those of constraints. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { packageFolder } from '../../package-folder.ts';
 import { MigrationError } from './migration-error.ts';
 import { type Migration, readMigrations } from './migrations.ts';
-import { hashRoutines, type Routine, readRoutines } from './routines.ts';
+import { hashRoutines, type Routine, type RoutineForm, readRoutines } from './routines.ts';
 
 /** The folders of a schema. */
 export interface SchemaFolders {
@@ -28,9 +28,9 @@ export function packageSchema(): SchemaFolders {
 }
 
 /** Reads both folders. Throws a MigrationError if a file is not valid. */
-export async function readSchema(folders: SchemaFolders): Promise<Schema> {
+export async function readSchema(folders: SchemaFolders, form: RoutineForm = 'single'): Promise<Schema> {
   const migrations = await readMigrations(folders.migrations);
-  const routines = await readRoutines(folders.routines);
+  const routines = await readRoutines(folders.routines, form);
   const version = (await readFile(join(folders.routines, 'version.txt'), 'utf8')).trim();
   if (!/^[1-9]\d{0,8}$/.test(version))
     throw new MigrationError(`sql/version.txt has no whole number in it: ${version}`);

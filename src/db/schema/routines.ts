@@ -19,8 +19,29 @@ export interface Routine {
 // routine too: the search path of an index build has nothing of ours in it.
 const beginning = /^(?:--[^\n]*\n|\s*\n)*create (function|procedure|aggregate) (?::"schema"\.)?([a-z_][a-z0-9_]*)\s*\(/;
 
-/** Reads all routines below a folder, in the order of their files. Throws a MigrationError if a routine is not valid. */
-export async function readRoutines(folder: string): Promise<Routine[]> {
+/** The form of the routines: for one server, or for a cluster whose workers have the tenants (decision 0040). */
+export type RoutineForm = 'single' | 'distributed';
+
+/**
+ * Reads all routines below a folder. A routine that a cluster refuses, or answers otherwise, has a second form in a folder
+ * `distributed`; routines for a cluster alone stand there too. Throws a MigrationError if a routine is not valid.
+ */
+export async function readRoutines(folder: string, form: RoutineForm = 'single'): Promise<Routine[]> {
+  const all = await readAllRoutines(folder);
+  const isSecond = ({ file }: Routine) => basename(dirname(file)) === 'distributed';
+  const second = all.filter(isSecond);
+  const first = all.filter((routine) => !isSecond(routine));
+  if (form === 'single') return first;
+  const only = first.filter(({ name }) => !second.some((one) => one.name === name));
+  return [...only.map(withoutKeptPlans), ...second];
+}
+
+/** A cluster cannot plan a statement before it knows the tenant, and so refuses plans that serve all tenants. */
+function withoutKeptPlans(routine: Routine): Routine {
+  return { ...routine, text: routine.text.replaceAll('set plan_cache_mode = force_generic_plan', '') };
+}
+
+async function readAllRoutines(folder: string): Promise<Routine[]> {
   const routines: Routine[] = [];
   for (const file of (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.sql')).sort()) {
     const text = (await readFile(join(folder, file), 'utf8')).replaceAll('\r\n', '\n');
@@ -31,7 +52,8 @@ export async function readRoutines(folder: string): Promise<Routine[]> {
         `sql/${file} does not begin with "create function ${name}(", or procedure, or aggregate`,
       );
     }
-    const twin = routines.find((other) => other.name === name);
+    const formOf = (path: string) => basename(dirname(path)) === 'distributed';
+    const twin = routines.find((other) => other.name === name && formOf(other.file) === formOf(file));
     if (twin !== undefined) throw new MigrationError(`sql/${file} and sql/${twin.file} have the same name`);
     routines.push({ name, kind, file, text, indexed: basename(dirname(file)) === 'indexed' });
   }

@@ -168,7 +168,7 @@ test('what was remembered is forgotten when the database was put back to an earl
     [restored],
   );
   await database.pool.query(
-    `create or replace function change_lineage() returns text language sql stable as $$ select 'another' $$`,
+    `create or replace function change_lineage(of_tenant text) returns text language sql stable as $$ select 'another' $$`,
   );
   expect(await ask('')).toEqual({ total: 1, actors: ['after'] });
   expect(await ask('actor:after')).toEqual({ total: 1, actors: ['after'] });

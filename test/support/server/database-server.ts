@@ -3,19 +3,32 @@ import type { TestProject } from 'vitest/node';
 import { openEmbeddedDatabase } from '../../../src/db/embedded/open-embedded-database.ts';
 import { migrate } from '../../../src/db/migrate.ts';
 import { createPool } from '../../../src/db/pool.ts';
+import { clusterOfEnvironment, createClusterTemplate, onAllNodes, type TestCluster } from './cluster.ts';
 import { makeDataFolder, removeDataFolder } from './data-folder.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
     databaseUrl: string;
+    /** Null: the embedded database. */
+    cluster: TestCluster | null;
   }
 }
 
 /** The database that every test database is a clone of; nobody connects to it once it is made. */
 export const templateName = 'annals_template';
 
-/** One PostgreSQL for the whole run, with all migrations applied to a template; stopped and removed at the end. */
+/**
+ * One PostgreSQL for the whole run, with all migrations applied to a template; stopped and removed at the end. With
+ * CITUS_DATABASE_URL and CITUS_WORKERS it is that cluster instead, and the template is distributed over its workers.
+ */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const cluster = clusterOfEnvironment(process.env);
+  project.provide('cluster', cluster ?? null);
+  if (cluster !== undefined) {
+    await createClusterTemplate(cluster, templateName);
+    project.provide('databaseUrl', cluster.url);
+    return async () => onAllNodes(cluster, `drop database if exists ${templateName} with (force)`);
+  }
   const dataDir = await makeDataFolder();
   const database = await openEmbeddedDatabase({ dataDir, log: console.error, durability: 'none' });
   const stop = async () => {

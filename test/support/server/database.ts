@@ -3,6 +3,7 @@ import pg from 'pg';
 import { inject, onTestFinished } from 'vitest';
 import { createDatabase, type Database } from '../../../src/db/database.ts';
 import { createPool } from '../../../src/db/pool.ts';
+import { cloneOnCluster, onAllNodes } from './cluster.ts';
 
 export interface TestDatabase {
   url: string;
@@ -33,7 +34,9 @@ export async function createTestDatabaseForThisTest(): Promise<TestDatabase> {
 
 async function openTestDatabase(template: string): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await administer(`create database ${name} template ${template}`);
+  const cluster = inject('cluster');
+  if (cluster === null) await administer(`create database ${name} template ${template}`);
+  else await cloneOnCluster(cluster, name, template);
   const url = new URL(inject('databaseUrl'));
   url.pathname = name;
   const pool = createPool(url.href, { applicationName: 'annals test' });
@@ -43,7 +46,8 @@ async function openTestDatabase(template: string): Promise<TestDatabase> {
     db: createDatabase(pool),
     async drop() {
       if (!pool.ended) await pool.end();
-      await administer(`drop database if exists ${name} with (force)`);
+      const statement = `drop database if exists ${name} with (force)`;
+      await (cluster === null ? administer(statement) : onAllNodes(cluster, statement));
     },
   };
 }

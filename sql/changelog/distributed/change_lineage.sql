@@ -1,0 +1,8 @@
+-- change_lineage of one server, and another one as well after the tenant has moved to another worker: the transaction ids
+-- of its names are then those of two servers.
+create function change_lineage(of_tenant text) returns text language plpgsql stable as $$
+begin
+  return extract(epoch from pg_postmaster_start_time()) || ' ' || 'change_actor'::regclass::oid || ' '
+    || change_placement(of_tenant)::text;
+end
+$$;

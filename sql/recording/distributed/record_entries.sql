@@ -1,0 +1,25 @@
+-- record_entries of one server: the coordinator gives the numbers, and the worker that has the tenant does the rest. The name
+-- of the first parameter says so: Annals leaves to workers the routines whose first parameter is of_tenant.
+create function record_entries(
+  for_tenant text, now bigint,
+  kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[],
+  actor_lookups uuid[], actor_names text[],
+  entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[],
+  entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[],
+  entry_marks text[], entry_contexts text[], way text, recorder_lookup uuid, recorder_name text
+) returns table (horizon bigint, complete boolean, at bigint, identity uuid)
+language plpgsql as $$
+declare
+  numbers constant bigint[] := array(
+    select nextval('change_number')
+      from generate_series(1, cardinality(entry_ats) + cardinality(kind_lookups) + cardinality(actor_lookups) + 2));
+begin
+  return query
+    select recorded.horizon, recorded.complete, recorded.at, recorded.identity
+      from record_entries_numbered(
+        for_tenant, now, kind_lookups, kind_entities, kind_types, kind_related_entities, actor_lookups, actor_names,
+        entry_ats, entry_kinds, entry_actors, entry_documents, entry_identities, entry_ids, entry_names,
+        entry_schema_versions, entry_related, entry_paths, entry_marks, entry_contexts, way, recorder_lookup, recorder_name,
+        numbers) as recorded;
+end
+$$;

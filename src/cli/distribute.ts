@@ -1,0 +1,51 @@
+import { readConfig } from '../config.ts';
+import { distribute } from '../db/cluster/distribute.ts';
+import { createPool } from '../db/pool.ts';
+import { resolveTls } from '../db/tls.ts';
+import { parseCommand } from './arguments.ts';
+import { type Command, OperatorError, UsageError } from './command.ts';
+
+const maxShards = 1_024;
+
+export const distributeCommand: Command = {
+  help: `Usage: annals distribute [--shards COUNT]
+
+Spreads the tenants over the workers of a Citus cluster (12 or later). DATABASE_URL names
+the coordinator. All rows of a tenant are on one worker, and stay together when they move.
+
+It first brings the database to the current schema, as "annals migrate" does, and then moves
+the rows in one transaction: where it fails, nothing is distributed. Nothing else may use the
+database meanwhile; services of Annals end and find the new form at their next start. A
+distributed database stays so: run the command again after an import by other means, or at
+any time. It prints the tables that it distributed, the number of shards, and the workers.
+
+--shards is how many portions the tenants are spread over, 1 to ${maxShards}; the default is 32. Only
+the first call decides. A portion moves as a whole. docs/cluster.md tells how to move one.
+
+Example:
+  DATABASE_URL=postgres://annals@coordinator.internal/annals annals distribute`,
+
+  async run(args, io) {
+    const { values } = parseCommand('distribute', { args, options: { shards: { type: 'string' } } });
+    const shards = values.shards === undefined ? undefined : readShards(values.shards);
+    const { databaseUrl } = readConfig(io.environment);
+    if (databaseUrl === undefined) {
+      throw new OperatorError('DATABASE_URL is missing: the embedded database is no coordinator of a Citus cluster');
+    }
+    const pool = createPool(await resolveTls(databaseUrl), { applicationName: 'annals distribute', maximum: 2 });
+    try {
+      io.answer(JSON.stringify(await distribute(pool, shards === undefined ? {} : { shards })));
+    } finally {
+      await pool.end();
+    }
+    return 0;
+  },
+};
+
+function readShards(text: string): number {
+  const shards = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : 0;
+  if (shards < 1 || shards > maxShards) {
+    throw new UsageError(`--shards must be a whole number from 1 to ${maxShards}, and was given ${text}`);
+  }
+  return shards;
+}

@@ -1,0 +1,134 @@
+/** Something in the SQL of a file that a cluster refuses, or answers for the wrong server. */
+export interface ClusterFault {
+  readonly rule: 'volatile condition' | 'local with distributed' | 'no tenant' | 'routine with tables';
+  /** The start of the statement. */
+  readonly statement: string;
+}
+
+export interface KnownTables {
+  /** The tables with a column `tenant`. */
+  readonly distributed: ReadonlySet<string>;
+  /** All others of the database. */
+  readonly local: ReadonlySet<string>;
+  /** The routines that run on the worker of their tenant and read its tables. */
+  readonly routines: ReadonlySet<string>;
+}
+
+/** The tables that the texts of migrations make. */
+export function tablesOf(migrations: readonly string[]): Pick<KnownTables, 'distributed' | 'local'> {
+  const distributed = new Set<string>();
+  const local = new Set<string>();
+  for (const text of migrations) {
+    for (const [, name = '', columns = ''] of text.matchAll(
+      /create (?:unlogged )?table (?:if not exists )?(\w+) \(\n([\s\S]*?)\n\)/g,
+    )) {
+      (/^\s+tenant\s/m.test(columns) ? distributed : local).add(name);
+    }
+  }
+  return { distributed, local };
+}
+
+/** The faults of a routine's text: of its statements, without what PL/pgSQL does between them. */
+export function faultsOfRoutine(text: string, tables: KnownTables): ClusterFault[] {
+  const body = /\$\$([\s\S]*)\$\$/.exec(text)?.[1] ?? text;
+  return withoutComments(body)
+    .split(';')
+    .flatMap((statement) => faultsOfStatement(statement, tables));
+}
+
+/** The faults of the SQL in a file of TypeScript: of texts in quotes, and of the chains of the query builder. */
+export function faultsOfStore(source: string, tables: KnownTables): ClusterFault[] {
+  const plain = source.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/^\s*\/\/.*$/gm, '');
+  const faults: ClusterFault[] = [];
+  for (const text of textsOf(plain)) {
+    const statement = withFragments(text, plain);
+    if (/^\s*(select|insert|update|delete|with|declare)\b/i.test(statement)) {
+      faults.push(...faultsOfStatement(statement, tables));
+    }
+  }
+  for (const [chain, table = ''] of plain.matchAll(
+    /\.(?:selectFrom|updateTable|deleteFrom)\('(\w+)'\)[\s\S]*?(?=;\n|\n\n|$)/g,
+  )) {
+    if (tables.distributed.has(table) && !/\.where\('(?:\w+\.)?tenant', '='/.test(chain)) {
+      faults.push(faultOf('no tenant', chain));
+    }
+  }
+  for (const [condition] of plain.matchAll(/\.where\([^\n]*clock_timestamp\(\)/g)) {
+    faults.push(faultOf('volatile condition', condition));
+  }
+  return faults;
+}
+
+const volatile = /\b(clock_timestamp|random|gen_random_uuid|nextval|timeofday)\s*\(/gi;
+const clauses = /\b(select|set|values|returning|where|on|having|when|if|elsif|from)\b|:=/gi;
+
+function faultsOfStatement(statement: string, { distributed, local, routines }: KnownTables): ClusterFault[] {
+  const named = [...statement.matchAll(/\b(?:from|join|update|into|using)\s+(\w+)/gi)].map(([, name = '']) => name);
+  const tables = named.filter((name) => distributed.has(name));
+  if (tables.length === 0) return [];
+  const faults: ClusterFault[] = [];
+  for (const { index } of statement.matchAll(volatile)) {
+    const clause = [...statement.slice(0, index).matchAll(clauses)].at(-1)?.[0].toLowerCase();
+    if (clause === 'where' || clause === 'on' || clause === 'having')
+      faults.push(faultOf('volatile condition', statement));
+  }
+  if (named.some((name) => local.has(name))) faults.push(faultOf('local with distributed', statement));
+  const inserts = /\binto\s+\w+(?:\s+as\s+\w+)?\s*\(tenant\b/i.test(statement);
+  if (!inserts && !/\btenant\s*=|\btenant\)\s*=/i.test(statement)) faults.push(faultOf('no tenant', statement));
+  const called = [...statement.matchAll(/\b(\w+)\(/g)].map(([, name = '']) => name);
+  if (called.some((name) => routines.has(name))) faults.push(faultOf('routine with tables', statement));
+  return faults;
+}
+
+function faultOf(rule: ClusterFault['rule'], statement: string): ClusterFault {
+  return { rule, statement: statement.trim().replaceAll(/\s+/g, ' ').slice(0, 120) };
+}
+
+/** The text with those fragments in place of their calls that a function of the same file makes. */
+function withFragments(text: string, source: string): string {
+  return text.replaceAll(/\$\{(\w+)\([^)]*\)\}/g, (call, name: string) => {
+    const [, fragment] = new RegExp(`function ${name}\\([^\n]*\n\\s*return sql\`([^\n]*)\`;`).exec(source) ?? [];
+    return fragment ?? call;
+  });
+}
+
+function withoutComments(text: string): string {
+  return text.replaceAll(/--[^\n]*/g, '');
+}
+
+/** The texts in quotes of a source, the outermost ones. */
+function textsOf(source: string): string[] {
+  const texts: string[] = [];
+  for (let at = 0; at < source.length; at += 1) {
+    const quote = source[at];
+    if (quote !== '`' && quote !== "'" && quote !== '"') continue;
+    const end = endOfText(source, at);
+    texts.push(source.slice(at + 1, end));
+    at = end;
+  }
+  return texts;
+}
+
+function endOfText(source: string, start: number): number {
+  const quote = source[start];
+  for (let at = start + 1; at < source.length; at += 1) {
+    if (source[at] === '\\') at += 1;
+    else if (source[at] === quote) return at;
+    else if (quote !== '`' && source[at] === '\n') return at;
+    else if (quote === '`' && source.startsWith('${', at)) at = endOfPlace(source, at + 2);
+  }
+  return source.length;
+}
+
+/** The closing brace of a place in a template. */
+function endOfPlace(source: string, start: number): number {
+  let depth = 0;
+  for (let at = start; at < source.length; at += 1) {
+    const character = source[at];
+    if (character === '`' || character === "'" || character === '"') at = endOfText(source, at);
+    else if (character === '{') depth += 1;
+    else if (character === '}' && depth === 0) return at;
+    else if (character === '}') depth -= 1;
+  }
+  return source.length;
+}

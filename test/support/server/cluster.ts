@@ -1,0 +1,144 @@
+import pg from 'pg';
+import { distribute } from '../../../src/db/cluster/distribute.ts';
+import { createPool } from '../../../src/db/pool.ts';
+
+/** A Citus cluster that the tests run on, in place of the embedded database. */
+export interface TestCluster {
+  /** The URL of a database on the coordinator. */
+  readonly url: string;
+  /** `host:port` of each worker. */
+  readonly workers: readonly string[];
+}
+
+/** The cluster of CITUS_DATABASE_URL and CITUS_WORKERS (`host:port,host:port`). Undefined where neither is set. */
+export function clusterOfEnvironment({
+  CITUS_DATABASE_URL: url,
+  CITUS_WORKERS: workers,
+}: NodeJS.ProcessEnv): TestCluster | undefined {
+  if (url === undefined && workers === undefined) return undefined;
+  if (!url || !workers) throw new Error('CITUS_DATABASE_URL and CITUS_WORKERS must be set together');
+  return { url, workers: workers.split(',') };
+}
+
+/** The URLs of a database on all nodes, the coordinator first. */
+export function urlsOfNodes({ url, workers }: TestCluster, database?: string): string[] {
+  const coordinator = new URL(url);
+  return [coordinator.host, ...workers].map((host) => {
+    const node = new URL(coordinator);
+    node.host = host;
+    if (database !== undefined) node.pathname = database;
+    return node.href;
+  });
+}
+
+/** Makes a database on all nodes and joins them to a cluster. Nothing of Annals is in it. */
+export async function createClusterDatabase(cluster: TestCluster, name: string): Promise<string> {
+  await onAllNodes(cluster, `drop database if exists ${name} with (force)`);
+  await onAllNodes(cluster, `create database ${name} template template0`);
+  for (const url of urlsOfNodes(cluster, name))
+    await inDatabase(url, (client) => client.query('create extension citus'));
+  const [url = ''] = urlsOfNodes(cluster, name);
+  const { hostname, port } = new URL(url);
+  await inDatabase(url, async (client) => {
+    await client.query('select citus_set_coordinator_host($1, $2)', [hostname, Number(port)]);
+    for (const worker of cluster.workers) {
+      const [host, workerPort] = worker.split(':');
+      await client.query('select citus_add_node($1, $2)', [host, Number(workerPort)]);
+    }
+  });
+  return url;
+}
+
+/** Makes a template of a distributed database: its clones on all nodes are a cluster as well. */
+export async function createClusterTemplate(cluster: TestCluster, name: string): Promise<void> {
+  const pool = createPool(await createClusterDatabase(cluster, name), { maximum: 2 });
+  try {
+    await distribute(pool, { shards: 4 });
+  } finally {
+    await pool.end();
+  }
+}
+
+/** Clones a database on all nodes, or makes an empty one on the coordinator alone. */
+export async function cloneOnCluster(cluster: TestCluster, name: string, template: string): Promise<void> {
+  const nodes = template === 'template1' ? urlsOfNodes(cluster).slice(0, 1) : urlsOfNodes(cluster);
+  await Promise.all(
+    nodes.map((url) =>
+      inDatabase(url, async (client) => {
+        for (let left = 100; ; left -= 1) {
+          // The cluster keeps a session of its own in every database, and a template must have none.
+          if (template !== 'template1') {
+            await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [template]);
+          }
+          try {
+            await client.query(`create database ${name} template ${template}`);
+            return;
+          } catch (error) {
+            if (left === 0 || !isInUse(error)) throw error;
+          }
+          await new Promise((resolve) => setTimeout(resolve, 50));
+        }
+      }),
+    ),
+  );
+}
+
+export async function onAllNodes(cluster: TestCluster, statement: string): Promise<void> {
+  for (const url of urlsOfNodes(cluster)) await inDatabase(url, (client) => client.query(statement));
+}
+
+async function inDatabase(url: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+function isInUse(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '55006';
+}
+
+/** Where a tenant is. */
+export interface Placement {
+  readonly shard: number;
+  readonly host: string;
+  readonly port: number;
+}
+
+export async function placementOf(pool: pg.Pool, tenant: string): Promise<Placement> {
+  const { rows } = await pool.query<Placement>(
+    `select p.shardid as shard, n.nodename as host, n.nodeport as port
+       from pg_dist_placement p join pg_dist_node n on n.groupid = p.groupid
+       where p.shardid = get_shard_id_for_distribution_column('tenant', $1)`,
+    [tenant],
+  );
+  const [placement] = rows;
+  if (placement === undefined) throw new Error(`the cluster has no place for ${tenant}`);
+  return placement;
+}
+
+/** Moves the shard of a tenant to the other one of two workers. Returns where it was. */
+export async function moveTenant(cluster: TestCluster, pool: pg.Pool, tenant: string): Promise<Placement> {
+  const from = await placementOf(pool, tenant);
+  const other = cluster.workers.find((worker) => worker !== `${from.host}:${from.port}`) ?? '';
+  const { hostname, port } = new URL(`http://${other}`);
+  await pool.query("select citus_move_shard_placement($1, $2, $3, $4, $5, 'force_logical')", [
+    from.shard,
+    from.host,
+    from.port,
+    hostname,
+    Number(port),
+  ]);
+  return from;
+}
+
+/** The URL of a database of the cluster on the worker that has the tenant. */
+export async function workerUrlOf(url: string, pool: pg.Pool, tenant: string): Promise<string> {
+  const { host, port } = await placementOf(pool, tenant);
+  const worker = new URL(url);
+  worker.host = `${host}:${port}`;
+  return worker.href;
+}
