@@ -40,7 +40,7 @@ export const pages: readonly Page[] = [
     title: 'Document',
     icon: 'document',
     scopes: historyScopes,
-    inNavigation: false,
+    inNavigation: true,
     load: async () => (await import('../document/document-page.tsx')).DocumentPage,
   },
   {

@@ -31,7 +31,7 @@ export interface BarChartProps {
 }
 
 /**
- * Stacked bars over time. One drags over a part, or moves with the arrow keys and presses Enter, to narrow the time. The figures
+ * Stacked bars over time. One clicks on a bar, drags over a part, or moves with the arrow keys and presses Enter, to narrow the time. The figures
  * of the bar at the pointer or the keyboard stand above it.
  */
 export function BarChart(props: BarChartProps) {
@@ -82,8 +82,7 @@ export function BarChart(props: BarChartProps) {
       const middle = ((starts[place.current] ?? 0) + width / 2) / 1_000;
       plot.setCursor({ left: plot.valToPos(middle, 'x'), top: 10 });
     } else if (event.key === 'Enter' && place.current >= 0) {
-      const from = starts[place.current] ?? 0;
-      props.onRange?.(from, from + width);
+      showBar(props, place.current);
     }
   };
 
@@ -150,7 +149,7 @@ function makeChart(
       cursor: {
         y: false,
         points: { show: false },
-        drag: { x: onRange !== undefined, y: false, setScale: false, dist: 5 },
+        drag: { x: onRange !== undefined, y: false, setScale: false, dist: minDrag },
       },
       scales: { x: { range: [first, last] }, y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.05)] } },
       axes: [
@@ -184,11 +183,12 @@ function makeChart(
           .toReversed(),
       ],
       hooks: {
+        ready: [({ over, cursor }) => onClick(over, () => showBar(latest.current, cursor.idx))],
         setCursor: [({ cursor: { idx } }) => onBar(idx ?? undefined)],
         setSelect: [
           (plot) => {
             const { left, width: pixels } = plot.select;
-            if (pixels < 5) return;
+            if (pixels < minDrag) return;
             const from = plot.posToVal(left, 'x') * 1_000;
             const to = plot.posToVal(left + pixels, 'x') * 1_000;
             plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
@@ -200,6 +200,26 @@ function makeChart(
     [middles, ...sums.toReversed()],
     element,
   );
+}
+
+/** Pixels. A shorter movement with the button down is a click. */
+const minDrag = 5;
+
+/** Calls back for a click, and not at the end of a drag. */
+function onClick(element: HTMLElement, act: () => void): void {
+  let from = 0;
+  element.addEventListener('mousedown', ({ clientX }) => {
+    from = clientX;
+  });
+  element.addEventListener('click', ({ clientX }) => {
+    if (Math.abs(clientX - from) < minDrag) act();
+  });
+}
+
+/** Narrows the time to one bar. */
+function showBar({ starts, width, onRange }: BarChartProps, index: number | null | undefined): void {
+  const from = starts[index ?? -1];
+  if (from !== undefined) onRange?.(from, from + width);
 }
 
 /** The bars that a range touches. A part of a bar cannot be told apart by eye. */

@@ -1,4 +1,6 @@
-import { useState } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
+import { readNames } from '../api/history-reads.ts';
+import { useRequest } from '../api/use-request.ts';
 import { Button } from '../components/button.tsx';
 import { FormField } from '../components/form-field.tsx';
 import { PageHeader } from '../components/page-header.tsx';
@@ -8,6 +10,9 @@ import { setParameters } from '../router/location.ts';
 export function DocumentForm() {
   const [entity, setEntity] = useState('');
   const [id, setId] = useState('');
+  const list = useId();
+  // Without suggestions one goes on writing.
+  const names = useRequest(entity, (signal) => readNames('entity', entity, signal)).value ?? [];
   return (
     <>
       <PageHeader title="A document" lead="See its whole life, and what it looked like at any moment." />
@@ -20,10 +25,21 @@ export function DocumentForm() {
       >
         <FormField label="Entity" hint="The type of the document, such as order.">
           {(control) => (
-            <input {...control} required value={entity} onInput={(event) => setEntity(event.currentTarget.value)} />
+            <input
+              {...control}
+              required
+              list={list}
+              value={entity}
+              onInput={(event) => setEntity(event.currentTarget.value)}
+            />
           )}
         </FormField>
-        <FormField label="Id">
+        <datalist id={list}>
+          {names.map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
+        <FormField label="Id" hint="As it stands in the history: 10016, or brisk-go.">
           {(control) => (
             <input {...control} required value={id} onInput={(event) => setId(event.currentTarget.value)} />
           )}

@@ -16,7 +16,7 @@ import { historyOf } from '../history/history-view.ts';
 import { Link } from '../router/link.tsx';
 import { setParameters } from '../router/location.ts';
 import { DocumentForm } from './document-form.tsx';
-import { type DocumentView, documentView, queryOfDocument } from './document-view.ts';
+import { type DocumentView, documentView, queryOfDocument, queryOfTouching } from './document-view.ts';
 import { FieldsTable } from './fields-table.tsx';
 import { KnownSince } from './known-since.tsx';
 import { MomentSlider } from './moment-slider.tsx';
@@ -61,6 +61,9 @@ function OneDocument({ view }: { readonly view: DocumentView }) {
         <CopyButton what="the address of this view" label="Share" text={() => location.href} />
         <Link to={historyOf(queryOfDocument(view))} class="button">
           In the history
+        </Link>
+        <Link to={historyOf(queryOfTouching(view))} class="button">
+          What touched it
         </Link>
         <Button icon="refresh" onClick={() => setRound((count) => count + 1)}>
           Refresh

@@ -2,10 +2,16 @@ import { annals } from '../api/annals.ts';
 import { useRequest } from '../api/use-request.ts';
 import { Name } from '../components/name.tsx';
 import { countText } from '../components/numbers.ts';
+import { historyOf } from '../history/history-view.ts';
 import { quoted } from '../query-text/quoted.ts';
 import { Link } from '../router/link.tsx';
+import type { Target } from '../router/location.ts';
 import { OverviewCard } from './overview-card.tsx';
 import { sinceQuery } from './since-query.ts';
+
+function actorPage(name: string): Target {
+  return { path: 'actor', parameters: { name } };
+}
 
 interface BusiestCardProps {
   readonly title: string;
@@ -29,7 +35,7 @@ export function BusiestCard({ title, field, from }: BusiestCardProps) {
               <li key={value}>
                 <Link
                   class="busiest-name"
-                  to={{ path: 'history', parameters: { q: `${field}:${quoted(value)} ${q}` } }}
+                  to={field === 'actor' ? actorPage(value) : historyOf(`entity:${quoted(value)} ${q}`)}
                 >
                   <Name text={value} />
                 </Link>

@@ -30,7 +30,7 @@ export function valuesOf(q: string, { valueStart, end }: Term): string[] | undef
   const inside = tokens.filter((token) => token.start >= valueStart && token.end <= end);
   const values = inside.filter(({ kind }) => kind === 'value' || kind === 'quoted');
   if (written.startsWith('<') || written.startsWith('>') || /^\([<>]/.test(written)) return undefined;
-  const texts = values.map(({ kind, start, end: stop }) => plainText(kind, q.slice(start, stop).trim()));
+  const texts = values.map(({ kind, start, end: stop }) => plainText(kind, q.slice(start, stop)));
   const marksFit = inside.every(({ kind }) => kind === 'value' || kind === 'quoted' || kind === 'mark');
   if (!marksFit || texts.length === 0 || written.startsWith('~')) return undefined;
   return texts.every((text) => text !== undefined) ? texts : undefined;
@@ -38,7 +38,9 @@ export function valuesOf(q: string, { valueStart, end }: Term): string[] | undef
 
 function plainText(kind: string, written: string): string | undefined {
   if (kind === 'quoted') return unquoted(written);
-  return /(?<!\\)\*/.test(written) ? undefined : written.replace(/\\([*(),\\])/g, '$1');
+  // A star stands for any characters, unless it is escaped.
+  if (written.replaceAll(/\\[*(),\\]/g, '').includes('*')) return undefined;
+  return written.replaceAll(/\\([*(),\\])/g, '$1');
 }
 
 /** The texts that the top terms of a field ask for, or undefined where they ask for something else. */

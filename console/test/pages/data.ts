@@ -43,6 +43,42 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     await expect.poll(rows).toEqual(['shelf-00']);
   });
 
+  test('a type is made, changed and deleted, and one who may only read it sees no way to', async () => {
+    const { open, checkAccessibility } = the();
+    const page = await open('data/types', { statuses: [400] });
+    await page.getByRole('button', { name: 'New type' }).first().click();
+    const [id, definition, save] = [
+      page.getByLabel('Id', { exact: true }),
+      page.getByLabel('Definition'),
+      page.getByRole('button', { name: 'Save' }),
+    ];
+    await id.fill('pallet');
+    await page.getByText('Capital letters, digits and _, a letter first.').waitFor();
+    expect(await save.isDisabled()).toBe(true);
+    await id.fill('PALLET');
+    await definition.fill('{"name":{"en":"Pallet"},"jsonSchema":{"properties":{"load":{"maximum":1.50}}}');
+    await page.getByText(/^Line 1, column \d+: expected , or }/).waitFor();
+    expect(await save.isDisabled()).toBe(true);
+    await checkAccessibility(page);
+    await definition.fill('{"name":{"en":"Pallet"},"jsonSchema":{"properties":{"load":{"maximum":1.50}}}}');
+    await save.click();
+    await page.getByText('The type PALLET is saved.').waitFor();
+    const row = page.getByRole('row', { name: /^PALLET Pallet JSON Schema/ });
+    await row.getByRole('link', { name: 'Definition' }).click();
+    // The number of the schema stands as it was written.
+    await expect.poll(() => definition.inputValue()).toContain('1.50');
+    const reader = await open('data/type/edit?type=PALLET', { scope: 'schema.schema_read' });
+    await expect.poll(() => reader.getByLabel('Definition').isEditable()).toBe(false);
+    expect(await reader.getByRole('button', { name: /Save|Delete/ }).count()).toBe(0);
+    await definition.fill('{"name":{"en":"Pallet"},"jsonSchema":{"type":"no such type"}}');
+    await save.click();
+    await page.getByRole('alert').waitFor();
+    await page.getByRole('button', { name: 'Delete the type' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('The type PALLET is deleted.').waitFor();
+    await expect.poll(() => row.count()).toBe(0);
+  });
+
   test('a document is edited against its schema with every digit, and its history is one click away', async () => {
     const { open, checkAccessibility } = the();
     const call = await caller(the());

@@ -27,6 +27,8 @@ export function documentTests(the: () => ConsoleUnderTest): void {
     await expect.poll(() => page.url()).toContain('changes=1');
     expect(await page.locator('.timeline-item.shown').textContent()).toContain('Robin');
     await checkAccessibility(page);
+    await page.getByRole('link', { name: 'What touched it' }).click();
+    expect(new URL(page.url()).searchParams.get('q')).toMatch(/^related:elemMatch\(entity:lamp entityId:1\) /);
   });
 
   test('two moments are compared, whichever is chosen first', async () => {

@@ -18,6 +18,8 @@ export function overviewTests(the: () => ConsoleUnderTest): void {
     await entities.getByRole('link', { name: 'order' }).waitFor();
     const facets = (await entities.locator('.number').allInnerTexts()).map(numberOf);
     expect(facets.reduce((sum, count) => sum + count, 0)).toBe(total);
+    const actor = page.getByRole('region', { name: 'Busiest actors' }).getByRole('link').first();
+    expect(await actor.getAttribute('href')).toMatch(/actor\?name=/);
     await page.getByRole('region', { name: 'How changes come in' }).getByText('annals import').waitFor();
     await page.getByRole('region', { name: 'Agents with trouble' }).locator('p, li').first().waitFor();
     await page.getByRole('region', { name: 'Quota of the shared token' }).getByText('Input tokens').waitFor();

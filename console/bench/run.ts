@@ -1,0 +1,254 @@
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { Browser, Page } from 'playwright-core';
+import { buildApp } from '../../src/app.ts';
+import { readConfig } from '../../src/config.ts';
+import { createContext } from '../../src/context.ts';
+import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { createPool } from '../../src/db/pool.ts';
+import { createTenant } from '../../src/db/tenants.ts';
+import { scopes } from '../../src/http/scopes.ts';
+import { createClient } from '../../src/oauth/clients.ts';
+import { changeOfDocuments } from '../../src/recording/change.ts';
+import { createRecorder } from '../../src/recording/record-change.ts';
+import { testSecretKeys } from '../../test/support/server/server.ts';
+import { startChromium } from '../test/support/chromium.ts';
+
+// How long the console's pages take until one can use them, what they load, and how long they hold the browser at a time: with
+// millions of changes, and with long ones. README.md has the last figures.
+const { values: settings } = parseArgs({
+  options: {
+    /** A database that bench/history/summary.ts has made there. */
+    database: { type: 'string', default: 'annals_bench_summary_3000000_10' },
+    data: { type: 'string', default: join(import.meta.dirname, '../../data/bench') },
+    rounds: { type: 'string', default: '5' },
+    /** Measures the pages with long changes alone. */
+    long: { type: 'boolean', default: false },
+  },
+});
+
+/** The moment of the last change of the data. */
+const historyNow = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+
+interface Figure {
+  readonly what: string;
+  readonly milliseconds: number;
+  readonly bytes: number;
+  /** Milliseconds; the browser notes tasks from 50 on. */
+  readonly longestTask: number;
+}
+
+/** A page that is signed in, and what became of it since the last step. */
+class Measured {
+  readonly page: Page;
+  readonly figures: Figure[] = [];
+  #bytes = 0;
+
+  constructor(page: Page) {
+    this.page = page;
+    page.on('requestfinished', async (request) => {
+      const { responseBodySize, responseHeadersSize } = await request.sizes();
+      this.#bytes += responseBodySize + responseHeadersSize;
+    });
+  }
+
+  async step(what: string, work: (page: Page) => Promise<void>): Promise<void> {
+    this.#bytes = 0;
+    await this.page.evaluate(() => globalThis.longTasks?.splice(0));
+    const begun = performance.now();
+    await work(this.page);
+    const milliseconds = performance.now() - begun;
+    await this.page.waitForLoadState('networkidle');
+    const longest = await this.page.evaluate(() => Math.max(0, ...(globalThis.longTasks ?? [])));
+    this.figures.push({ what, milliseconds, bytes: this.#bytes, longestTask: longest });
+  }
+}
+
+declare global {
+  var longTasks: number[] | undefined;
+}
+
+const embedded = await openEmbeddedDatabase({
+  dataDir: settings.data,
+  log: (line: string) => process.stderr.write(`${line}\n`),
+});
+const browser = await startChromium();
+
+try {
+  if (!settings.long) await measure(embedded.url, settings.database, 'big', historyNow, browser, askHistory);
+  await onNewDatabase(embedded.url, 'annals_bench_console', (database) =>
+    measure(embedded.url, database, 'long', Date.now(), browser, askLong),
+  );
+} finally {
+  await browser.close();
+  await embedded.release();
+}
+
+/** The history of millions: its first page, and a drag over the chart. */
+async function askHistory(measured: Measured, address: string): Promise<void> {
+  const total = (page: Page) => page.locator('.history-total').textContent();
+  const whole = async (page: Page) => {
+    await page.locator('.entry-row').first().waitFor();
+    await page.locator('.bar-chart canvas').waitFor();
+    await page.locator('.facet:last-of-type .facet-value').first().waitFor();
+    await page.waitForFunction(() => /^[\d,]+$/.test(document.querySelector('.history-total')?.textContent ?? ''));
+  };
+  await measured.step('first page of the history', async (page) => {
+    await page.goto(`${address}history`);
+    await whole(page);
+  });
+  await measured.step('the same, with the files of the page at hand', async (page) => {
+    await page.goto(`${address}history`);
+    await whole(page);
+  });
+  const box = await measured.page.locator('.bar-chart .u-over').boundingBox();
+  if (box === null) throw new Error('there is no chart');
+  const before = await total(measured.page);
+  await measured.page.mouse.move(box.x + box.width * 0.3, box.y + 40);
+  await measured.page.mouse.down();
+  await measured.page.mouse.move(box.x + box.width * 0.6, box.y + 40, { steps: 4 });
+  await measured.step('a drag over the chart, until all of the answer is there', async (page) => {
+    await page.mouse.up();
+    await page.waitForFunction((was) => document.querySelector('.history-total')?.textContent !== was, before);
+    await page.waitForFunction(() => document.querySelector('[aria-busy="true"]') === null);
+    await whole(page);
+  });
+  await measured.step('overview', async (page) => {
+    await page.goto(`${address}overview`);
+    await page.locator('.busiest-name').first().waitFor();
+    await page.locator('.figure').nth(1).waitFor();
+  });
+}
+
+/** One change of 16 MiB, and a page of changes with 1,000 paths each. */
+async function askLong(measured: Measured, address: string): Promise<void> {
+  for (const entity of ['text', 'members']) {
+    await measured.step(`history with a change of 16 MiB (${entity})`, async (page) => {
+      await page.goto(`${address}history?q=entity%3A${entity}`);
+      await page.locator('.entry-row').first().waitFor();
+    });
+    await measured.step('… that change opened', async (page) => {
+      await page.locator('.entry-link').first().click();
+      await page.locator('.side-panel .path-item').first().waitFor();
+    });
+    await measured.step('… as JSON', async (page) => {
+      await page.locator('.side-panel').getByRole('button', { name: 'JSON', exact: true }).click();
+      await page.locator('.lines-view .line').first().waitFor();
+    });
+  }
+  await measured.step('history: a page of changes with 1,000 paths each', async (page) => {
+    await page.goto(`${address}history?q=entity%3Awide`);
+    await page.locator('.entry-row').nth(49).waitFor();
+  });
+  await measured.step('… one of them opened', async (page) => {
+    await page.locator('.entry-link').first().click();
+    await page.locator('.side-panel .path-item').first().waitFor();
+  });
+}
+
+async function measure(
+  server: string,
+  database: string,
+  tenant: string,
+  now: number,
+  opened: Browser,
+  ask: (measured: Measured, address: string) => Promise<void>,
+): Promise<void> {
+  const url = new URL(server);
+  url.pathname = database;
+  const context = await createContext({
+    config: readConfig({ LOG_LEVEL: 'warn' }),
+    databaseUrl: url.href,
+    secretKeys: testSecretKeys,
+    overrides: { clock: { now: () => now, elapsed: () => performance.now() } },
+  });
+  const app = await buildApp(context);
+  try {
+    await createTenant(context.db, tenant);
+    if (tenant === 'long') await recordLong(createRecorder(context.db, tenant, () => now));
+    const { clientId, clientSecret } = await createClient(context.db, { tenant, scope: scopes.join(' ') });
+    const base = await app.listen({ port: 0, host: '127.0.0.1' });
+    const rounds: Figure[][] = [];
+    for (let round = 0; round < Number(settings.rounds); round += 1) {
+      // Each round begins with an empty cache.
+      const window = await opened.newContext({ reducedMotion: 'reduce', locale: 'en-GB' });
+      // The overview asks for the last 24 hours by the clock of the browser.
+      await window.clock.setFixedTime(now);
+      await window.addInitScript(() => {
+        globalThis.longTasks = [];
+        new PerformanceObserver((list) => {
+          globalThis.longTasks?.push(...list.getEntries().map(({ duration }) => duration));
+        }).observe({ type: 'longtask', buffered: true });
+      });
+      await window.request.post(`${base}/console/api/session`, {
+        headers: { origin: base },
+        data: { clientId, clientSecret },
+      });
+      const measured = new Measured(await window.newPage());
+      measured.page.setDefaultTimeout(120_000);
+      await ask(measured, `${base}/console/`);
+      rounds.push(measured.figures);
+      await window.close();
+    }
+    print(rounds);
+  } finally {
+    await app.close();
+    await context.close();
+  }
+}
+
+async function recordLong(record: ReturnType<typeof createRecorder>): Promise<void> {
+  const create = (entity: string, entityId: string, after: string) => {
+    const change = changeOfDocuments({
+      type: 'create',
+      entity,
+      entityId,
+      actor: 'Robin',
+      at: Date.now() - 1_000,
+      related: [],
+      before: undefined,
+      after,
+      name: undefined,
+    });
+    return change === 'unchanged' ? [] : [change];
+  };
+  const fields = (count: number, text: string) =>
+    JSON.stringify(
+      Object.fromEntries(Array.from({ length: count }, (_, index) => [`field${index}`, `${text} ${index}`])),
+    );
+  await record(create('text', '1', JSON.stringify({ text: 'lorem ipsum '.repeat(1_398_000) })));
+  await record(create('members', '1', fields(200_000, 'x'.repeat(40))));
+  for (let place = 0; place < 100; place += 1)
+    await record(create('wide', String(place), fields(1_000, 'x'.repeat(40))));
+}
+
+async function onNewDatabase(url: string, name: string, work: (name: string) => Promise<void>): Promise<void> {
+  const pool = createPool(url, { maximum: 1 });
+  await pool.query(`drop database if exists ${name} with (force)`);
+  await pool.query(`create database ${name}`);
+  try {
+    const target = new URL(url);
+    target.pathname = name;
+    const own = createPool(target.href, { maximum: 2 });
+    await migrate(own);
+    await own.end();
+    await work(name);
+  } finally {
+    await pool.query(`drop database if exists ${name} with (force)`);
+    await pool.end();
+  }
+}
+
+function print(rounds: readonly (readonly Figure[])[]): void {
+  process.stdout.write('| step | time, ms | KiB | longest task, ms |\n|---|---:|---:|---:|\n');
+  for (const [place, { what }] of (rounds[0] ?? []).entries()) {
+    const middle = (of: (figure: Figure) => number) => {
+      const sorted = rounds.flatMap((figures) => figures.slice(place, place + 1).map(of)).toSorted((a, b) => a - b);
+      return (sorted[Math.floor(sorted.length / 2)] ?? Number.NaN).toFixed(0);
+    };
+    process.stdout.write(
+      `| ${what} | ${middle(({ milliseconds }) => milliseconds)} | ${middle(({ bytes }) => bytes / 1_024)} | ${middle(({ longestTask }) => longestTask)} |\n`,
+    );
+  }
+}

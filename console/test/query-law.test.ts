@@ -1,0 +1,123 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { changelogDialect } from '../../src/changelog/dialect.ts';
+import type { Condition, Matcher } from '../../src/query/ast.ts';
+import { parseQuery } from '../../src/query/parse.ts';
+import { QueryError } from '../../src/query/query-error.ts';
+import { arbitraryQuery, hardExpressions, hardNames } from '../../test/support/oracle/query-arbitrary.ts';
+import { fuzzRuns, fuzzTimeout } from '../../test/support/oracle/query-fuzz.ts';
+import { arbitraryMutatedText } from '../../test/support/oracle/query-mutations.ts';
+import { seed } from '../../test/support/oracle/random.ts';
+import { valuesOf } from '../src/query-text/edit-query.ts';
+import { scanQuery } from '../src/query-text/scan-query.ts';
+
+// The page's scanner only colours, suggests and makes chips; the service's parser decides. Where both read a text, they read it alike.
+
+const vocabulary = {
+  entities: ['order', 'customer', ...hardNames],
+  entityIds: ['ORD-1', '1', ...hardNames],
+  actors: hardNames,
+  expressions: hardExpressions,
+  times: [Date.UTC(2026, 7, 31, 12), Date.UTC(2024, 1, 29, 23, 59, 59, 999)],
+};
+
+interface ReadTerm {
+  /** In UTF-16 code units, from 0. */
+  readonly start: number;
+  readonly field: string;
+  /** The texts that the field is compared with; undefined where it has a pattern, a range or a group. */
+  readonly values: readonly string[] | undefined;
+}
+
+test('the page and the service agree what is a field, where it stands, and which texts it asks for', {
+  timeout: fuzzTimeout(500),
+}, async () => {
+  await fc.assert(
+    fc.property(arbitraryQuery(vocabulary), ({ text }) => {
+      expect(scannedTerms(text)).toEqual(parsedTerms(text));
+    }),
+    { numRuns: fuzzRuns(500), seed },
+  );
+});
+
+test('whatever the text, its tokens follow each other, and a field that is refused is a field to the page too', {
+  timeout: fuzzTimeout(500),
+}, async () => {
+  const found = { queries: 0, refusedFields: 0 };
+  await fc.assert(
+    fc.property(arbitraryMutatedText(vocabulary), (text) => {
+      const { tokens, terms } = scanQuery(text);
+      let end = 0;
+      for (const token of tokens) {
+        expect(token.start).toBeGreaterThanOrEqual(end);
+        expect(token.end).toBeGreaterThan(token.start);
+        ({ end } = token);
+      }
+      expect(end).toBeLessThanOrEqual(text.length);
+      const fault = faultOf(text);
+      if (fault === undefined) {
+        found.queries += 1;
+        expect(scannedTerms(text)).toEqual(parsedTerms(text));
+      }
+      const [, refused] = /^Unsupported query field: (.*)$/.exec(fault?.message ?? '') ?? [];
+      if (fault === undefined || refused === undefined) return;
+      found.refusedFields += 1;
+      const start = offsetOf(text, fault.position);
+      expect(terms.map((term) => `${term.start} ${term.field}`)).toContain(`${start} ${refused}`);
+    }),
+    { numRuns: fuzzRuns(500), seed },
+  );
+  expect(Math.min(found.queries, found.refusedFields)).toBeGreaterThan(3);
+});
+
+function scannedTerms(text: string): ReadTerm[] {
+  return scanQuery(text)
+    .terms.filter(({ field }) => field !== 'compoundLogicalQuery')
+    .map((term) => ({
+      start: term.start,
+      field: term.field,
+      values: isOpen(term.field) ? undefined : valuesOf(text, term),
+    }));
+}
+
+function parsedTerms(text: string): ReadTerm[] {
+  const terms: ReadTerm[] = [];
+  const add = (condition: Condition) => {
+    if (condition.kind === 'and' || condition.kind === 'or') {
+      for (const operand of condition.operands) add(operand);
+      return;
+    }
+    const { field, position } = condition;
+    const values = condition.kind === 'match' ? textsOf(condition.matcher) : undefined;
+    terms.push({ start: offsetOf(text, position), field, values });
+    if (condition.kind === 'item') for (const operand of condition.operand.operands) add(operand);
+  };
+  add(parseQuery(text, changelogDialect));
+  return terms;
+}
+
+function isOpen(field: string): boolean {
+  return field === 'related' || field === 'occurredAt';
+}
+
+function textsOf(matcher: Matcher): string[] | undefined {
+  if (matcher.kind === 'text') return [matcher.text];
+  if (matcher.kind !== 'list') return undefined;
+  const texts = matcher.items.flatMap((item) => (item.kind === 'text' ? [item.text] : []));
+  return texts.length === matcher.items.length ? texts : undefined;
+}
+
+function faultOf(text: string): QueryError | undefined {
+  try {
+    parseQuery(text, changelogDialect);
+    return undefined;
+  } catch (error) {
+    if (error instanceof QueryError) return error;
+    throw error;
+  }
+}
+
+/** The service counts code points from 1. */
+function offsetOf(text: string, position: number): number {
+  return [...text].slice(0, position - 1).join('').length;
+}
