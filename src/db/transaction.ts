@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { IsolationLevel } from 'kysely';
 import type pg from 'pg';
 import type { Database, DatabaseTransaction } from './database.ts';
+import { isTenantMoving } from './unreachable.ts';
 
 export interface TransactionOptions {
   isolation?: IsolationLevel;
@@ -51,8 +52,12 @@ export async function inPoolTransaction<Result>(
   });
 }
 
-/** Whether the transaction failed because of another one and can succeed if it is repeated (SQLSTATE 40001, 40P01). */
+/**
+ * Whether the transaction failed because of another one (SQLSTATE 40001, 40P01), or because a cluster moved its tenant, and
+ * can succeed if it is repeated.
+ */
 export function isLostRace(error: unknown): boolean {
+  if (isTenantMoving(error)) return true;
   return error instanceof Error && 'code' in error && (error.code === '40001' || error.code === '40P01');
 }
 

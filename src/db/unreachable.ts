@@ -37,7 +37,18 @@ export function isUnreachable(error: unknown): boolean {
  * coordinator can: it reports in its own words what became of its connection, and goes on.
  */
 export function isWorkerUnreachable(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && error.severity === 'ERROR' && /^(08|57P)/.test(error.code ?? '');
+  if (!(error instanceof pg.DatabaseError) || error.severity !== 'ERROR') return false;
+  return /^(08|57P)/.test(error.code ?? '') || isTenantMoving(error);
+}
+
+/**
+ * Whether an error of the driver means that a statement reached a worker from which the cluster has just moved the
+ * tenant. Nothing was done, and the same statement succeeds on the other worker. Citus has no SQLSTATE of its own for it.
+ */
+export function isTenantMoving(error: unknown): boolean {
+  return (
+    error instanceof pg.DatabaseError && error.message === 'cannot execute a distributed query from a query on a shard'
+  );
 }
 
 /** Whether an error of the driver means that the server is at its limit for now: its disk is full, or it lacks memory (SQLSTATE class 53). */

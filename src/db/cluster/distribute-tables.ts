@@ -54,6 +54,13 @@ async function readyTables(client: pg.ClientBase): Promise<string[]> {
 
 async function distributeTable(client: pg.ClientBase, name: string, shards: number): Promise<void> {
   try {
+    // An unlogged table is not copied by logical replication, so no shard beside it could move while it is written.
+    const { rows } = await client.query<{ statement: string }>(
+      `select format('alter table %s set logged', c.oid::regclass) as statement from pg_class c
+         where c.oid = quote_ident($1)::regclass and c.relpersistence = 'u'`,
+      [name],
+    );
+    for (const { statement } of rows) await client.query(statement);
     // All others are placed as the first one is.
     await (name === 'tenant'
       ? client.query("select create_distributed_table('tenant', 'tenant', shard_count => $1)", [shards])

@@ -112,7 +112,7 @@ export async function placementOf(pool: pg.Pool, tenant: string): Promise<Placem
   const { rows } = await pool.query<Placement>(
     `select p.shardid as shard, n.nodename as host, n.nodeport as port
        from pg_dist_placement p join pg_dist_node n on n.groupid = p.groupid
-       where p.shardid = get_shard_id_for_distribution_column('tenant', $1)`,
+       where p.shardid = get_shard_id_for_distribution_column('tenant', $1::text)`,
     [tenant],
   );
   const [placement] = rows;
