@@ -36,10 +36,15 @@ export interface AppOptions {
   notReady?: () => string | undefined;
   /** Maximum milliseconds until the headers of an answer are sent; default 30,000. */
   requestLimit?: number | undefined;
+  /** Resolves when this process does the upkeep for all on its port; left out: it does from the start. */
+  upkeepTurn?: Promise<void> | undefined;
 }
 
 /** The table of contents: Annals registers every module here, by name, in order. */
-export async function buildApp(context: Context, { notReady, requestLimit }: AppOptions = {}): Promise<HttpServer> {
+export async function buildApp(
+  context: Context,
+  { notReady, requestLimit, upkeepTurn }: AppOptions = {},
+): Promise<HttpServer> {
   const {
     agents,
     clock,
@@ -72,6 +77,7 @@ export async function buildApp(context: Context, { notReady, requestLimit }: App
     basePath,
     tenantRate,
     requestLimit,
+    upkeepTurn,
   });
   countRequests(app, usage.requests);
   describeInterface(app, { version: productVersion(), baseUrl: config.baseUrl });
@@ -114,7 +120,7 @@ export interface RecorderAppOptions extends AppOptions {
 /** What listens on the recorder's own port. */
 export async function buildRecorderApp(
   { clock, config, db, logger, oauth, sealer, tenantRate, usage, vital }: Context,
-  { notReady, requestLimit, mapping, isAlone = false }: RecorderAppOptions,
+  { notReady, requestLimit, upkeepTurn, mapping, isAlone = false }: RecorderAppOptions,
 ): Promise<HttpServer> {
   const now = () => clock.now();
   const app = await createHttpServer({
@@ -124,6 +130,7 @@ export async function buildRecorderApp(
     trustedProxies: config.trustedProxies,
     tenantRate,
     requestLimit,
+    upkeepTurn,
   });
   countRequests(app, usage.requests);
   describeInterface(app, { version: productVersion() });

@@ -25,6 +25,8 @@ export interface Config {
   recorder: Listener | undefined;
   /** The file of the recorder's mapping. */
   recorderMapping: string | undefined;
+  /** Processes that answer on the one port; `max`: one for each core. */
+  workers: number | 'max';
   logLevel: LogLevel;
   sharedProviderToken: string | undefined;
   completionModel: string;
@@ -111,6 +113,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     consoleInsecure: parsed('ANNALS_CONSOLE_INSECURE', parseSwitch, false),
     recorder: parsed('ANNALS_RECORDER_PORT', (value) => parseListener(value, host), undefined),
     recorderMapping: text('ANNALS_RECORDER_MAPPING'),
+    workers: parsed('ANNALS_WORKERS', parseWorkers, 1),
     logLevel: parsed('LOG_LEVEL', parseLogLevel, 'info'),
     sharedProviderToken: parsed('ANNALS_SHARED_PROVIDER_TOKEN', parseToken, undefined),
     completionModel: text('ANNALS_COMPLETION_MODEL') ?? 'gpt-5.4-mini',
@@ -143,6 +146,15 @@ function wholeNumber(min: number, max: number): (value: string) => number | Faul
     if (/^\d{1,9}$/.test(value) && number >= min && number <= max) return number;
     return new Fault(`must be a whole number from ${min} to ${max}`);
   };
+}
+
+/** More processes than this take more connections than a PostgreSQL has. */
+export const maxWorkers = 128;
+
+function parseWorkers(value: string): number | 'max' | Fault {
+  if (value === 'max') return value;
+  const number = wholeNumber(1, maxWorkers)(value);
+  return number instanceof Fault ? new Fault(`${number.message}, or max for one for each core`) : number;
 }
 
 function parseSwitch(value: string): boolean | Fault {

@@ -8,7 +8,7 @@ import { createAnswerQuery } from './changelog/answer.ts';
 import { createExportHistory } from './changelog/export/export-history.ts';
 import { createFindPage, type FindPage } from './changelog/find-page.ts';
 import { createHistoryReads, type HistoryReads } from './changelog/history-reads.ts';
-import { DictionaryCache } from './changelog/names/dictionary-cache.ts';
+import { DictionaryCache, maxNameBytes } from './changelog/names/dictionary-cache.ts';
 import { type Completions, type CompletionTimes, createCompletions } from './completions/service.ts';
 import type { Config } from './config.ts';
 import { readNotificationEmail } from './configuration/notification-email.ts';
@@ -19,7 +19,7 @@ import { createSchemaChecker } from './custom-entities/schema-checker.ts';
 import { type CustomEntities, createCustomEntities } from './custom-entities/service.ts';
 import { createDatabase, type Database } from './db/database.ts';
 import { createPool } from './db/pool.ts';
-import { createTenantPool, type TenantPool } from './db/tenant-pool.ts';
+import { createTenantPool, sharesOf, type TenantPool } from './db/tenant-pool.ts';
 import { createLogger } from './http/logger.ts';
 import { TenantRate } from './http/tenant-rate.ts';
 import { createTakePortion } from './http/tenant-rate-store.ts';
@@ -84,11 +84,20 @@ export interface Context {
   close(): Promise<void>;
 }
 
+/** One of the processes that answer on one port and divide connections and memory among them. */
+export interface WorkerName {
+  /** From 1 to `of`. A worker that takes the place of a dead one has its number. */
+  number: number;
+  of: number;
+}
+
 export interface ContextOptions {
   config: Config;
   databaseUrl: string;
   /** 32 bytes each. The first key seals; every key opens. */
   secretKeys: readonly Uint8Array[];
+  /** Left out: no other process answers on the same port. */
+  worker?: WorkerName | undefined;
   /** For tests: replaces what the settings would make. */
   overrides?: {
     clock?: Clock;
@@ -101,13 +110,14 @@ export interface ContextOptions {
 
 /** Builds everything that lives as long as the process. The caller must migrate the database first. */
 export async function createContext(options: ContextOptions): Promise<Context> {
-  const { config, databaseUrl, secretKeys, overrides = {} } = options;
+  const { config, databaseUrl, secretKeys, worker, overrides = {} } = options;
+  const processes = worker?.of ?? 1;
   const clock = overrides.clock ?? { now: () => Date.now(), elapsed: () => performance.now() };
-  const logger = overrides.logger ?? createLogger(config.logLevel);
+  const logger = overrides.logger ?? createLogger(config.logLevel, undefined, worker?.number);
   const sealer = createSealer(secretKeys);
   const models = await readModels(config.modelsFile);
   const onLostConnection = (error: Error) => logger.warn({ err: error }, 'a connection to the database was lost');
-  const pool = createTenantPool(databaseUrl, { onLostConnection });
+  const pool = createTenantPool(databaseUrl, { onLostConnection, ...sharesOf(processes) });
   const db = createDatabase(pool);
   const vitalPool = createPool(databaseUrl, { onLostConnection, maximum: 2, statementLimit: 10_000 });
   const vital = { pool: vitalPool, db: createDatabase(vitalPool) };
@@ -154,7 +164,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
             onUnreachable: (error) =>
               logger.warn({ err: error }, 'the database cannot be asked for the rate of a tenant'),
           });
-    const history = { pool, db, regexes, now: () => clock.now(), dictionaries: new DictionaryCache(pool) };
+    const dictionaries = new DictionaryCache(pool, { most: Math.floor(maxNameBytes / processes) });
+    const history = { pool, db, regexes, now: () => clock.now(), dictionaries };
     const findPage = createFindPage(history);
     const historyReads = createHistoryReads(history);
     const configuration = createConfiguration({ pool, db, sealer, now: () => clock.now() });

@@ -165,6 +165,17 @@ test('ANNALS_TRUSTED_PROXIES is a list of addresses and ranges; the default is l
   }
 });
 
+test('ANNALS_WORKERS is a whole number or max; it is 1 by default', () => {
+  const workersOf = (value: string) => readConfig({ ANNALS_WORKERS: value }).workers;
+  expect(workersOf('')).toBe(1);
+  expect(['1', '2', '128', 'max'].map(workersOf)).toEqual([1, 2, 128, 'max']);
+  for (const wrong of ['0', '-1', '1.5', '129', '1000', 'abc', 'MAX', '2e0']) {
+    expect(() => workersOf(wrong)).toThrow(
+      'ANNALS_WORKERS must be a whole number from 1 to 128, or max for one for each core',
+    );
+  }
+});
+
 test('ANNALS_TENANT_RATE is a whole number; there is none by default', () => {
   const rateOf = (value: string) => readConfig({ ANNALS_TENANT_RATE: value }).tenantRate;
   expect(readConfig({}).tenantRate).toBeUndefined();

@@ -1,15 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { constants } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError } from '../config.ts';
-import { BackupError } from '../db/backup/backup-error.ts';
-import { EmbeddedDatabaseError } from '../db/embedded/embedded-database-error.ts';
-import { MigrationError } from '../db/schema/migration-error.ts';
-import { TlsError, tlsFailure } from '../db/tls.ts';
-import { AnnalsError } from '../errors.ts';
 import { packageFolder } from '../package-folder.ts';
-import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
-import { Stopped } from './stopped.ts';
+import { type Command, type CommandIo, UsageError } from './command.ts';
+import { reportOf } from './error-report.ts';
 
 interface ListedCommand {
   /** One line for the list of commands. */
@@ -19,7 +12,7 @@ interface ListedCommand {
 }
 
 const commands: Record<string, ListedCommand> = {
-  serve: { summary: 'run the service', load: async () => (await import('./serve.ts')).serveCommand },
+  serve: { summary: 'run the service', load: async () => (await import('./serve-command.ts')).serveCommand },
   migrate: {
     summary: 'bring the database to the current schema',
     load: async () => (await import('./migrate.ts')).migrateCommand,
@@ -119,7 +112,9 @@ export async function runCommandLine(args: string[], io: CommandIo): Promise<num
     if (asksForHelp(rest)) return answer(io, command.help);
     return await command.run(rest, io);
   } catch (error) {
-    return report(error, name, io);
+    const { lines, code } = reportOf(error, name !== undefined && Object.hasOwn(commands, name) ? name : undefined);
+    for (const line of lines) io.tell(line);
+    return code;
   }
 }
 
@@ -154,47 +149,4 @@ async function version(): Promise<string> {
 function asksForHelp(args: string[]): boolean {
   const end = args.indexOf('--');
   return (end === -1 ? args : args.slice(0, end)).some((argument) => argument === '--help' || argument === '-h');
-}
-
-function report(error: unknown, command: string | undefined, { tell }: CommandIo): number {
-  if (error instanceof Stopped) return 128 + constants.signals[error.signal];
-  if (error instanceof ConfigError) {
-    for (const fault of error.faults) tell(`annals: ${fault}`);
-    return 2;
-  }
-  if (error instanceof UsageError) {
-    const known = command !== undefined && Object.hasOwn(commands, command);
-    tell(`annals: ${error.message}`);
-    tell(`See: annals ${known ? `${command} ` : ''}--help`);
-    return 2;
-  }
-  tell(`annals: ${isForOperators(error) ? error.message : describe(error)}`);
-  return error instanceof AnnalsError && error.type === 'validation_violation' ? 2 : 1;
-}
-
-function isForOperators(error: unknown): error is Error {
-  return [OperatorError, EmbeddedDatabaseError, MigrationError, BackupError, TlsError, AnnalsError].some(
-    (kind) => error instanceof kind,
-  );
-}
-
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return 'a value that is no error was thrown';
-  const fault = databaseFault(error);
-  return fault === undefined ? (error.stack ?? error.message) : `the database of DATABASE_URL ${fault}`;
-}
-
-/** The message for operators when the database is not available. The driver's messages do not contain its password. */
-function databaseFault(error: Error): string | undefined {
-  const code = 'code' in error ? String(error.code) : '';
-  if (/^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT)$/.test(code)) {
-    return `cannot be reached (${code})`;
-  }
-  if (error.message === 'timeout expired' || error.message.startsWith('timeout exceeded when trying to connect')) {
-    return 'cannot be reached: no answer within 5 seconds';
-  }
-  const tls = tlsFailure(error);
-  if (tls !== undefined) return `cannot be reached over TLS: ${tls}`;
-  // SQLSTATE classes: 28 authorisation, 3D no such database, 57 the server stops or starts, 53 insufficient resources.
-  return /^(28|3D|57|53)[0-9A-Z]{3}$/.test(code) ? `refuses: ${error.message} (${code})` : undefined;
 }

@@ -28,7 +28,8 @@ const allTime = 'occurredAt:>="1970-01-01T00:00:00Z"';
 export const demoCommand: Command = {
   help: `Usage: annals demo
 
-Runs the service as "annals serve" does, with the same settings, and with a tenant "demo"
+Runs the service as "annals serve" does, with the same settings, in one process whatever
+ANNALS_WORKERS says, and with a tenant "demo"
 that holds the history of an invented shop: about 5,000 changes over the last 90 days, and its
 warranty claims as instances of a custom entity.
 It opens the recorder too, on a free port unless ANNALS_RECORDER_PORT names one.

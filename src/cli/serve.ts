@@ -1,15 +1,13 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { buildApp, buildRecorderApp } from '../app.ts';
+import { buildApp, buildRecorderApp, type RecorderAppOptions } from '../app.ts';
 import type { Config, Listener } from '../config.ts';
 import type { Context } from '../context.ts';
 import type { SchemaWatch } from '../db/schema/watch-schema.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
-import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
+import { type CommandIo, OperatorError } from './command.ts';
 import { listen } from './listen.ts';
 import { mappingTextOfFile } from './mapping-file.ts';
-import { Stopped } from './stopped.ts';
-import { withContext } from './with-context.ts';
 
 // Maximum milliseconds that open requests have to finish after the process was asked to stop.
 const graceLimit = 30_000;
@@ -17,51 +15,19 @@ const graceLimit = 30_000;
 const outdatedGraceLimit = 10_000;
 const outdatedNotice = 2_000;
 
-export const serveCommand: Command = {
-  help: `Usage: annals serve
-
-Brings the database to the current schema, runs the service, and prints its base
-URL when it is ready to answer. SIGTERM and SIGINT (^C) end it in an orderly way;
-a second one, at once.
-
-Settings are environment variables:
-  PORT, HOST                   8080, 127.0.0.1; PORT=0 picks a free port
-  DATABASE_URL                 PostgreSQL 15 or later; without it, an embedded one
-  ANNALS_DATA_DIR              where the embedded one keeps its files; ./data
-  ANNALS_SECRET_KEY            32 bytes in base64, a list rotates
-  ANNALS_BASE_URL              the public address
-  ANNALS_CORS_ORIGINS          *; pages of which origins may call, none for no page
-  ANNALS_CONSOLE_INSECURE      true: people may sign in over plain HTTP
-  ANNALS_RECORDER_PORT         a port on which applications record changes
-  LOG_LEVEL                    info; JSON lines on stderr
-  ANNALS_SHARED_PROVIDER_TOKEN, ANNALS_COMPLETION_MODEL,
-  ANNALS_COMPLETION_MAX_TOKENS, OPENAI_BASE_URL, ANTHROPIC_BASE_URL,
-  GOOGLE_BASE_URL, ANNALS_SELF_HOSTED_ALLOW, ANNALS_MODELS_FILE, SMTP_URL,
-  MAIL_FROM                    see docs/operations.md
-
-Example:
-  PORT=3000 annals serve`,
-
-  async run(args, io) {
-    if (args.length > 0) throw new UsageError(`serve takes no arguments, and was given ${args[0]}`);
-    try {
-      await withContext(io, (context, config, watch) => serveUntilStopped(context, config, { io, watch }));
-    } catch (error) {
-      // The process was asked to stop before it had started: this is a success too.
-      if (!(error instanceof Stopped)) throw error;
-    }
-    return 0;
-  },
-};
-
 export interface ServeOptions {
   io: CommandIo;
   watch: SchemaWatch;
   /** Where the recorder listens beside the service; default: where the settings say. */
   recorder?: Listener | undefined;
+  /** Resolves when this process does the upkeep for all on its port; default: it does from the start. */
+  upkeepTurn?: Promise<void> | undefined;
   /** Called with the base URLs of the service and the recorder; default: prints the first and tells the second. */
   ready?: (baseUrl: string, recorderUrl: string | undefined) => Promise<void> | void;
 }
+
+/** Serves until the process is asked to stop. */
+export type Serve = (context: Context, config: Config, options: ServeOptions) => Promise<void>;
 
 /**
  * Serves until the process is asked to stop. Throws an OperatorError if it stops because another version changes the
@@ -70,10 +36,10 @@ export interface ServeOptions {
 export async function serveUntilStopped(
   context: Context,
   config: Config,
-  { io, watch, recorder = config.recorder, ready = readyOf(io) }: ServeOptions,
+  { io, watch, recorder = config.recorder, upkeepTurn, ready = readyOf(io) }: ServeOptions,
 ): Promise<void> {
   const notReady = () => watch.reason;
-  const app = await buildApp(context, { notReady });
+  const app = await buildApp(context, { notReady, upkeepTurn });
   const apps = [app];
   try {
     const baseUrl = await listen(app, config, 'PORT');
@@ -95,13 +61,13 @@ export async function serveUntilStopped(
 export async function recordUntilStopped(
   context: Context,
   config: Config,
-  { io, watch }: Pick<ServeOptions, 'io' | 'watch'>,
+  { io, watch, upkeepTurn, ready = readyOf(io) }: ServeOptions,
 ): Promise<void> {
-  const app = await recorderAppOf(context, config, { notReady: () => watch.reason, isAlone: true });
+  const app = await recorderAppOf(context, config, { notReady: () => watch.reason, upkeepTurn, isAlone: true });
   try {
     const url = await listen(app, config.recorder ?? config, config.recorder ? 'ANNALS_RECORDER_PORT' : 'PORT');
     warmUp(context);
-    io.answer(url);
+    await ready(url, undefined);
     await untilStopped(context, { io, watch });
   } finally {
     await closeAll([app], { io, watch });
@@ -111,7 +77,7 @@ export async function recordUntilStopped(
 async function recorderAppOf(
   context: Context,
   { recorderMapping }: Config,
-  options: { notReady: () => string | undefined; isAlone?: boolean },
+  options: Omit<RecorderAppOptions, 'mapping'>,
 ): Promise<HttpServer> {
   const mapping = recorderMapping === undefined ? undefined : await mappingTextOfFile(recorderMapping);
   return await buildRecorderApp(context, { ...options, mapping });

@@ -1,8 +1,8 @@
 import type { Config } from '../config.ts';
-import { type Context, createContext } from '../context.ts';
+import { type Context, createContext, type WorkerName } from '../context.ts';
 import type { SchemaWatch } from '../db/schema/watch-schema.ts';
 import type { CommandIo } from './command.ts';
-import { closeInTime, withCurrentDatabase } from './with-database.ts';
+import { type CurrentDatabase, closeInTime, withCurrentDatabase } from './with-database.ts';
 
 /**
  * Opens the database of the settings, migrates it to the current schema, builds the service on it, runs the work and
@@ -12,12 +12,19 @@ export async function withContext<Result>(
   io: CommandIo,
   work: (context: Context, config: Config, watch: SchemaWatch) => Promise<Result>,
 ): Promise<Result> {
-  return await withCurrentDatabase(io, async ({ config, url, secretKeys, watch }) => {
-    const context = await createContext({ config, databaseUrl: url, secretKeys });
-    try {
-      return await work(context, config, watch);
-    } finally {
-      await closeInTime(context.close());
-    }
-  });
+  return await withCurrentDatabase(io, (database) => withContextOn(database, work));
+}
+
+/** Builds the service on a database that is open, runs the work and closes the service. */
+export async function withContextOn<Result>(
+  { config, url, secretKeys, watch }: CurrentDatabase,
+  work: (context: Context, config: Config, watch: SchemaWatch) => Promise<Result>,
+  worker?: WorkerName,
+): Promise<Result> {
+  const context = await createContext({ config, databaseUrl: url, secretKeys, worker });
+  try {
+    return await work(context, config, watch);
+  } finally {
+    await closeInTime(context.close());
+  }
 }

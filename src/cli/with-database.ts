@@ -39,19 +39,38 @@ export async function withCurrentDatabase<Result>(
   io: CommandIo,
   work: (database: CurrentDatabase) => Promise<Result>,
 ): Promise<Result> {
+  return await withMigratedDatabase(io, (database) => withWatch(database, work));
+}
+
+/** The database of the settings, at the current schema, which nobody watches yet. */
+export type MigratedDatabase = Omit<CurrentDatabase, 'watch'>;
+
+/** Opens and migrates the database as `withCurrentDatabase` does, for work that leaves it to other processes to use it. */
+export async function withMigratedDatabase<Result>(
+  io: CommandIo,
+  work: (database: MigratedDatabase) => Promise<Result>,
+): Promise<Result> {
   const config = readConfig(io.environment);
-  const database = await openDatabase(config, io.tell);
+  const { url, secretKeys, release } = await openDatabase(config, io.tell);
   try {
-    await migrateDatabase(database.url);
+    await migrateDatabase(url);
     if (io.stop.aborted) throw new Stopped(io.stop.reason);
-    const watch = await watchSchema(database.url, await readCurrentSchema(database.url));
-    try {
-      return await work({ config, url: database.url, secretKeys: database.secretKeys, watch });
-    } finally {
-      await watch.close();
-    }
+    return await work({ config, url, secretKeys });
   } finally {
-    await database.release();
+    await release();
+  }
+}
+
+/** Runs work that ends when another version migrates the database. */
+export async function withWatch<Result>(
+  database: MigratedDatabase,
+  work: (database: CurrentDatabase) => Promise<Result>,
+): Promise<Result> {
+  const watch = await watchSchema(database.url, await readCurrentSchema(database.url));
+  try {
+    return await work({ ...database, watch });
+  } finally {
+    await watch.close();
   }
 }
 

@@ -40,6 +40,15 @@ export interface TenantPool extends Statements {
 export const defaultShares = { reads: 8, writes: 6, own: 4 };
 
 /**
+ * The shares of one of several processes on one port, which divide the connections. Each has two for reads and two for
+ * writes, so that two tenants have one each. Own connections are for upkeep and jobs, which one of the processes does.
+ */
+export function sharesOf(processes: number): typeof defaultShares {
+  const part = (connections: number) => Math.max(2, Math.ceil(connections / processes));
+  return { reads: part(defaultShares.reads), writes: part(defaultShares.writes), own: defaultShares.own };
+}
+
+/**
  * During writes, at most this many reading statements start at once. The next ones start this many milliseconds later.
  * Without this limit, readers in closed loops leave a writer a third of its rate: each of its statements comes after
  * theirs.

@@ -45,6 +45,8 @@ export async function createHttpServer(options: {
   maxClientSilence?: number | undefined;
   /** Left out: tenants have no rate. */
   tenantRate?: TenantRate | undefined;
+  /** Resolves when this process does the upkeep for all on its port; left out: it does from the start. */
+  upkeepTurn?: Promise<void> | undefined;
 }): Promise<HttpServer> {
   const {
     logger,
@@ -77,6 +79,7 @@ export async function createHttpServer(options: {
     clientErrorHandler: (error, socket) => answerMalformedRequest(error, socket, logger),
   }).withTypeProvider<TypeBoxTypeProvider>();
 
+  app.decorate('upkeepTurn', options.upkeepTurn);
   app.setValidatorCompiler(compileValidator);
   // Response schemas are documentation: an answer goes out as its handler made it.
   app.setSerializerCompiler(() => JSON.stringify);

@@ -14,19 +14,24 @@ const secretFields: ReadonlySet<string> = new Set([
 
 /**
  * Writes JSON lines to stderr (contract: settings). No code logs a header, a body or a query. The redaction is there in
- * case some code does.
+ * case some code does. `worker`: the number of the process, for each of its lines.
  */
-export function createLogger(level: string, stream: DestinationStream = destination({ fd: 2, sync: false })): Logger {
+export function createLogger(level: string, stream: DestinationStream = logStream(), worker?: number): Logger {
   return pino(
     {
       level,
-      base: null,
+      base: worker === undefined ? null : { worker },
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
       formatters: { level: (label) => ({ level: label }), log: (fields) => redact(fields, 2) },
       serializers: { err: describeError, req: () => undefined, res: () => undefined },
     },
     stream,
   );
+}
+
+/** Writes to stderr, and lets nobody wait for it. */
+export function logStream() {
+  return destination({ fd: 2, sync: false });
 }
 
 /** Redacts fields by name, down to `levels`. Pino's own redaction parses each path again for each line. */

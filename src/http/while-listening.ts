@@ -1,5 +1,15 @@
+import { unlessAborted } from '../concurrency/deadline.ts';
 import { repeat } from '../repeat.ts';
 import type { HttpServer } from './http-server-type.ts';
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /**
+     * Resolves when the upkeep of several processes becomes the part of this one; undefined where it is from the start.
+     */
+    upkeepTurn: Promise<void> | undefined;
+  }
+}
 
 /** Work that is repeated beside the requests. */
 export interface Upkeep {
@@ -20,7 +30,7 @@ export interface WhileListening {
 }
 
 /**
- * Repeats work for as long as the server listens.
+ * Repeats work for as long as the server listens, from its turn on where other processes listen on the same port.
  *
  * @example
  * whileListening(app, { upkeep: [{ what: 'the upkeep of agents', every: 5_000, work: () => chats.upkeep() }] });
@@ -30,15 +40,30 @@ export function whileListening(app: HttpServer, { upkeep, begin, end }: WhileLis
   const { signal } = stop;
   let working: Promise<unknown> = Promise.resolve();
 
-  app.addHook('onListen', async () => {
+  async function repeatWork(): Promise<void> {
+    const runs = upkeep.map(({ what, every, work }) => {
+      const onError = (error: unknown) => app.log.warn({ err: error }, `${what} failed; it is tried again`);
+      const run = async () => void (await work(signal, onError));
+      return repeat({ every, signal, run, onError });
+    });
+    await Promise.all(runs);
+  }
+
+  async function workInTurn(turn: Promise<void>): Promise<void> {
+    await unlessAborted(turn, signal);
     await begin?.();
-    working = Promise.all(
-      upkeep.map(({ what, every, work }) => {
-        const onError = (error: unknown) => app.log.warn({ err: error }, `${what} failed; it is tried again`);
-        const run = async () => void (await work(signal, onError));
-        return repeat({ every, signal, run, onError });
-      }),
-    );
+    await repeatWork();
+  }
+
+  app.addHook('onListen', async () => {
+    if (app.upkeepTurn === undefined) {
+      await begin?.();
+      working = repeatWork();
+    } else {
+      working = workInTurn(app.upkeepTurn).catch((error: unknown) => {
+        if (!signal.aborted) app.log.error({ err: error }, 'the upkeep could not begin');
+      });
+    }
   });
   app.addHook('onClose', async () => {
     stop.abort();

@@ -68,7 +68,7 @@ export async function foldTenants(db: Database, options: FoldTenantsOptions): Pr
   await rest(performance.now() - begun);
 }
 
-/** The tenants with entries that are not folded yet. Every process asks for them each second. */
+/** The tenants with entries that are not folded yet. Every process that does upkeep asks for them each second. */
 export async function tenantsToFold(db: Database | DatabaseTransaction): Promise<string[]> {
   return await tenantsWith(db, 'change_delta', 'true');
 }

@@ -17,6 +17,9 @@ interface Cached {
   usedAt: number;
 }
 
+/** Bytes of all names together that a process keeps where no other one answers on its port. */
+export const maxNameBytes = 256 * 1024 * 1024;
+
 export interface DictionaryCacheOptions {
   /** Maximum bytes of all names together; default 256 MB. */
   most?: number;
@@ -43,7 +46,7 @@ export class DictionaryCache {
 
   constructor(pool: Statements, options: DictionaryCacheOptions = {}) {
     this.#pool = pool;
-    this.#most = options.most ?? 256 * 1024 * 1024;
+    this.#most = options.most ?? maxNameBytes;
     this.#idle = options.idle ?? 60_000;
     this.#timeLimit = options.timeLimit ?? requestLimit;
   }

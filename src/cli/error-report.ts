@@ -1,0 +1,69 @@
+import { constants } from 'node:os';
+import { ConfigError } from '../config.ts';
+import { BackupError } from '../db/backup/backup-error.ts';
+import { EmbeddedDatabaseError } from '../db/embedded/embedded-database-error.ts';
+import { MigrationError } from '../db/schema/migration-error.ts';
+import { TlsError, tlsFailure } from '../db/tls.ts';
+import { AnnalsError } from '../errors.ts';
+import { OperatorError, UsageError } from './command.ts';
+import { Stopped } from './stopped.ts';
+
+/** How a command ends that failed: what it tells the operator, and its exit code. */
+export interface ErrorReport {
+  lines: string[];
+  code: number;
+}
+
+/** A command that failed in another process, which has made the report. */
+export class ReportedError extends Error {
+  readonly report: ErrorReport;
+
+  constructor(report: ErrorReport) {
+    super(report.lines.join('\n'));
+    this.name = 'ReportedError';
+    this.report = report;
+  }
+}
+
+/** `command`: the name of the command, if it is known. */
+export function reportOf(error: unknown, command: string | undefined): ErrorReport {
+  if (error instanceof ReportedError) return error.report;
+  if (error instanceof Stopped) return { lines: [], code: 128 + constants.signals[error.signal] };
+  if (error instanceof ConfigError) return { lines: error.faults.map((fault) => `annals: ${fault}`), code: 2 };
+  if (error instanceof UsageError) {
+    const see = `See: annals ${command === undefined ? '' : `${command} `}--help`;
+    return { lines: [`annals: ${error.message}`, see], code: 2 };
+  }
+  const message = isForOperators(error) ? error.message : describe(error);
+  return {
+    lines: [`annals: ${message}`],
+    code: error instanceof AnnalsError && error.type === 'validation_violation' ? 2 : 1,
+  };
+}
+
+function isForOperators(error: unknown): error is Error {
+  return [OperatorError, EmbeddedDatabaseError, MigrationError, BackupError, TlsError, AnnalsError].some(
+    (kind) => error instanceof kind,
+  );
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return 'a value that is no error was thrown';
+  const fault = databaseFault(error);
+  return fault === undefined ? (error.stack ?? error.message) : `the database of DATABASE_URL ${fault}`;
+}
+
+/** The message for operators when the database is not available. The driver's messages do not contain its password. */
+function databaseFault(error: Error): string | undefined {
+  const code = 'code' in error ? String(error.code) : '';
+  if (/^(ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT)$/.test(code)) {
+    return `cannot be reached (${code})`;
+  }
+  if (error.message === 'timeout expired' || error.message.startsWith('timeout exceeded when trying to connect')) {
+    return 'cannot be reached: no answer within 5 seconds';
+  }
+  const tls = tlsFailure(error);
+  if (tls !== undefined) return `cannot be reached over TLS: ${tls}`;
+  // SQLSTATE classes: 28 authorisation, 3D no such database, 57 the server stops or starts, 53 insufficient resources.
+  return /^(28|3D|57|53)[0-9A-Z]{3}$/.test(code) ? `refuses: ${error.message} (${code})` : undefined;
+}

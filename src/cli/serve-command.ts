@@ -1,0 +1,34 @@
+import { type Command, UsageError } from './command.ts';
+import { runService } from './workers/run-service.ts';
+
+export const serveCommand: Command = {
+  help: `Usage: annals serve
+
+Brings the database to the current schema, runs the service, and prints its base
+URL when it is ready to answer. SIGTERM and SIGINT (^C) end it in an orderly way;
+a second one, at once.
+
+Settings are environment variables:
+  PORT, HOST                   8080, 127.0.0.1; PORT=0 picks a free port
+  DATABASE_URL                 PostgreSQL 15 or later; without it, an embedded one
+  ANNALS_DATA_DIR              where the embedded one keeps its files; ./data
+  ANNALS_SECRET_KEY            32 bytes in base64, a list rotates
+  ANNALS_BASE_URL              the public address
+  ANNALS_CORS_ORIGINS          *; pages of which origins may call, none for no page
+  ANNALS_CONSOLE_INSECURE      true: people may sign in over plain HTTP
+  ANNALS_RECORDER_PORT         a port on which applications record changes
+  ANNALS_WORKERS               1; processes that answer, max for one a core
+  LOG_LEVEL                    info; JSON lines on stderr
+  ANNALS_SHARED_PROVIDER_TOKEN, ANNALS_COMPLETION_MODEL,
+  ANNALS_COMPLETION_MAX_TOKENS, OPENAI_BASE_URL, ANTHROPIC_BASE_URL,
+  GOOGLE_BASE_URL, ANNALS_SELF_HOSTED_ALLOW, ANNALS_MODELS_FILE, SMTP_URL,
+  MAIL_FROM                    see docs/operations.md
+
+Example:
+  PORT=3000 annals serve`,
+
+  async run(args, io) {
+    if (args.length > 0) throw new UsageError(`serve takes no arguments, and was given ${args[0]}`);
+    return await runService(io, async () => (await import('./serve.ts')).serveUntilStopped);
+  },
+};

@@ -1,0 +1,226 @@
+import cluster, { type Worker } from 'node:cluster';
+import { once } from 'node:events';
+import type { FastifyBaseLogger } from 'fastify';
+import { createLogger, logStream } from '../../http/logger.ts';
+import { type CommandIo, OperatorError } from '../command.ts';
+import { ReportedError } from '../error-report.ts';
+import type { MigratedDatabase } from '../with-database.ts';
+import { type Addresses, type Ports, type PrimaryMessage, type WorkerMessage, workerVariable } from './messages.ts';
+import { restartPause } from './restart-pause.ts';
+import { closeUntakenConnections } from './untaken-connections.ts';
+import { type LineSink, passOnLines } from './whole-lines.ts';
+import { runtimeOptions } from './worker-count.ts';
+
+/** Milliseconds after which workers that were asked to stop are killed: longer than open requests have to finish. */
+const stopLimit = 40_000;
+
+/** Milliseconds that workers which were asked to stop have to close their ports. */
+const closeLimit = 1_000;
+
+/**
+ * Runs so many workers on one port until the process is asked to stop, and starts each anew that dies. Rejects with a
+ * ReportedError where a worker cannot start at first, or where the schema of the database has changed.
+ */
+export async function superviseWorkers(io: CommandIo, database: MigratedDatabase, count: number): Promise<void> {
+  if (!cluster.isPrimary) {
+    throw new OperatorError('ANNALS_WORKERS must be 1 where another program runs the service in its own workers');
+  }
+  cluster.setupPrimary({
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    execArgv: runtimeOptions(count, process.execArgv, process.env.NODE_OPTIONS),
+  });
+  await new Supervisor(io, database, count).run();
+}
+
+/** The place of a worker: those that follow each other in it have the same number. */
+interface Place {
+  readonly number: number;
+  worker: Worker | undefined;
+  /** Closes a connection that is on its way to the worker. */
+  closeUntaken: () => void;
+  /** In milliseconds of performance.now(). */
+  startedAt: number;
+  isReady: boolean;
+  /** Why the worker ended by itself. */
+  failure: ReportedError | undefined;
+  /** Milliseconds before its last start; undefined before the second one. */
+  pause: number | undefined;
+  restart: NodeJS.Timeout | undefined;
+}
+
+class Supervisor {
+  readonly #io: CommandIo;
+  readonly #database: MigratedDatabase;
+  readonly #stream: LineSink;
+  readonly #logger: FastifyBaseLogger;
+  readonly #places: Place[];
+  readonly #ended = Promise.withResolvers<void>();
+  /** The worker that does the upkeep. */
+  #leader: Place | undefined;
+  /** Where the workers listen; undefined until all are ready for the first time. */
+  #addresses: Addresses | undefined;
+  /** Set once no worker has listened for a moment: then the settings would choose another free port. */
+  #ports: Ports | undefined;
+  #isStopping = false;
+  #failure: ReportedError | undefined;
+
+  constructor(io: CommandIo, database: MigratedDatabase, count: number) {
+    this.#io = io;
+    this.#database = database;
+    const stream = logStream();
+    this.#stream = stream;
+    this.#logger = createLogger(database.config.logLevel, stream);
+    this.#places = Array.from({ length: count }, (_, index) => ({
+      number: index + 1,
+      worker: undefined,
+      closeUntaken: () => {},
+      startedAt: 0,
+      isReady: false,
+      failure: undefined,
+      pause: undefined,
+      restart: undefined,
+    }));
+  }
+
+  async run(): Promise<void> {
+    const onStop = () => this.#stop(this.#io.stop.reason);
+    this.#io.stop.addEventListener('abort', onStop);
+    for (const place of this.#places) this.#start(place);
+    try {
+      await this.#ended.promise;
+    } finally {
+      this.#io.stop.removeEventListener('abort', onStop);
+    }
+  }
+
+  #start(place: Place): void {
+    const worker = cluster.fork({ [workerVariable]: String(place.number) });
+    Object.assign(place, { worker, startedAt: performance.now(), isReady: false, failure: undefined });
+    const { process: child } = worker;
+    place.closeUntaken = closeUntakenConnections(child);
+    const lines = [child.stdout, child.stderr].map((source) => source && passOnLines(source, this.#stream));
+    worker.on('message', (message: WorkerMessage) => this.#hear(place, worker, message));
+    worker.on('error', (error) =>
+      this.#logger.warn({ worker: place.number, err: error }, 'a worker cannot be reached'),
+    );
+    void once(child, 'exit').then(async ([code, signal]: unknown[]) => {
+      await Promise.all(lines);
+      this.#bury(place, typeof signal === 'string' ? signal : `exit code ${code}`);
+    });
+  }
+
+  #hear(place: Place, worker: Worker, message: WorkerMessage): void {
+    if (message.type === 'asks') {
+      this.#tell(worker, {
+        type: 'begin',
+        number: place.number,
+        of: this.#places.length,
+        databaseUrl: this.#database.url,
+        secretKeys: this.#database.secretKeys.map((key) => Buffer.from(key).toString('base64')),
+        ports: this.#portsForNext(),
+      });
+    } else if (message.type === 'failed') {
+      place.failure = new ReportedError(message.report);
+    } else {
+      this.#welcome(place, worker, message.addresses);
+    }
+  }
+
+  #welcome(place: Place, worker: Worker, addresses: Addresses): void {
+    if (this.#addresses !== undefined && this.#addresses.main !== addresses.main) {
+      // It chose a port when the last worker that listened on ours had just died. The next one is told the port.
+      worker.process.kill('SIGTERM');
+      return;
+    }
+    place.isReady = true;
+    this.#logger.info({ worker: place.number, process: worker.process.pid }, 'a worker is ready');
+    this.#chooseLeader();
+    if (this.#addresses === undefined && this.#places.every(({ isReady }) => isReady)) {
+      this.#addresses = addresses;
+      if (addresses.recorder !== undefined) this.#io.tell(`The recorder listens on ${addresses.recorder}`);
+      this.#io.answer(addresses.main);
+    }
+  }
+
+  /** What follows from the end of a worker, `how`: a signal or an exit code. */
+  #bury(place: Place, how: string): void {
+    const { worker, failure, isReady } = place;
+    const process = worker?.process.pid;
+    Object.assign(place, { worker: undefined, isReady: false });
+    if (this.#leader === place) this.#leader = undefined;
+    if (this.#isStopping) {
+      this.#endIfAllGone();
+    } else if (failure !== undefined && (isReady || this.#addresses === undefined)) {
+      this.#fail(failure);
+    } else if (this.#addresses === undefined) {
+      this.#fail(
+        new ReportedError({ lines: [`annals: worker ${place.number} ended by ${how} as it started`], code: 1 }),
+      );
+    } else {
+      this.#chooseLeader();
+      const pause = restartPause(place.pause, performance.now() - place.startedAt);
+      this.#logger.warn(
+        { worker: place.number, process, cause: failure?.message, seconds: pause / 1000 },
+        `a worker ended by ${how}; a new one takes its place`,
+      );
+      place.pause = pause;
+      place.restart = setTimeout(() => this.#start(place), pause);
+    }
+  }
+
+  #chooseLeader(): void {
+    if (this.#leader !== undefined) return;
+    this.#leader = this.#places.find(({ isReady }) => isReady);
+    if (this.#leader?.worker === undefined) return;
+    this.#logger.info({ worker: this.#leader.number }, 'this worker does the upkeep from now on');
+    this.#tell(this.#leader.worker, { type: 'lead' });
+  }
+
+  #portsForNext(): Ports | undefined {
+    if (this.#addresses !== undefined && !this.#places.some(({ isReady }) => isReady)) {
+      const { main, recorder } = this.#addresses;
+      this.#ports ??= { main: portOf(main), recorder: recorder === undefined ? undefined : portOf(recorder) };
+    }
+    return this.#ports;
+  }
+
+  #fail(failure: ReportedError): void {
+    this.#failure = failure;
+    this.#stop('SIGTERM');
+  }
+
+  #stop(signal: NodeJS.Signals): void {
+    if (this.#isStopping) return;
+    this.#isStopping = true;
+    for (const { worker, restart } of this.#places) {
+      clearTimeout(restart);
+      if (worker !== undefined) this.#tell(worker, { type: 'stop', signal });
+    }
+    setTimeout(() => this.#closeUntaken(), closeLimit).unref();
+    setTimeout(() => this.#killAll(), stopLimit).unref();
+    this.#endIfAllGone();
+  }
+
+  #closeUntaken(): void {
+    for (const { closeUntaken } of this.#places) closeUntaken();
+  }
+
+  #killAll(): void {
+    for (const { worker } of this.#places) worker?.process.kill('SIGKILL');
+  }
+
+  #endIfAllGone(): void {
+    if (this.#places.some(({ worker }) => worker !== undefined)) return;
+    if (this.#failure === undefined) this.#ended.resolve();
+    else this.#ended.reject(this.#failure);
+  }
+
+  #tell(worker: Worker, message: PrimaryMessage): void {
+    // It may have died meanwhile, which its exit says.
+    if (worker.isConnected()) worker.process.send(message, () => {});
+  }
+}
+
+function portOf(url: string): number {
+  return Number(new URL(url).port);
+}
