@@ -1,4 +1,3 @@
-import helmet from '@fastify/helmet';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify';
 import { logRequests } from './access-log.ts';
@@ -19,6 +18,7 @@ import { requestIdOf } from './request-id.ts';
 import { routableTarget } from './request-target.ts';
 import { beginRequestsInTurns } from './request-turns.ts';
 import { limitRequests } from './request-work.ts';
+import { securityHeaders } from './security-headers.ts';
 import { cutOffSlowClients } from './slow-clients.ts';
 import { limitRate, type TenantRate } from './tenant-rate.ts';
 import { compileValidator } from './validation.ts';
@@ -91,21 +91,11 @@ export async function createHttpServer(options: {
   logRequests(app);
   closeGracefully(app);
 
+  const sameForAll = securityHeaders();
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id);
+    reply.headers(sameForAll);
     done(faultOfHead(request.raw));
-  });
-  // Answers are data: no page may run or frame them. The page at /docs brings its own, wider policy.
-  await app.register(helmet, {
-    contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
-    xFrameOptions: { action: 'deny' },
-    // For browsers long gone, and for documents that open windows: of no use to data.
-    crossOriginOpenerPolicy: false,
-    originAgentCluster: false,
-    xDnsPrefetchControl: false,
-    xDownloadOptions: false,
-    xPermittedCrossDomainPolicies: false,
-    xXssProtection: false,
   });
   // Before the token is looked at: a preflight has none, and a page may read why it was refused.
   await allowOrigins(app, corsOrigins);
