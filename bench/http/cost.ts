@@ -1,0 +1,79 @@
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { load } from './load.ts';
+import { processorTimeOf } from './processor-time.ts';
+import { statementsOf } from './statements.ts';
+import { makeWorld, operations, startServer } from './world.ts';
+
+// The processor time of a request beside that of a bare handler which sends the same statement and the same answer. Both
+// servers run during the whole of it and are asked in turn; the medians of the rounds are compared.
+const { values: settings } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '7' },
+    requests: { type: 'string', default: '3000' },
+    connections: { type: 'string', default: '16' },
+    data: { type: 'string', default: join(import.meta.dirname, '../../data/bench') },
+    /** A checkout of another state, which is asked in turn as well. */
+    before: { type: 'string' },
+    /** A folder for profiles of the service. */
+    profile: { type: 'string' },
+  },
+});
+const [rounds, requests, connections] = [settings.rounds, settings.requests, settings.connections].map(Number) as [
+  number,
+  number,
+  number,
+];
+
+const world = await makeWorld(settings.data);
+const servers: Awaited<ReturnType<typeof startServer>>[] = [];
+try {
+  const profile = settings.profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${settings.profile}`];
+  const annals = await startServer('annals.ts', world.environment, profile);
+  servers.push(annals);
+  const token = await world.tokenOf(annals.baseUrl);
+  const statements = await statementsOf(Object.values(operations), world.environment, token);
+  const bare = await startServer('bare.ts', { ...world.environment, STATEMENTS: JSON.stringify(statements) });
+  servers.push(bare);
+
+  const columns = [
+    { name: 'bare handler', server: bare },
+    { name: 'Annals', server: annals },
+  ];
+  if (settings.before !== undefined) {
+    const before = await startServer('annals.ts', world.environment, [], join(settings.before, 'bench/http'));
+    servers.push(before);
+    columns.push({ name: 'Annals before', server: before });
+  }
+  const heads = columns.map(({ name }) => `${name}, ms | / bare handler`);
+  process.stdout.write(`| operation | ${heads.join(' | ')} |\n|---|${columns.map(() => '---:|---:|').join('')}\n`);
+  for (const [operation, path] of Object.entries(operations)) {
+    const times = columns.map((): number[] => []);
+    // The first round warms all up.
+    for (let round = 0; round <= rounds; round++) {
+      for (const [column, { server }] of columns.entries()) {
+        const before = await processorTimeOf(server.process);
+        const done = await load(new URL(path, server.baseUrl), { token, connections, requests });
+        const milliseconds = ((await processorTimeOf(server.process)) - before) / 1000 / done.requests;
+        if (round > 0) times[column]?.push(milliseconds);
+      }
+    }
+    const [bareTimes = []] = times;
+    const cells = times.map((own) => {
+      const ratios = own.map((time, round) => time / (bareTimes[round] ?? Number.NaN));
+      return `${median(own).toFixed(3)} | ${median(ratios).toFixed(2)}`;
+    });
+    process.stdout.write(`| ${operation} | ${cells.join(' | ')} |\n`);
+  }
+} finally {
+  for (const { process: server } of servers) {
+    server.kill('SIGTERM');
+    await once(server, 'exit');
+  }
+  await world.close();
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((one, another) => one - another)[Math.floor(values.length / 2)] ?? Number.NaN;
+}

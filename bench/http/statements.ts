@@ -1,0 +1,68 @@
+import pg from 'pg';
+import { pino } from 'pino';
+import { buildApp } from '../../src/app.ts';
+import { readConfig } from '../../src/config.ts';
+import { createContext } from '../../src/context.ts';
+
+/** A statement with what Annals answers from it. */
+export interface Answered {
+  name?: string | undefined;
+  text: string;
+  values: unknown[];
+  json: string;
+}
+
+/** The statement that Annals sends for each of these paths, once all that it keeps in memory is there. */
+export async function statementsOf(
+  paths: readonly string[],
+  environment: Record<string, string>,
+  token: string,
+): Promise<Record<string, Answered>> {
+  const config = readConfig(environment);
+  const context = await createContext({
+    config,
+    databaseUrl: config.databaseUrl ?? '',
+    secretKeys: config.secretKeys,
+    overrides: { logger: pino({ level: 'silent' }) },
+  });
+  const app = await buildApp(context);
+  const sent: pg.QueryConfig[] = [];
+  const { query } = pg.Client.prototype;
+  try {
+    const found: Record<string, Answered> = {};
+    for (const url of paths) {
+      const ask = () => app.inject({ url, headers: { authorization: `Bearer ${token}` } });
+      await ask();
+      await ask();
+      sent.length = 0;
+      const noted = function (this: pg.Client, ...args: unknown[]) {
+        sent.push(statementOf(args));
+        return Reflect.apply(query, this, args);
+      };
+      Object.assign(pg.Client.prototype, { query: noted });
+      const { body, statusCode } = await ask();
+      Object.assign(pg.Client.prototype, { query });
+      if (statusCode !== 200) throw new Error(`${url} is answered with ${statusCode}: ${body}`);
+      if (sent.length > 1) throw new Error(`${url} takes ${sent.length} statements`);
+      const [statement] = sent;
+      found[url] = { name: statement?.name, text: statement?.text ?? '', values: statement?.values ?? [], json: body };
+    }
+    return found;
+  } finally {
+    await app.close();
+    await context.close();
+  }
+}
+
+function statementOf([statement, values]: readonly unknown[]): pg.QueryConfig {
+  if (typeof statement === 'string') return { text: statement, values: Array.isArray(values) ? values : [] };
+  if (
+    typeof statement === 'object' &&
+    statement !== null &&
+    'text' in statement &&
+    typeof statement.text === 'string'
+  ) {
+    return { ...statement, text: statement.text };
+  }
+  throw new Error('something other than a statement was sent');
+}
