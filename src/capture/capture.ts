@@ -5,6 +5,8 @@ import type { CaptureOptions } from './capture-options.ts';
 import { CaptureFigures } from './figures.ts';
 import { runSession } from './session.ts';
 import { isInUse } from './slot.ts';
+import { SlotWatch } from './slot-watch.ts';
+import { defaultHeartbeat } from './source-watch.ts';
 
 /** Milliseconds between two attempts after a database was away. */
 const minPause = 200;
@@ -17,6 +19,12 @@ const maxPause = 5_000;
 export async function capture(options: CaptureOptions): Promise<void> {
   const { signal, log } = options;
   const figures = options.figures ?? new CaptureFigures();
+  const slotWatch = new SlotWatch({
+    slot: options.slot,
+    figures,
+    log,
+    interval: options.heartbeat ?? defaultHeartbeat,
+  });
   let { choice } = options;
   let hasRun = false;
   let pause = minPause;
@@ -32,11 +40,12 @@ export async function capture(options: CaptureOptions): Promise<void> {
   };
   while (!signal.aborted) {
     try {
-      await runSession({ ...options, figures, choice }, { onRunning, onRecorded });
+      await runSession({ ...options, slotWatch, choice }, { onRunning, onRecorded });
     } catch (error) {
       if (signal.aborted) return;
       if (isForOperators(error) || !(hasRun || isInUse(error))) throw error;
       log.warn({ err: error }, `capture stopped and tries again in ${pause} ms`);
+      await slotWatch.lookWhileAway(options.source);
       await sleep(pause, undefined, { signal }).catch(() => {});
       pause = Math.min(pause * 2, maxPause);
     }

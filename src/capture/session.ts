@@ -5,7 +5,6 @@ import { connectSource } from '../db/source.ts';
 import { PostgresTypes } from '../recording/mapping/postgres-types.ts';
 import { CaptureError, GapError } from './capture-error.ts';
 import type { CaptureOptions } from './capture-options.ts';
-import type { CaptureFigures } from './figures.ts';
 import { ResumeCheck } from './gap.ts';
 import { formatLsn, type Lsn } from './lsn.ts';
 import { decodePgoutput } from './pgoutput.ts';
@@ -15,9 +14,15 @@ import { recordPortion } from './record-portion.ts';
 import { ReplicationStream } from './replication-stream.ts';
 import { checkServer, checkTables } from './setup.ts';
 import { readSlot } from './slot.ts';
+import type { SlotWatch } from './slot-watch.ts';
 import { SourceTables } from './source-tables.ts';
 import { defaultHeartbeat, SourceWatch } from './source-watch.ts';
 import { TransactionReader } from './transaction-reader.ts';
+
+export interface SessionOptions extends CaptureOptions {
+  /** It goes on from session to session. */
+  readonly slotWatch: SlotWatch;
+}
 
 /** What a session tells while it runs. */
 export interface SessionEvents {
@@ -31,10 +36,7 @@ export interface SessionEvents {
  * Connects to the source, makes it ready and records until the signal. Throws when a database goes away, with a GapError where
  * changes are missing.
  */
-export async function runSession(
-  options: CaptureOptions & { figures: CaptureFigures },
-  events: SessionEvents,
-): Promise<void> {
+export async function runSession(options: SessionOptions, events: SessionEvents): Promise<void> {
   const client = await connectSource(options.source, 'statements');
   try {
     const version = await checkServer(client);
@@ -81,10 +83,10 @@ async function stream(
   client: pg.Client,
   replication: pg.Client,
   { position, tables, confirmedFlush }: Prepared,
-  options: CaptureOptions & { figures: CaptureFigures },
+  options: SessionOptions,
   events: SessionEvents,
 ): Promise<void> {
-  const { mapping, slot, log, figures, signal } = options;
+  const { mapping, slot, log, slotWatch, signal } = options;
   const incoming = new ReplicationStream(slot, slot, confirmedFlush);
   const reader = new TransactionReader({
     mapping,
@@ -113,9 +115,7 @@ async function stream(
   });
   const watch = new SourceWatch({
     client,
-    slot,
-    figures,
-    log,
+    slotWatch,
     heartbeat: options.heartbeat ?? defaultHeartbeat,
     serverEnd: () => incoming.serverEnd,
     checkTables: async () => await warnOfTables(client, options),

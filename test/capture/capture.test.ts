@@ -202,6 +202,26 @@ test('capture goes on after either database cut its connections', async () => {
   await eventually(() => entriesOf(history)).toHaveLength(4);
 });
 
+test('while Annals cannot record, capture still watches how much of its log the source keeps', async () => {
+  const source = await createSourceDatabase(server);
+  await source.pool.query('create table orders (id int primary key)');
+  const history = await createHistory();
+  const capture = startCapture({ source, history, tables: { 'public.orders': { entity: 'order' } }, heartbeat: 50 });
+  const { running, figures } = capture;
+  await running;
+  await source.pool.query('insert into orders values (1)');
+  await eventually(() => entriesOf(history)).toHaveLength(1);
+  await history.pool.query('alter table capture_position rename to hidden_position');
+  await eventually(() => Promise.resolve(capture.messages.some((text) => text.includes('tries again')))).toBe(true);
+  const { slotBytes } = figures;
+  await source.pool.query('insert into orders select generate_series(2, 2000)');
+  await eventually(() => Promise.resolve(figures.slotBytes > slotBytes + 100_000)).toBe(true);
+  const { lagMilliseconds } = figures;
+  await eventually(() => Promise.resolve(figures.lagMilliseconds > lagMilliseconds)).toBe(true);
+  await history.pool.query('alter table hidden_position rename to capture_position');
+  await eventually(() => entriesOf(history)).toHaveLength(2000);
+});
+
 test('heartbeats move the slot of a database whose captured tables do not change', async () => {
   const source = await createSourceDatabase(server);
   await source.pool.query('create table orders (id int primary key); create table other (id int)');
