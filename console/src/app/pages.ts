@@ -23,7 +23,7 @@ export const pages: readonly Page[] = [
     path: 'overview',
     title: 'Overview',
     icon: 'overview',
-    scopes: [...historyScopes, 'ai.agent_read', 'ai.agent_manage', 'ai.completion_manage'],
+    scopes: [...historyScopes, 'ai.agent_read', 'ai.agent_manage', 'ai.completion_manage', 'usage.usage_read'],
     inNavigation: true,
     load: async () => (await import('../overview/overview-page.tsx')).OverviewPage,
   },

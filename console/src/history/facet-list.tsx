@@ -50,7 +50,7 @@ export function FacetList({ field, title, asked, q, round, isRefused, onQuery }:
       {value !== undefined && value.others > 0 ? (
         <p class="facet-others">{countText(value.others)} in all others</p>
       ) : undefined}
-      {value !== undefined && value.values.length === 0 ? <p class="facet-others">none</p> : undefined}
+      {isRefused || value?.values.length === 0 ? <p class="facet-others">none</p> : undefined}
     </section>
   );
 }

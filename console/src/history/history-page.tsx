@@ -104,7 +104,7 @@ export function HistoryPage() {
               <NewEntries q={q} shown={list.value} newest={newest} onShow={refresh} />
             )}
             <Entries value={list.value} isRefused={isRefused} q={q} open={entry} />
-            {list.value === undefined || isRefused ? undefined : (
+            {list.value === undefined || list.value.totalElements === 0 || isRefused ? undefined : (
               <footer class="entries-footer">
                 <span class="muted number">{counted(list.value.totalElements, 'entry', 'entries')}</span>
                 <Pager page={page} pages={list.value.totalPages} onPage={turnTo} />

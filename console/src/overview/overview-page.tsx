@@ -7,6 +7,7 @@ import { AgentsInTrouble } from './agents-in-trouble.tsx';
 import { BusiestCard } from './busiest-card.tsx';
 import { ChangesCard } from './changes-card.tsx';
 import { QuotaCard } from './quota-card.tsx';
+import { UsageCard } from './usage-card.tsx';
 import { WaysCard } from './ways-card.tsx';
 import './overview.css';
 
@@ -43,6 +44,7 @@ export function OverviewPage() {
         ) : undefined}
         {allows('ai.agent_read', 'ai.agent_manage') ? <AgentsInTrouble from={now - day} /> : undefined}
         {allows('ai.completion_manage') ? <QuotaCard now={now} /> : undefined}
+        {allows('usage.usage_read') ? <UsageCard now={now} /> : undefined}
         {allows('changelog.changelog_manage') ? <WaysCard from={now - 30 * day} /> : undefined}
       </div>
     </>

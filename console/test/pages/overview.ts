@@ -23,6 +23,10 @@ export function overviewTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('region', { name: 'How changes come in' }).getByText('annals import').waitFor();
     await page.getByRole('region', { name: 'Agents with trouble' }).locator('p, li').first().waitFor();
     await page.getByRole('region', { name: 'Quota of the shared token' }).getByText('Input tokens').waitFor();
+    const usage = page.getByRole('region', { name: 'Usage' });
+    await usage.locator('canvas').waitFor();
+    await usage.getByRole('button', { name: 'Tokens' }).click();
+    await usage.getByRole('application', { name: 'Usage by day: tokens' }).waitFor();
     await checkAccessibility(page);
     // By the keyboard: the first day, and what happened on it.
     await month.getByRole('application').focus();

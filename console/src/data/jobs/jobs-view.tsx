@@ -85,7 +85,7 @@ export function JobsView() {
                       <Time at={job.metadata.createdAt} />
                     </Link>
                   </td>
-                  <td>{kindOf(job)}</td>
+                  <td class="nowrap">{kindOf(job)}</td>
                   <td>
                     <Badge tone={stateOf(job).tone}>{stateOf(job).word}</Badge>
                   </td>
