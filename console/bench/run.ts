@@ -16,7 +16,7 @@ import { testSecretKeys } from '../../test/support/server/server.ts';
 import { startChromium } from '../test/support/chromium.ts';
 
 // How long the console's pages take until one can use them, what they load, and how long they hold the browser at a time: with
-// millions of changes, and with long ones. README.md has the last figures.
+// millions of changes, and with long ones. README.md says how to run it.
 const { values: settings } = parseArgs({
   options: {
     /** A database that bench/history/summary.ts has made there. */
@@ -157,6 +157,9 @@ async function measure(
 ): Promise<void> {
   const url = new URL(server);
   url.pathname = database;
+  const pool = createPool(url.href, { maximum: 1 });
+  await migrate(pool);
+  await pool.end();
   const context = await createContext({
     config: readConfig({ LOG_LEVEL: 'warn' }),
     databaseUrl: url.href,
@@ -228,11 +231,6 @@ async function onNewDatabase(url: string, name: string, work: (name: string) => 
   await pool.query(`drop database if exists ${name} with (force)`);
   await pool.query(`create database ${name}`);
   try {
-    const target = new URL(url);
-    target.pathname = name;
-    const own = createPool(target.href, { maximum: 2 });
-    await migrate(own);
-    await own.end();
     await work(name);
   } finally {
     await pool.query(`drop database if exists ${name} with (force)`);
