@@ -121,8 +121,13 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const db = createDatabase(pool);
   const vitalPool = createPool(databaseUrl, { onLostConnection, maximum: 2, statementLimit: 10_000 });
   const vital = { pool: vitalPool, db: createDatabase(vitalPool) };
-  // An export holds its connection until it ends.
-  const exportLimits = { reads: jobPlaces.EXPORT.places, writes: 0, statementLimit: Number.POSITIVE_INFINITY };
+  // An export holds its connection until it ends. A tenant has one at a time, and it may read all the time.
+  const exportLimits = {
+    reads: jobPlaces.EXPORT.places,
+    writes: 0,
+    slow: jobPlaces.EXPORT.places,
+    statementLimit: Number.POSITIVE_INFINITY,
+  };
   const exportsDb = createDatabase(createTenantPool(databaseUrl, { onLostConnection, ...exportLimits }));
   const destroy = async () => {
     await Promise.all([db.destroy(), vital.db.destroy(), exportsDb.destroy()]);

@@ -81,7 +81,7 @@ export async function openWorld(): Promise<World> {
 
 async function startService(settings: Record<string, string>): Promise<Service> {
   const child = fork(join(import.meta.dirname, 'service.ts'), {
-    env: { PATH: process.env.PATH, ...settings },
+    env: { PATH: process.env.PATH, NODE_OPTIONS: process.env.SERVICE_NODE_OPTIONS ?? '', ...settings },
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
   const baseUrl = await firstLineOf(child);

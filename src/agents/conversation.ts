@@ -140,11 +140,11 @@ export async function converse(options: ConverseOptions, conversation: Conversat
     return await runHistoryTool(askHistory, call, { tenant, mayRead: offersHistory, maxBytes: resultRoom, signal });
   }
 
-  async function runTools({ text, toolCalls: wanted }: Answer, round: number): Promise<Message[]> {
+  async function runTools({ text, toolCalls: wanted, unreadToolCalls = 0 }: Answer, round: number): Promise<Message[]> {
     const results: { id: string; name: string; output: string }[] = [];
     const isLast = round === toolLimits.rounds - 1;
     const toolCalls = wanted.slice(0, toolLimits.calls).map(withShortInput);
-    const leftOut = wanted.length - toolCalls.length;
+    const leftOut = wanted.length - toolCalls.length + unreadToolCalls;
     if (leftOut > 0) note('WARNING', `Tool round ${round + 1}: ${leftOut} calls beyond ${toolLimits.calls} left out.`);
     for (const call of toolCalls) {
       signal?.throwIfAborted();

@@ -1,6 +1,6 @@
 import { keepHeapSmall } from './heap-growth.ts';
-import { Semaphore } from './semaphore.ts';
-import { currentWork } from './work.ts';
+import { type Release, Semaphore } from './semaphore.ts';
+import { currentWork, type Work } from './work.ts';
 
 /** Bytes of the pieces of all answers under way in a process; one tenant has at most half (contract 11). */
 export const maxBytesUnderWay = 16 * 1024 * 1024;
@@ -11,6 +11,14 @@ export const maxBytesUnderWay = 16 * 1024 * 1024;
  */
 export const maxBytesOfFirstPieces = 48 * 1024 * 1024;
 
+/**
+ * Bytes beyond the tenant's half of `maxBytesUnderWay`, of the pieces that are longer than that; one tenant has at most
+ * half of them. They are counted apart, so that long pieces never keep another tenant's short ones waiting.
+ */
+export const maxBytesOfLongPieces = 64 * 1024 * 1024;
+
+const bytesOfLongPieces = new Semaphore({ places: maxBytesOfLongPieces, name: 'bytes of long pieces of answers' });
+
 const bytesUnderWay = new Semaphore({
   places: maxBytesUnderWay,
   reserve: maxBytesOfFirstPieces,
@@ -19,8 +27,8 @@ const bytesUnderWay = new Semaphore({
 
 /**
  * Reads the pieces of an answer one after another. Before it reads a piece it waits until memory is free for it, and the
- * piece counts until the next one is wanted: then the client has taken it. A piece that is longer than the tenant's
- * share counts as that share.
+ * piece counts until the next one is wanted: then the client has taken it. A piece that is longer than a tenant may ever
+ * have (40 MiB) counts as that.
  *
  * @example
  * for await (const rows of readWithinBudget(pieces, bytesOfPiece, readRows)) yield textOf(rows);
@@ -34,8 +42,7 @@ export async function* readWithinBudget<Place, Piece>(
   const letHeapGrow = keepHeapSmall();
   try {
     for (const place of places) {
-      const bytes = Math.min(bytesOf(place), maxBytesUnderWay / 2);
-      const release = await bytesUnderWay.acquire(work?.tenant ?? '', work?.signal, bytes);
+      const release = await acquireBytes(bytesOf(place), work);
       try {
         yield await read(place);
       } finally {
@@ -44,5 +51,23 @@ export async function* readWithinBudget<Place, Piece>(
     }
   } finally {
     letHeapGrow();
+  }
+}
+
+/** Resolves when the bytes are free; rejects with the reason when the work is aborted. */
+async function acquireBytes(bytes: number, work: Work | undefined): Promise<Release> {
+  const tenant = work?.tenant ?? '';
+  const short = Math.min(bytes, maxBytesUnderWay / 2);
+  const rest = Math.min(bytes - short, maxBytesOfLongPieces / 2);
+  const releaseRest = rest === 0 ? () => {} : await bytesOfLongPieces.acquire(tenant, work?.signal, rest);
+  try {
+    const releaseShort = await bytesUnderWay.acquire(tenant, work?.signal, short);
+    return () => {
+      releaseShort();
+      releaseRest();
+    };
+  } catch (error) {
+    releaseRest();
+    throw error;
   }
 }

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { HttpServer } from '../http/http-server-type.ts';
-import { acceptJsonOf } from '../http/json-body.ts';
+import { acceptJsonOf, textAlone } from '../http/json-body.ts';
 import { json, jsonText, noContent, pageOf } from '../http/openapi/answers.ts';
 import { optionalBody } from '../http/optional-body.ts';
 import type { Scope } from '../http/scopes.ts';
@@ -91,7 +91,7 @@ export async function instanceRoutes(
     async (request, reply) => {
       const { tenant, type } = request.params;
       const author = { tenant, actor: request.credentials.clientName };
-      const id = await instances.create(author, type, request.bodyText);
+      const id = await instances.create(author, type, textAlone(request));
       const location = `/schema/${tenant}/custom-entities/${type}/instances/${encodeURIComponent(id)}`;
       return await reply.code(201).header('location', location).send({ id });
     },
@@ -134,7 +134,7 @@ export async function instanceRoutes(
     async (request, reply) => {
       const { tenant, type, id } = request.params;
       const author = { tenant, actor: request.credentials.clientName };
-      const put = await instances.put(author, type, id, request.bodyText);
+      const put = await instances.put(author, type, id, textAlone(request));
       return put === 'created' ? await reply.code(201).send({ id }) : await reply.code(204).send();
     },
   );
@@ -155,7 +155,7 @@ export async function instanceRoutes(
     },
     async (request, reply) => {
       const { tenant, type, id } = request.params;
-      await instances.patch({ tenant, actor: request.credentials.clientName }, type, id, request.bodyText || 'null');
+      await instances.patch({ tenant, actor: request.credentials.clientName }, type, id, textAlone(request) || 'null');
       return await reply.code(204).send();
     },
   );

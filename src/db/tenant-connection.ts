@@ -3,6 +3,11 @@ import type { Step } from '../concurrency/work.ts';
 import type { Canceller } from './canceller.ts';
 import { marked, newMark } from './pooler.ts';
 
+/** Sends a statement when it may run; `text` tells it from others. */
+export type InTurn = <Result>(text: string, send: () => Promise<Result>) => Promise<Result>;
+
+const atOnce: InTurn = (_text, send) => send();
+
 /** A connection of one caller, until it is released. When its step is aborted, Annals cancels what runs on it. */
 export class TenantConnection {
   readonly #client: pg.PoolClient;
@@ -12,6 +17,7 @@ export class TenantConnection {
   /** Something other than the server's answer has ended a statement, so the state of the connection is unknown. */
   #broken = false;
   #giveBack: () => void = () => {};
+  #inTurn = atOnce;
 
   /** `pooled`: the pooler chooses the server process, so Annals finds statements by a mark. */
   constructor(client: pg.PoolClient, canceller: Canceller, pooled: boolean) {
@@ -20,9 +26,10 @@ export class TenantConnection {
     this.#pooled = pooled;
   }
 
-  /** Only for the pool: the connection belongs to another caller now. */
-  begin(step: Step | undefined, giveBack: () => void): this {
+  /** Only for the pool: the connection belongs to another caller now. `inTurn` sends its statements; default: at once. */
+  begin(step: Step | undefined, giveBack: () => void, inTurn = atOnce): this {
     this.#step = step;
+    this.#inTurn = inTurn;
     this.#giveBack = giveBack;
     return this;
   }
@@ -39,7 +46,8 @@ export class TenantConnection {
   ): Promise<pg.QueryResult> | pg.Submittable {
     if (typeof statement === 'object' && 'submit' in statement) return this.#client.query(statement);
     if (this.#step === undefined || isRollback(statement)) return this.#send(statement, values);
-    return this.#queryInStep(this.#step, statement, values);
+    const [step, text] = [this.#step, typeof statement === 'string' ? statement : statement.text];
+    return this.#inTurn(text, () => this.#queryInStep(step, statement, values));
   }
 
   /** Returns the connection to the pool, or closes it. */

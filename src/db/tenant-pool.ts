@@ -5,6 +5,7 @@ import type { StopSignal } from '../stop-signal.ts';
 import { createCanceller } from './canceller.ts';
 import { createPool, type PoolOptions } from './pool.ts';
 import { isBehindPooler } from './pooler.ts';
+import { SlowStatements } from './slow-statements.ts';
 import type { Statements } from './statements.ts';
 import { TenantConnection } from './tenant-connection.ts';
 
@@ -13,6 +14,8 @@ export interface TenantPoolOptions extends Pick<PoolOptions, 'applicationName' |
   readonly reads?: number;
   /** Maximum connections for the writes of tenants. One tenant has at most half of them. */
   readonly writes?: number;
+  /** Maximum number of slow statements that read; default 4. See SlowStatements. */
+  readonly slow?: number;
   /** Maximum connections for the work of the process itself. */
   readonly own?: number;
   /**
@@ -70,6 +73,7 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
     writes: new Semaphore({ places: writes, name: 'connections for writing' }),
   };
   const besideWrites = new Semaphore({ places: beside.places, name: 'statements that read beside writes' });
+  const slowStatements = new SlowStatements(options.slow);
   const canceller = createCanceller({
     connectionString: url,
     application_name: applicationName ?? 'annals',
@@ -107,7 +111,9 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
       if (!work.writes && shares.writes.taken() > 0) releases.push(await beginBesideWrites(work.tenant, step.signal));
       const share = work.writes ? shares.writes : shares.reads;
       releases.push(await share.acquire(work.tenant, step.signal));
-      return connectionOf(await shared.connect()).begin(step, release);
+      const connection = connectionOf(await shared.connect());
+      if (work.writes) return connection.begin(step, release);
+      return connection.begin(step, release, (text, send) => slowStatements.run(work.tenant, text, step.signal, send));
     } catch (error) {
       release();
       step.end();

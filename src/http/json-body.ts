@@ -21,6 +21,9 @@ const maxValuesOfSmallBody = 10_000;
  */
 const maxBytesReadAtOnce = 2 * maxValuesOfSmallBody;
 
+/** A longer body is decoded when it may be worked on, whatever it holds. As text, those that wait would need memory twice. */
+export const maxBytesDecodedAhead = 256 * 1024;
+
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The operation reads its body itself: compressed ones, and types that are no JSON. */
@@ -53,7 +56,7 @@ export function acceptJsonBodies(app: HttpServer): void {
 export function acceptJsonOf(app: HttpServer, contentType: string): void {
   app.addContentTypeParser<Buffer>(contentType, { parseAs: 'buffer' }, (request, body, done) => {
     if (body.length > maxBytesReadAtOnce) {
-      readInTurn(request, body).then((value) => done(null, value), done);
+      readInTurn(request, [body]).then((value) => done(null, value), done);
       return;
     }
     try {
@@ -108,21 +111,39 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Reads a long body once it is the turn of its tenant: the bodies of many requests may arrive in one turn of the loop. */
-async function readInTurn(request: FastifyRequest, body: Buffer): Promise<unknown> {
+/**
+ * Reads a long body once it is the turn of its tenant: the bodies of many requests may arrive in one turn of the loop. Takes
+ * the body out of `unread`, so that nothing refers to its bytes while its text is worked on.
+ */
+async function readInTurn(request: FastifyRequest, unread: Buffer[]): Promise<unknown> {
   const slice = request.work === null ? new TimeSlice() : enterWork(request.work, () => new TimeSlice());
+  const isLong = (unread[0]?.length ?? 0) > maxBytesDecodedAhead;
+  if (isLong) await request.admitLargeBody();
   await slice.rest();
-  if (takeText(request, body) > maxValuesOfSmallBody) return await parseLargeBody(request, slice);
+  const values = takeText(request, unread.pop() ?? Buffer.alloc(0));
+  if (values > maxValuesOfSmallBody) {
+    if (!isLong) await request.admitLargeBody();
+    return await parseLargeBody(request, slice);
+  }
+  request.releaseLargeBody?.();
   return parseJson(request.bodyText);
 }
 
 async function parseLargeBody(request: FastifyRequest, slice: TimeSlice): Promise<unknown> {
-  await request.admitLargeBody();
   const value = await parseJsonInSlices(request.bodyText, slice).catch((error: unknown) => {
     throw error instanceof SyntaxError ? notJson() : error;
   });
   if (typeof value === 'object' && value !== null) largeBodies.add(value);
   return value;
+}
+
+/**
+ * The text of the body, for operations that need its values no more once they are checked. The values of a large body take
+ * ten times the memory of its text, so they are dropped.
+ */
+export function textAlone(request: FastifyRequest): string {
+  request.body = undefined;
+  return request.bodyText;
 }
 
 function notJson(): AnnalsError {

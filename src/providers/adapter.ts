@@ -20,6 +20,11 @@ export interface Adapter {
   usageOf(raw: unknown): Usage;
   /** The usage object in an event of a stream, if the event has one. */
   usageIn(event: unknown): unknown;
+  /**
+   * Removes what a long answer has beyond the first choice and beyond `max` tool calls: the package takes long to check
+   * them, and nobody uses them. Returns the number of tool calls that it removed.
+   */
+  cutAnswer?(answer: unknown, max: number): number;
   /** Reads the fault from the parsed body, where the vendor's status alone would mislead. */
   faultOfRefusal?(status: number, body: unknown): ProviderFault | undefined;
 }

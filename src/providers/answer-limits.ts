@@ -7,6 +7,10 @@ export const answerLimits = {
   wholeBytes: 2 * 1024 * 1024,
   /** JSON values of an answer that is not streamed. */
   wholeValues: 50_000,
+  /** Bytes of an answer that is not streamed, above which it is read alone in a turn of the event loop. */
+  shortBytes: 32 * 1024,
+  /** Bytes of an answer that is not streamed, above which the heap is kept small for a while. */
+  usualBytes: 128 * 1024,
   /** Bytes of a stream, including its events. */
   streamBytes: 64 * 1024 * 1024,
   /** Bytes of one event of a stream. */
@@ -15,6 +19,8 @@ export const answerLimits = {
   streamedTextBytes: 2 * 1024 * 1024,
   /** Tool calls that are read from one answer. The service runs far fewer. */
   toolCalls: 4_096,
+  /** Tool calls of a long answer that is not streamed, which the provider package reads. Annals counts the others. */
+  checkedToolCalls: 64,
   /** Bytes of an error answer. */
   errorBytes: 64 * 1024,
 } as const;

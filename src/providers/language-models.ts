@@ -50,7 +50,7 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
       model: call.model,
       apiKey: call.apiKey,
       baseUrl: withVersion(call.baseUrl ?? baseUrls[call.provider] ?? adapter.defaultBaseUrl, adapter),
-      fetch: transport.fetchFor(exchange, { streaming, deadline }),
+      fetch: transport.fetchFor(exchange, { streaming, deadline, cutAnswer: adapter.cutAnswer }),
     });
     return { adapter, exchange, model, deadline };
   }
@@ -59,7 +59,8 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
     const { adapter, exchange, model, deadline } = begin(call, false);
     try {
       const result = await model.doGenerate(optionsOf(call, adapter, deadline.signal));
-      return answerOf(result, adapter);
+      const { unreadToolCalls } = exchange;
+      return { ...answerOf(result, adapter), ...(unreadToolCalls === 0 ? {} : { unreadToolCalls }) };
     } catch (error) {
       throw failure(error, exchange, deadline, adapter);
     } finally {

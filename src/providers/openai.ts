@@ -22,6 +22,14 @@ export const openai: Adapter = {
 
   usageIn: (event) => memberOf(event, 'usage'),
 
+  cutAnswer(answer, max) {
+    const choices = memberOf(answer, 'choices');
+    if (!Array.isArray(choices)) return 0;
+    choices.splice(1);
+    const calls = memberOf(memberOf(choices[0], 'message'), 'tool_calls');
+    return Array.isArray(calls) ? calls.splice(max).length : 0;
+  },
+
   faultOfRefusal(_status, body) {
     const error = memberOf(body, 'error');
     return faultOfCode(memberOf(error, 'code')) ?? faultOfCode(memberOf(error, 'type'));

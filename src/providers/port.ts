@@ -62,6 +62,8 @@ export interface Answer {
   usage: Usage;
   /** Settings of the call that were not sent because the model does not accept them; left out where all were sent. */
   droppedSettings?: readonly string[];
+  /** The number of tool calls that were not read, because the answer has too many; left out where all were read. */
+  unreadToolCalls?: number;
 }
 
 /** An event of a streamed answer. The last event has the whole answer. */

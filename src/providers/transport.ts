@@ -1,6 +1,9 @@
 import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
+import { keepHeapSmall } from '../concurrency/heap-growth.ts';
+import { TimeSlice } from '../concurrency/time-slice.ts';
+import type { Adapter } from './adapter.ts';
 import { answerLimits, EventMeter, hasMoreValues } from './answer-limits.ts';
 import type { CallDeadline } from './deadline.ts';
 
@@ -18,6 +21,8 @@ export interface HttpExchange {
   cut: boolean;
   /** The text of a success that was not streamed. */
   body: string | undefined;
+  /** The number of tool calls that were removed from it. */
+  unreadToolCalls: number;
   /** An answer that is not a success. */
   refusal: { status: number; retryAfter: string | undefined; body: string } | undefined;
 }
@@ -25,6 +30,8 @@ export interface HttpExchange {
 export interface FetchOptions {
   readonly streaming: boolean;
   readonly deadline: Pick<CallDeadline, 'heard' | 'paused'>;
+  /** See Adapter. */
+  readonly cutAnswer?: Adapter['cutAnswer'];
 }
 
 export interface Transport {
@@ -46,6 +53,7 @@ export function newExchange(): HttpExchange {
     answered: false,
     cut: false,
     body: undefined,
+    unreadToolCalls: 0,
     refusal: undefined,
   };
 }
@@ -78,7 +86,7 @@ export function createTransport({ guard, connectTimeout }: TransportOptions = {}
   }
 
   return {
-    fetchFor: (exchange, { streaming, deadline }) => {
+    fetchFor: (exchange, { streaming, deadline, cutAnswer }) => {
       return async (input, init = {}) => {
         exchange.requests += 1;
         if (exchange.requests > 1) throw new Error('a second request of one call');
@@ -100,8 +108,13 @@ export function createTransport({ guard, connectTimeout }: TransportOptions = {}
           } else {
             response.on('data', deadline.heard);
             const answer = await collect(response, answerLimits.wholeBytes);
+            // To read a long answer takes milliseconds, and a turn of the loop may receive several of them.
+            if (answer.length > answerLimits.shortBytes) await new TimeSlice().rest();
+            // Its texts are garbage soon, but too long for the quick collections of it.
+            if (answer.length > answerLimits.usualBytes) setImmediate(keepHeapSmall());
             if (hasMoreValues(answer, answerLimits.wholeValues)) throw new Error('the answer has too many values');
             exchange.body = answer.toString('utf8');
+            if (answer.length > answerLimits.shortBytes && cutAnswer !== undefined) cutBody(exchange, cutAnswer);
             return new Response(exchange.body);
           }
           throw new Error(`status ${exchange.status}`);
@@ -173,6 +186,17 @@ function collect(response: IncomingMessage, limit: number): Promise<Buffer<Array
     response.on('error', reject);
     response.once('close', () => reject(new Error('the answer was cut')));
   });
+}
+
+/** A text that is not JSON stays as it is: the provider package refuses it. */
+function cutBody(exchange: HttpExchange, cutAnswer: NonNullable<Adapter['cutAnswer']>): void {
+  try {
+    const answer: unknown = JSON.parse(exchange.body ?? '');
+    const unread = cutAnswer(answer, answerLimits.checkedToolCalls);
+    if (unread === 0) return;
+    exchange.body = JSON.stringify(answer);
+    exchange.unreadToolCalls = unread;
+  } catch {}
 }
 
 /**

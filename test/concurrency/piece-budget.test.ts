@@ -1,6 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { maxBytesOfFirstPieces, maxBytesUnderWay, readWithinBudget } from '../../src/concurrency/piece-budget.ts';
+import {
+  maxBytesOfFirstPieces,
+  maxBytesOfLongPieces,
+  maxBytesUnderWay,
+  readWithinBudget,
+} from '../../src/concurrency/piece-budget.ts';
 import { doWork } from '../../src/concurrency/work.ts';
 import { Stop } from '../../src/stop-signal.ts';
 
@@ -39,7 +44,7 @@ test('a tenant has half of the bytes; the next piece is read when its client has
   await waiting.end();
 });
 
-test('a piece longer than the share goes alone, and an answer that waits ends with its request', async () => {
+test('a piece longer than any share goes alone, and an answer that waits ends with its request', async () => {
   const long = answer('acme', [10 * maxBytesUnderWay]);
   expect((await long.next()).value).toBe(10 * maxBytesUnderWay);
   const signal = new Stop();
@@ -48,6 +53,37 @@ test('a piece longer than the share goes alone, and an answer that waits ends wi
   signal.abort(new Error('gone'));
   await expect(waiting).rejects.toThrow('gone');
   await long.end();
+});
+
+test('a long piece counts with all of its bytes: the next long one waits for them, a short one does not', async () => {
+  const rest = maxBytesOfLongPieces / 2;
+  // Of the bytes for long pieces one is left.
+  const held = [answer('slow0', [share + rest]), answer('slow1', [share + rest - 1])];
+  for (const { next } of held) await next();
+  const fitting = answer('acme', [share + 1]);
+  expect((await fitting.next()).value).toBe(share + 1);
+  const waiting = answer('rival', [share + 1]);
+  const next = waiting.next();
+  const short = answer('third', [share]);
+  expect((await short.next()).value).toBe(share);
+  expect(waiting.read).toEqual([]);
+  await fitting.end();
+  expect((await next).value).toBe(share + 1);
+  for (const { end } of [...held, waiting, short]) await end();
+});
+
+test('a tenant has half of the bytes for long pieces', async () => {
+  const held = answer('acme', [share + maxBytesOfLongPieces / 2]);
+  await held.next();
+  const stop = new Stop();
+  const second = answer('acme', [share + 1], stop).next();
+  await settled();
+  stop.abort(new Error('gone'));
+  await expect(second).rejects.toThrow('gone');
+  await held.end();
+  const alone = answer('acme', [10 * maxBytesOfLongPieces]);
+  expect((await alone.next()).value).toBe(10 * maxBytesOfLongPieces);
+  await alone.end();
 });
 
 test('where others hold all bytes, a tenant without a piece has one at once, until the bytes for that are used up', async () => {

@@ -46,6 +46,15 @@ test('the server is reached on this machine alone, and durable unless told other
   expect(serverSettings(machine, 5432, 'none')).toMatchObject({ fsync: 'off', full_page_writes: 'off' });
 });
 
+test.each([
+  { processors: 2, workers: '0' },
+  { processors: 3, workers: '1' },
+  { processors: 64, workers: '4' },
+])('with $processors processors a statement has $workers parallel workers', ({ processors, workers }) => {
+  const settings = serverSettings({ memory: gigabyte, processors, sharedMemory: undefined }, 5432, 'full');
+  expect(settings.max_parallel_workers_per_gather).toBe(workers);
+});
+
 test('parallel queries do without /dev/shm where it is as small as containers have it', () => {
   const machine = { memory: gigabyte, processors: 4, sharedMemory: 64 * 1024 ** 2 };
   expect(serverSettings(machine, 5432, 'full').dynamic_shared_memory_type).toBe('mmap');

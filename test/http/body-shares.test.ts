@@ -7,7 +7,7 @@ import { afterEach, expect, test } from 'vitest';
 import { limitBodies } from '../../src/http/body-shares.ts';
 import { answerErrors } from '../../src/http/error-answers.ts';
 import type { HttpServer } from '../../src/http/http-server-type.ts';
-import { acceptJsonBodies } from '../../src/http/json-body.ts';
+import { acceptJsonBodies, maxBytesDecodedAhead } from '../../src/http/json-body.ts';
 
 const defaultMaxBytes = 100_000;
 const tenantHeader = 'x-tenant';
@@ -186,5 +186,22 @@ test('of bodies of many values a tenant has half in work at once, however small 
   working.get('a1')?.();
   await until(() => working.has('a2'));
   working.get('a2')?.();
+  expect((await waiting.response).statusCode).toBe(200);
+});
+
+test('a body of more than 256 KiB is not decoded before it may be worked on, whatever it holds', async () => {
+  await start(60_000, 8 * 1024 * 1024);
+  send('acme', 'many', `[${'1,'.repeat(10_000)}1]`);
+  await until(() => working.has('many'));
+  const waiting = send('acme', 'long', bodyOf(maxBytesDecodedAhead + 1));
+  send('acme', 'short', bodyOf(maxBytesDecodedAhead));
+  await until(() => working.has('short'));
+  expect([...working.keys()]).toEqual(['many', 'short']);
+  working.get('many')?.();
+  await until(() => working.has('long'));
+  // It has few values, so its place is free again.
+  send('acme', 'next', `[${'1,'.repeat(10_000)}1]`);
+  await until(() => working.has('next'));
+  working.get('long')?.();
   expect((await waiting.response).statusCode).toBe(200);
 });

@@ -143,23 +143,45 @@ describe('a stream', () => {
   });
 });
 
-test('3,000 tool calls of one answer are read in processor time that nobody else notices', async () => {
-  const calls = Array.from({ length: 3_000 }, (_, index) => ({
+/** Has the provider answer with so many tool calls, each with an input of so many characters. */
+function answerWithCalls(count: number, length: number): void {
+  const calls = Array.from({ length: count }, (_, index) => ({
     id: `c${index}`,
     type: 'function',
-    function: { name: 'change-history', arguments: '{"q":""}' },
+    function: { name: 'change-history', arguments: JSON.stringify({ q: 'x'.repeat(length) }) },
   }));
-  const message = { role: 'assistant', content: null, tool_calls: calls };
-  vendor.behave({
-    kind: 'status',
-    status: 200,
-    body: { choices: [{ index: 0, message, finish_reason: 'tool_calls' }] },
-  });
+  const choice = {
+    index: 0,
+    message: { role: 'assistant', content: null, tool_calls: calls },
+    finish_reason: 'tool_calls',
+  };
+  vendor.behave({ kind: 'status', status: 200, body: { choices: [choice, choice] } });
+}
+
+test(`of a long answer the first ${answerLimits.checkedToolCalls} tool calls are read, and the others are counted`, async () => {
+  const { checkedToolCalls } = answerLimits;
+  answerWithCalls(checkedToolCalls, 1_000);
+  const whole = await models.generate(callOf());
+  expect(whole.toolCalls).toHaveLength(checkedToolCalls);
+  expect(whole).not.toHaveProperty('unreadToolCalls');
+  answerWithCalls(checkedToolCalls + 1, 1_000);
+  expect(await models.generate(callOf())).toMatchObject({ toolCalls: whole.toolCalls, unreadToolCalls: 1 });
+});
+
+test('of a short answer all tool calls are read', async () => {
+  answerWithCalls(answerLimits.checkedToolCalls + 1, 1);
+  const { toolCalls, ...others } = await models.generate(callOf());
+  expect(toolCalls).toHaveLength(answerLimits.checkedToolCalls + 1);
+  expect(others).not.toHaveProperty('unreadToolCalls');
+});
+
+test('3,000 tool calls of one answer cost processor time that nobody else notices', async () => {
+  answerWithCalls(3_000, 100);
   await models.generate(callOf());
   const before = process.cpuUsage();
-  expect((await models.generate(callOf())).toolCalls).toHaveLength(3_000);
+  expect(await models.generate(callOf())).toMatchObject({ unreadToolCalls: 3_000 - answerLimits.checkedToolCalls });
   // The server that answers is in this process too.
-  expect(process.cpuUsage(before).user).toBeLessThan(400_000);
+  expect(process.cpuUsage(before).user).toBeLessThan(200_000);
 });
 
 test('values are counted outside of strings alone', () => {

@@ -24,7 +24,10 @@ export function serverSettings(machine: Machine, port: number, durability: Durab
     work_mem: share(machine.memory, 512, 4, 32),
     maintenance_work_mem: share(machine.memory, 16, 64, 1024),
     max_parallel_workers: String(Math.max(1, Math.min(machine.processors, 8))),
-    max_parallel_workers_per_gather: String(Math.max(0, Math.min(Math.floor(machine.processors / 2), 4))),
+    // Of two processors one is the service's.
+    max_parallel_workers_per_gather: String(
+      machine.processors <= 2 ? 0 : Math.min(Math.floor(machine.processors / 2), 4),
+    ),
     max_wal_size: '4GB',
     checkpoint_timeout: '15min',
     checkpoint_completion_target: '0.9',
