@@ -19,7 +19,8 @@ export const templateName = 'annals_template';
 
 /**
  * One PostgreSQL for the whole run, with all migrations applied to a template; stopped and removed at the end. With
- * CITUS_DATABASE_URL and CITUS_WORKERS it is that cluster instead, and the template is distributed over its workers.
+ * CITUS_DATABASE_URL and CITUS_WORKERS it is that cluster instead, and the template is distributed over its workers. With
+ * ANNALS_TEST_DATABASE_URL it is that server, of any version that Annals supports; its role may create databases.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const cluster = clusterOfEnvironment(process.env);
@@ -28,6 +29,13 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     await createClusterTemplate(cluster, templateName);
     project.provide('databaseUrl', cluster.url);
     return async () => onAllNodes(cluster, `drop database if exists ${templateName} with (force)`);
+  }
+  const given = process.env.ANNALS_TEST_DATABASE_URL;
+  if (given !== undefined) {
+    await dropTemplate(given);
+    await makeTemplate(given);
+    project.provide('databaseUrl', given);
+    return () => dropTemplate(given);
   }
   const dataDir = await makeDataFolder();
   const database = await openEmbeddedDatabase({ dataDir, log: console.error, durability: 'none' });
@@ -43,6 +51,13 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   }
   project.provide('databaseUrl', database.url);
   return stop;
+}
+
+async function dropTemplate(url: string): Promise<void> {
+  const client = new pg.Client(url);
+  await client.connect();
+  await client.query(`drop database if exists ${templateName} with (force)`);
+  await client.end();
 }
 
 async function makeTemplate(url: string): Promise<void> {
