@@ -103,11 +103,12 @@ export async function revokeClient(db: Database, clientId: string): Promise<bool
   if (tenant === undefined) return false;
   const { numUpdatedRows } = await db
     .updateTable('oauth_client')
-    .set(({ fn, ref }) => ({ revoked_at: fn.coalesce(ref('revoked_at'), fn<Date>('now', [])) }))
+    .set(({ fn }) => ({ revoked_at: fn<Date>('now', []) }))
     .where('tenant', '=', tenant)
     .where('client_id', '=', clientId)
+    .where('revoked_at', 'is', null)
     .executeTakeFirstOrThrow();
-  return numUpdatedRows > 0n;
+  return numUpdatedRows > 0n || (await findClient(db, tenant, clientId)) !== undefined;
 }
 
 /** Deletes a client that has no secret. Nothing refers to it any more; its sessions and links have been deleted. */
