@@ -31,10 +31,16 @@ export interface RandomRequest {
 
 /** A request of any operation of the document, with valid, invalid and huge values for all that it takes. */
 export function arbitraryRequest(described: DescribedInterface, tenant: string): fc.Arbitrary<RandomRequest> {
-  const operations = Object.entries(described.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  return fc.oneof(...requestsByOperation(described, tenant));
+}
+
+/** For each operation of the document the requests of it. */
+export function requestsByOperation(described: DescribedInterface, tenant: string): fc.Arbitrary<RandomRequest>[] {
+  return Object.entries(described.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) =>
+      requestOf(described, { path, method: method.toUpperCase(), operation }, tenant),
+    ),
   );
-  return fc.constantFrom(...operations).chain((one) => requestOf(described, one, tenant));
 }
 
 function requestOf(
@@ -92,6 +98,8 @@ const value = fc.oneof(
   fc.constantFrom(
     `compoundLogicalQuery:(${Array.from({ length: 60 }, (_, index) => `(name:*${index}*)`).join(' OR ')})`,
     `entity:(${Array.from({ length: 100 }, (_, index) => `e${index}`).join(', ')})`,
+    `entity:(${Array.from({ length: 250 }, (_, index) => `*${'e'.repeat(10)}${index}`).join(', ')})`.slice(0, 4_095),
+    'x'.repeat(60_000),
   ),
 );
 
@@ -144,6 +152,10 @@ const huge = [
   `{"messages":[${'1,'.repeat(150_000)}1]}`,
   `{${Array.from({ length: 40_000 }, (_, index) => `"k${index}":1`).join(',')}}`,
   `{"name":"${'x'.repeat(900_000)}"}`,
+  // Up to the limits, and a little beyond: 100,000 values, 1 MiB.
+  ...[99_990, 100_010].map((values) => `{"name":"One","list":[${'0,'.repeat(values)}0]}`),
+  ...[-100, 100].map((beyond) => `{"name":"${'é'.repeat(512 * 1024 - 30 + beyond)}"}`),
+  `[${Array.from({ length: 90_000 }, (_, index) => `{"field":"${index}"`).join('},')}}]`,
   `${'['.repeat(5_000)}${']'.repeat(5_000)}`,
   JSON.stringify(Array.from({ length: 20 }, (_, index) => ({ op: 'copy', from: '', path: `/c${index}` }))),
 ];

@@ -1,25 +1,38 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
-import { temporaryFolder } from './package-copy.ts';
 import { findPgbouncer } from './pgbouncer-program.ts';
 
 // pgbouncer refuses to run as root: this is "nobody".
 const unprivileged = 65_534;
 
+export interface Pooler {
+  /** For DATABASE_URL. */
+  url: string;
+  stop(): Promise<void>;
+}
+
 /** Starts pgbouncer in transaction mode before a database, for this test. Returns the URL for DATABASE_URL. */
 export async function startPooler(databaseUrl: string): Promise<string> {
+  // Few connections to the server, so that statements of all callers meet all of them.
+  const pooler = await openPooler(databaseUrl, 4);
+  onTestFinished(pooler.stop);
+  return pooler.url;
+}
+
+/** The same until it is stopped. `connections`: at most so many to the server. */
+export async function openPooler(databaseUrl: string, connections: number): Promise<Pooler> {
   const program = findPgbouncer();
   if (program === undefined) throw new Error('this test needs pgbouncer: apt-get install pgbouncer');
   const { hostname, port, username, password, pathname } = new URL(databaseUrl);
   const listening = await freePort();
-  const folder = await temporaryFolder();
+  const folder = await mkdtemp(join(tmpdir(), 'annals-pgbouncer-'));
   const file = join(folder, 'pgbouncer.ini');
-  // Few connections to the server, so that statements of all callers meet all of them.
   const settings = `[databases]
 * = host=${hostname} port=${port} user=${username} password=${password}
 [pgbouncer]
@@ -28,7 +41,7 @@ listen_port = ${listening}
 unix_socket_dir =
 auth_type = any
 pool_mode = transaction
-default_pool_size = 4
+default_pool_size = ${connections}
 max_client_conn = 200
 `;
   await writeFile(file, settings);
@@ -40,15 +53,19 @@ max_client_conn = 200
     ...(root ? { uid: unprivileged, gid: unprivileged } : {}),
   });
   const ended = once(child, 'exit');
-  onTestFinished(async () => {
+  const stop = async () => {
     child.kill('SIGKILL');
     await ended;
-  });
+    await rm(folder, { recursive: true, force: true });
+  };
   while (!(await accepts(listening))) {
-    if (child.exitCode !== null) throw new Error(`pgbouncer ended with ${child.exitCode}`);
+    if (child.exitCode !== null) {
+      await stop();
+      throw new Error(`pgbouncer ended with ${child.exitCode}`);
+    }
     await sleep(50);
   }
-  return `postgres://${username}:${password}@127.0.0.1:${listening}${pathname}?pooler=transaction`;
+  return { url: `postgres://${username}:${password}@127.0.0.1:${listening}${pathname}?pooler=transaction`, stop };
 }
 
 async function freePort(): Promise<number> {

@@ -11,6 +11,7 @@ import { scopes } from '../../../src/http/scopes.ts';
 import { createClient, type NewClient } from '../../../src/oauth/clients.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { type AnswerCheck, checkAnswers } from './described-answers.ts';
+import { openPooler } from './pgbouncer.ts';
 
 export interface TestServerOptions {
   /** Another server's, to run two processes' worth of them on one database; left out: a fresh one. */
@@ -69,9 +70,12 @@ let answers: AnswerCheck | undefined;
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const database = options.database ?? (await createTestDatabase());
   const logLines: string[] = [];
+  // `ANNALS_TEST_POOLER=30 npx vitest run test/isolation`: every server through pgbouncer with so many connections.
+  const connections = process.env.ANNALS_TEST_POOLER;
+  const pooler = connections === undefined ? undefined : await openPooler(database.url, Number(connections));
   const context = await createContext({
     config: readConfig(options.environment ?? {}),
-    databaseUrl: database.url,
+    databaseUrl: pooler?.url ?? database.url,
     secretKeys: options.secretKeys ?? testSecretKeys,
     overrides: {
       logger: createLogger('debug', { write: (line) => void logLines.push(line) }),
@@ -129,6 +133,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     async close() {
       await app.close();
       await context.close();
+      await pooler?.stop();
       if (options.database === undefined) await database.drop();
     },
   };
