@@ -31,12 +31,29 @@ declare
   actors constant bigint[] := case when cardinality(actor_sets) = 1 and cardinality(sinces) = 1 then actor_sets[1]::bigint[] end;
   kinds constant bigint[] := case when actors is not null then kind_sets[1]::bigint[] end;
   of_any_kind constant boolean := kinds = '{}';
+  -- Tallies of some actors cost some 2 ms, of some actors and kinds much more.
+  most_places constant bigint := case when of_any_kind then 2500 else 20000 end;
+  sampled bigint := 0;
   seen bigint;
   ats bigint[];
   sequences bigint[];
 begin
   select s.horizon, s.current into horizon, current from change_snapshot(of_tenant, now, names_since, recent, lineage) s;
-  if cardinality(actors) between 2 and 128 then
+  if cardinality(actors) between 17 and 128 then
+    -- a sample of the actors tells whether all have too many
+    select count(*) into sampled
+      from (
+        select from unnest(actors[1:4]) as key (actor)
+          cross join lateral (
+            select from change_entry entry
+              where entry.tenant = of_tenant and entry.actor = key.actor and entry.at >= greatest(sinces[1], horizon)
+                and entry.at < coalesce(befores[1], 9223372036854775807)
+              order by entry.at, entry.sequence offset 0
+          ) as one
+          limit most_places
+      ) as e;
+  end if;
+  if cardinality(actors) between 2 and 128 and sampled * cardinality(actors) / 4 <= 2 * most_places then
     -- Some actors with few entries: to read all places once costs less than to count them by tallies and to look for the page.
     select count(*), array_agg(e.at) filter (where e.counts), array_agg(e.sequence) filter (where e.counts)
       into seen, ats, sequences
@@ -49,9 +66,9 @@ begin
                 and entry.at < coalesce(befores[1], 9223372036854775807)
               order by entry.at, entry.sequence offset 0
           ) as one
-          limit 4001
+          limit most_places + 1
       ) as e;
-    if seen <= 4000 then
+    if seen <= most_places then
       total := coalesce(cardinality(ats), 0);
       return next;
       return query

@@ -135,18 +135,27 @@ test(`up to ${maxInOneStatement} entries with such ids are read in one statement
   const entityId = 'many';
   const many = (count: number) =>
     Array.from({ length: count }, (_none, place) =>
-      changeOf({ identity: randomBytes(16), at: now - 100 - place, entity: 'crowd', entityId }),
+      changeOf({
+        identity: randomBytes(16),
+        at: now - 100 - place,
+        entity: 'crowd',
+        entityId,
+        actor: `crowd ${place % 3}`,
+      }),
     );
   for (let count = 0; count < maxInOneStatement; count += 2_500) await record(many(2_500));
   // Its names are new.
-  await ask('entity:crowd');
+  await ask('entity:crowd actor:crowd*');
   statements.length = 0;
   expect(await ask('entity:crowd entityId:man*')).toMatchObject({ total: maxInOneStatement });
   expect(statements.length).toBe(1);
+  // So many places of some actors are read at once, too.
+  expect(await ask('entity:crowd actor:crowd*')).toMatchObject({ total: maxInOneStatement });
   await record(many(1));
   statements.length = 0;
   expect(await ask('entity:crowd entityId:man*')).toMatchObject({ total: maxInOneStatement + 1 });
   expect(statements.length).toBeGreaterThan(1);
+  expect(await ask('entity:crowd actor:crowd*')).toMatchObject({ total: maxInOneStatement + 1 });
 }, 60_000);
 
 test('a pattern that does not say how ids begin has no range', () => {
