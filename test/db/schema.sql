@@ -452,7 +452,7 @@ function change_descend(of_tenant text, of_actor bigint, of_kind bigint, skip bi
 function change_direct(of_tenant text, actors bigint[], kinds bigint[], keys bigint[], ends bigint[], since bigint) returns bigint language plpgsql stable cost 100 body f7c134400fbc23f6
 function change_document(entity_id text) returns uuid language sql immutable parallel safe cost 100 body 84fdae6af234517d
 function change_export_take(source refcursor, most bigint, OUT lines text, OUT entries integer, OUT last_at bigint, OUT last_sequence bigint) returns SETOF record language plpgsql cost 100 rows 1000 body 4ecb74550f879d9d
-function change_extent(of_tenant text, since bigint, kinds bigint[]) returns TABLE(entries bigint, pending bigint) language plpgsql stable cost 100 rows 1000 body e6faee5f25c72491
+function change_extent(of_tenant text, since bigint, kinds bigint[]) returns TABLE(entries bigint, pending bigint) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body e6faee5f25c72491
 function change_fold(of_tenant text, most bigint DEFAULT 500000) returns bigint language plpgsql cost 100 set plan_cache_mode=force_custom_plan set enable_mergejoin=off body 2d9676174ec5fda6
 function change_horizon(of_tenant text, now bigint) returns bigint language plpgsql stable cost 100 body 369492afb91028ee
 function change_lineage(of_tenant text) returns text language sql stable cost 100 body 6d2fe029d80f9771
