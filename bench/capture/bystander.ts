@@ -88,7 +88,7 @@ export class Bystander {
       const answer = await fetch(`${this.#url}/configuration/${this.#tenant}/configurations`, {
         method: 'POST',
         headers: this.#headers,
-        body: JSON.stringify([{ key: `note${turn % 50}`, value: `${turn}` }]),
+        body: JSON.stringify([{ key: `note${turn}`, value: `${turn}` }]),
       });
       await answer.arrayBuffer();
       if (!answer.ok) throw new Error(`a write was answered with ${answer.status}`);
