@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import type { FastifyBaseLogger } from 'fastify';
 import { agenticRoutes } from './agents/routes.ts';
 import { agentUpkeep } from './agents/upkeep.ts';
 import { changelogRoutes } from './changelog/routes.ts';
@@ -22,9 +21,13 @@ import { describeInterface } from './http/openapi/routes.ts';
 import { jobRoutes } from './jobs/routes.ts';
 import { jobUpkeep } from './jobs/upkeep.ts';
 import { mailUpkeep } from './mail/upkeep.ts';
+import { type Figures, textOf } from './metrics/metrics.ts';
+import { foldObserver, takenObserver } from './metrics/recording.ts';
+import { measureRequests } from './metrics/requests.ts';
+import { createMetricsServer } from './metrics/server.ts';
 import { modelRoutes } from './models/routes.ts';
 import { oauthRoutes } from './oauth/routes.ts';
-import { packageFolder } from './package-folder.ts';
+import { productVersion } from './package-folder.ts';
 import { BodyReader } from './recorder/body-reader.ts';
 import { recorderRoutes } from './recorder/routes.ts';
 import { readMapping } from './recording/mapping/read-mapping.ts';
@@ -58,6 +61,7 @@ export async function buildApp(
     jobs,
     logger,
     mail,
+    metrics,
     models,
     oauth,
     paginator,
@@ -78,6 +82,7 @@ export async function buildApp(
     tenantRate,
     requestLimit,
     upkeepTurn,
+    measure: metrics === undefined ? undefined : (server) => measureRequests(server, metrics),
   });
   countRequests(app, usage.requests);
   describeInterface(app, { version: productVersion(), baseUrl: config.baseUrl });
@@ -89,7 +94,7 @@ export async function buildApp(
     guesses: oauth.guesses,
   });
   await app.register(changelogRoutes, { findPage, reads: historyReads, sealer, now: () => clock.now() });
-  await app.register(changelogUpkeep, { db, now: () => clock.now() });
+  await app.register(changelogUpkeep, { db, now: () => clock.now(), folds: metrics && foldObserver(metrics) });
   await app.register(configurationRoutes, { configuration });
   await app.register(sealTokensAtStart, { db, sealer });
   await app.register(customEntityRoutes, { customEntities, paginator });
@@ -119,7 +124,7 @@ export interface RecorderAppOptions extends AppOptions {
 
 /** What listens on the recorder's own port. */
 export async function buildRecorderApp(
-  { clock, config, db, logger, oauth, sealer, tenantRate, usage, vital }: Context,
+  { clock, config, db, logger, metrics, oauth, sealer, tenantRate, usage, vital }: Context,
   { notReady, requestLimit, upkeepTurn, mapping, isAlone = false }: RecorderAppOptions,
 ): Promise<HttpServer> {
   const now = () => clock.now();
@@ -131,6 +136,7 @@ export async function buildRecorderApp(
     tenantRate,
     requestLimit,
     upkeepTurn,
+    measure: metrics === undefined ? undefined : (server) => measureRequests(server, metrics),
   });
   countRequests(app, usage.requests);
   describeInterface(app, { version: productVersion() });
@@ -149,14 +155,21 @@ export async function buildRecorderApp(
       sealer,
       now,
       onKept: (kept) => logger.warn(kept, 'a change that can never be recorded was kept'),
+      onTaken: metrics && takenObserver(metrics),
     }),
   });
-  if (isAlone) await app.register(changelogUpkeep, { db, now });
+  if (isAlone) await app.register(changelogUpkeep, { db, now, folds: metrics && foldObserver(metrics) });
 
   return app;
 }
 
-function productVersion(): string {
-  const { version }: { version: string } = JSON.parse(readFileSync(join(packageFolder(), 'package.json'), 'utf8'));
-  return version;
+export interface MetricsAppOptions {
+  logger: FastifyBaseLogger;
+  /** The figures of every process that this port tells about. */
+  readFigures: () => Promise<readonly Figures[]>;
+}
+
+/** What listens on the port of metrics. It asks for no token. */
+export function buildMetricsApp({ logger, readFigures }: MetricsAppOptions): HttpServer {
+  return createMetricsServer({ logger, readText: async () => await textOf(await readFigures()) });
 }

@@ -23,6 +23,8 @@ export interface Config {
   consoleInsecure: boolean;
   /** Where the recorder listens beside the service. Undefined: nowhere. */
   recorder: Listener | undefined;
+  /** Where the process shows its metrics. Undefined: nowhere. */
+  metrics: Listener | undefined;
   /** The file of the recorder's mapping. */
   recorderMapping: string | undefined;
   /** Processes that answer on the one port; `max`: one for each core. */
@@ -112,6 +114,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     tenantRate: parsed('ANNALS_TENANT_RATE', wholeNumber(1, 1_000_000), undefined),
     consoleInsecure: parsed('ANNALS_CONSOLE_INSECURE', parseSwitch, false),
     recorder: parsed('ANNALS_RECORDER_PORT', (value) => parseListener(value, host), undefined),
+    metrics: parsed('ANNALS_METRICS_PORT', (value) => parseListener(value, host), undefined),
     recorderMapping: text('ANNALS_RECORDER_MAPPING'),
     workers: parsed('ANNALS_WORKERS', parseWorkers, 1),
     logLevel: parsed('LOG_LEVEL', parseLogLevel, 'info'),

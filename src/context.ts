@@ -23,16 +23,22 @@ import { createTenantPool, sharesOf, type TenantPool } from './db/tenant-pool.ts
 import { createLogger } from './http/logger.ts';
 import { TenantRate } from './http/tenant-rate.ts';
 import { createTakePortion } from './http/tenant-rate-store.ts';
+import { measureInstallation } from './installation-figures.ts';
 import { jobPlaces } from './jobs/dispatcher.ts';
 import { createJobs, type Jobs } from './jobs/service.ts';
 import { createMailQueue, type MailQueue } from './mail/service.ts';
+import { measureConnections } from './metrics/connections.ts';
+import { Metrics } from './metrics/metrics.ts';
+import { measureProcess } from './metrics/process.ts';
+import { providerCallObserver } from './metrics/provider-calls.ts';
 import { readModels } from './models/read-models.ts';
 import type { ModelList } from './models/schemas.ts';
 import { deleteClientWithoutSecret, findClient } from './oauth/clients.ts';
 import { createOAuthService, type OAuthService } from './oauth/service.ts';
-import { packageFolder } from './package-folder.ts';
+import { packageFolder, productVersion } from './package-folder.ts';
 import { createPaginator, type Paginator } from './pagination/paginator.ts';
 import { createLanguageModels } from './providers/language-models.ts';
+import { observedCalls } from './providers/observed-calls.ts';
 import type { LanguageModels } from './providers/port.ts';
 import { createSelfHostedTransport } from './providers/self-hosted.ts';
 import { createTransport } from './providers/transport.ts';
@@ -75,6 +81,8 @@ export interface Context {
   jobs: Jobs;
   mail: MailQueue;
   usage: Usage;
+  /** Undefined if nobody reads them. */
+  metrics: Metrics | undefined;
   /**
    * Does the work in advance that the first token and the first regular expression would wait for: about 0.5 s of
    * processor time.
@@ -126,12 +134,22 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     reads: jobPlaces.EXPORT.places,
     writes: 0,
     slow: jobPlaces.EXPORT.places,
+    readsFor: 'exports',
     statementLimit: Number.POSITIVE_INFINITY,
   };
-  const exportsDb = createDatabase(createTenantPool(databaseUrl, { onLostConnection, ...exportLimits }));
+  const exportsPool = createTenantPool(databaseUrl, { onLostConnection, ...exportLimits });
+  const exportsDb = createDatabase(exportsPool);
   const destroy = async () => {
-    await Promise.all([db.destroy(), vital.db.destroy(), exportsDb.destroy()]);
+    await Promise.all([db.destroy(), vital.db.destroy(), exportsDb.destroy(), endMeasuring()]);
   };
+  let endMeasuring = async () => {};
+  const metrics = config.metrics === undefined ? undefined : new Metrics();
+  if (metrics !== undefined) {
+    measureProcess(metrics, productVersion());
+    const [shared = [], own = []] = pool.pools.map((one) => [one]);
+    measureConnections(metrics, { shared, own, vital: [vitalPool], exports: exportsPool.pools });
+    if (worker === undefined) endMeasuring = measureInstallation(metrics, databaseUrl);
+  }
   const regexes = new RegexMatcherPool();
   const schemas = createSchemaChecker();
   try {
@@ -185,7 +203,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       record: recordChange,
     });
     const transports = { vendors: createTransport(), selfHosted: createSelfHostedTransport(config.selfHostedAllow) };
-    const languageModels = createLanguageModels({ baseUrls: config.providerBaseUrls, transports });
+    const allModels = createLanguageModels({ baseUrls: config.providerBaseUrls, transports });
+    const languageModels = metrics === undefined ? allModels : observedCalls(allModels, providerCallObserver(metrics));
     const completions = createCompletions({
       db,
       vital,
@@ -195,6 +214,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       config,
       ownToken: (tenant) => configuration.readProviderToken(tenant),
       times: overrides.completionTimes,
+      onRefusal: (reason) => metrics?.count('annals_quota_refusals_total', { reason }),
     });
     const mail = createMailQueue({ db, logger, mail: config.mail });
     const usage = createUsage({ pool, logger, now: () => clock.now() });
@@ -210,6 +230,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       documents,
       exportHistory: createExportHistory({ ...history, db: exportsDb }),
       runChat: (chat, run) => runQueuedChat({ chats: agents.chats, scopesNow }, chat, run),
+      onEnded: (type, status) => metrics?.count('annals_jobs_ended_total', { type, status }),
     });
     const agents: Agents = createAgents({
       db,
@@ -258,6 +279,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       jobs,
       mail,
       usage,
+      metrics,
       warmUp,
       close,
     };

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** The folder of this package, found upwards from here: the same from src in a checkout and from dist when published. */
@@ -10,4 +10,10 @@ export function packageFolder(): string {
     folder = parent;
   }
   return folder;
+}
+
+/** The version in package.json. */
+export function productVersion(): string {
+  const { version }: { version: string } = JSON.parse(readFileSync(join(packageFolder(), 'package.json'), 'utf8'));
+  return version;
 }

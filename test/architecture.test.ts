@@ -12,6 +12,7 @@ const layers: readonly (readonly string[])[] = [
   ['main', 'cli'],
   ['app'],
   ['context'],
+  ['installation-figures'],
   [
     'changelog',
     'models',
@@ -29,6 +30,7 @@ const layers: readonly (readonly string[])[] = [
     'docs',
     'recorder',
     'usage',
+    'metrics',
   ],
   // What one room makes and another uses, as types; context.ts hands it over.
   ['ports'],

@@ -150,6 +150,14 @@ test('ANNALS_RECORDER_PORT is a port on the host of the service, or host:port; w
   }
 });
 
+test('ANNALS_METRICS_PORT is a port or host:port as well', () => {
+  const metricsOf = (value: string) => readConfig({ HOST: '10.1.2.3', ANNALS_METRICS_PORT: value }).metrics;
+  expect(readConfig({}).metrics).toBe(undefined);
+  expect(metricsOf('65535')).toEqual({ host: '10.1.2.3', port: 65_535 });
+  expect(metricsOf('0.0.0.0:9464')).toEqual({ host: '0.0.0.0', port: 9_464 });
+  expect(() => metricsOf('65536')).toThrow(/^ANNALS_METRICS_PORT must be a port from 0 to 65535, or host:port$/);
+});
+
 test('ANNALS_TRUSTED_PROXIES is a list of addresses and ranges; the default is loopback alone', () => {
   const proxiesOf = (value: string) => readConfig({ ANNALS_TRUSTED_PROXIES: value }).trustedProxies;
   expect(readConfig({}).trustedProxies).toEqual(['loopback']);

@@ -106,3 +106,12 @@ function rowOf(position: Position) {
     heartbeat: new Date(),
   };
 }
+
+/** Seconds since capture stored its position; undefined where there is no capture. */
+export async function readPositionAge(db: Connection): Promise<number | undefined> {
+  const { rows } = await sql<{ age: number }>`
+    select extract(epoch from clock_timestamp() - heartbeat)::double precision as age from capture_position`.execute(
+    db,
+  );
+  return rows[0]?.age;
+}

@@ -9,6 +9,15 @@ import { dropExpired } from './retention/retention.ts';
 export interface UpkeepOptions {
   db: Database;
   now: () => number;
+  /** For metrics. */
+  folds?: FoldObserver | undefined;
+}
+
+/** Follows the folds of this process. */
+export interface FoldObserver {
+  /** A portion of that many entries was folded. */
+  onFolded(entries: number): void;
+  onFailure(): void;
 }
 
 // Milliseconds. A query adds up the entries that are not folded yet, so one second of them costs little.
@@ -19,13 +28,22 @@ const buildEvery = 600_000;
 const rowsAtOnce = 2_000;
 
 /** The background work of the change history. */
-export async function changelogUpkeep(app: HttpServer, { db, now }: UpkeepOptions): Promise<void> {
+export async function changelogUpkeep(app: HttpServer, { db, now, folds }: UpkeepOptions): Promise<void> {
   whileListening(app, {
     upkeep: [
       {
         what: 'folding the change history',
         every: foldEvery,
-        work: (signal, onError) => foldTenants(db, { signal, onError, rest: restAfter(signal) }),
+        work: (signal, onError) =>
+          foldTenants(db, {
+            signal,
+            onFolded: folds?.onFolded,
+            onError: (error) => {
+              folds?.onFailure();
+              onError(error);
+            },
+            rest: restAfter(signal),
+          }),
       },
       {
         what: 'dropping expired history',

@@ -1,14 +1,18 @@
 import { capture } from '../capture/capture.ts';
+import { CaptureFigures } from '../capture/figures.ts';
 import { deletePosition } from '../capture/position.ts';
 import { removeCapture } from '../capture/remove.ts';
 import { defaultSlot, slotPattern } from '../capture/setup.ts';
 import { readConfig } from '../config.ts';
 import type { Source } from '../db/source.ts';
 import { createLogger } from '../http/logger.ts';
+import { measureCapture } from '../installation-figures.ts';
+import { takenObserver } from '../metrics/recording.ts';
 import { createTakeChanges } from '../recording/take-changes.ts';
 import { parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';
+import { withMetrics } from './metrics.ts';
 import { forOperators, mappingFileOf, requireTenant, sourceOf } from './source-option.ts';
 import { withDatabase } from './with-database.ts';
 
@@ -54,25 +58,31 @@ Example:
       const source = sourceOf(values.from, io);
       if (values.remove) return await remove(source, slot, io);
       const mapping = await mappingOfFile(mappingFileOf(values.mapping, io));
-      const { logLevel } = readConfig(io.environment);
-      const log = createLogger(logLevel, { write: (line) => void io.stderr.write(line) });
-      return await withDatabase(io, async ({ db, sealer, now }, watch) => {
+      const config = readConfig(io.environment);
+      const log = createLogger(config.logLevel, { write: (line) => void io.stderr.write(line) });
+      return await withDatabase(io, async ({ db, url, sealer, now }, watch) => {
         await requireTenant(db, mapping);
-        await capture({
-          source,
-          db,
-          mapping,
-          slot,
-          choice: { ...values, acceptGap: values['accept-gap'] },
-          strict: values.strict,
-          takeChanges: createTakeChanges({
-            sealer,
-            now,
-            onKept: (kept) => log.warn(kept, 'a change can never be recorded and is kept aside'),
-          }),
-          log,
-          signal: AbortSignal.any([io.stop, watch.signal]),
-          onRunning: () => io.answer(`capture records ${[...mapping.tables.keys()].join(', ')}`),
+        const figures = new CaptureFigures();
+        await withMetrics(config, { logger: log, tell: io.tell }, async (metrics, atEnd) => {
+          if (metrics !== undefined) atEnd(measureCapture(metrics, figures, url));
+          await capture({
+            source,
+            db,
+            mapping,
+            slot,
+            choice: { ...values, acceptGap: values['accept-gap'] },
+            strict: values.strict,
+            takeChanges: createTakeChanges({
+              sealer,
+              now,
+              onKept: (kept) => log.warn(kept, 'a change can never be recorded and is kept aside'),
+              onTaken: metrics && takenObserver(metrics),
+            }),
+            log,
+            figures,
+            signal: AbortSignal.any([io.stop, watch.signal]),
+            onRunning: () => io.answer(`capture records ${[...mapping.tables.keys()].join(', ')}`),
+          });
         });
         if (watch.reason !== undefined) throw new OperatorError(watch.reason);
         return 0;

@@ -8,7 +8,7 @@ import { OperatorError } from './command.ts';
 export async function listen(
   app: HttpServer,
   { host, port }: Listener,
-  variable: 'PORT' | 'ANNALS_RECORDER_PORT',
+  variable: 'PORT' | 'ANNALS_RECORDER_PORT' | 'ANNALS_METRICS_PORT',
 ): Promise<string> {
   try {
     await app.listen({ host, port });

@@ -1,5 +1,7 @@
 import { readConfig } from '../config.ts';
 import { createLogger } from '../http/logger.ts';
+import { measureRelay } from '../installation-figures.ts';
+import { takenObserver } from '../metrics/recording.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import { createTakeChanges } from '../recording/take-changes.ts';
 import { recordOverHttp } from '../relay/record-over-http.ts';
@@ -8,6 +10,7 @@ import { recordDirectly, relay } from '../relay/relay.ts';
 import { parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';
+import { withMetrics } from './metrics.ts';
 import { forOperators, mappingFileOf, requireTenant, sourceOf } from './source-option.ts';
 import { withDatabase } from './with-database.ts';
 
@@ -41,28 +44,35 @@ Example:
     return await forOperators(async () => {
       const source = sourceOf(values.from, io);
       const mapping = await mappingOfFile(mappingFileOf(values.mapping, io));
-      const { logLevel } = readConfig(io.environment);
-      const log = createLogger(logLevel, { write: (line) => void io.stderr.write(line) });
+      const config = readConfig(io.environment);
+      const log = createLogger(config.logLevel, { write: (line) => void io.stderr.write(line) });
       const onRunning = () => io.answer(`relay records ${[...mapping.tables.keys()].join(', ')}`);
       if (values.to !== undefined) {
         const record = recordOverHttp({ target: targetOf(values.to, mapping, io), strict: values.strict, log });
-        await relay({ source, mapping, record, log, signal: io.stop, onRunning });
+        await withMetrics(config, { logger: log, tell: io.tell }, async (metrics) => {
+          if (metrics !== undefined) measureRelay(metrics, source);
+          await relay({ source, mapping, record, log, signal: io.stop, onRunning });
+        });
         return 0;
       }
       return await withDatabase(io, async ({ db, sealer, now }, watch) => {
         await requireTenant(db, mapping);
-        const takeChanges = createTakeChanges({
-          sealer,
-          now,
-          onKept: (kept) => log.warn(kept, 'a change can never be recorded and is kept aside'),
-        });
-        await relay({
-          source,
-          mapping,
-          record: recordDirectly({ db, takeChanges, name: 'outbox', strict: values.strict }),
-          log,
-          signal: AbortSignal.any([io.stop, watch.signal]),
-          onRunning,
+        await withMetrics(config, { logger: log, tell: io.tell }, async (metrics) => {
+          if (metrics !== undefined) measureRelay(metrics, source);
+          const takeChanges = createTakeChanges({
+            sealer,
+            now,
+            onKept: (kept) => log.warn(kept, 'a change can never be recorded and is kept aside'),
+            onTaken: metrics && takenObserver(metrics),
+          });
+          await relay({
+            source,
+            mapping,
+            record: recordDirectly({ db, takeChanges, name: 'outbox', strict: values.strict }),
+            log,
+            signal: AbortSignal.any([io.stop, watch.signal]),
+            onRunning,
+          });
         });
         if (watch.reason !== undefined) throw new OperatorError(watch.reason);
         return 0;

@@ -17,6 +17,7 @@ Settings are environment variables:
   ANNALS_CORS_ORIGINS          *; pages of which origins may call, none for no page
   ANNALS_CONSOLE_INSECURE      true: people may sign in over plain HTTP
   ANNALS_RECORDER_PORT         a port on which applications record changes
+  ANNALS_METRICS_PORT          a port with GET /metrics for Prometheus
   ANNALS_WORKERS               1; processes that answer, max for one a core
   LOG_LEVEL                    info; JSON lines on stderr
   ANNALS_SHARED_PROVIDER_TOKEN, ANNALS_COMPLETION_MODEL,

@@ -8,6 +8,7 @@ import type { HttpServer } from '../http/http-server-type.ts';
 import { type CommandIo, OperatorError } from './command.ts';
 import { listen } from './listen.ts';
 import { mappingTextOfFile } from './mapping-file.ts';
+import { listenForMetrics } from './metrics.ts';
 
 // Maximum milliseconds that open requests have to finish after the process was asked to stop.
 const graceLimit = 30_000;
@@ -49,6 +50,8 @@ export async function serveUntilStopped(
       apps.push(recorderApp);
       recorderUrl = await listen(recorderApp, recorder, 'ANNALS_RECORDER_PORT');
     }
+    // Of workers, the primary process shows the metrics.
+    if (upkeepTurn === undefined) apps.push(...(await metricsAppsOf(context, config, io)));
     warmUp(context);
     await ready(baseUrl, recorderUrl);
     await untilStopped(context, { io, watch });
@@ -64,14 +67,23 @@ export async function recordUntilStopped(
   { io, watch, upkeepTurn, ready = readyOf(io) }: ServeOptions,
 ): Promise<void> {
   const app = await recorderAppOf(context, config, { notReady: () => watch.reason, upkeepTurn, isAlone: true });
+  const apps = [app];
   try {
     const url = await listen(app, config.recorder ?? config, config.recorder ? 'ANNALS_RECORDER_PORT' : 'PORT');
+    // Of workers, the primary process shows the metrics.
+    if (upkeepTurn === undefined) apps.push(...(await metricsAppsOf(context, config, io)));
     warmUp(context);
     await ready(url, undefined);
     await untilStopped(context, { io, watch });
   } finally {
-    await closeAll([app], { io, watch });
+    await closeAll(apps, { io, watch });
   }
+}
+
+async function metricsAppsOf({ logger, metrics }: Context, config: Config, { tell }: CommandIo): Promise<HttpServer[]> {
+  if (metrics === undefined) return [];
+  const app = await listenForMetrics(config, { logger, readFigures: async () => [await metrics.read()], tell });
+  return app === undefined ? [] : [app];
 }
 
 async function recorderAppOf(

@@ -26,6 +26,7 @@ export interface CurrentDatabase {
 /** What a command needs that uses only the database, without the service. */
 export interface DatabaseTools {
   db: Database;
+  url: string;
   sealer: Sealer;
   /** Milliseconds since 1970-01-01T00:00:00Z. */
   now: () => number;
@@ -85,7 +86,7 @@ export async function withDatabase<Result>(
   return await withCurrentDatabase(io, async ({ url, secretKeys, watch }) => {
     const db = createDatabase(createPool(url));
     try {
-      return await work({ db, sealer: createSealer(secretKeys), now: () => Date.now() }, watch);
+      return await work({ db, url, sealer: createSealer(secretKeys), now: () => Date.now() }, watch);
     } finally {
       await closeInTime(db.destroy());
     }

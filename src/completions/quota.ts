@@ -67,6 +67,8 @@ export interface QuotaOptions {
   logger: FastifyBaseLogger;
   /** Milliseconds; tests use a shorter time. */
   maxWait?: number;
+  /** For metrics: called for each call that is refused, because the quota is used up or because the wait was too long. */
+  onRefusal?: ((reason: 'used_up' | 'reserved') => void) | undefined;
 }
 
 // Milliseconds.
@@ -76,7 +78,7 @@ const minPause = 20;
 const maxPause = 200;
 const retryAfter = '5';
 
-export function createQuota({ pool, db, logger, maxWait = defaultMaxWait }: QuotaOptions): Quota {
+export function createQuota({ pool, db, logger, maxWait = defaultMaxWait, onRefusal }: QuotaOptions): Quota {
   const ledger = createLedger({
     apply: (tenant, batch) => applyToQuota(pool, tenant, batch, { limits: quotaLimits, minOutput }),
     makeDurable: (tenants) => makeDurable(pool, tenants),
@@ -93,7 +95,10 @@ export function createQuota({ pool, db, logger, maxWait = defaultMaxWait }: Quot
       void settlements.settle(() => ledger.settle(tenant, { reservation: id, input: 0, output: 0 }));
       throw error;
     });
-    if (decision.outcome === 'exceeded') throw quotaExceeded();
+    if (decision.outcome === 'exceeded') {
+      onRefusal?.('used_up');
+      throw quotaExceeded();
+    }
     return decision.outcome === 'wait' ? undefined : reservation(request, id, decision.granted);
   }
 
@@ -114,7 +119,10 @@ export function createQuota({ pool, db, logger, maxWait = defaultMaxWait }: Quot
   async function waitFor(request: QuotaRequest): Promise<Reservation> {
     const { tenant } = request;
     const deadline = new AbortController();
-    const timer = setTimeout(() => deadline.abort(busy()), maxWait);
+    const timer = setTimeout(() => {
+      onRefusal?.('reserved');
+      deadline.abort(busy());
+    }, maxWait);
     const signal = request.signal === undefined ? deadline.signal : AbortSignal.any([request.signal, deadline.signal]);
     let first: FirstInQueue | undefined;
     try {

@@ -8,7 +8,7 @@ import { createProviderCaller, type ProviderCaller } from '../providers/provider
 import type { Sealer } from '../sealing.ts';
 import { type Complete, createComplete, type ProviderTokens } from './complete.ts';
 import { createIdempotency, type Idempotency } from './idempotency.ts';
-import { createQuota, inputBound, type Quota } from './quota.ts';
+import { createQuota, inputBound, type Quota, type QuotaOptions } from './quota.ts';
 
 /** The parts of completions, built once for a process. */
 export interface Completions {
@@ -39,9 +39,10 @@ export function createCompletions(options: {
   config: Pick<Config, 'sharedProviderToken' | 'completionModel' | 'completionMaxTokens'>;
   ownToken: ProviderTokens['own'];
   times?: CompletionTimes | undefined;
+  onRefusal?: QuotaOptions['onRefusal'];
 }): Completions {
-  const { db, vital, sealer, logger, languageModels, config, ownToken, times = defaultTimes } = options;
-  const quota = createQuota({ ...vital, logger, maxWait: times.quotaWait });
+  const { db, vital, sealer, logger, languageModels, config, ownToken, times = defaultTimes, onRefusal } = options;
+  const quota = createQuota({ ...vital, logger, maxWait: times.quotaWait, onRefusal });
   const tokens = { own: ownToken, shared: config.sharedProviderToken };
   const model = config.completionModel;
   const caller = createProviderCaller({

@@ -10,8 +10,41 @@ export interface SemaphoreLimits {
   readonly reserve?: number;
   /** Maximum number of callers of one tenant that wait; default: no limit. */
   readonly maxWaitingOfTenant?: number;
-  /** What the places are for, for the message of a refusal: `calls to providers`. */
+  /** What the places are for, for the message of a refusal and for metrics: `calls to providers`. */
   readonly name?: string;
+}
+
+/** How much of a semaphore is in use, over all tenants. */
+export interface ShareFigures {
+  readonly name: string;
+  /** Infinity: there is no limit over all tenants. */
+  readonly places: number;
+  readonly taken: number;
+  readonly waiting: number;
+}
+
+/** Every semaphore that has a name. The references are weak, so that a semaphore ends with its owner. */
+const named = new Set<WeakRef<Semaphore>>();
+
+/** The figures of all semaphores of the process that have a name. Semaphores of one name count together. */
+export function shareFigures(): ShareFigures[] {
+  const figures = new Map<string, ShareFigures>();
+  for (const reference of named) {
+    const semaphore = reference.deref();
+    if (semaphore === undefined) {
+      named.delete(reference);
+      continue;
+    }
+    const { name, places } = semaphore;
+    const others = figures.get(name) ?? { name, places: 0, taken: 0, waiting: 0 };
+    figures.set(name, {
+      name,
+      places: others.places + places,
+      taken: others.taken + semaphore.taken(),
+      waiting: others.waiting + semaphore.waiting(),
+    });
+  }
+  return [...figures.values()];
 }
 
 /** Releases the place; idempotent. */
@@ -32,10 +65,11 @@ interface Waiting {
  * const answer = await calls.use('acme', signal, () => callProvider());
  */
 export class Semaphore {
+  readonly name: string;
+  readonly places: number;
   readonly #maxOfTenant: number;
   readonly #reserve: number;
   readonly #maxWaitingOfTenant: number;
-  readonly #name: string;
   readonly #taken = new Map<string, number>();
   /** The tenant whose last turn is longest ago comes first. */
   readonly #waiting = new Map<string, Set<Waiting>>();
@@ -47,8 +81,10 @@ export class Semaphore {
     this.#maxOfTenant = limits.maxOfTenant ?? Math.max(1, Math.floor(places / 2));
     this.#reserve = limits.reserve ?? 0;
     this.#maxWaitingOfTenant = maxWaitingOfTenant;
-    this.#name = name;
+    this.name = name;
+    this.places = places;
     this.#free = places;
+    if (limits.name !== undefined) named.add(new WeakRef(this));
   }
 
   /** The number of callers that have a place, of one tenant or of all. */
@@ -168,7 +204,7 @@ export class Semaphore {
     const waiting = this.#maxWaitingOfTenant === 0 ? '' : `, and at most ${this.#maxWaitingOfTenant} that wait`;
     return new AnnalsError(
       'rate_limit_exceeded',
-      `The tenant has used its share of ${this.#name}: ${most}${waiting}. Try again shortly.`,
+      `The tenant has used its share of ${this.name}: ${most}${waiting}. Try again shortly.`,
       { headers: { 'Retry-After': '1' } },
     );
   }

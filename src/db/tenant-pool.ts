@@ -16,6 +16,8 @@ export interface TenantPoolOptions extends Pick<PoolOptions, 'applicationName' |
   readonly writes?: number;
   /** Maximum number of slow statements that read; default 4. See SlowStatements. */
   readonly slow?: number;
+  /** What the connections for reading are for, in metrics and in refusals; default: `reading`. */
+  readonly readsFor?: string;
   /** Maximum connections for the work of the process itself. */
   readonly own?: number;
   /**
@@ -60,7 +62,7 @@ const beside = { places: 2, milliseconds: 20 };
 
 export function createTenantPool(url: string, options: TenantPoolOptions = {}): TenantPool {
   const { reads, writes, own } = { ...defaultShares, ...options };
-  const { applicationName, onLostConnection, statementLimit = 35_000 } = options;
+  const { applicationName, onLostConnection, statementLimit = 35_000, readsFor = 'reading' } = options;
   const pooled = isBehindPooler(url);
   const common = {
     ...(applicationName === undefined ? {} : { applicationName }),
@@ -69,10 +71,13 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
   const shared = createPool(url, { ...common, maximum: reads + writes, statementLimit });
   const ownPool = createPool(url, { ...common, maximum: own, connectionLimit: 60_000 });
   const shares = {
-    reads: new Semaphore({ places: reads, name: 'connections for reading' }),
+    reads: new Semaphore({ places: reads, name: `connections for ${readsFor}` }),
     writes: new Semaphore({ places: writes, name: 'connections for writing' }),
   };
-  const besideWrites = new Semaphore({ places: beside.places, name: 'statements that read beside writes' });
+  const besideWrites = new Semaphore({
+    places: beside.places,
+    ...(writes === 0 ? {} : { name: 'statements that read beside writes' }),
+  });
   const slowStatements = new SlowStatements(options.slow);
   const canceller = createCanceller({
     connectionString: url,

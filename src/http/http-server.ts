@@ -47,6 +47,8 @@ export async function createHttpServer(options: {
   tenantRate?: TenantRate | undefined;
   /** Resolves when this process does the upkeep for all on its port; left out: it does from the start. */
   upkeepTurn?: Promise<void> | undefined;
+  /** Adds hooks that measure every request; left out: none. */
+  measure?: ((app: HttpServer) => void) | undefined;
 }): Promise<HttpServer> {
   const {
     logger,
@@ -83,6 +85,7 @@ export async function createHttpServer(options: {
   app.setValidatorCompiler(compileValidator);
   // Response schemas are documentation: an answer goes out as its handler made it.
   app.setSerializerCompiler(() => JSON.stringify);
+  options.measure?.(app);
   beginRequestsInTurns(app);
   answerErrors(app);
   locateUnder(app, basePath);

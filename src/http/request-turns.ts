@@ -7,8 +7,8 @@ const maxTurn = 8;
 /**
  * Lets a turn of the event loop begin only so many requests as it has time for; the others begin in the next turns, in the
  * order in which they came. Without that, the loop would begin and answer in one turn all requests that have arrived, be
- * they hundreds. A request that waits has cost no more than the reading of its head. To be called before any other hook
- * is added.
+ * they hundreds. A request that waits has cost no more than the reading of its head. To be called before other hooks are
+ * added, apart from those that measure.
  */
 export function beginRequestsInTurns(app: HttpServer): void {
   const waiting: (() => void)[] = [];

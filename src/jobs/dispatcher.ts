@@ -51,8 +51,8 @@ const freeEvery = 2_000;
 
 export function createDispatcher({ db, logger, work }: DispatcherOptions): Dispatcher {
   const places: Readonly<Record<JobType, Semaphore>> = {
-    AGENT_CHAT: new Semaphore(jobPlaces.AGENT_CHAT),
-    EXPORT: new Semaphore(jobPlaces.EXPORT),
+    AGENT_CHAT: new Semaphore({ ...jobPlaces.AGENT_CHAT, name: 'chats by job' }),
+    EXPORT: new Semaphore({ ...jobPlaces.EXPORT, name: 'exports' }),
   };
   const inHand = new Set<Promise<void>>();
   /** The one that began first comes first. */

@@ -15,7 +15,7 @@ import { type AskedExport, chatDocument, type ExportInput, exportDocument, type 
 import type { JobReader } from './job-reader.ts';
 import { deleteJob, findJob, insertJob, jobRows } from './job-store.ts';
 import { countWaiting } from './queue-store.ts';
-import { createWorker } from './worker.ts';
+import { createWorker, type WorkerOptions } from './worker.ts';
 
 const unpack = promisify(zstdDecompress);
 
@@ -64,6 +64,8 @@ export interface JobsOptions {
   documents: DocumentLists;
   exportHistory: ExportHistory;
   runChat: RunQueuedChat;
+  /** For metrics: called when this process has ended a job. */
+  onEnded?: WorkerOptions['onEnded'];
   /** Milliseconds that a chat may continue when the process has to end; tests use a shorter time. */
   chatGrace?: number;
 }

@@ -6,7 +6,7 @@ import type { ExportHistory } from '../ports/export-history.ts';
 import type { RunQueuedChat } from '../ports/queued-chat.ts';
 import { rest } from '../repeat.ts';
 import type { StopSignal } from '../stop-signal.ts';
-import { describeFailure } from './job.ts';
+import { describeFailure, type JobType } from './job.ts';
 import { JobLost } from './job-lost.ts';
 import { findHeldJob, type TakenJob, updateJob } from './job-store.ts';
 import { extendHold, handBack, jobLease } from './queue-store.ts';
@@ -19,6 +19,8 @@ export interface WorkerOptions {
   now: () => number;
   exportHistory: ExportHistory;
   runChat: RunQueuedChat;
+  /** For metrics: called when this process has ended a job. */
+  onEnded?: ((type: JobType, status: 'success' | 'failure' | 'skipped') => void) | undefined;
 }
 
 export interface Worker {
@@ -65,7 +67,7 @@ export function createWorker(options: WorkerOptions): Worker {
     const status = skipped ? 'skipped' : 'failure';
     const modifiedAt = new Date(now()).toISOString();
     const metadata = { ...job.document.metadata, version: version + 1, modifiedAt, error: describeFailure(error) };
-    await updateJob(db, job, { ...job.document, status, metadata });
+    if (await updateJob(db, job, { ...job.document, status, metadata })) options.onEnded?.(job.type, status);
   }
 
   async function work(job: TakenJob, turn: StopSignal): Promise<void> {
@@ -84,6 +86,7 @@ export function createWorker(options: WorkerOptions): Worker {
     try {
       stop.signal.throwIfAborted();
       await perform(job, stop, turn);
+      options.onEnded?.(job.type, 'success');
     } catch (error) {
       const held = error instanceof JobLost ? undefined : await findHeldJob(db, job);
       if (held === undefined) return;

@@ -26,6 +26,8 @@ export interface TakeChangesOptions {
   now: () => number;
   /** Called for each change that is kept, without its content. The transaction may still fail. */
   onKept?: (kept: { tenant: string; way: Way; position: string; reason: string }) => void;
+  /** For metrics: called for each batch that was taken. The transaction may still fail. */
+  onTaken?: ((way: Way, counts: BatchCounts) => void) | undefined;
   /** How many rejected changes a tenant keeps; default: 100,000. */
   maxRejected?: number;
 }
@@ -38,14 +40,17 @@ export interface TakeChangesOptions {
  * const take = createTakeChanges({ sealer, now: () => Date.now() });
  * const { counts } = await inTransaction(db, (transaction) => take(transaction, batch), { retries: maxRetries });
  */
-export function createTakeChanges({ sealer, now, onKept, maxRejected }: TakeChangesOptions): TakeChanges {
+export function createTakeChanges({ sealer, now, onKept, onTaken, maxRejected }: TakeChangesOptions): TakeChanges {
   return async (transaction, batch) => {
     const moment = now();
     const taking = new Taking(batch);
     await taking.record(transaction, moment);
     const { rejections } = taking;
     const rejected = rejections.map(({ index, reason }) => ({ index, reason }));
-    if (rejections.length === 0) return { counts: taking.counts, rejected };
+    if (rejections.length === 0) {
+      onTaken?.(batch.recordedBy.way, taking.counts);
+      return { counts: taking.counts, rejected };
+    }
     if (batch.strict) throw new RejectedChangesError(rejected, false);
     const storedTenant = taking.isKnownTenant ? batch.tenant : unknownTenant;
     const rows = rejections.map((one) => rejectedRow(sealer, { ...batch, storedTenant }, one));
@@ -54,6 +59,7 @@ export function createTakeChanges({ sealer, now, onKept, maxRejected }: TakeChan
     for (const { position, reason } of rows) {
       onKept?.({ tenant: storedTenant, way: batch.recordedBy.way, position, reason });
     }
+    onTaken?.(batch.recordedBy.way, taking.counts);
     return { counts: taking.counts, rejected } satisfies TakenBatch;
   };
 }

@@ -64,3 +64,11 @@ export async function outboxId(client: pg.Client): Promise<string> {
   if (row === undefined) throw new Error('the outbox has no id');
   return row.id;
 }
+
+/** The rows that wait to be relayed, and the seconds since the oldest of them was written: 0 where none waits. */
+export async function readOutboxFigures(client: pg.Client): Promise<{ changes: number; oldest: number }> {
+  const { rows } = await client.query<{ changes: string; oldest: string }>(
+    `select count(*) as changes, coalesce(extract(epoch from clock_timestamp() - min(at)), 0) as oldest from annals.outbox`,
+  );
+  return { changes: Number(rows[0]?.changes ?? 0), oldest: Math.max(0, Number(rows[0]?.oldest ?? 0)) };
+}

@@ -41,6 +41,8 @@ export interface FoldTenantsOptions {
   /** Called when no work is left for now, with the milliseconds that the last round took. */
   rest: (taken: number) => Promise<void>;
   onError: (error: unknown) => void;
+  /** Called after each portion that had entries, with their number. */
+  onFolded?: ((entries: number) => void) | undefined;
   /** The number of entries of a portion. */
   portion?: number;
 }
@@ -50,7 +52,7 @@ export interface FoldTenantsOptions {
  * others for long. If the turn of a tenant fails, the next round tries it again.
  */
 export async function foldTenants(db: Database, options: FoldTenantsOptions): Promise<void> {
-  const { signal, rest, onError, portion = entriesOfPortion } = options;
+  const { signal, rest, onError, onFolded, portion = entriesOfPortion } = options;
   let more: boolean;
   let begun: number;
   do {
@@ -59,7 +61,9 @@ export async function foldTenants(db: Database, options: FoldTenantsOptions): Pr
     for (const tenant of await tenantsToFold(db)) {
       if (signal.aborted) return;
       try {
-        if ((await foldPortion(db, tenant, portion)) >= portion) more = true;
+        const folded = await foldPortion(db, tenant, portion);
+        if (folded > 0) onFolded?.(folded);
+        if (folded >= portion) more = true;
       } catch (error) {
         onError(error);
       }

@@ -1,3 +1,4 @@
+import type { Figures } from '../../metrics/metrics.ts';
 import type { ErrorReport } from '../error-report.ts';
 
 /** What the primary process tells a worker. */
@@ -5,6 +6,8 @@ export type PrimaryMessage =
   | ({ readonly type: 'begin' } & WorkerTask)
   /** The upkeep is this worker's from now on. */
   | { readonly type: 'lead' }
+  /** The figures are wanted. */
+  | { readonly type: 'measure'; readonly id: number }
   | { readonly type: 'stop'; readonly signal: NodeJS.Signals };
 
 /** What a worker needs besides the environment. It has secrets, so it goes through the channel between the processes. */
@@ -28,6 +31,7 @@ export type WorkerMessage =
   /** It has started, and waits for `begin`. */
   | { readonly type: 'asks' }
   | { readonly type: 'ready'; readonly addresses: Addresses }
+  | { readonly type: 'measured'; readonly id: number; readonly figures: Figures }
   | { readonly type: 'failed'; readonly report: ErrorReport };
 
 /** Base URLs. */

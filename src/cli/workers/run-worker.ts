@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { type Config, readConfig } from '../../config.ts';
+import type { Metrics } from '../../metrics/metrics.ts';
 import { type CommandIo, OperatorError } from '../command.ts';
 import { reportOf } from '../error-report.ts';
 import type { Serve } from '../serve.ts';
@@ -21,8 +22,13 @@ export async function runWorker(io: CommandIo, serve: Serve): Promise<number> {
   process.on('message', (message: PrimaryMessage) => {
     if (message.type === 'begin') begun.resolve(message);
     else if (message.type === 'lead') turn.resolve();
+    else if (message.type === 'measure') void tellFigures(message.id);
     else stop.abort(message.signal);
   });
+  let metrics: Metrics | undefined;
+  const tellFigures = async (id: number) => {
+    if (metrics !== undefined) await send({ type: 'measured', id, figures: await metrics.read() });
+  };
   await send({ type: 'asks' });
   try {
     const { number, of, databaseUrl, secretKeys, ports } = await begun.promise;
@@ -38,7 +44,14 @@ export async function runWorker(io: CommandIo, serve: Serve): Promise<number> {
       ready: (main: string, recorder: string | undefined) => send({ type: 'ready', addresses: { main, recorder } }),
     };
     const work = (current: Parameters<Parameters<typeof withWatch>[1]>[0]) =>
-      withContextOn(current, (context, config, watch) => serve(context, config, { ...options, watch }), { number, of });
+      withContextOn(
+        current,
+        async (context, config, watch) => {
+          metrics = context.metrics;
+          await serve(context, config, { ...options, watch });
+        },
+        { number, of },
+      );
     if (!stopped.aborted) await withWatch(database, work);
     return 0;
   } catch (error) {

@@ -10,6 +10,7 @@ import { restartPause } from './restart-pause.ts';
 import { closeUntakenConnections } from './untaken-connections.ts';
 import { type LineSink, passOnLines } from './whole-lines.ts';
 import { runtimeOptions } from './worker-count.ts';
+import { WorkerFigures } from './worker-figures.ts';
 
 /** Milliseconds after which workers that were asked to stop are killed: longer than open requests have to finish. */
 const stopLimit = 40_000;
@@ -54,6 +55,7 @@ class Supervisor {
   readonly #stream: LineSink;
   readonly #logger: FastifyBaseLogger;
   readonly #places: Place[];
+  readonly #figures = new WorkerFigures();
   readonly #ended = Promise.withResolvers<void>();
   /** The worker that does the upkeep. */
   #leader: Place | undefined;
@@ -85,12 +87,34 @@ class Supervisor {
   async run(): Promise<void> {
     const onStop = () => this.#stop(this.#io.stop.reason);
     this.#io.stop.addEventListener('abort', onStop);
+    const { closeMetrics } = await this.#openMetrics();
     for (const place of this.#places) this.#start(place);
     try {
       await this.#ended.promise;
     } finally {
+      await closeMetrics();
       this.#io.stop.removeEventListener('abort', onStop);
     }
+  }
+
+  /** One port shows the sum of all workers and of this process, which measures the database for all. */
+  async #openMetrics(): Promise<{ closeMetrics(): Promise<void> }> {
+    const { config, url } = this.#database;
+    if (config.metrics === undefined) return { closeMetrics: async () => {} };
+    const { openInstallationMetrics } = await import('../metrics.ts');
+    return await openInstallationMetrics(config, {
+      logger: this.#logger,
+      tell: this.#io.tell,
+      databaseUrl: url,
+      readOthers: () => this.#figures.read((nextId) => this.#measureAll(nextId)),
+    });
+  }
+
+  #measureAll(nextId: () => number): number {
+    const workers = this.#places.flatMap(({ worker, isReady }) => (isReady && worker?.isConnected() ? [worker] : []));
+    const messages = workers.map((worker) => ({ worker, id: nextId() }));
+    for (const { worker, id } of messages) this.#tell(worker, { type: 'measure', id });
+    return workers.length;
   }
 
   #start(place: Place): void {
@@ -119,6 +143,8 @@ class Supervisor {
         secretKeys: this.#database.secretKeys.map((key) => Buffer.from(key).toString('base64')),
         ports: this.#portsForNext(),
       });
+    } else if (message.type === 'measured') {
+      this.#figures.take(message.id, message.figures);
     } else if (message.type === 'failed') {
       place.failure = new ReportedError(message.report);
     } else {

@@ -1,0 +1,85 @@
+import type { FastifyBaseLogger } from 'fastify';
+import { buildMetricsApp } from '../app.ts';
+import type { Config } from '../config.ts';
+import type { HttpServer } from '../http/http-server-type.ts';
+import { measureInstallation } from '../installation-figures.ts';
+import { type Figures, Metrics } from '../metrics/metrics.ts';
+import { measureProcess } from '../metrics/process.ts';
+import { productVersion } from '../package-folder.ts';
+import type { CommandIo } from './command.ts';
+import { listen } from './listen.ts';
+
+/** Shows the figures on the port of ANNALS_METRICS_PORT. The caller closes the server. Undefined: there is no such port. */
+export async function listenForMetrics(
+  { metrics: listener }: Pick<Config, 'metrics'>,
+  {
+    logger,
+    readFigures,
+    tell,
+  }: { logger: FastifyBaseLogger; readFigures: () => Promise<readonly Figures[]> } & Pick<CommandIo, 'tell'>,
+): Promise<HttpServer | undefined> {
+  if (listener === undefined) return undefined;
+  const app = buildMetricsApp({ logger, readFigures });
+  try {
+    const url = await listen(app, listener, 'ANNALS_METRICS_PORT');
+    tell(`The metrics are at ${url}/metrics`);
+    return app;
+  } catch (error) {
+    await app.close();
+    throw error;
+  }
+}
+
+/**
+ * Runs the work of a command that has no service. Where ANNALS_METRICS_PORT is set, the port shows the metrics of the process
+ * while the work runs. `atEnd` takes functions that are called after it.
+ */
+export async function withMetrics<Result>(
+  config: Pick<Config, 'metrics'>,
+  { logger, tell }: { logger: FastifyBaseLogger } & Pick<CommandIo, 'tell'>,
+  work: (metrics: Metrics | undefined, atEnd: (end: () => Promise<void>) => void) => Promise<Result>,
+): Promise<Result> {
+  const ends: (() => Promise<void>)[] = [];
+  const atEnd = (end: () => Promise<void>) => void ends.push(end);
+  if (config.metrics === undefined) return await work(undefined, atEnd);
+  const metrics = new Metrics();
+  measureProcess(metrics, productVersion());
+  const app = await listenForMetrics(config, { logger, readFigures: async () => [await metrics.read()], tell });
+  try {
+    return await work(metrics, atEnd);
+  } finally {
+    await app?.close();
+    for (const end of ends) await end();
+  }
+}
+
+/**
+ * Shows the figures of this process, of the database and of other processes on the port of ANNALS_METRICS_PORT.
+ * `readOthers` gives those of the others.
+ */
+export async function openInstallationMetrics(
+  config: Pick<Config, 'metrics'>,
+  {
+    logger,
+    tell,
+    databaseUrl,
+    readOthers,
+  }: { logger: FastifyBaseLogger; databaseUrl: string; readOthers: () => Promise<Figures[]> } & Pick<CommandIo, 'tell'>,
+): Promise<{ closeMetrics(): Promise<void> }> {
+  const metrics = new Metrics();
+  measureProcess(metrics, productVersion());
+  const endMeasuring = measureInstallation(metrics, databaseUrl);
+  const readFigures = async () => [await metrics.read(), ...(await readOthers())];
+  try {
+    const app = await listenForMetrics(config, { logger, readFigures, tell });
+    return {
+      async closeMetrics() {
+        await app?.close();
+        await endMeasuring();
+      },
+    };
+  } catch (error) {
+    await endMeasuring();
+    throw error;
+  }
+}

@@ -1,0 +1,9 @@
+import { sql } from 'kysely';
+import type { Database } from '../db/database.ts';
+
+/** The number of sessions that have not expired, of all tenants. */
+export async function countSessions(db: Database): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from console_session where expires_at > statement_timestamp()`.execute(db);
+  return rows[0]?.count ?? 0;
+}

@@ -1,0 +1,104 @@
+import {
+  AggregatorRegistry,
+  Counter,
+  Gauge,
+  Histogram,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from 'prom-client';
+import {
+  type CounterName,
+  type GaugeName,
+  type HistogramName,
+  type LabelsOf,
+  type MetricName,
+  metricDefinitions,
+} from './definitions.ts';
+
+/** All figures of a process at one moment, as plain data that can be sent to another process. */
+export type Figures = readonly MetricObjectWithValues<MetricValue<string>>[];
+
+/** The metrics of a process, by the names of definitions.ts. A metric appears once it has its first value. */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #counters = new Map<CounterName, Counter>();
+  readonly #gauges = new Map<GaugeName, Gauge>();
+  readonly #histograms = new Map<HistogramName, Histogram>();
+  readonly #collectors: (() => void | Promise<void>)[] = [];
+
+  /** Adds to a counter. */
+  count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, by = 1): void {
+    let counter = this.#counters.get(name);
+    if (counter === undefined) {
+      counter = new Counter(this.#configuration(name));
+      this.#counters.set(name, counter);
+    }
+    counter.inc(labels, by);
+  }
+
+  /** Sets a counter that something else has counted since the start of the process. */
+  countTo<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, value: number): void {
+    this.#counters.get(name)?.remove(labels);
+    this.count(name, labels, value);
+  }
+
+  set<Name extends GaugeName>(name: Name, labels: LabelsOf<Name>, value: number): void {
+    this.#gauge(name).set(labels, value);
+  }
+
+  /** Adds to a gauge, or with a negative number takes away from it. */
+  add<Name extends GaugeName>(name: Name, labels: LabelsOf<Name>, by: number): void {
+    this.#gauge(name).inc(labels, by);
+  }
+
+  /** Leaves a gauge out until it is set again. */
+  clear(name: GaugeName): void {
+    this.#gauges.delete(name);
+    this.#registry.removeSingleMetric(name);
+  }
+
+  /** Adds a duration in seconds to a histogram. */
+  observe<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>, seconds: number): void {
+    let histogram = this.#histograms.get(name);
+    if (histogram === undefined) {
+      histogram = new Histogram({
+        ...this.#configuration(name),
+        buckets: [...(metricDefinitions[name].buckets ?? [])],
+      });
+      this.#histograms.set(name, histogram);
+    }
+    histogram.observe(labels, seconds);
+  }
+
+  /** The function sets gauges each time before the figures are read. It must not throw. */
+  beforeRead(collect: () => void | Promise<void>): void {
+    this.#collectors.push(collect);
+  }
+
+  async read(): Promise<Figures> {
+    await Promise.all(this.#collectors.map((collect) => collect()));
+    return await this.#registry.getMetricsAsJSON();
+  }
+
+  #gauge(name: GaugeName): Gauge {
+    const known = this.#gauges.get(name);
+    if (known !== undefined) return known;
+    const gauge = new Gauge(this.#configuration(name));
+    this.#gauges.set(name, gauge);
+    return gauge;
+  }
+
+  #configuration(name: MetricName) {
+    const { help, labels = [], aggregation = 'sum' } = metricDefinitions[name];
+    return { name, help, labelNames: [...labels], aggregator: aggregation, registers: [this.#registry] };
+  }
+}
+
+/** The type of what `textOf` returns. */
+export const contentType = Registry.PROMETHEUS_CONTENT_TYPE;
+
+/** The figures of one process or several, as one text in Prometheus' format. */
+export async function textOf(figures: readonly Figures[]): Promise<string> {
+  return await AggregatorRegistry.aggregate([...figures]).metrics();
+}
