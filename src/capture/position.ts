@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Connection, DatabaseTransaction } from '../db/database.ts';
 import { CaptureError } from './capture-error.ts';
 import { formatLsn, type Lsn, parseLsn } from './lsn.ts';
+import './tables.ts';
 
 /** A transaction of the source, as far as it is recorded. */
 export interface RecordedTransaction {
