@@ -67,6 +67,7 @@ export async function buildApp(
     paginator,
     sealer,
     tenantRate,
+    tracer,
     usage,
     vital,
     webConsole,
@@ -82,6 +83,7 @@ export async function buildApp(
     tenantRate,
     requestLimit,
     upkeepTurn,
+    tracer,
     measure: metrics === undefined ? undefined : (server) => measureRequests(server, metrics),
   });
   countRequests(app, usage.requests);
@@ -124,7 +126,7 @@ export interface RecorderAppOptions extends AppOptions {
 
 /** What listens on the recorder's own port. */
 export async function buildRecorderApp(
-  { clock, config, db, logger, metrics, oauth, sealer, tenantRate, usage, vital }: Context,
+  { clock, config, db, logger, metrics, oauth, sealer, tenantRate, tracer, usage, vital }: Context,
   { notReady, requestLimit, upkeepTurn, mapping, isAlone = false }: RecorderAppOptions,
 ): Promise<HttpServer> {
   const now = () => clock.now();
@@ -136,6 +138,7 @@ export async function buildRecorderApp(
     tenantRate,
     requestLimit,
     upkeepTurn,
+    tracer,
     measure: metrics === undefined ? undefined : (server) => measureRequests(server, metrics),
   });
   countRequests(app, usage.requests);

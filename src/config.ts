@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { databaseUrlFault } from './database-url.ts';
+import { readTraceSettings, type TraceSettings } from './trace-settings.ts';
 
 /** The settings of the service, read once from the environment (contract 1). */
 export interface Config {
@@ -25,6 +26,8 @@ export interface Config {
   recorder: Listener | undefined;
   /** Where the process shows its metrics. Undefined: nowhere. */
   metrics: Listener | undefined;
+  /** Undefined: traces are not exported. */
+  traces: TraceSettings | undefined;
   /** The file of the recorder's mapping. */
   recorderMapping: string | undefined;
   /** Processes that answer on the one port; `max`: one for each core. */
@@ -115,6 +118,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     consoleInsecure: parsed('ANNALS_CONSOLE_INSECURE', parseSwitch, false),
     recorder: parsed('ANNALS_RECORDER_PORT', (value) => parseListener(value, host), undefined),
     metrics: parsed('ANNALS_METRICS_PORT', (value) => parseListener(value, host), undefined),
+    traces: readTraceSettings(text, (fault) => faults.push(fault)),
     recorderMapping: text('ANNALS_RECORDER_MAPPING'),
     workers: parsed('ANNALS_WORKERS', parseWorkers, 1),
     logLevel: parsed('LOG_LEVEL', parseLogLevel, 'info'),

@@ -10,6 +10,7 @@ import { createFindPage, type FindPage } from './changelog/find-page.ts';
 import { createHistoryReads, type HistoryReads } from './changelog/history-reads.ts';
 import { DictionaryCache, maxNameBytes } from './changelog/names/dictionary-cache.ts';
 import { type Completions, type CompletionTimes, createCompletions } from './completions/service.ts';
+import type { Tracer } from './concurrency/trace.ts';
 import type { Config } from './config.ts';
 import { readNotificationEmail } from './configuration/notification-email.ts';
 import { type Configuration, createConfiguration } from './configuration/service.ts';
@@ -41,6 +42,7 @@ import { createLanguageModels } from './providers/language-models.ts';
 import { observedCalls } from './providers/observed-calls.ts';
 import type { LanguageModels } from './providers/port.ts';
 import { createSelfHostedTransport } from './providers/self-hosted.ts';
+import { tracedCalls } from './providers/traced-calls.ts';
 import { createTransport } from './providers/transport.ts';
 import { RegexMatcherPool } from './query/regex-pool.ts';
 import { recordChange } from './recording/record-change.ts';
@@ -81,6 +83,8 @@ export interface Context {
   jobs: Jobs;
   mail: MailQueue;
   usage: Usage;
+  /** Undefined if traces are not exported. */
+  tracer: Tracer | undefined;
   /** Undefined if nobody reads them. */
   metrics: Metrics | undefined;
   /**
@@ -125,9 +129,10 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const sealer = createSealer(secretKeys);
   const models = await readModels(config.modelsFile);
   const onLostConnection = (error: Error) => logger.warn({ err: error }, 'a connection to the database was lost');
-  const pool = createTenantPool(databaseUrl, { onLostConnection, ...sharesOf(processes) });
+  const tracer = await openTracer(config, logger);
+  const pool = createTenantPool(databaseUrl, { onLostConnection, tracer, ...sharesOf(processes) });
   const db = createDatabase(pool);
-  const vitalPool = createPool(databaseUrl, { onLostConnection, maximum: 2, statementLimit: 10_000 });
+  const vitalPool = createPool(databaseUrl, { onLostConnection, maximum: 2, statementLimit: 10_000, tracer });
   const vital = { pool: vitalPool, db: createDatabase(vitalPool) };
   // An export holds its connection until it ends. A tenant has one at a time, and it may read all the time.
   const exportLimits = {
@@ -137,7 +142,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     readsFor: 'exports',
     statementLimit: Number.POSITIVE_INFINITY,
   };
-  const exportsPool = createTenantPool(databaseUrl, { onLostConnection, ...exportLimits });
+  const exportsPool = createTenantPool(databaseUrl, { onLostConnection, tracer, ...exportLimits });
   const exportsDb = createDatabase(exportsPool);
   const destroy = async () => {
     await Promise.all([db.destroy(), vital.db.destroy(), exportsDb.destroy(), endMeasuring()]);
@@ -203,8 +208,11 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       record: recordChange,
     });
     const transports = { vendors: createTransport(), selfHosted: createSelfHostedTransport(config.selfHostedAllow) };
-    const allModels = createLanguageModels({ baseUrls: config.providerBaseUrls, transports });
-    const languageModels = metrics === undefined ? allModels : observedCalls(allModels, providerCallObserver(metrics));
+    const observers = [metrics && providerCallObserver(metrics), tracer && tracedCalls(tracer)];
+    const languageModels = observers.reduce<LanguageModels>(
+      (observed, observer) => (observer === undefined ? observed : observedCalls(observed, observer)),
+      createLanguageModels({ baseUrls: config.providerBaseUrls, transports }),
+    );
     const completions = createCompletions({
       db,
       vital,
@@ -230,6 +238,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       documents,
       exportHistory: createExportHistory({ ...history, db: exportsDb }),
       runChat: (chat, run) => runQueuedChat({ chats: agents.chats, scopesNow }, chat, run),
+      tracer,
       onEnded: (type, status) => metrics?.count('annals_jobs_ended_total', { type, status }),
     });
     const agents: Agents = createAgents({
@@ -255,6 +264,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       await regexes.close();
       await schemas.close();
       await destroy();
+      await tracer?.close();
     };
     return {
       config,
@@ -279,6 +289,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       jobs,
       mail,
       usage,
+      tracer,
       metrics,
       warmUp,
       close,
@@ -287,4 +298,11 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     await destroy();
     throw error;
   }
+}
+
+/** Loads OpenTelemetry only where traces are exported: it takes memory and time to start. */
+async function openTracer({ traces }: Config, logger: FastifyBaseLogger): Promise<Tracer | undefined> {
+  if (traces === undefined) return undefined;
+  const { createTracer } = await import('./tracing/open-telemetry.ts');
+  return createTracer({ settings: traces, version: productVersion(), logger });
 }

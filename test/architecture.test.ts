@@ -31,6 +31,7 @@ const layers: readonly (readonly string[])[] = [
     'recorder',
     'usage',
     'metrics',
+    'tracing',
   ],
   // What one room makes and another uses, as types; context.ts hands it over.
   ['ports'],
@@ -38,7 +39,7 @@ const layers: readonly (readonly string[])[] = [
   ['json', 'db'],
   ['concurrency'],
   ['errors', 'sealing', 'repeat', 'stop-signal', 'config', 'package-folder'],
-  ['database-url'],
+  ['database-url', 'trace-settings'],
 ];
 
 // The two doors of the command line, one after the other.

@@ -1,5 +1,7 @@
 import pg from 'pg';
+import type { Tracer } from '../concurrency/trace.ts';
 import { isBehindPooler, withoutNames } from './pooler.ts';
+import { traceStatements } from './traced-statements.ts';
 
 export interface PoolOptions {
   /** The name of the connections in pg_stat_activity. */
@@ -10,6 +12,8 @@ export interface PoolOptions {
   statementLimit?: number;
   /** Maximum milliseconds that a caller waits for a connection; default 5,000. */
   connectionLimit?: number;
+  /** Makes a span of each statement that is carried out for a trace; default: none. */
+  tracer?: Tracer | undefined;
   /** Called when an idle connection is lost. The pool goes on and opens new connections. */
   onLostConnection?: (error: Error) => void;
 }
@@ -43,6 +47,7 @@ export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
   pool.on('connect', (client) => {
     client.on('error', () => {});
     if (pooled) withoutNames(client);
+    if (options.tracer !== undefined) traceStatements(client, options.tracer);
   });
   return pool;
 }

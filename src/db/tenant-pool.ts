@@ -9,7 +9,7 @@ import { SlowStatements } from './slow-statements.ts';
 import type { Statements } from './statements.ts';
 import { TenantConnection } from './tenant-connection.ts';
 
-export interface TenantPoolOptions extends Pick<PoolOptions, 'applicationName' | 'onLostConnection'> {
+export interface TenantPoolOptions extends Pick<PoolOptions, 'applicationName' | 'onLostConnection' | 'tracer'> {
   /** Maximum connections for the reads of tenants. One tenant has at most half of them. */
   readonly reads?: number;
   /** Maximum connections for the writes of tenants. One tenant has at most half of them. */
@@ -67,6 +67,7 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
   const common = {
     ...(applicationName === undefined ? {} : { applicationName }),
     ...(onLostConnection === undefined ? {} : { onLostConnection }),
+    tracer: options.tracer,
   };
   const shared = createPool(url, { ...common, maximum: reads + writes, statementLimit });
   const ownPool = createPool(url, { ...common, maximum: own, connectionLimit: 60_000 });

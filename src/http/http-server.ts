@@ -1,5 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify';
+import type { Tracer } from '../concurrency/trace.ts';
 import { logRequests } from './access-log.ts';
 import { locateUnder } from './base-path.ts';
 import { limitBodies } from './body-shares.ts';
@@ -16,6 +17,7 @@ import { parseQueryString } from './query-string.ts';
 import { faultOfHead, maxParsedHead, maxRequestLine } from './request-head.ts';
 import { requestIdOf } from './request-id.ts';
 import { routableTarget } from './request-target.ts';
+import { requestLoggers, traceRequests } from './request-trace.ts';
 import { beginRequestsInTurns } from './request-turns.ts';
 import { limitRequests } from './request-work.ts';
 import { securityHeaders } from './security-headers.ts';
@@ -47,6 +49,8 @@ export async function createHttpServer(options: {
   tenantRate?: TenantRate | undefined;
   /** Resolves when this process does the upkeep for all on its port; left out: it does from the start. */
   upkeepTurn?: Promise<void> | undefined;
+  /** Makes a span of each request; left out: none. A trace that a client sends is handed on all the same. */
+  tracer?: Tracer | undefined;
   /** Adds hooks that measure every request; left out: none. */
   measure?: ((app: HttpServer) => void) | undefined;
 }): Promise<HttpServer> {
@@ -64,6 +68,7 @@ export async function createHttpServer(options: {
   const app: HttpServer = fastify({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    childLoggerFactory: requestLoggers(options.tracer),
     genReqId: requestIdOf,
     // `faultOfHead` measures the request line and the header fields, which the parser counts together. It also answers
     // a missing Host, because Node would do it without a body.
@@ -86,6 +91,7 @@ export async function createHttpServer(options: {
   // Response schemas are documentation: an answer goes out as its handler made it.
   app.setSerializerCompiler(() => JSON.stringify);
   options.measure?.(app);
+  traceRequests(app);
   beginRequestsInTurns(app);
   answerErrors(app);
   locateUnder(app, basePath);

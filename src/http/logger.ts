@@ -1,4 +1,5 @@
 import { type DestinationStream, destination, type Logger, pino } from 'pino';
+import { currentTrace } from '../concurrency/trace.ts';
 
 const secretFields: ReadonlySet<string> = new Set([
   'authorization',
@@ -22,6 +23,7 @@ export function createLogger(level: string, stream: DestinationStream = logStrea
       level,
       base: worker === undefined ? null : { worker },
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      mixin: traceFields,
       formatters: { level: (label) => ({ level: label }), log: (fields) => redact(fields, 2) },
       serializers: { err: describeError, req: () => undefined, res: () => undefined },
     },
@@ -32,6 +34,21 @@ export function createLogger(level: string, stream: DestinationStream = logStrea
 /** Writes to stderr, and lets nobody wait for it. */
 export function logStream() {
   return destination({ fd: 2, sync: false });
+}
+
+/** Loggers whose lines have the id of a trace anyway. */
+const bound = new WeakSet<object>();
+
+/** Notes that the lines of a logger have `trace_id`, so that no line has it twice. */
+export function bindTrace<Bound extends object>(logger: Bound): Bound {
+  bound.add(logger);
+  return logger;
+}
+
+/** Lines of work that belongs to a trace have its id, whichever code logs them. */
+function traceFields(_fields: object, _level: number, logger: object): object {
+  const trace = currentTrace();
+  return trace === undefined || bound.has(logger) ? {} : { trace_id: trace.traceId };
 }
 
 /** Redacts fields by name, down to `levels`. Pino's own redaction parses each path again for each line. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { zstdDecompress } from 'node:zlib';
 import type { FastifyBaseLogger } from 'fastify';
+import type { Tracer } from '../concurrency/trace.ts';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError } from '../errors.ts';
@@ -14,6 +15,7 @@ import { createDispatcher } from './dispatcher.ts';
 import { type AskedExport, chatDocument, type ExportInput, exportDocument, type JobDocument } from './job.ts';
 import type { JobReader } from './job-reader.ts';
 import { deleteJob, findJob, insertJob, jobRows } from './job-store.ts';
+import { runInTrace, withTrace } from './job-trace.ts';
 import { countWaiting } from './queue-store.ts';
 import { createWorker, type WorkerOptions } from './worker.ts';
 
@@ -64,6 +66,8 @@ export interface JobsOptions {
   documents: DocumentLists;
   exportHistory: ExportHistory;
   runChat: RunQueuedChat;
+  /** Makes a span of each job; default: none. */
+  tracer?: Tracer | undefined;
   /** For metrics: called when this process has ended a job. */
   onEnded?: WorkerOptions['onEnded'];
   /** Milliseconds that a chat may continue when the process has to end; tests use a shorter time. */
@@ -78,11 +82,14 @@ const retryAfter = '10';
 export function createJobs(options: JobsOptions): Jobs {
   const { db, now, documents, exportHistory, chatGrace = defaultChatGrace } = options;
   const worker = createWorker(options);
-  const dispatcher = createDispatcher({ ...options, work: worker.work });
+  const dispatcher = createDispatcher({
+    ...options,
+    work: (job, turn) => runInTrace(options.tracer, job, () => worker.work(job, turn)),
+  });
 
   async function make(transaction: DatabaseTransaction, tenant: string, document: JobDocument, input: object) {
     if ((await countWaiting(transaction, tenant, maxWaiting)) >= maxWaiting) throw tooManyWaiting();
-    await insertJob(transaction, tenant, { document, input });
+    await insertJob(transaction, tenant, { document, input: withTrace(input) });
     return document.id;
   }
 

@@ -5,9 +5,11 @@ import type { Metrics } from './metrics.ts';
 export function providerCallObserver(metrics: Metrics): ObserveCall {
   return ({ provider }) => {
     const begun = performance.now();
-    return (outcome) => {
-      metrics.count('annals_provider_calls_total', { provider, outcome });
-      metrics.observe('annals_provider_call_duration_seconds', { provider }, (performance.now() - begun) / 1000);
+    return {
+      end(outcome) {
+        metrics.count('annals_provider_calls_total', { provider, outcome });
+        metrics.observe('annals_provider_call_duration_seconds', { provider }, (performance.now() - begun) / 1000);
+      },
     };
   };
 }

@@ -3,40 +3,56 @@ import { type LanguageModels, type ModelCall, ProviderError, type ProviderFault 
 /** How a call of a provider ended. `aborted`: nobody waited for the answer any more. */
 export type CallOutcome = 'answered' | ProviderFault;
 
-/** Called when a call begins; the function that it returns, once when the call has ended. */
-export type ObserveCall = (call: ModelCall) => (outcome: CallOutcome) => void;
+/** Follows a call of a provider. */
+export interface CallObserver {
+  /** Calls a function of the call in whatever it needs around it, a trace for example; default: calls it. */
+  enter?<Result>(call: () => Result): Result;
+  /** Called once. */
+  end(outcome: CallOutcome): void;
+}
+
+/** Called when a call begins. */
+export type ObserveCall = (call: ModelCall) => CallObserver;
 
 /** The same models, with an observer of every call. */
 export function observedCalls(models: LanguageModels, observe: ObserveCall): LanguageModels {
   return {
     async generate(call) {
-      const end = observe(call);
+      const observer = observe(call);
       try {
-        const answer = await models.generate(call);
-        end('answered');
+        const answer = await enter(observer, () => models.generate(call));
+        observer.end('answered');
         return answer;
       } catch (error) {
-        end(faultOf(error));
+        observer.end(faultOf(error));
         throw error;
       }
     },
 
     async *stream(call) {
-      const end = observe(call);
+      const observer = observe(call);
+      const events = models.stream(call);
       let outcome: CallOutcome = 'aborted';
       try {
-        for await (const event of models.stream(call)) {
-          if (event.type === 'answer') outcome = 'answered';
-          yield event;
+        for (;;) {
+          const event = await enter(observer, () => events.next());
+          if (event.done === true) return;
+          if (event.value.type === 'answer') outcome = 'answered';
+          yield event.value;
         }
       } catch (error) {
         outcome = faultOf(error);
         throw error;
       } finally {
-        end(outcome);
+        observer.end(outcome);
+        await events.return();
       }
     },
   };
+}
+
+function enter<Result>(observer: CallObserver, call: () => Result): Result {
+  return observer.enter === undefined ? call() : observer.enter(call);
 }
 
 function faultOf(error: unknown): ProviderFault {

@@ -3,6 +3,7 @@ import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { keepHeapSmall } from '../concurrency/heap-growth.ts';
 import { TimeSlice } from '../concurrency/time-slice.ts';
+import { traceHeaders } from '../concurrency/trace.ts';
 import type { Adapter } from './adapter.ts';
 import { answerLimits, EventMeter, hasMoreValues } from './answer-limits.ts';
 import type { CallDeadline } from './deadline.ts';
@@ -93,7 +94,7 @@ export function createTransport({ guard, connectTimeout }: TransportOptions = {}
         const url = new URL(input instanceof Request ? input.url : input);
         const body = String(init.body);
         const headers = Object.fromEntries(new Headers(init.headers));
-        const request = open(url, { ...headers, 'content-length': String(Buffer.byteLength(body)) });
+        const request = open(url, { ...headers, ...traceHeaders(), 'content-length': String(Buffer.byteLength(body)) });
         noteDeparture(request, exchange, url.protocol === 'https:' ? 'secureConnect' : 'connect', connectTimeout);
         const release = abortWith(request, init.signal ?? undefined);
         try {

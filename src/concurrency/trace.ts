@@ -1,0 +1,80 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** Identifies a span of a trace, as W3C Trace Context does. */
+export interface TraceContext {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string;
+  /** 16 hexadecimal digits. */
+  readonly spanId: string;
+  /** Whether the spans of the trace are exported. */
+  readonly isSampled: boolean;
+  /** The header `tracestate`, which belongs to other systems and is handed on. */
+  readonly state?: string | undefined;
+}
+
+export interface SpanOptions {
+  readonly kind: 'server' | 'client' | 'internal';
+  /** Left out: the span begins a trace. */
+  readonly parent?: TraceContext | undefined;
+  /** A span of another trace that caused this one. */
+  readonly link?: TraceContext | undefined;
+  readonly attributes?: Readonly<Record<string, string | number>>;
+}
+
+/** A span that has begun. It must end once. */
+export interface Span {
+  readonly context: TraceContext;
+  /** `name` replaces the name of the beginning. */
+  end(result?: { name?: string; attributes?: Readonly<Record<string, string | number>>; hasFailed?: boolean }): void;
+}
+
+/** Makes spans. Attributes must not have values of statements, tokens or texts of tenants. */
+export interface Tracer {
+  begin(name: string, options: SpanOptions): Span;
+  /** Exports what has ended, for a limited time. */
+  close(): Promise<void>;
+}
+
+const storage = new AsyncLocalStorage<TraceContext>({ name: 'annals trace' });
+
+/** The trace that the caller works for, if there is one. */
+export function currentTrace(): TraceContext | undefined {
+  return storage.getStore();
+}
+
+/** Calls a function with `trace` as the current trace, also of everything that the function starts. */
+export function enterTrace<Result>(trace: TraceContext, call: () => Result): Result {
+  return storage.run(trace, call);
+}
+
+const form = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const maxStateLength = 512;
+
+/** Reads the headers `traceparent` and `tracestate`. Undefined for anything that W3C Trace Context does not allow. */
+export function readTraceparent(traceparent: unknown, tracestate?: unknown): TraceContext | undefined {
+  const match = typeof traceparent === 'string' ? form.exec(traceparent) : null;
+  if (match === null) return undefined;
+  const [, version, traceId = '', spanId = '', flags = '', more] = match;
+  // Only later versions may have more parts.
+  if (version === '00' && more !== undefined) return undefined;
+  const isSampled = (Number.parseInt(flags, 16) & 1) === 1;
+  const hasState = typeof tracestate === 'string' && /^[\x20-\x7e]+$/.test(tracestate);
+  return {
+    traceId,
+    spanId,
+    isSampled,
+    state: hasState && tracestate.length <= maxStateLength ? tracestate : undefined,
+  };
+}
+
+/** The header `traceparent` that names a span as the parent. */
+export function traceparentOf({ traceId, spanId, isSampled }: TraceContext): string {
+  return `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
+}
+
+/** The headers that hand the current trace on; none where there is no trace. */
+export function traceHeaders(): Record<string, string> {
+  const trace = currentTrace();
+  if (trace === undefined) return {};
+  return { traceparent: traceparentOf(trace), ...(trace.state === undefined ? {} : { tracestate: trace.state }) };
+}

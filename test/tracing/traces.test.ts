@@ -1,0 +1,266 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+import { Type } from 'typebox';
+import { Parse } from 'typebox/value';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createLogger } from '../../src/http/logger.ts';
+import { createTracer } from '../../src/tracing/open-telemetry.ts';
+import { eventually } from '../support/server/patience.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
+
+const Values = Type.Array(Type.Object({ key: Type.String(), value: Type.Record(Type.String(), Type.Unknown()) }));
+const SpanData = Type.Object({
+  traceId: Type.String(),
+  spanId: Type.String(),
+  parentSpanId: Type.Optional(Type.String()),
+  traceState: Type.Optional(Type.String()),
+  name: Type.String(),
+  kind: Type.Number(),
+  attributes: Values,
+  links: Type.Array(Type.Object({ traceId: Type.String(), spanId: Type.String() })),
+  status: Type.Object({ code: Type.Number() }),
+});
+const Export = Type.Object({
+  resourceSpans: Type.Array(
+    Type.Object({
+      resource: Type.Object({ attributes: Values }),
+      scopeSpans: Type.Array(Type.Object({ spans: Type.Array(SpanData) })),
+    }),
+  ),
+});
+
+interface Seen {
+  traceId: string;
+  spanId: string;
+  parentSpanId: string | undefined;
+  name: string;
+  kind: number;
+  attributes: Record<string, unknown>;
+  links: readonly { traceId: string; spanId: string }[];
+  hasFailed: boolean;
+  service: unknown;
+}
+
+/** A collector that speaks OTLP over HTTP with JSON. */
+interface Collector {
+  server: Server;
+  url: string;
+  spans: Seen[];
+  /** Everything that came, as text. */
+  bodies: string[];
+  headers: (string | string[] | undefined)[];
+}
+
+let collector: Collector;
+let vendor: Vendor;
+let server: TestServer;
+const shared = 'sk-shared-token-of-the-service';
+const traceId = '0af7651916cd43dd8448eb211c80319c';
+const parentId = 'b7ad6b7169203331';
+
+async function startCollector(): Promise<Collector> {
+  const spans: Seen[] = [];
+  const bodies: string[] = [];
+  const headers: (string | string[] | undefined)[] = [];
+  const listener = createServer(async (request, response) => {
+    const body: unknown = await json(request);
+    headers.push(request.headers['x-key']);
+    bodies.push(JSON.stringify(body));
+    for (const { resource, scopeSpans } of Parse(Export, body).resourceSpans) {
+      const { 'service.name': service } = valuesOf(resource.attributes);
+      for (const span of scopeSpans.flatMap((scope) => scope.spans)) {
+        const { attributes, parentSpanId, status, ...rest } = span;
+        spans.push({ ...rest, parentSpanId, attributes: valuesOf(attributes), hasFailed: status.code === 2, service });
+      }
+    }
+    response.setHeader('content-type', 'application/json').end('{}');
+  });
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const { port } = listener.address() as AddressInfo;
+  return { server: listener, url: `http://127.0.0.1:${port}`, spans, bodies, headers };
+}
+
+function valuesOf(values: readonly { key: string; value: Record<string, unknown> }[]): Record<string, unknown> {
+  return Object.fromEntries(values.map(({ key, value }) => [key, Object.values(value)[0]]));
+}
+
+beforeAll(async () => {
+  [collector, vendor] = await Promise.all([startCollector(), startVendor()]);
+  server = await startTestServer({
+    environment: {
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%20key',
+      OTEL_SERVICE_NAME: 'shop-annals',
+      OPENAI_BASE_URL: `${vendor.baseUrl}/v1`,
+      ANNALS_SHARED_PROVIDER_TOKEN: shared,
+    },
+  });
+});
+
+afterAll(async () => {
+  await server.close();
+  await vendor.close();
+  collector.server.close();
+});
+
+const ofTrace = (id: string) => collector.spans.filter((span) => span.traceId === id);
+const traceparent = (id: string, flags = '01') => `00-${id}-${parentId}-${flags}`;
+
+test('a request goes on with the trace of its client; its statements and its call of a provider are its children', async () => {
+  const token = await server.token('acme');
+  const response = await server.call('/ai-service/acme/completions', {
+    method: 'POST',
+    token,
+    headers: { 'content-type': 'application/json', traceparent: traceparent(traceId), tracestate: 'other=1' },
+    body: JSON.stringify({ id: 'r-1', messages: [{ role: 'user', content: 'a text that no span may have' }] }),
+  });
+  expect(response.status).toBe(200);
+  await eventually(() => ofTrace(traceId).map(({ kind }) => kind)).toContain(2);
+  const [root, ...others] = ofTrace(traceId).sort(
+    (one, other) => other.kind - other.kind || Number(other.kind === 2) - Number(one.kind === 2),
+  );
+  expect(root).toMatchObject({
+    parentSpanId: parentId,
+    service: 'shop-annals',
+    attributes: { 'http.request.method': 'POST', 'http.response.status_code': 200 },
+    hasFailed: false,
+  });
+  expect(root?.name).toBe(`POST ${root?.attributes['http.route']}`);
+  const calls = others.filter(({ name }) => name.startsWith('chat '));
+  expect(calls).toMatchObject([
+    { parentSpanId: root?.spanId, attributes: { 'gen_ai.provider.name': 'openai', 'annals.outcome': 'answered' } },
+  ]);
+  const statements = others.filter(({ attributes }) => attributes['db.system.name'] === 'postgresql');
+  expect(statements.length).toBeGreaterThan(0);
+  for (const { parentSpanId } of statements)
+    expect(ofTrace(traceId).map(({ spanId }) => spanId)).toContain(parentSpanId);
+  // The provider gets the span of the call as its parent.
+  expect(vendor.requests.at(-1)?.headers).toMatchObject({
+    traceparent: `00-${traceId}-${calls[0]?.spanId}-01`,
+    tracestate: 'other=1',
+  });
+  expect(collector.headers).toContain('a key');
+});
+
+test('a job is a trace of its own, with a link to the request that queued it', async () => {
+  const id = traceId.replace('0af7', '1111');
+  const token = await server.token('acme');
+  const response = await server.call('/ai-service/acme/jobs', {
+    method: 'POST',
+    token,
+    headers: { 'content-type': 'application/json', traceparent: traceparent(id) },
+    body: JSON.stringify({ type: 'EXPORT', q: 'actor:"somebody whom no span may name"', format: 'NDJSON' }),
+  });
+  expect(response.status).toBe(201);
+  await eventually(() => collector.spans.filter(({ name }) => name === 'job EXPORT').length).toBe(1);
+  const job = collector.spans.find(({ name }) => name === 'job EXPORT');
+  expect(job).toMatchObject({ links: [{ traceId: id }], hasFailed: false });
+  expect(job?.traceId).not.toBe(id);
+  await eventually(() => ofTrace(job?.traceId ?? '').filter(({ kind }) => kind === 3).length).toBeGreaterThan(1);
+});
+
+test('no span has a token, a value of a statement, a query or a text of a tenant', async () => {
+  const token = await server.token('acme');
+  const secretQuery = encodeURIComponent('actor:"hidden words of a query"');
+  await server.call(`/changelog/acme/changelogs?q=${secretQuery}`, {
+    token,
+    headers: { traceparent: traceparent('2'.repeat(32)) },
+  });
+  await server.call('/nothing/hidden-path', { headers: { traceparent: traceparent('3'.repeat(32)) } });
+  await eventually(() => ofTrace('2'.repeat(32)).length > 1 && ofTrace('3'.repeat(32)).length).toBe(1);
+  expect(ofTrace('3'.repeat(32))[0]?.name).toBe('GET');
+  const all = collector.bodies.join('\n');
+  for (const secret of [token, shared, 'hidden', 'no span may', 'Bearer', 'postgres://'])
+    expect(all.includes(secret), secret).toBe(false);
+});
+
+test('what is not sampled is handed on and not exported; a wrong traceparent is ignored', async () => {
+  const token = await server.token('acme');
+  const call = (header: string) =>
+    server.call('/changelog/acme/changelogs', {
+      token,
+      headers: { traceparent: header, 'x-request-id': `t-${header}`.slice(0, 128) },
+    });
+  const wrong = [
+    `00-${'0'.repeat(32)}-${parentId}-01`,
+    `00-${'4'.repeat(32)}-${'0'.repeat(16)}-01`,
+    `ff-${'4'.repeat(32)}-${parentId}-01`,
+    `00-${'4'.repeat(32)}-${parentId}-01-more`,
+    `00-${'4'.repeat(31)}-${parentId}-01`,
+    `00-${'A'.repeat(32)}-${parentId}-01`,
+  ];
+  const before = collector.spans.length;
+  expect((await call(traceparent('5'.repeat(32), '00'))).status).toBe(200);
+  for (const header of wrong) expect((await call(header)).status).toBe(200);
+  // A later version may have more.
+  expect((await call(`cc-${'6'.repeat(32)}-${parentId}-01-more`)).status).toBe(200);
+  await eventually(() => ofTrace('6'.repeat(32)).length).toBeGreaterThan(0);
+  const later = collector.spans.slice(before).filter(({ kind }) => kind === 2);
+  expect(ofTrace('5'.repeat(32))).toEqual([]);
+  expect(later.filter(({ parentSpanId }) => parentSpanId === parentId).map((span) => span.traceId)).toEqual([
+    '6'.repeat(32),
+  ]);
+  expect(later.filter(({ parentSpanId }) => parentSpanId === undefined).length).toBeGreaterThanOrEqual(wrong.length);
+});
+
+test('log lines have the id of the trace once, also without export', async () => {
+  const plain = await startTestServer({
+    database: server.database,
+    environment: { OPENAI_BASE_URL: `${vendor.baseUrl}/v1`, ANNALS_SHARED_PROVIDER_TOKEN: shared },
+    extend: (app, context) => {
+      app.get('/rooms/:tenant', { config: { scopes: ['ai.agent_read'] } }, async () => {
+        context.logger.info('of a module');
+        return 'fine';
+      });
+    },
+  });
+  const token = await plain.token('acme');
+  plain.logLines.length = 0;
+  await plain.call('/rooms/acme', { token, headers: { traceparent: traceparent(traceId) } });
+  await eventually(() => plain.logLines.filter((line) => line.includes('"request"')).length).toBe(1);
+  for (const line of plain.logLines.filter((one) => /of a module|"request"/.test(one))) {
+    expect(line.split(`"trace_id":"${traceId}"`)).toHaveLength(2);
+  }
+  plain.logLines.length = 0;
+  await plain.call('/rooms/acme', { token });
+  await eventually(() => plain.logLines.filter((line) => line.includes('"request"')).length).toBe(1);
+  expect(plain.logLines.join('')).not.toContain('trace_id');
+  // It hands on what it was given.
+  const body = JSON.stringify({ messages: [{ role: 'user', content: 'Hello' }] });
+  const headers = { 'content-type': 'application/json', traceparent: traceparent(traceId, '00') };
+  await plain.call('/ai-service/acme/completions', { method: 'POST', token, headers, body });
+  expect(vendor.requests.at(-1)?.headers.traceparent).toBe(traceparent(traceId, '00'));
+  await plain.close();
+});
+
+test('a collector that is away or never answers costs no request anything, and what waits is bounded', async () => {
+  const silent = createServer(() => {});
+  silent.listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo;
+  const lines: string[] = [];
+  for (const url of [`http://127.0.0.1:${port}/v1/traces`, 'http://127.0.0.1:9/v1/traces']) {
+    const tracer = createTracer({
+      settings: { url, headers: { 'x-key': 'secret' }, sampler: 'always_on', ratio: 1, attributes: {} },
+      version: '1',
+      logger: createLogger('warn', { write: (line) => void lines.push(line) }),
+      exportEvery: 10,
+      maxExport: 100,
+    });
+    const before = process.memoryUsage().heapUsed;
+    // Each would hold 2 KB where all were kept: 100 MB.
+    for (let count = 0; count < 50_000; count++) {
+      tracer.begin('GET', { kind: 'server', attributes: { text: `${count} ${'x'.repeat(1_000)}` } }).end();
+    }
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(80 * 1024 * 1024);
+    await tracer.close();
+  }
+  silent.closeAllConnections();
+  silent.close();
+  expect(lines.length).toBeGreaterThanOrEqual(1);
+  for (const line of lines) expect(line).not.toMatch(/secret|127\.0\.0\.1/);
+});
