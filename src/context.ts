@@ -213,6 +213,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       (observed, observer) => (observer === undefined ? observed : observedCalls(observed, observer)),
       createLanguageModels({ baseUrls: config.providerBaseUrls, transports }),
     );
+    const usage = createUsage({ pool, logger, now: () => clock.now() });
     const completions = createCompletions({
       db,
       vital,
@@ -221,11 +222,11 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       languageModels,
       config,
       ownToken: (tenant) => configuration.readProviderToken(tenant),
+      countOwn: (tenant, used) => usage.addTokens(tenant, used),
       times: overrides.completionTimes,
       onRefusal: (reason) => metrics?.count('annals_quota_refusals_total', { reason }),
     });
     const mail = createMailQueue({ db, logger, mail: config.mail });
-    const usage = createUsage({ pool, logger, now: () => clock.now() });
     const documents = createDocumentLists({ db, regexes, paginator });
     const scopesNow: ScopesNow = async (tenant, clientId) => {
       const client = await findClient(db, tenant, clientId);

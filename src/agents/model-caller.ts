@@ -37,9 +37,9 @@ export function createModelCaller(caller: ProviderCaller): ModelCaller {
     async call({ tenant, llmConfig, apiKey }, { messages, tools, signal, onText }, report) {
       const { provider, model = '', temperature } = llmConfig;
       const maxTokens = outputCap(llmConfig);
-      const common = { messages, tools, temperature, maxTokens, signal };
+      const common = { tenant, messages, tools, temperature, maxTokens, signal };
       const progress: CallProgress = { onText, onUsage: report };
-      if (provider === 'shared') return await caller.callShared({ ...common, tenant }, progress);
+      if (provider === 'shared') return await caller.callShared(common, progress);
       const called = isSelfHosted(provider)
         ? ({ provider: 'self_hosted', baseUrl: addressOf(llmConfig) } as const)
         : { provider };

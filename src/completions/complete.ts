@@ -41,7 +41,15 @@ export function createComplete({ caller, tokens, model, logger }: CompleteOption
       const answer = withText(
         own === undefined
           ? await caller.callShared({ tenant, messages, maxTokens, signal })
-          : await caller.callOwn({ provider: 'openai', model, apiKey: own.token, messages, maxTokens, signal }),
+          : await caller.callOwn({
+              tenant,
+              provider: 'openai',
+              model,
+              apiKey: own.token,
+              messages,
+              maxTokens,
+              signal,
+            }),
       );
       const finishReason = finishReasonOf(answer);
       if (finishReason === 'length' || finishReason === 'content_filter') {

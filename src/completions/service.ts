@@ -4,7 +4,7 @@ import type { Database } from '../db/database.ts';
 import type { Statements } from '../db/statements.ts';
 import { type CallTimes, defaultCallTimes } from '../providers/deadline.ts';
 import type { LanguageModels } from '../providers/port.ts';
-import { createProviderCaller, type ProviderCaller } from '../providers/provider-caller.ts';
+import { createProviderCaller, type ProviderCaller, type ProviderCallerOptions } from '../providers/provider-caller.ts';
 import type { Sealer } from '../sealing.ts';
 import { type Complete, createComplete, type ProviderTokens } from './complete.ts';
 import { createIdempotency, type Idempotency } from './idempotency.ts';
@@ -38,10 +38,23 @@ export function createCompletions(options: {
   languageModels: LanguageModels;
   config: Pick<Config, 'sharedProviderToken' | 'completionModel' | 'completionMaxTokens'>;
   ownToken: ProviderTokens['own'];
+  /** Stores the tokens of a call with a tenant's own key. */
+  countOwn: ProviderCallerOptions['countOwn'];
   times?: CompletionTimes | undefined;
   onRefusal?: QuotaOptions['onRefusal'];
 }): Completions {
-  const { db, vital, sealer, logger, languageModels, config, ownToken, times = defaultTimes, onRefusal } = options;
+  const {
+    db,
+    vital,
+    sealer,
+    logger,
+    languageModels,
+    config,
+    ownToken,
+    countOwn,
+    times = defaultTimes,
+    onRefusal,
+  } = options;
   const quota = createQuota({ ...vital, logger, maxWait: times.quotaWait, onRefusal });
   const tokens = { own: ownToken, shared: config.sharedProviderToken };
   const model = config.completionModel;
@@ -49,6 +62,7 @@ export function createCompletions(options: {
     languageModels,
     quota: { reserve: quota.reserve, inputBound },
     shared: { token: tokens.shared, model, maxTokens: config.completionMaxTokens },
+    countOwn,
     times: times.provider,
     logger,
   });

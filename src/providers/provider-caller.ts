@@ -42,13 +42,15 @@ export interface CallProgress {
 export interface ProviderCaller {
   /** The max. output tokens of a call with the shared token. */
   readonly sharedMaxTokens: number;
-  /** Calls with the tenant's own key. The quota does not change. */
+  /** Calls with the tenant's own key, and counts its tokens. The quota does not change. */
   callOwn(call: OwnCall, progress?: CallProgress): Promise<Answer>;
   /** Calls with the service's shared token and model: reserves, calls and settles. */
   callShared(call: SharedCall, progress?: CallProgress): Promise<Answer>;
 }
 
-export type OwnCall = Omit<ModelCall, 'times'>;
+export interface OwnCall extends Omit<ModelCall, 'times'> {
+  readonly tenant: string;
+}
 
 export interface SharedCall extends Pick<ModelCall, 'messages' | 'tools' | 'maxTokens' | 'temperature' | 'signal'> {
   readonly tenant: string;
@@ -58,12 +60,14 @@ export interface ProviderCallerOptions {
   languageModels: LanguageModels;
   quota: SharedQuota;
   shared: { token: string | undefined; model: string; maxTokens: number };
+  /** Stores the tokens of a call with the tenant's own key. A figure that the provider did not report counts as 0. */
+  countOwn: (tenant: string, used: { input: number; output: number }) => Promise<void>;
   times: CallTimes;
   logger: FastifyBaseLogger;
 }
 
 export function createProviderCaller(options: ProviderCallerOptions): ProviderCaller {
-  const { languageModels, quota, shared, times, logger } = options;
+  const { languageModels, quota, shared, countOwn, times, logger } = options;
 
   async function answerOf(call: ModelCall, onText: CallProgress['onText']): Promise<Answer> {
     if (onText === undefined) return await languageModels.generate(call);
@@ -100,8 +104,16 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
   return {
     sharedMaxTokens: shared.maxTokens,
 
-    async callOwn(call, progress = {}) {
-      return await callAndSettle({ ...call, times }, progress, async () => {});
+    async callOwn({ tenant, ...call }, progress = {}) {
+      const used = { input: 0, output: 0 };
+      const onUsage = (usage: Usage) => {
+        used.input += usage.inputTokens ?? 0;
+        used.output += usage.outputTokens ?? 0;
+        progress.onUsage?.(usage);
+      };
+      return await callAndSettle({ ...call, times }, { ...progress, onUsage }, async () => {
+        if (used.input > 0 || used.output > 0) await countOwn(tenant, used);
+      });
     },
 
     async callShared({ tenant, messages, tools = [], maxTokens, temperature, signal }, progress = {}) {

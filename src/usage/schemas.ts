@@ -28,8 +28,8 @@ export const UsageOfDay = Type.Object(
     entries: amount('Changes that were recorded on that day, whenever they occurred. Exact.'),
     bytes: amount('The UTF-8 bytes of what these entries store. Exact.'),
     requests: amount('Requests with a valid token and scope, whatever their answer. Some seconds late.'),
-    inputTokens: amount("Input tokens of calls with the service's token, as the quota counts them. Exact."),
-    outputTokens: amount("Output tokens of calls with the service's token, as the quota counts them. Exact."),
+    inputTokens: amount('Input tokens of all calls of models, as the quota and the providers count them. Exact.'),
+    outputTokens: amount('Output tokens of all calls of models, as the quota and the providers count them. Exact.'),
   },
   {
     $id: 'UsageOfDay',

@@ -43,32 +43,46 @@ export async function readUsage(pool: TenantPool, tenant: string, days: Days): P
   return rows;
 }
 
+/** What is added to the use of a tenant on a day. */
+export interface AddedMeasure extends CountedMeasure {
+  tenant: string;
+}
+
+/** Adds requests, all or none, as `addMeasures` does. */
+export async function addRequests(pool: TenantPool, counted: readonly CountedRequests[]): Promise<void> {
+  const added = counted.map(
+    ({ tenant, day, requests }) => ({ tenant, day, measure: 'requests', amount: requests }) as const,
+  );
+  await addMeasures(pool, added);
+}
+
 /**
- * Adds requests, all or none; those of tenants that are not there any more are left out. Rejects with OutcomeUnknown where
+ * Adds what was used, all or none; that of tenants that are not there any more is left out. Rejects with OutcomeUnknown where
  * the connection was lost meanwhile.
  */
-export async function addRequests(pool: TenantPool, counted: readonly CountedRequests[]): Promise<void> {
+export async function addMeasures(pool: TenantPool, added: readonly AddedMeasure[]): Promise<void> {
   const connection = await pool.connect();
   try {
     await connection.query({
-      name: 'usage_add_requests',
-      // In one order, so that two processes never wait for each other in a circle.
+      name: 'usage_add',
+      // In one order, so that two writers never wait for each other in a circle.
       text: `
         insert into usage_count as so_far (tenant, day, measure, amount)
-          select t.tenant, counted.day, 'requests', counted.requests
-            from unnest($1::text[], $2::integer[], $3::bigint[]) as counted (tenant, day, requests)
-            join tenant t on t.tenant = counted.tenant
-            order by t.tenant, counted.day
+          select t.tenant, used.day, used.measure, used.amount
+            from unnest($1::text[], $2::integer[], $3::text[], $4::bigint[]) as used (tenant, day, measure, amount)
+            join tenant t on t.tenant = used.tenant
+            order by t.tenant, used.day, used.measure
           on conflict (tenant, day, measure) do update set amount = so_far.amount + excluded.amount`,
       values: [
-        counted.map(({ tenant }) => tenant),
-        counted.map(({ day }) => day),
-        counted.map(({ requests }) => requests),
+        added.map(({ tenant }) => tenant),
+        added.map(({ day }) => day),
+        added.map(({ measure }) => measure),
+        added.map(({ amount }) => amount),
       ],
     });
   } catch (error) {
     if (error instanceof pg.DatabaseError) throw error;
-    throw new OutcomeUnknown('The connection was lost while requests were counted.', { cause: error });
+    throw new OutcomeUnknown('The connection was lost while the use of tenants was counted.', { cause: error });
   } finally {
     connection.release();
   }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { dayOf } from '../../src/usage/days.ts';
 import { Random } from '../support/oracle/random.ts';
 import { agentKey, allOf, callAgentic, putAgent } from '../support/server/agents.ts';
 import { letOthersWork } from '../support/server/patience.ts';
@@ -19,6 +20,7 @@ interface Log {
   id: string;
   sessionId: string;
   requestId: string;
+  triggerAgentId: string;
   promptTokens: number;
   completionTokens: number;
 }
@@ -57,6 +59,7 @@ afterAll(async () => {
 test('request logs, session logs and what the vendor sent agree to the token', { timeout: 600_000 }, async () => {
   const [first] = servers;
   if (first === undefined) throw new Error('there is no server');
+  const began = Date.now();
   const seen = { answered: 0, failed: 0, gone: 0, streamed: 0, tools: 0, jobs: 0 };
   vendor.behave(behave);
   const ids = Array.from({ length: sessions }, () => randomUUID());
@@ -82,6 +85,13 @@ test('request logs, session logs and what the vendor sent agree to the token', {
   expect(reserved).toEqual({ input: 0, output: 0 });
   expect(used.input).toBeGreaterThanOrEqual(charged.input);
   expect(used.output).toBeGreaterThanOrEqual(charged.output);
+  // What a day's use tells is both: the tokens of the tenant's own keys, and what counted against the quota.
+  const withOwnKeys = sum(requests.filter(({ triggerAgentId }) => triggerAgentId !== 'shared'));
+  const days = await first.context.usage.read(tenant, { first: dayOf(began), last: dayOf(Date.now()) });
+  expect({
+    input: days.reduce((total, day) => total + day.inputTokens, 0),
+    output: days.reduce((total, day) => total + day.outputTokens, 0),
+  }).toEqual({ input: withOwnKeys.input + used.input, output: withOwnKeys.output + used.output });
   expect(Math.min(...Object.values(seen))).toBeGreaterThan(0);
   console.info(`${chats} chats: ${JSON.stringify(seen)}; ${sent.input} prompt and ${sent.output} completion tokens`);
 

@@ -108,7 +108,7 @@ test('completions need their own scope', async () => {
   }
 });
 
-test("the tenant's own token is used where it is set, is not counted, and can be removed again", async () => {
+test("the tenant's own token is used where it is set, leaves the quota, and can be removed again", async () => {
   const tenant = await newTenant();
   await setOwnToken(tenant);
   expect((await complete(tenant)).status).toBe(200);

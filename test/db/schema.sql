@@ -480,5 +480,5 @@ function sort_key(value jsonb, descending boolean) returns bytea language plpgsq
 function tenant_rate_take(of_tenant text, rate double precision, portion integer) returns TABLE(granted integer, seconds double precision) language plpgsql cost 100 rows 1000 body f15aff1aa9a81f3f
 function tenants_with(of_table text, condition text) returns SETOF text language plpgsql cost 100 rows 1000 body 3a356a0a15e95e2c
 function text_parts(value text, most integer) returns SETOF text language plpgsql immutable parallel safe cost 100 rows 1000 body 8191eb869857c24a
-function usage_add_tokens(of_tenant text, days integer[], inputs bigint[], outputs bigint[]) returns void language plpgsql cost 100 body b0a80404ea0cdc3f
+function usage_add_tokens(of_tenant text, days integer[], inputs bigint[], outputs bigint[]) returns void language plpgsql cost 100 body 772843be3b2ae9fd
 function usage_day(moment timestamp with time zone) returns integer language sql immutable cost 100 body 4fc00931d916a2d5

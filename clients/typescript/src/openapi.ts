@@ -1287,12 +1287,12 @@ export interface components {
             requests: number;
             /**
              * Format: int64
-             * @description Input tokens of calls with the service's token, as the quota counts them. Exact.
+             * @description Input tokens of all calls of models, as the quota and the providers count them. Exact.
              */
             inputTokens: number;
             /**
              * Format: int64
-             * @description Output tokens of calls with the service's token, as the quota counts them. Exact.
+             * @description Output tokens of all calls of models, as the quota and the providers count them. Exact.
              */
             outputTokens: number;
         };
