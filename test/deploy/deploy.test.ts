@@ -39,6 +39,7 @@ const allValues: Values = {
   env: { ANNALS_BASE_URL: 'https://annals.example.com', ANNALS_TENANT_RATE: 50, ANNALS_CONSOLE_INSECURE: false },
   secretEnv: { ANNALS_SHARED_PROVIDER_TOKEN: { secret: 'provider', key: 'token' } },
   recorder: { port: 8081, mappingConfigMap: 'mapping' },
+  metrics: { port: 9464 },
   service: { annotations: { a: 'b' } },
   ingress: { enabled: true, className: 'nginx', tlsSecret: 'tls', annotations: { c: 'd' } },
   podAnnotations: { e: 'f' },
@@ -135,6 +136,7 @@ test('ports and the paths of probes are those of the service', () => {
   expect(container?.ports).toEqual([
     { name: 'http', containerPort: Number(port) },
     { name: 'recorder', containerPort: 8081 },
+    { name: 'metrics', containerPort: 9464 },
   ]);
   expect(find('Service', allValues).spec.ports.map(({ targetPort }) => targetPort)).toEqual(['http', 'recorder']);
   expect(dockerfile).toContain(`PORT=${port} `);
@@ -166,6 +168,8 @@ test('values.schema.json takes the defaults and everything, and refuses what wou
   expect(accepts({ env: { log_level: 'info' } })).toBe(false);
   expect(accepts({ recorder: { port: 65_536 } })).toBe(false);
   expect(accepts({ recorder: { port: 65_535 } })).toBe(true);
+  expect(accepts({ metrics: { port: 65_536 } })).toBe(false);
+  expect(accepts({ metrics: { port: 65_535 } })).toBe(true);
   expect(accepts({ replica: 2 })).toBe(false);
   expect(accepts({ database: { url: 'postgres://' } })).toBe(false);
 });

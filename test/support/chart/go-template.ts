@@ -72,6 +72,7 @@ export class GoTemplates {
       const text = textOf(value);
       return text.endsWith(textOf(suffix)) ? text.slice(0, -textOf(suffix).length) : text;
     },
+    or: (...values) => values.find(isTrue) ?? values.at(-1),
     div: (one, other) => Math.trunc(Number(one) / Number(other)),
   };
 }
