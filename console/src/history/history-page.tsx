@@ -14,7 +14,7 @@ import { setParameters } from '../router/location.ts';
 import { EmptyHistory } from './empty-history.tsx';
 import { EntryList } from './entry-list.tsx';
 import { EntryPanel } from './entry-panel.tsx';
-import { ExportDialog } from './export-dialog.tsx';
+import { ExportButton } from './export-button.tsx';
 import { FacetList } from './facet-list.tsx';
 import { HistoryChart } from './history-chart.tsx';
 import { askedQuery, historyView, showQuery } from './history-view.ts';
@@ -41,7 +41,6 @@ export function HistoryPage() {
   const view = historyView.value;
   const { q, page, entry } = view;
   const [round, setRound] = useState(0);
-  const [isExporting, setExporting] = useState(false);
   const asked = askedQuery(view);
   const list = useRequest(`${asked}\n${page}\n${round}`, (signal) => readEntries({ q: asked, page, size }, signal));
   const fault = queryFaultOf(list.error, q);
@@ -63,9 +62,7 @@ export function HistoryPage() {
         <PageHeader title="History">
           <CopyButton what="the address of this view" label="Share" text={() => location.href} />
           {allows('ai.agent_manage') ? (
-            <Button icon="download" disabled={!list.isCurrent} onClick={() => setExporting(true)}>
-              Export
-            </Button>
+            <ExportButton q={asked} total={list.isCurrent ? list.value?.totalElements : undefined} />
           ) : undefined}
           <Button icon="refresh" onClick={refresh}>
             Refresh
@@ -119,9 +116,6 @@ export function HistoryPage() {
       {entry === undefined ? undefined : (
         <EntryPanel entry={entry} onClose={() => setParameters({ entry: undefined })} />
       )}
-      {isExporting ? (
-        <ExportDialog q={asked} total={list.value?.totalElements ?? 0} onClose={() => setExporting(false)} />
-      ) : undefined}
     </>
   );
 }
