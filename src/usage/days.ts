@@ -39,7 +39,8 @@ function parseDay(field: 'from' | 'to', text: string): number {
   const isDate = /^\d{4}-\d{2}-\d{2}$/.test(text);
   const instant = parseInstant(isDate ? `${text}T00:00:00Z` : text);
   if (typeof instant !== 'string') return dayOf(instant.millisecond);
-  throw violation(field, `${field} must be a date such as 2026-08-31, or ${instant}`);
+  const expected = isDate ? instant : `a date such as 2026-08-31, or ${instant}`;
+  throw violation(field, `${field} must be ${expected}`);
 }
 
 function violation(field: string, message: string): AnnalsError {
