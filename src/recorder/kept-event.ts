@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { kindOf, memberOf, membersOf, objectText, stringOf } from '../json/members.ts';
-import { parseJson } from '../json/parse.ts';
-import { type JsonNode, JsonSyntaxError } from '../json/tape.ts';
+import { parseObject } from '../json/parse-object.ts';
+import type { JsonNode } from '../json/tape.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 
 /** Members of an event that tell where it comes from, and no document. */
@@ -50,7 +50,7 @@ const prefix = 'iodebezium';
 export function keptEvent(text: Buffer, mapping: Mapping | undefined): string | undefined {
   if (!isUtf8(text)) return undefined;
   if (!hides(mapping)) return text.toString('utf8');
-  const event = objectOf(text);
+  const event = parseObject(text);
   return event && originOf(event);
 }
 
@@ -94,14 +94,4 @@ function scalarsOf(source: JsonNode): string {
         origins.has(name.toLowerCase()) && (stringOf(value) !== undefined || kindOf(value) === 'number'),
     ),
   );
-}
-
-function objectOf(text: Buffer): JsonNode | undefined {
-  try {
-    const node = parseJson(text);
-    return kindOf(node) === 'object' ? node : undefined;
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return undefined;
-    throw error;
-  }
 }

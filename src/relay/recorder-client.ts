@@ -1,8 +1,8 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { elementsOf, kindOf, memberOf, stringOf } from '../json/members.ts';
-import { parseJson } from '../json/parse.ts';
-import { type JsonNode, JsonSyntaxError } from '../json/tape.ts';
+import { parseObject } from '../json/parse-object.ts';
+import type { JsonNode } from '../json/tape.ts';
 import { sourceText } from '../json/text.ts';
 
 /** A recorder that answers for one tenant, and the client that sends to it. */
@@ -128,7 +128,7 @@ export class RecorderClient {
     if (status === 429 || status >= 500) {
       throw new RecorderBusyError(`the recorder answers ${status}`, retryAfterOf(response));
     }
-    return { status, body: parsed(text) };
+    return { status, body: parseObject(text) };
   }
 }
 
@@ -159,14 +159,4 @@ function retryAfterOf({ headers }: Response): number | undefined {
   if (text === null) return undefined;
   const wait = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
   return Number.isNaN(wait) ? undefined : Math.min(Math.max(wait, 0), maxRetryAfter);
-}
-
-function parsed(text: string): JsonNode | undefined {
-  try {
-    const node = parseJson(text);
-    return kindOf(node) === 'object' ? node : undefined;
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return undefined;
-    throw error;
-  }
 }
