@@ -5,7 +5,7 @@
 
 import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdir, open, rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -19,6 +19,7 @@ import { scopes } from '../../src/http/scopes.ts';
 import { createClient } from '../../src/oauth/clients.ts';
 import { startVendor } from '../../test/support/vendor/vendor-server.ts';
 import { Counts } from '../recording/counts.ts';
+import { fillDisk } from '../recording/fill-disk.ts';
 import { Supervised } from '../recording/supervised.ts';
 
 const { values: settings } = parseArgs({
@@ -147,7 +148,7 @@ async function run(): Promise<void> {
   log('the disk is full');
   const until = performance.now() + Number(settings.seconds) * 1_000;
   while (performance.now() < until) {
-    await fill();
+    await fillDisk(ballast);
     await sleep(500);
   }
   await rm(ballast);
@@ -188,22 +189,6 @@ async function run(): Promise<void> {
   if (lost > 0 || totalElements !== rows.length || sum(({ entries: one }) => one) !== rows.length) process.exitCode = 1;
   await database.release();
   await vendor.close();
-}
-
-/** Takes all room that there is. */
-async function fill(): Promise<void> {
-  const file = await open(ballast, 'a');
-  try {
-    for (let size = 1024 * 1024; size >= 4096; ) {
-      const isWritten = await file.write(Buffer.alloc(size)).then(
-        ({ bytesWritten }) => bytesWritten === size,
-        () => false,
-      );
-      if (!isWritten) size /= 2;
-    }
-  } finally {
-    await file.close();
-  }
 }
 
 async function makeTenant(url: string): Promise<{ clientId: string; clientSecret: string }> {

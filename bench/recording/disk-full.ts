@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, rm, statfs, writeFile } from 'node:fs/promises';
+import { mkdir, rm, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -14,6 +14,7 @@ import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
 import { outboxSql } from '../../src/relay/outbox-sql.ts';
 import { ask } from '../capture/world.ts';
 import { Counts } from './counts.ts';
+import { fillDisk } from './fill-disk.ts';
 import { Supervised } from './supervised.ts';
 
 // The disk of Annals' database is full for some minutes, while an application writes, capture, the relay and clients of the recorder record,
@@ -169,7 +170,7 @@ async function run(): Promise<void> {
   let nextSample = performance.now();
   const until = performance.now() + Number(settings.minutes) * 60_000;
   while (performance.now() < until) {
-    await fill();
+    await fillDisk(ballast);
     await sleep(1_000);
     if (performance.now() > nextSample) {
       nextSample += 10 * 60_000;
@@ -223,22 +224,6 @@ function tell(line: string): void {
 async function roomOf(folder: string): Promise<string> {
   const { bavail, bsize } = await statfs(folder);
   return `${((bavail * bsize) / 1024 / 1024).toFixed(1)} MiB`;
-}
-
-/** Takes all room that there is, until nothing more can be written. */
-async function fill(): Promise<void> {
-  const file = await open(ballast, 'a');
-  try {
-    for (let size = 1024 * 1024; size >= 4096; ) {
-      const isWritten = await file.write(Buffer.alloc(size)).then(
-        ({ bytesWritten }) => bytesWritten === size,
-        () => false,
-      );
-      if (!isWritten) size /= 2;
-    }
-  } finally {
-    await file.close();
-  }
 }
 
 async function makeTenant(url: string): Promise<string> {
