@@ -40,7 +40,9 @@ export async function mergedPage(
   const wanted = skip + size <= few ? skip + size : maxPlaces;
   const { total: rest, places: others } = await searchPage(transaction, search, { skip: 0, size: wanted });
   if (rest === 0) return await readTalliedPlaces(transaction, tenant, { ...tallied, skip, size });
-  if (skip + size <= few) {
+  // A few others shift the page by at most their number, so nothing before the page has to be read.
+  const shiftedLittle = rest === others.length && rest < skip;
+  if (skip + size <= few && !shiftedLittle) {
     const newest = await readTalliedPlaces(transaction, tenant, { ...tallied, skip: 0, size: wanted });
     return { total: newest.total + rest, places: merge(newest.places, others).slice(skip, skip + size) };
   }
