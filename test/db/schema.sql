@@ -446,6 +446,7 @@ function canonical_string(value text) returns text language plpgsql immutable pa
 function change_cell(level integer) returns bigint language sql immutable parallel safe cost 100 body 5915b3a7a0a95cba
 function change_cells(moment bigint) returns TABLE(depth integer, bucket bigint, child smallint, before bigint, whole boolean) language sql stable cost 100 rows 1000 body 2c5ab3e6cc35693a
 function change_coarse_cells(of_tenant text, since bigint, before bigint) returns SETOF bigint language sql stable cost 100 rows 1000 body f394be2e281f455b
+function change_count_parts(of_tenant text, labels text[], actor_sets text[], kind_sets text[], moment_sets text[], befores bigint[], first_places integer[], split text) returns TABLE(label text, place integer, key bigint, entries bigint) language plpgsql stable cost 100 rows 1000 body e5f7d114f9df99af
 function change_counts(of_tenant text, of_actors bigint[], of_kinds bigint[], moments bigint[], before bigint, split text) returns TABLE(key bigint, range integer, entries bigint) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body e1882e2b736aa596
 function change_dense() returns bigint language sql immutable parallel safe cost 100 body 03bbf398f4e82b8f
 function change_descend(of_tenant text, of_actor bigint, of_kind bigint, skip bigint, few bigint, OUT moment bigint, OUT newer bigint) returns record language plpgsql stable cost 100 body 4becf8d78b7a66c3
@@ -453,6 +454,7 @@ function change_direct(of_tenant text, actors bigint[], kinds bigint[], keys big
 function change_document(entity_id text) returns uuid language sql immutable parallel safe cost 100 body 84fdae6af234517d
 function change_export_take(source refcursor, most bigint, OUT lines text, OUT entries integer, OUT last_at bigint, OUT last_sequence bigint) returns SETOF record language plpgsql cost 100 rows 1000 body 4ecb74550f879d9d
 function change_extent(of_tenant text, since bigint, kinds bigint[]) returns TABLE(entries bigint, pending bigint) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body e6faee5f25c72491
+function change_facet_values(of_tenant text, labels text[], actor_sets text[], kind_sets text[], moment_sets text[], befores bigint[], first_places integer[], field text, counted_keys bigint[], counted_entries bigint[], size bigint) returns TABLE(total bigint, value text, count bigint) language plpgsql stable cost 100 rows 1000 body f9e6d607c83d4f1e
 function change_fold(of_tenant text, most bigint DEFAULT 500000) returns bigint language plpgsql cost 100 set plan_cache_mode=force_custom_plan set enable_mergejoin=off body 2d9676174ec5fda6
 function change_horizon(of_tenant text, now bigint) returns bigint language plpgsql stable cost 100 body 369492afb91028ee
 function change_lineage(of_tenant text) returns text language sql stable cost 100 body 6d2fe029d80f9771

@@ -1,9 +1,11 @@
 import { sql } from 'kysely';
+import type { DatabaseTransaction } from '../../db/database.ts';
+import { statementsOf } from '../../db/statements.ts';
 import type { QueryParts } from '../read/query-parts.ts';
 import type { QuerySnapshot } from '../read/query-snapshot.ts';
 import { found, type Search } from '../read/search-store.ts';
 import { readTalliedPlaces } from '../read/tallied-page.ts';
-import { type CountedPart, countsOf, type Split } from './tally-counts.ts';
+import { type CountedPart, columnsOfParts, type Split } from './tally-counts.ts';
 
 /** How many entries the tallies count of a query. */
 export async function countTallied(
@@ -47,10 +49,10 @@ export async function countParts(
   parts: readonly CountedPart[],
 ): Promise<RangeCount[]> {
   if (parts.length === 0) return [];
-  const { rows } = await sql<RangeCount>`
-    select c.label, c.place, sum(c.entries)::bigint as entries
-      from (${countsOf(tenant, parts, dictionary)}) as c (label, place, key, entries)
-      group by c.label, c.place`.execute(transaction);
+  const { rows } = await statementsOf(transaction).query<RangeCount>({
+    text: "select label, place, entries from change_count_parts($1, $2, $3, $4, $5, $6, $7, '')",
+    values: [tenant, ...columnsOfParts(parts, dictionary)],
+  });
   return rows;
 }
 
@@ -84,31 +86,29 @@ export async function readFacetValues(
   { field, size }: { field: FacetField; size: number },
 ): Promise<{ total: number; values: FacetValue[] }> {
   const split: Split = field === 'actor' ? 'actor' : 'kind';
-  const sources = [
-    ...(parts.length === 0 ? [] : [sql`select key, entries from (${countsOf(tenant, parts, dictionary, split)}) as t`]),
-    ...(search === undefined
-      ? []
-      : [sql`select ${sql.ref(`e.${split}`)} as key, count(*) as entries ${found(search)} group by 1`]),
-  ];
-  if (sources.length === 0) return { total: 0, values: [] };
-  const names =
-    split === 'actor'
-      ? sql`change_actor n on n.tenant = ${tenant} and n.actor`
-      : sql`change_kind n on n.tenant = ${tenant} and n.kind`;
-  const name = sql.ref(split === 'actor' ? 'n.name' : `n.${field}`);
-  // The collation of names is the order of code points. Two recorders may have registered a name under two numbers.
-  const { rows } = await sql<{ total: number | null; value: string | null; count: number }>`
-    with counted as materialized (
-      select c.key, sum(c.entries) as entries from (${sql.join(sources, sql` union all `)}) as c group by c.key
-    ), named as materialized (
-      select ${name} as value, sum(counted.entries)::bigint as count
-        from counted join ${names} = counted.key
-        group by 1 having sum(counted.entries) > 0
-    )
-    select (select sum(named.count) from named)::bigint as total, top.value, top.count
-      from (select) as one
-      left join lateral (select * from named order by named.count desc, named.value limit ${size}) as top on true
-      order by top.count desc, top.value`.execute(transaction);
+  const counted = search === undefined ? [] : await countByKey(transaction, search, split);
+  if (parts.length === 0 && counted.length === 0) return { total: 0, values: [] };
+  const { rows } = await statementsOf(transaction).query<{ total: number; value: string | null; count: number }>({
+    text: 'select total, value, count from change_facet_values($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
+    values: [
+      tenant,
+      ...columnsOfParts(parts, dictionary, split),
+      field,
+      counted.map(({ key }) => key),
+      counted.map(({ entries }) => entries),
+      size,
+    ],
+  });
   const values = rows.flatMap(({ value, count }) => (value === null ? [] : [{ value, count }]));
   return { total: rows[0]?.total ?? 0, values };
+}
+
+async function countByKey(
+  transaction: DatabaseTransaction,
+  search: Search,
+  split: Split,
+): Promise<{ key: number; entries: number }[]> {
+  const { rows } = await sql<{ key: number; entries: number }>`
+    select ${sql.ref(`e.${split}`)} as key, count(*) as entries ${found(search)} group by 1`.execute(transaction);
+  return rows;
 }

@@ -1,4 +1,3 @@
-import { type RawBuilder, sql } from 'kysely';
 import type { Dictionary } from '../names/dictionary.ts';
 import type { Interval, Selection } from '../plan/tally-plan.ts';
 
@@ -45,31 +44,19 @@ export function ofKinds(parts: readonly CountedPart[], kinds: readonly number[],
   });
 }
 
-/**
- * Rows of (label, place, key, entries): how many entries the parts have in each range, by `split` where that is given. Rows
- * of the same label, place and key are to be added up.
- */
-export function countsOf(
-  tenant: string,
-  parts: readonly CountedPart[],
-  dictionary: Dictionary,
-  split?: Split,
-): RawBuilder<unknown> {
+/** The parts as the parameters of change_count_parts: arrays of their labels, actors, kinds, moments, ends and first places. */
+export function columnsOfParts(parts: readonly CountedPart[], dictionary: Dictionary, split?: Split): unknown[] {
   const everyKind = () => dictionary.kinds.map(({ id }) => id);
   const kindsOf = ({ kinds, actors }: Selection) =>
     kinds ?? (split === 'kind' ? everyKind() : actors === null && split === undefined ? [0] : []);
-  const labels = parts.map(({ label }) => label);
-  const actorSets = parts.map(({ selection }) => textOf(selection.actors ?? [0]));
-  const kindSets = parts.map(({ selection }) => textOf(kindsOf(selection)));
-  const momentSets = parts.map(({ moments }) => textOf(moments));
-  const befores = parts.map(({ before }) => before);
-  const places = parts.map(({ firstPlace }) => firstPlace);
-  return sql`
-    select part.label, part.first_place + count.range - 1 as place, count.key, count.entries
-      from unnest(${labels}::text[], ${actorSets}::text[], ${kindSets}::text[], ${momentSets}::text[], ${befores}::bigint[],
-                  ${places}::integer[]) as part (label, actors, kinds, moments, before, first_place)
-      cross join lateral change_counts(${tenant}, part.actors::bigint[], part.kinds::bigint[], part.moments::bigint[], part.before,
-                                       ${split ?? ''}) as count`;
+  return [
+    parts.map(({ label }) => label),
+    parts.map(({ selection }) => textOf(selection.actors ?? [0])),
+    parts.map(({ selection }) => textOf(kindsOf(selection))),
+    parts.map(({ moments }) => textOf(moments)),
+    parts.map(({ before }) => before),
+    parts.map(({ firstPlace }) => firstPlace),
+  ];
 }
 
 function textOf(ids: readonly number[]): string {

@@ -1,0 +1,53 @@
+-- The values of a field (entity, type or actor) with most entries, ties by code point, and how many entries there are in all. It counts
+-- parts (see change_count_parts), and adds entries that the caller has counted by their kinds or actors. Without any entry there is
+-- one row without a value.
+create function change_facet_values(of_tenant text, labels text[], actor_sets text[], kind_sets text[], moment_sets text[],
+                                    befores bigint[], first_places integer[], field text, counted_keys bigint[],
+                                    counted_entries bigint[], size bigint)
+returns table (total bigint, value text, count bigint)
+language plpgsql stable as $$
+declare
+  keys bigint[];
+  sums bigint[];
+begin
+  -- A cluster refuses a routine that reads tables in a statement about tables, so the names come after the counts.
+  select array_agg(counted.key), array_agg(counted.entries) into keys, sums
+    from (
+      select one.key, sum(one.entries)::bigint as entries
+        from (
+          select part.key, part.entries
+            from change_count_parts(of_tenant, labels, actor_sets, kind_sets, moment_sets, befores, first_places,
+                                    case field when 'actor' then 'actor' else 'kind' end) as part
+          union all
+          select more.key, more.entries from unnest(counted_keys, counted_entries) as more (key, entries)
+        ) as one
+        group by one.key
+    ) as counted;
+  -- Two recorders may have registered a name under two numbers.
+  if field = 'actor' then
+    return query
+      with named as materialized (
+        select n.name as value, sum(counted.entries)::bigint as count
+          from unnest(keys, sums) as counted (key, entries)
+          join change_actor n on n.tenant = of_tenant and n.actor = counted.key
+          group by 1 having sum(counted.entries) > 0
+      )
+      select (select sum(named.count) from named)::bigint, top.value, top.count
+        from (select) as one
+        left join lateral (select * from named order by named.count desc, named.value limit size) as top on true
+        order by top.count desc, top.value;
+  else
+    return query
+      with named as materialized (
+        select case field when 'entity' then n.entity else n.type end as value, sum(counted.entries)::bigint as count
+          from unnest(keys, sums) as counted (key, entries)
+          join change_kind n on n.tenant = of_tenant and n.kind = counted.key
+          group by 1 having sum(counted.entries) > 0
+      )
+      select (select sum(named.count) from named)::bigint, top.value, top.count
+        from (select) as one
+        left join lateral (select * from named order by named.count desc, named.value limit size) as top on true
+        order by top.count desc, top.value;
+  end if;
+end
+$$;
