@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import { AnnalsError } from '../errors.ts';
+import { answerOfFault } from '../http/error-answers.ts';
 import { errorMessageBody } from '../http/error-bodies.ts';
 import type { RunChat } from './chat.ts';
 import type { ChatRequest } from './running-chat.ts';
@@ -31,7 +32,7 @@ export function streamChat(run: RunChat, request: ChatRequest, logger: FastifyBa
       if (request.signal?.aborted === true) return;
       if (!(error instanceof AnnalsError) || error.status >= 500)
         logger.error({ err: error }, 'a streamed chat failed');
-      const told = error instanceof AnnalsError ? error : internalError(error);
+      const told = error instanceof AnnalsError ? error : answerOfFault(error);
       send('error', { ...errorMessageBody(told), ...retryAfterOf(told) });
     })
     .finally(() => {
@@ -47,8 +48,4 @@ function retryAfterOf({ headers }: AnnalsError): { retryAfter?: number } {
   if (value === undefined) return {};
   const seconds = /^\d+$/.test(value) ? Number(value) : Math.ceil((Date.parse(value) - Date.now()) / 1_000);
   return Number.isFinite(seconds) ? { retryAfter: Math.max(0, seconds) } : {};
-}
-
-function internalError(cause: unknown): AnnalsError {
-  return new AnnalsError('internal_service_error', 'An internal error occurred.', { cause });
 }

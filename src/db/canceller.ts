@@ -16,6 +16,7 @@ export interface Canceller {
 // Milliseconds. The first cancel request can arrive between two statements and find none, so Annals repeats it.
 const cancelEvery = 150;
 const keepConnection = 10_000;
+const maxAnswer = 5_000;
 
 const cancelMarked = `
   select pg_cancel_backend(pid) from pg_stat_activity
@@ -32,7 +33,7 @@ export function createCanceller(config: pg.ClientConfig): Canceller {
 
   async function connect(): Promise<pg.Client> {
     if (client !== undefined) return client;
-    const fresh = new pg.Client(config);
+    const fresh = new pg.Client({ ...config, query_timeout: maxAnswer });
     const forget = () => {
       if (client === fresh) client = undefined;
     };

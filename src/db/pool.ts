@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import pg from 'pg';
 import type { Tracer } from '../concurrency/trace.ts';
 import { isBehindPooler, withoutNames } from './pooler.ts';
@@ -10,6 +11,11 @@ export interface PoolOptions {
   maximum?: number;
   /** Maximum milliseconds of a statement, and of an idle transaction. The server then ends it; default: no limit. */
   statementLimit?: number;
+  /**
+   * Milliseconds after which a connection is closed that owes an answer and has sent nothing: the network has lost it. Default: 5,000 more
+   * than `statementLimit`, so that a server which is there ends the statement first; without that, no limit.
+   */
+  silenceLimit?: number | undefined;
   /** Maximum milliseconds that a caller waits for a connection; default 5,000. */
   connectionLimit?: number;
   /** Makes a span of each statement that is carried out for a trace; default: none. */
@@ -18,21 +24,23 @@ export interface PoolOptions {
   onLostConnection?: (error: Error) => void;
 }
 
+/** Milliseconds. */
+const silenceAfterLimit = 5_000;
+
 /** A connection pool for PostgreSQL. The first query opens the first connection. The wait for a connection is limited. */
 export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
   const pooled = isBehindPooler(url);
+  const { statementLimit = Number.POSITIVE_INFINITY } = options;
+  const { silenceLimit = statementLimit + silenceAfterLimit } = options;
   const pool = new pg.Pool({
     connectionString: url,
     application_name: options.applicationName ?? 'annals',
     max: options.maximum ?? 10,
     connectionTimeoutMillis: options.connectionLimit ?? 5_000,
     // A pooler refuses session settings.
-    ...(pooled || options.statementLimit === undefined || options.statementLimit === Number.POSITIVE_INFINITY
+    ...(pooled || statementLimit === Number.POSITIVE_INFINITY
       ? {}
-      : {
-          statement_timeout: options.statementLimit,
-          idle_in_transaction_session_timeout: options.statementLimit,
-        }),
+      : { statement_timeout: statementLimit, idle_in_transaction_session_timeout: statementLimit }),
     idleTimeoutMillis: 30_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 30_000,
@@ -46,10 +54,32 @@ export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
   // A connection in use can be lost between two queries. The next query reports this.
   pool.on('connect', (client) => {
     client.on('error', () => {});
+    if (silenceLimit !== Number.POSITIVE_INFINITY) endSilence(client, silenceLimit);
     if (pooled) withoutNames(client);
     if (options.tracer !== undefined) traceStatements(client, options.tracer);
   });
   return pool;
+}
+
+/**
+ * Closes the connection when the server owes an answer and has sent nothing for so long: its callers then get an error. The
+ * system itself would take a quarter of an hour to give up a connection whose other side has gone without a word.
+ */
+function endSilence(client: pg.PoolClient, milliseconds: number): void {
+  const stream = socketOf(client);
+  stream.setTimeout(milliseconds);
+  stream.on('timeout', () => {
+    const owesAnswer = 'readyForQuery' in client && client.readyForQuery === false;
+    if (owesAnswer) stream.destroy(new Error('Connection terminated: the server is silent'));
+  });
+}
+
+/** The driver has this property, but its types do not show it. */
+function socketOf(client: pg.PoolClient): Socket {
+  const connection: unknown = 'connection' in client ? client.connection : undefined;
+  const stream = typeof connection === 'object' && connection !== null && 'stream' in connection && connection.stream;
+  if (!(stream instanceof Socket)) throw new Error('the driver does not tell the socket of a connection');
+  return stream;
 }
 
 const parserOf: Record<number, (text: string) => unknown> = {

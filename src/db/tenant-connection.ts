@@ -2,6 +2,7 @@ import pg from 'pg';
 import type { Step } from '../concurrency/work.ts';
 import type { Canceller } from './canceller.ts';
 import { marked, newMark } from './pooler.ts';
+import { isUnreachable } from './unreachable.ts';
 
 /** Sends a statement when it may run; `text` tells it from others. */
 export type InTurn = <Result>(text: string, send: () => Promise<Result>) => Promise<Result>;
@@ -78,7 +79,7 @@ export class TenantConnection {
     try {
       return await this.#send(mark === undefined ? statement : marked(mark, statement), values);
     } catch (error) {
-      throw signal.aborted && isCancelled(error) ? signal.reason : error;
+      throw signal.aborted && (isCancelled(error) || isUnreachable(error)) ? signal.reason : error;
     } finally {
       signal.removeEventListener('abort', onAbort);
       // The cancel request must not reach the next statement of any caller.

@@ -45,16 +45,21 @@ const limitRetryAfter = '5';
  */
 function internalError(cause: unknown, request: FastifyRequest): AnnalsError {
   const { internalErrorMessage } = request.routeOptions.config;
-  if (isWorkerUnreachable(cause) || (internalErrorMessage === undefined && isUnreachable(cause))) {
+  if (internalErrorMessage === undefined || isWorkerUnreachable(cause)) return answerOfFault(cause);
+  return new AnnalsError('internal_service_error', internalErrorMessage, { cause });
+}
+
+/** What an operation without a message of its own answers where it fails by no fault of the caller. */
+export function answerOfFault(cause: unknown): AnnalsError {
+  if (isWorkerUnreachable(cause) || isUnreachable(cause)) {
     const headers = { 'Retry-After': databaseRetryAfter };
     return new AnnalsError('service_unavailable', 'The database cannot be reached.', { headers, cause });
   }
-  if (internalErrorMessage === undefined && isAtLimit(cause)) {
+  if (isAtLimit(cause)) {
     const headers = { 'Retry-After': limitRetryAfter };
     return new AnnalsError('service_unavailable', 'The database is at its limit.', { headers, cause });
   }
-  const message = internalErrorMessage ?? 'An internal error occurred.';
-  return new AnnalsError('internal_service_error', message, { cause });
+  return new AnnalsError('internal_service_error', 'An internal error occurred.', { cause });
 }
 
 const messageOfStatus: Readonly<Record<number, [ErrorType, string]>> = {

@@ -53,7 +53,7 @@ export function limitRequests(app: HttpServer, limit = requestLimit): void {
     }
     const kind = request.routeOptions.config.work;
     const work = new Work({ tenant, writes: kind !== 'reads' });
-    limitTime(work, reply, limit);
+    limitTime(work, request, reply, limit);
     request.work = work;
     const share = kind === 'calls' ? shares.calls : shares.requests;
     let release = share.tryAcquire(tenant);
@@ -110,13 +110,17 @@ function workOf({ method, url }: RouteOptions): 'reads' | 'writes' {
   return isRead || url.endsWith('/search') ? 'reads' : 'writes';
 }
 
-function limitTime(work: Work, reply: FastifyReply, limit: number): void {
+function limitTime(work: Work, request: FastifyRequest, reply: FastifyReply, limit: number): void {
   work.limit(limit);
   work.signal.addEventListener('abort', () => {
     if (reply.raw.closed) return;
     // Something other than a statement has held it up: it is answered all the same.
     const late = setTimeout(() => {
-      if (!reply.sent && !reply.raw.closed) reply.send(work.signal.reason);
+      if (reply.sent || reply.raw.closed) return;
+      request.log.warn({ route: request.routeOptions.url }, 'a request was answered before its work had ended');
+      reply.send(work.signal.reason);
+      // Fastify would log what the work comes to, which nobody waits for any more, as a second answer.
+      reply.log = reply.log.child({}, { level: 'silent' });
     }, grace);
     reply.raw.once('close', () => clearTimeout(late));
   });

@@ -1,7 +1,9 @@
+import { EventEmitter } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { fastify } from 'fastify';
 import { expect, test } from 'vitest';
 import { restartPause } from '../../src/cli/workers/restart-pause.ts';
+import { closeUntakenConnections } from '../../src/cli/workers/untaken-connections.ts';
 import { passOnLines } from '../../src/cli/workers/whole-lines.ts';
 import { heapOfWorker, runtimeOptions, workerCount } from '../../src/cli/workers/worker-count.ts';
 import { readConfig } from '../../src/config.ts';
@@ -44,6 +46,22 @@ test('max is a worker for each core', () => {
   const cores = workerCount(readConfig({ ANNALS_WORKERS: 'max' }));
   expect(cores).toBeGreaterThanOrEqual(1);
   expect(cores).toBeLessThanOrEqual(128);
+});
+
+test('a connection on its way to a worker that dies is closed, also one that is passed on after the death', () => {
+  const worker = Object.assign(new EventEmitter(), { send: () => true });
+  closeUntakenConnections(worker);
+  const closed: string[] = [];
+  const passOn = (name: string) => {
+    const connection = { close: () => closed.push(name) };
+    return Reflect.apply(worker.send, worker, [{ act: 'newconn', key: 'port' }, connection]);
+  };
+  expect(passOn('before')).toBe(true);
+  expect(closed).toEqual([]);
+  worker.emit('exit', null, 'SIGKILL');
+  expect(closed).toEqual(['before']);
+  passOn('after');
+  expect(closed).toEqual(['before', 'after']);
 });
 
 test('lines of a process are passed on whole, and half a line when the process has ended', async () => {

@@ -3,7 +3,8 @@ import { createPool } from '../../src/db/pool.ts';
 import { createTenant, tenantExists, tenantPattern } from '../../src/db/tenants.ts';
 import { inPoolTransaction, inTransaction } from '../../src/db/transaction.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
-import { eventually } from '../support/server/patience.ts';
+import { startDatabaseProxy } from '../support/server/database-proxy.ts';
+import { eventually, letOthersWork } from '../support/server/patience.ts';
 
 let database: TestDatabase;
 
@@ -44,6 +45,21 @@ test('connections that are lost are replaced, and the process goes on', async ()
   await eventually(() => lost.length).toBe(1);
   expect((await pool.query('select 3 as n')).rows).toEqual([{ n: 3 }]);
   await pool.end();
+});
+
+test('a connection whose server has gone without a word is closed, and the next one is good', async () => {
+  const proxy = await startDatabaseProxy(database.url);
+  const pool = createPool(proxy.url, { silenceLimit: 300 });
+  const { rows } = await pool.query('select pg_backend_pid() as process');
+  // One that owes nothing is kept, however long it is silent.
+  await letOthersWork(600);
+  expect((await pool.query('select pg_backend_pid() as process')).rows).toEqual(rows);
+  proxy.failAfter(0, 'silent');
+  await expect(pool.query('select 1')).rejects.toThrow('Connection terminated');
+  proxy.mend();
+  expect((await pool.query('select 2 as n')).rows).toEqual([{ n: 2 }]);
+  await pool.end();
+  await proxy.close();
 });
 
 test('a transaction is committed when its work returns and rolled back when it throws', async () => {

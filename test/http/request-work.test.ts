@@ -1,19 +1,21 @@
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ofCurrentWork } from '../../src/concurrency/work.ts';
-import { eventually } from '../support/server/patience.ts';
+import { eventually, letOthersWork } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 /** Calls of an operation that stay under way until they are let go. */
 const held = { begun: new Map<string, number>(), letGo: () => {} };
 let open = Promise.resolve();
 
-beforeEach(() => {
+beforeEach(holdCalls);
+
+function holdCalls(): void {
   held.begun.clear();
   open = new Promise((resolve) => {
     held.letGo = resolve;
   });
-});
+}
 
 async function hold(tenant: string): Promise<{ tenant: string }> {
   held.begun.set(tenant, (held.begun.get(tenant) ?? 0) + 1);
@@ -128,6 +130,7 @@ test('what a client that has gone had running in the database ends, though the r
 
 describe('with a limit of less than a second', () => {
   let quick: TestServer;
+  let ended = '';
 
   beforeAll(async () => {
     quick = await startTestServer({
@@ -139,6 +142,12 @@ describe('with a limit of less than a second', () => {
           return {};
         });
         app.get('/test/:tenant/never', { config }, () => new Promise<object>(() => {}));
+        app.get('/test/:tenant/later', { config }, async ({ url }) => {
+          await open;
+          ended = url.endsWith('fails') ? 'fails' : 'succeeds';
+          if (ended === 'fails') throw new Error('too late');
+          return {};
+        });
         app.get('/test/:tenant/soon', { config }, async () => ({}));
         app.get('/test/:tenant/pieces', { config }, async (_request, reply) => {
           async function* pieces() {
@@ -163,6 +172,21 @@ describe('with a limit of less than a second', () => {
       type: 'service_unavailable',
       message: 'The request was not answered within 1 second. Ask for less at once, or try again later.',
     });
+  });
+
+  test('what the work of such a request comes to afterwards is no second answer', async () => {
+    const late = await quick.token('acme');
+    for (const outcome of ['succeeds', 'fails']) {
+      holdCalls();
+      const { status } = await quick.call(`/test/acme/later?${outcome}`, { token: late });
+      expect(status).toBe(503);
+      held.letGo();
+      await eventually(() => ended).toBe(outcome);
+    }
+    await letOthersWork(20);
+    const warnings = quick.logLines.filter((line) => line.includes('"/test/:tenant/later"'));
+    expect(warnings).toHaveLength(2);
+    expect(quick.logLines.filter((line) => /already sent|reply\.sent/.test(line))).toEqual([]);
   });
 
   test('a request that is answered in time is not', async () => {

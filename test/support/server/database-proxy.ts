@@ -1,0 +1,90 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+/** What becomes of the connections. `silent`: they stay open, and nothing comes through any more. */
+export type LinkFault = 'cut' | 'away' | 'silent';
+
+export interface DatabaseProxy {
+  /** The URL of the database by way of the proxy. */
+  readonly url: string;
+  /** Pieces that clients have sent since `failAfter` was called last: one for each statement. */
+  readonly sent: number;
+  /** Has the fault come about when so many further pieces were sent; the next one does not arrive. */
+  failAfter(pieces: number, fault: LinkFault): void;
+  /** Ends the fault: new connections are good. */
+  mend(): void;
+  close(): Promise<void>;
+}
+
+/** Stands between a service and its database, and cuts the connections at a statement that can be chosen. */
+export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseProxy> {
+  const target = new URL(databaseUrl);
+  const sockets = new Set<Socket>();
+  let sent = 0;
+  let failAt = Number.POSITIVE_INFINITY;
+  let fault: LinkFault = 'cut';
+  let isAway = false;
+  let isSilent = false;
+
+  function fail(): void {
+    failAt = Number.POSITIVE_INFINITY;
+    isAway = fault === 'away';
+    isSilent = fault === 'silent';
+    if (!isSilent) for (const socket of sockets) socket.destroy();
+  }
+
+  const server = createServer((client) => {
+    if (isAway) {
+      client.destroy();
+      return;
+    }
+    const upstream = connect(Number(target.port), target.hostname);
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(socket);
+      socket.setNoDelay();
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        sockets.delete(socket);
+        other.destroy();
+      });
+    }
+    upstream.on('data', (piece) => void (isSilent || client.write(piece)));
+    client.on('data', (piece) => {
+      if (sent >= failAt) fail();
+      sent += 1;
+      if (!isSilent && !upstream.destroyed) upstream.write(piece);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = new URL(databaseUrl);
+  url.hostname = '127.0.0.1';
+  url.port = String((server.address() as AddressInfo).port);
+
+  return {
+    url: url.href,
+    get sent() {
+      return sent;
+    },
+    failAfter(pieces, what) {
+      sent = 0;
+      fault = what;
+      failAt = pieces;
+    },
+    mend() {
+      failAt = Number.POSITIVE_INFINITY;
+      isAway = false;
+      // What was silent has lost what it should have passed on.
+      if (isSilent) for (const socket of sockets) socket.destroy();
+      isSilent = false;
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
