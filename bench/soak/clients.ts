@@ -12,6 +12,8 @@ export interface Caller {
   outcomes: Outcomes;
   /** Aborted when the load is over. */
   over: AbortSignal;
+  /** How often the usual rate; default: 1. */
+  rate?: number;
 }
 
 /** What a tenant's clients know to be done. */
@@ -75,12 +77,12 @@ export class Session {
 /** Repeats work until the load is over, with a pause that is a little different each time. */
 export async function every(
   milliseconds: number,
-  { over }: Caller,
+  { over, rate = 1 }: Caller,
   work: (turn: number) => Promise<void>,
 ): Promise<void> {
   for (let turn = 0; !over.aborted; turn++) {
     await work(turn);
-    await sleep(milliseconds * (0.5 + Math.random()));
+    await sleep((milliseconds / rate) * (0.5 + Math.random()));
   }
 }
 

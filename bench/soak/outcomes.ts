@@ -16,6 +16,11 @@ export class Outcomes {
     );
   }
 
+  /** How many calls there were. */
+  get total(): number {
+    return this.#counts.values().reduce((sum, count) => sum + count, 0);
+  }
+
   get lines(): string[] {
     return [...this.#counts].sort().map(([key, count]) => `${key} × ${count}`);
   }
