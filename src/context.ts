@@ -11,7 +11,7 @@ import { createHistoryReads, type HistoryReads } from './changelog/history-reads
 import { DictionaryCache, maxNameBytes } from './changelog/names/dictionary-cache.ts';
 import { type Completions, type CompletionTimes, createCompletions } from './completions/service.ts';
 import type { Tracer } from './concurrency/trace.ts';
-import type { Config } from './config.ts';
+import type { Config } from './config/config.ts';
 import { readNotificationEmail } from './configuration/notification-email.ts';
 import { type Configuration, createConfiguration } from './configuration/service.ts';
 import { type Console, createConsole } from './console/service.ts';

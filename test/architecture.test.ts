@@ -39,7 +39,6 @@ const layers: readonly (readonly string[])[] = [
   ['json', 'db'],
   ['concurrency'],
   ['errors', 'sealing', 'repeat', 'stop-signal', 'config', 'package-folder'],
-  ['database-url', 'trace-settings'],
 ];
 
 // The two doors of the command line, one after the other.

@@ -1,5 +1,5 @@
 import { buildApp } from '../../src/app.ts';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config/config.ts';
 import { createContext } from '../../src/context.ts';
 import { tellProcessorTime } from './processor-time.ts';
 

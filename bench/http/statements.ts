@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { pino } from 'pino';
 import { buildApp } from '../../src/app.ts';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config/config.ts';
 import { createContext } from '../../src/context.ts';
 
 /** A statement with what Annals answers from it. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { sql } from 'kysely';
 import { buildApp } from '../../src/app.ts';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config/config.ts';
 import { type Context, createContext } from '../../src/context.ts';
 import { createSortIndex, dropSortIndex } from '../../src/custom-entities/sort-indexes.ts';
 import { createValueIndex } from '../../src/custom-entities/value-index.ts';

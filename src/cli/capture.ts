@@ -3,7 +3,7 @@ import { CaptureFigures } from '../capture/figures.ts';
 import { deletePosition } from '../capture/position.ts';
 import { removeCapture } from '../capture/remove.ts';
 import { defaultSlot, slotPattern } from '../capture/setup.ts';
-import { readConfig } from '../config.ts';
+import { readConfig } from '../config/config.ts';
 import type { Source } from '../db/source.ts';
 import { createLogger } from '../http/logger.ts';
 import { measureCapture } from '../installation-figures.ts';

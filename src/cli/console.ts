@@ -1,5 +1,5 @@
-import type { Config } from '../config.ts';
-import { readConfig } from '../config.ts';
+import type { Config } from '../config/config.ts';
+import { readConfig } from '../config/config.ts';
 import { linkLifetime } from '../console/links.ts';
 import { readingScopes } from '../http/scopes.ts';
 import { noSuchAction, parseCommand } from './arguments.ts';

@@ -1,5 +1,5 @@
 import { changelogDialect } from '../changelog/dialect.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { Context } from '../context.ts';
 import { storeDocuments } from '../custom-entities/store-documents.ts';
 import { createTenant } from '../db/tenants.ts';

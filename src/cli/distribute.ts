@@ -1,4 +1,4 @@
-import { readConfig } from '../config.ts';
+import { readConfig } from '../config/config.ts';
 import { distribute } from '../db/cluster/distribute.ts';
 import { createPool } from '../db/pool.ts';
 import { resolveTls } from '../db/tls.ts';

@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { ConfigError } from '../config.ts';
+import { ConfigError } from '../config/config.ts';
 import { BackupError } from '../db/backup/backup-error.ts';
 import { EmbeddedDatabaseError } from '../db/embedded/embedded-database-error.ts';
 import { MigrationError } from '../db/schema/migration-error.ts';

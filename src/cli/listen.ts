@@ -1,5 +1,5 @@
 import { isIPv6, type Server } from 'node:net';
-import type { Listener } from '../config.ts';
+import type { Listener } from '../config/addresses.ts';
 import { hasCode } from '../db/write-once.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { OperatorError } from './command.ts';

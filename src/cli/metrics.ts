@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { buildMetricsApp } from '../app.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { measureInstallation } from '../installation-figures.ts';
 import { type Figures, Metrics } from '../metrics/metrics.ts';

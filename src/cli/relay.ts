@@ -1,4 +1,4 @@
-import { readConfig } from '../config.ts';
+import { readConfig } from '../config/config.ts';
 import { createLogger } from '../http/logger.ts';
 import { measureRelay } from '../installation-figures.ts';
 import { takenObserver } from '../metrics/recording.ts';

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
-import { type Config, readConfig } from '../config.ts';
+import { type Config, readConfig } from '../config/config.ts';
 import { checkKeys } from '../db/backup/manifest.ts';
 import { BackupReader } from '../db/backup/read-backup.ts';
 import { checkSchemaOf, type RestoredBackup, restoreBackup } from '../db/backup/restore-backup.ts';

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { buildApp, buildRecorderApp, type RecorderAppOptions } from '../app.ts';
-import type { Config, Listener } from '../config.ts';
+import type { Listener } from '../config/addresses.ts';
+import type { Config } from '../config/config.ts';
 import type { Context } from '../context.ts';
 import type { SchemaWatch } from '../db/schema/watch-schema.ts';
 import type { HttpServer } from '../http/http-server-type.ts';

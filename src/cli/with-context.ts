@@ -1,4 +1,4 @@
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { type Context, createContext, type WorkerName } from '../context.ts';
 import type { SchemaWatch } from '../db/schema/watch-schema.ts';
 import type { CommandIo } from './command.ts';

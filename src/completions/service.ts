@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { Database } from '../db/database.ts';
 import type { Statements } from '../db/statements.ts';
 import { type CallTimes, defaultCallTimes } from '../providers/deadline.ts';

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { tlsFault } from '../database-url.ts';
+import { tlsFault } from '../config/database-url.ts';
 
 /** The settings for TLS in the URL of a database cannot be used. The message has neither the URL nor a password. */
 export class TlsError extends Error {

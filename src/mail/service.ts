@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { createTransport } from 'nodemailer';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { forEachTenant } from '../db/tenants-with.ts';
 import { inTransaction } from '../db/transaction.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { Compile } from 'typebox/compile';
-import { ConfigError } from '../config.ts';
+import { ConfigError } from '../config/config.ts';
 import { builtInModels } from './catalogue.ts';
 import { listedProviders, ModelList } from './schemas.ts';
 

@@ -22,7 +22,7 @@ import {
 import type { FastifyBaseLogger } from 'fastify';
 import { within } from '../concurrency/deadline.ts';
 import type { TraceContext, Tracer } from '../concurrency/trace.ts';
-import type { TraceSettings } from '../trace-settings.ts';
+import type { TraceSettings } from '../config/trace-settings.ts';
 
 export interface OpenTelemetryOptions {
   settings: TraceSettings;

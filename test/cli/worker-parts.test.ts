@@ -6,7 +6,7 @@ import { restartPause } from '../../src/cli/workers/restart-pause.ts';
 import { closeUntakenConnections } from '../../src/cli/workers/untaken-connections.ts';
 import { passOnLines } from '../../src/cli/workers/whole-lines.ts';
 import { heapOfWorker, runtimeOptions, workerCount } from '../../src/cli/workers/worker-count.ts';
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config/config.ts';
 import { sharesOf } from '../../src/db/tenant-pool.ts';
 import type { HttpServer } from '../../src/http/http-server-type.ts';
 import { whileListening } from '../../src/http/while-listening.ts';

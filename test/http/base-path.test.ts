@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ownSegments, readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { ownSegments } from '../../src/config/urls.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 const publicUrl = 'https://shop.example.org/tools/annals';

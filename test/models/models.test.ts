@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ConfigError } from '../../src/config.ts';
+import { ConfigError } from '../../src/config/config.ts';
 import { builtInModels } from '../../src/models/catalogue.ts';
 import { readModels } from '../../src/models/read-models.ts';
 import { annals } from '../support/server/command.ts';

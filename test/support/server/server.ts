@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { buildApp } from '../../../src/app.ts';
 import type { CompletionTimes } from '../../../src/completions/service.ts';
-import { readConfig } from '../../../src/config.ts';
+import { readConfig } from '../../../src/config/config.ts';
 import { type Clock, type Context, createContext } from '../../../src/context.ts';
 import { createTenant } from '../../../src/db/tenants.ts';
 import { basePathOf, withoutBasePath } from '../../../src/http/base-path.ts';

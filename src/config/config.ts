@@ -1,0 +1,133 @@
+import { type AllowedAddress, type Listener, parseAllowedAddresses, parseListener, parseProxies } from './addresses.ts';
+import { Fault } from './fault.ts';
+import { readTraceSettings, type TraceSettings } from './trace-settings.ts';
+import { parseBaseUrl, parseDatabaseUrl, parseOrigins, parsePublicUrl, urlWith } from './urls.ts';
+import {
+  howToMakeKey,
+  type LogLevel,
+  parseLogLevel,
+  parseMailAddress,
+  parseSecretKeys,
+  parseSwitch,
+  parseToken,
+  parseWorkers,
+  wholeNumber,
+} from './values.ts';
+
+/** The settings of the service, read once from the environment (contract 1). */
+export interface Config {
+  host: string;
+  /** 0: a free port is picked. */
+  port: number;
+  /** Undefined: the embedded PostgreSQL, in `dataDir`. */
+  databaseUrl: string | undefined;
+  dataDir: string;
+  /** 32 bytes each: the first encrypts, all decrypt. Empty only without `databaseUrl`: then one is kept in `dataDir`. */
+  secretKeys: Buffer[];
+  /** The public address, without a slash at its end; names the token issuer. Its path stands before every link. */
+  baseUrl: string | undefined;
+  /** Origins whose pages may call the service; `*` is any, none at all keeps browsers out. */
+  corsOrigins: string[];
+  /** Addresses and ranges of proxies; only their `X-Forwarded-*` headers are believed. */
+  trustedProxies: string[];
+  /** Requests a second of one tenant, over all processes. Undefined: no limit. */
+  tenantRate: number | undefined;
+  /** Whether people may sign in to the console over plain HTTP from other machines. */
+  consoleInsecure: boolean;
+  /** Where the recorder listens beside the service. Undefined: nowhere. */
+  recorder: Listener | undefined;
+  /** Where the process shows its metrics. Undefined: nowhere. */
+  metrics: Listener | undefined;
+  /** Undefined: traces are not exported. */
+  traces: TraceSettings | undefined;
+  /** The file of the recorder's mapping. */
+  recorderMapping: string | undefined;
+  /** Processes that answer on the one port; `max`: one for each core. */
+  workers: number | 'max';
+  logLevel: LogLevel;
+  sharedProviderToken: string | undefined;
+  completionModel: string;
+  completionMaxTokens: number;
+  /** Undefined: the vendor's own. */
+  providerBaseUrls: Record<Provider, string | undefined>;
+  selfHostedAllow: AllowedAddress[];
+  /** Undefined: the built-in catalogue. */
+  modelsFile: string | undefined;
+  mail: { smtpUrl: string; from: string } | undefined;
+}
+
+export type Provider = 'openai' | 'anthropic' | 'google';
+
+/** All faults of the environment together. The message has no values, because some are secrets. */
+export class ConfigError extends Error {
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(faults.join('\n'));
+    this.name = 'ConfigError';
+    this.faults = faults;
+  }
+}
+
+/** Reads the environment; throws a ConfigError that names every fault. An empty variable counts as absent. */
+export function readConfig(environment: Record<string, string | undefined>): Config {
+  const faults: string[] = [];
+
+  function text(name: string): string | undefined {
+    const value = environment[name]?.trim();
+    return value === '' ? undefined : value;
+  }
+
+  /** Parses a variable. Where it is wrong, notes the fault and returns the default. */
+  function parsed<Value, Default>(name: string, parse: (value: string) => Value | Fault, absent: Default) {
+    const value = text(name);
+    if (value === undefined) return absent;
+    const result = parse(value);
+    if (!(result instanceof Fault)) return result;
+    faults.push(`${name} ${result.message}`);
+    return absent;
+  }
+
+  const databaseUrl = parsed('DATABASE_URL', parseDatabaseUrl, undefined);
+  const secretKeys = parsed('ANNALS_SECRET_KEY', parseSecretKeys, []);
+  if (text('DATABASE_URL') !== undefined && text('ANNALS_SECRET_KEY') === undefined) {
+    faults.push(`ANNALS_SECRET_KEY is required with DATABASE_URL: ${howToMakeKey}`);
+  }
+  const smtpUrl = parsed('SMTP_URL', urlWith(['smtp:', 'smtps:']), undefined);
+  const mailFrom = parsed('MAIL_FROM', parseMailAddress, undefined);
+  if (text('SMTP_URL') !== undefined && text('MAIL_FROM') === undefined) {
+    faults.push('MAIL_FROM is required with SMTP_URL: the address that e-mails come from');
+  }
+  const host = text('HOST') ?? '127.0.0.1';
+  const config: Config = {
+    host,
+    port: parsed('PORT', wholeNumber(0, 65535), 8080),
+    databaseUrl,
+    dataDir: text('ANNALS_DATA_DIR') ?? './data',
+    secretKeys,
+    baseUrl: parsed('ANNALS_BASE_URL', parsePublicUrl, undefined),
+    corsOrigins: parsed('ANNALS_CORS_ORIGINS', parseOrigins, ['*']),
+    trustedProxies: parsed('ANNALS_TRUSTED_PROXIES', parseProxies, ['loopback']),
+    tenantRate: parsed('ANNALS_TENANT_RATE', wholeNumber(1, 1_000_000), undefined),
+    consoleInsecure: parsed('ANNALS_CONSOLE_INSECURE', parseSwitch, false),
+    recorder: parsed('ANNALS_RECORDER_PORT', (value) => parseListener(value, host), undefined),
+    metrics: parsed('ANNALS_METRICS_PORT', (value) => parseListener(value, host), undefined),
+    traces: readTraceSettings(text, (fault) => faults.push(fault)),
+    recorderMapping: text('ANNALS_RECORDER_MAPPING'),
+    workers: parsed('ANNALS_WORKERS', parseWorkers, 1),
+    logLevel: parsed('LOG_LEVEL', parseLogLevel, 'info'),
+    sharedProviderToken: parsed('ANNALS_SHARED_PROVIDER_TOKEN', parseToken, undefined),
+    completionModel: text('ANNALS_COMPLETION_MODEL') ?? 'gpt-5.4-mini',
+    completionMaxTokens: parsed('ANNALS_COMPLETION_MAX_TOKENS', wholeNumber(1, 1_000_000), 4096),
+    providerBaseUrls: {
+      openai: parsed('OPENAI_BASE_URL', parseBaseUrl, undefined),
+      anthropic: parsed('ANTHROPIC_BASE_URL', parseBaseUrl, undefined),
+      google: parsed('GOOGLE_BASE_URL', parseBaseUrl, undefined),
+    },
+    selfHostedAllow: parsed('ANNALS_SELF_HOSTED_ALLOW', parseAllowedAddresses, []),
+    modelsFile: text('ANNALS_MODELS_FILE'),
+    mail: smtpUrl === undefined || mailFrom === undefined ? undefined : { smtpUrl, from: mailFrom },
+  };
+  if (faults.length > 0) throw new ConfigError(faults);
+  return config;
+}

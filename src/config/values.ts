@@ -1,0 +1,59 @@
+import { Fault } from './fault.ts';
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
+export type LogLevel = (typeof logLevels)[number];
+
+export const howToMakeKey =
+  'make one with "openssl rand -base64 32" or ' +
+  `"node -p 'require("crypto").randomBytes(32).toString("base64")'" and keep it: without it nothing sealed opens again`;
+
+export function wholeNumber(min: number, max: number): (value: string) => number | Fault {
+  return (value) => {
+    const number = Number(value);
+    if (/^\d{1,9}$/.test(value) && number >= min && number <= max) return number;
+    return new Fault(`must be a whole number from ${min} to ${max}`);
+  };
+}
+
+/** More processes than this take more connections than a PostgreSQL has. */
+export const maxWorkers = 128;
+
+export function parseWorkers(value: string): number | 'max' | Fault {
+  if (value === 'max') return value;
+  const number = wholeNumber(1, maxWorkers)(value);
+  return number instanceof Fault ? new Fault(`${number.message}, or max for one for each core`) : number;
+}
+
+export function parseSwitch(value: string): boolean | Fault {
+  if (value === 'true' || value === 'false') return value === 'true';
+  return new Fault('must be true or false');
+}
+
+export function parseLogLevel(value: string): LogLevel | Fault {
+  return logLevels.find((level) => level === value) ?? new Fault(`must be one of ${logLevels.join(', ')}`);
+}
+
+export function parseToken(value: string): string | Fault {
+  // It travels in a header, which takes visible ASCII alone.
+  return /^[\x21-\x7e]+$/.test(value) ? value : new Fault('must be visible ASCII characters without blanks');
+}
+
+export function parseMailAddress(value: string): string | Fault {
+  return /^[^\r\n]*[^\s@<]+@[^\s@>]+>?$/.test(value) ? value : new Fault('must be an e-mail address');
+}
+
+export function parseSecretKeys(value: string): Buffer[] | Fault {
+  const keys: Buffer[] = [];
+  for (const [index, part] of value.split(',').entries()) {
+    const encoded = part.trim();
+    const key = Buffer.from(encoded, 'base64');
+    if (!/^[\w+/-]{43}=?$/.test(encoded) || key.length !== 32) {
+      return new Fault(
+        `must be 32 bytes in base64, or several such keys with commas; number ${index + 1} is not: ${howToMakeKey}`,
+      );
+    }
+    keys.push(key);
+  }
+  return keys;
+}
