@@ -27,7 +27,7 @@ export const definitions = {
   },
   annals_process_cpu_seconds_total: { type: 'counter', help: 'Processor time', labels: ['mode'] },
   annals_process_resident_memory_bytes: { type: 'gauge', help: 'Memory that the process has' },
-  annals_process_heap_used_bytes: { type: 'gauge', help: 'Memory of JavaScript objects' },
+  annals_process_heap_used_bytes: { type: 'gauge', help: 'Memory of JavaScript objects', aggregation: 'max' },
   annals_process_heap_limit_bytes: { type: 'gauge', help: 'Maximum memory of JavaScript objects', aggregation: 'min' },
   annals_process_external_memory_bytes: { type: 'gauge', help: 'Memory of buffers beside the heap' },
   annals_event_loop_busy_seconds_total: { type: 'counter', help: 'Time in which the event loop worked' },

@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import type { FastifyBaseLogger } from 'fastify';
 import { createLogger, logStream } from '../../http/logger.ts';
+import type { Figures } from '../../metrics/metrics.ts';
 import { type CommandIo, OperatorError } from '../command.ts';
 import { ReportedError } from '../error-report.ts';
 import type { MigratedDatabase } from '../with-database.ts';
@@ -106,15 +107,17 @@ class Supervisor {
       logger: this.#logger,
       tell: this.#io.tell,
       databaseUrl: url,
-      readOthers: () => this.#figures.read((nextId) => this.#measureAll(nextId)),
+      readOthers: () => this.#measureAll(),
     });
   }
 
-  #measureAll(nextId: () => number): number {
-    const workers = this.#places.flatMap(({ worker, isReady }) => (isReady && worker?.isConnected() ? [worker] : []));
-    const messages = workers.map((worker) => ({ worker, id: nextId() }));
-    for (const { worker, id } of messages) this.#tell(worker, { type: 'measure', id });
-    return workers.length;
+  async #measureAll(): Promise<Figures[]> {
+    const ready = this.#places.flatMap(({ worker, isReady }) => (isReady && worker?.isConnected() ? [worker] : []));
+    const workers = new Map(ready.map((worker) => [worker.id, worker]));
+    return await this.#figures.read([...workers.keys()], (id, message) => {
+      const worker = workers.get(id);
+      if (worker !== undefined) this.#tell(worker, { type: 'measure', id: message });
+    });
   }
 
   #start(place: Place): void {
@@ -172,6 +175,7 @@ class Supervisor {
   #bury(place: Place, how: string): void {
     const { worker, failure, isReady } = place;
     const process = worker?.process.pid;
+    if (worker !== undefined) this.#figures.end(worker.id);
     Object.assign(place, { worker: undefined, isReady: false });
     if (this.#leader === place) this.#leader = undefined;
     if (this.#isStopping) {

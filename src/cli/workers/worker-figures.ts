@@ -1,37 +1,58 @@
+import { CountersOfEnded, countersOf } from '../../metrics/counters-of-ended.ts';
 import type { Figures } from '../../metrics/metrics.ts';
 
 /** Milliseconds that a worker has for its figures. */
-const maxWait = 2_000;
+const defaultWait = 2_000;
 
-/** Asks workers for their figures. A worker that does not answer in time, or dies meanwhile, is left out. */
+/**
+ * Asks workers for their figures. Of a worker that does not answer in time, and of one that has ended, the counters stay as
+ * it told them last, so that no sum falls.
+ */
 export class WorkerFigures {
+  readonly #maxWait: number;
   readonly #waiting = new Map<number, (figures: Figures) => void>();
-  #last = 0;
+  /** By the number of the worker's process. */
+  readonly #last = new Map<number, Figures>();
+  readonly #ended = new CountersOfEnded();
+  #lastId = 0;
 
-  /** `askAll` sends the message with the next id to each worker, and returns their number. */
-  async read(askAll: (nextId: () => number) => number): Promise<Figures[]> {
+  /** `maxWait` is in milliseconds; default 2,000. */
+  constructor(maxWait = defaultWait) {
+    this.#maxWait = maxWait;
+  }
+
+  /** `ask` sends a message with the id to the worker. */
+  async read(workers: readonly number[], ask: (worker: number, id: number) => void): Promise<Figures[]> {
+    const told = new Map<number, Figures>();
     const ids: number[] = [];
-    const gathered: Figures[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
-    const nextId = () => {
-      this.#last += 1;
-      const id = this.#last;
+    for (const worker of workers) {
+      this.#lastId += 1;
+      const id = this.#lastId;
       ids.push(id);
       this.#waiting.set(id, (figures) => {
-        gathered.push(figures);
-        if (gathered.length === ids.length) resolve();
+        told.set(worker, figures);
+        this.#last.set(worker, figures);
+        if (told.size === workers.length) resolve();
       });
-      return id;
-    };
-    if (askAll(nextId) === 0) return [];
-    const timer = setTimeout(resolve, maxWait);
+      ask(worker, id);
+    }
+    const timer = setTimeout(resolve, workers.length === 0 ? 0 : this.#maxWait);
     await promise;
     clearTimeout(timer);
     for (const id of ids) this.#waiting.delete(id);
-    return gathered;
+    const ofOthers = [...this.#last].filter(([worker]) => !told.has(worker)).map(([, figures]) => countersOf(figures));
+    return [...told.values(), ...ofOthers, this.#ended.figures];
   }
 
   take(id: number, figures: Figures): void {
     this.#waiting.get(id)?.(figures);
+  }
+
+  /** To be called when the process of a worker has ended. */
+  end(worker: number): void {
+    const figures = this.#last.get(worker);
+    this.#last.delete(worker);
+    if (figures !== undefined) this.#ended.add(figures);
   }
 }

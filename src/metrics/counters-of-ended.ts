@@ -1,0 +1,39 @@
+import type { Figures } from './metrics.ts';
+
+type Figure = Figures[number];
+type Value = Figure['values'][number];
+
+/**
+ * Keeps the counters of processes that have ended. Without them the sum of all processes would fall when one ends, and
+ * Prometheus takes a fall for a counter that began anew: it would count again all that the others have counted.
+ */
+export class CountersOfEnded {
+  readonly #kept = new Map<string, { figure: Figure; values: Map<string, Value> }>();
+
+  /** Adds the last figures that a process has told. */
+  add(figures: Figures): void {
+    for (const figure of countersOf(figures)) {
+      const kept = this.#kept.get(figure.name) ?? { figure, values: new Map<string, Value>() };
+      this.#kept.set(figure.name, kept);
+      for (const value of figure.values) {
+        const key = JSON.stringify([nameOf(value), Object.entries(value.labels).sort()]);
+        const sum = (kept.values.get(key)?.value ?? 0) + value.value;
+        kept.values.set(key, { ...value, value: sum });
+      }
+    }
+  }
+
+  get figures(): Figures {
+    return [...this.#kept.values()].map(({ figure, values }) => ({ ...figure, values: [...values.values()] }));
+  }
+}
+
+/** The counters and histograms: what a process has counted since its start. */
+export function countersOf(figures: Figures): Figures {
+  return figures.filter(({ type }) => String(type) !== 'gauge');
+}
+
+/** A histogram has several values of the same labels: its buckets, sum and count. */
+function nameOf(value: Value): unknown {
+  return 'metricName' in value ? value.metricName : undefined;
+}
