@@ -12,6 +12,8 @@ import { createTenant } from '../../src/db/tenants.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { createClient } from '../../src/oauth/clients.ts';
 import { startVendor } from '../../test/support/vendor/vendor-server.ts';
+import { panelTable } from '../metrics/panels.ts';
+import { freePort, watchMetrics } from '../metrics/prometheus.ts';
 import { checkHistory } from './check-history.ts';
 import { type Acknowledged, type Caller, chat, exportHistory, read, record, Session, write } from './clients.ts';
 import { MemoryOverTime } from './memory-over-time.ts';
@@ -47,10 +49,20 @@ const environment = {
   ANNALS_SELF_HOSTED_ALLOW: '127.0.0.0/8',
 };
 const onLine = (line: string) => messages.add('log', messageOf(line));
-const service = new Kept(['serve'], { ...environment, ANNALS_WORKERS: '2' }, onLine);
-const recorder = new Kept(['recorder'], environment, onLine);
+const metricsPorts = { service: String(await freePort()), recorder: String(await freePort()) };
+const service = new Kept(
+  ['serve'],
+  { ...environment, ANNALS_WORKERS: '2', ANNALS_METRICS_PORT: metricsPorts.service },
+  onLine,
+);
+const recorder = new Kept(['recorder'], { ...environment, ANNALS_METRICS_PORT: metricsPorts.recorder }, onLine);
 const [serviceUrl, recorderUrl] = await Promise.all([service.start(), recorder.start()]);
 
+const watch = await watchMetrics(settings.data, {
+  service: `127.0.0.1:${metricsPorts.service}`,
+  recorder: `127.0.0.1:${metricsPorts.recorder}`,
+});
+if (watch === undefined) say('there is no prometheus on the PATH: the alerts are not evaluated');
 const over = new AbortController();
 const outcomes = new Outcomes();
 const memory = new MemoryOverTime();
@@ -100,10 +112,12 @@ over.abort();
 await Promise.all(loads);
 say('the load is over; checking');
 for (const one of known) lines.push(...(await checkHistory({ pool, db, ...one })));
+const shown = watch === undefined ? [] : ['', 'Alerts:', ...(await watch.alerts()), '', ...(await panelTable(watch))];
+await watch?.close();
 const codes = [await recorder.stop(), await service.stop()];
 lines.push(`ended with ${codes.join(' and ')}`, ...memory.lines());
 process.stdout.write(
-  `${['', 'Outcomes:', ...outcomes.lines, '', 'Log:', ...messages.lines, '', 'Checks:', ...lines].join('\n')}\n`,
+  `${['', 'Outcomes:', ...outcomes.lines, '', 'Log:', ...messages.lines, '', 'Checks:', ...lines, ...shown].join('\n')}\n`,
 );
 if (outcomes.failures.length > 0) process.stdout.write(`Failures:\n${outcomes.failures.join('\n')}\n`);
 await vendor.close();
@@ -154,7 +168,7 @@ async function postmaster(): Promise<number> {
 function messageOf(line: string): string {
   try {
     const { level, msg, err } = JSON.parse(line) as { level: string; msg: string; err?: { message: string } };
-    return `${level} ${msg}${err === undefined ? '' : `: ${err.message.slice(0, 80)}`}`;
+    return `${level} ${msg}${err === undefined ? '' : `: ${err.message.slice(0, 120)}`}`;
   } catch {
     return line.slice(0, 160);
   }
