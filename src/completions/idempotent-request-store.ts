@@ -55,7 +55,8 @@ export async function claimRequest(
         }))
         .where(({ eb, or }) =>
           or([
-            eb('completion_request.expires_at', '<=', sql<Date>`statement_timestamp()`),
+            // It has expired: the new lease begins no earlier than the old one ends. A cluster refuses a clock in this condition.
+            sql<boolean>`extract(epoch from excluded.expires_at - completion_request.expires_at) * 1000 >= ${lease}::bigint`,
             eb('completion_request.state', '=', 'failed'),
           ]),
         ),
