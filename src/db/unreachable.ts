@@ -32,13 +32,20 @@ export function isUnreachable(error: unknown): boolean {
   return isOfNetwork || lost.test(error.message) || tlsFailure(error) !== undefined;
 }
 
+// What the coordinator of a cluster says when a worker is lost during a commit. Citus has no SQLSTATE of its own for it.
+const lostInCommit =
+  /^(could not commit transaction .*on (at least one|any) active node|failed to prepare transaction )/;
+
 /**
  * Whether an error of the driver means that the worker of a cluster that has the tenant cannot be reached, while the
- * coordinator can: it reports in its own words what became of its connection, and goes on.
+ * coordinator can: it reports in its own words what became of its connection, and goes on. Or it passes on the last
+ * words of the worker, with its address, and ends the session.
  */
 export function isWorkerUnreachable(error: unknown): boolean {
-  if (!(error instanceof pg.DatabaseError) || error.severity !== 'ERROR') return false;
-  return /^(08|57P)/.test(error.code ?? '') || isTenantMoving(error);
+  if (!(error instanceof pg.DatabaseError)) return false;
+  if (error.severity === 'ERROR' && (lostInCommit.test(error.message) || isTenantMoving(error))) return true;
+  const isOfWorker = error.severity === 'ERROR' || /^from \S+:\d+$/.test(error.detail ?? '');
+  return isOfWorker && /^(08|57P)/.test(error.code ?? '');
 }
 
 /**
