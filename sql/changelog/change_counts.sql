@@ -1,6 +1,7 @@
 -- How many entries of one selection (see change_rank) are in each of some ranges of time: range i is [moments[i], moments[i + 1]), the
--- last one ends at `before` (null: never). They are told apart by `split`: by 'kind' (`of_kinds` then names them), by 'actor', or not at
--- all (key 0). A range may come in several rows, which are to be added up, or in none.
+-- last one ends at `before` (null: never). They are told apart by `split`: by 'kind' (`of_kinds` then names them), by 'actor', by 'type', or
+-- not at all (key 0). With 'type' the selection has any actor, and `of_kinds` are the numbers of types (change_type_number). That is right
+-- only where the tenant has no backlog (change_type_backlog). A range may come in several rows, which are to be added up, or in none.
 --
 -- A child of a cell that is within one range counts there as a whole. One that a moment cuts is looked into: its key has tallies
 -- of its parts if it is dense, else its entries are read. So a cell is read once, however many moments are in it.
@@ -13,9 +14,11 @@ set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off 
 declare
   any_pending constant boolean := exists (select from change_delta d where d.tenant = of_tenant);
   by_actors constant boolean := of_actors <> '{0}' or split = 'actor';
+  by_types constant boolean := split = 'type';
   of_any_kind constant boolean := of_kinds in ('{}', '{0}');
-  -- the kinds whose tallies are added up, after the 0 that tells how dense an actor is
-  tallied constant bigint[] := case when of_any_kind then '{0}' when by_actors then 0::bigint || of_kinds else of_kinds end;
+  -- the kinds whose tallies are added up, after the 0 that tells how dense an actor is, or the tenant where they are types
+  has_guide constant boolean := by_actors or by_types;
+  tallied constant bigint[] := case when of_any_kind then '{0}' when has_guide then 0::bigint || of_kinds else of_kinds end;
   lowest constant bigint := (select min(k) from unnest(tallied) as k);
   highest constant bigint := (select max(k) from unnest(tallied) as k);
   first_moment constant bigint := moments[1];
@@ -62,7 +65,8 @@ begin
   else
     select array_agg(of.key), array_agg(coarse.bucket) into dense_keys, dense_cells
       from change_coarse_cells(of_tenant, first_moment, before) as coarse (bucket)
-      cross join unnest(case when not by_actors then tallied
+      cross join unnest(case when by_types then of_actors
+                             when not by_actors then tallied
                              when of_actors = '{0}' then array(select a.actor from change_actor a where a.tenant = of_tenant)
                              else of_actors end) as of (key);
   end if;
@@ -92,24 +96,24 @@ begin
         cross join lateral (
           select one.kind, one.children, one.upto from change_tally one
             where one.tenant = of_tenant and one.level = depth and one.bucket = pair.bucket
-              and one.actor = case when by_actors then pair.key else 0 end
-              and one.kind >= case when by_actors then lowest else pair.key end
-              and one.kind <= case when by_actors then highest else pair.key end
-              and (not by_actors or one.kind = any (tallied))
+              and one.actor = case when has_guide then pair.key else 0 end
+              and one.kind >= case when has_guide then lowest else pair.key end
+              and one.kind <= case when has_guide then highest else pair.key end
+              and (not has_guide or one.kind = any (tallied))
             offset 0
         ) as t
         -- from the first child that is in a range up to the last one
         cross join lateral generate_series(width_bucket(looked_into.first_child, t.children) + 1,
                                            width_bucket(looked_into.last_child, t.children)) as i
     ), counted as materialized (
-      select case split when 'kind' then node.kind when 'actor' then node.key else 0 end as key, node.range, sum(node.entries)::bigint as entries
+      select case when split in ('kind', 'type') then node.kind when split = 'actor' then node.key else 0 end as key, node.range, sum(node.entries)::bigint as entries
         from node
-        where node.range between 1 and last_range and (of_any_kind or node.kind > 0)
+        where node.range between 1 and last_range and (of_any_kind or node.kind <> 0)
         group by 1, 2
     ), cut as (
       select node.key, node.bucket * (cell / part) + node.child as bucket, depth < 4 and node.entries >= 64 as is_dense
         from node
-        where node.range = -1 and (not by_actors or node.kind = 0)
+        where node.range = -1 and (not has_guide or node.kind = 0)
     )
     select counts.keys, counts.ranges, counts.entries, cuts.dense_keys, cuts.dense_cells, cuts.few_keys, cuts.few_cells
       into found_keys, found_ranges, found_entries, dense_keys, dense_cells, few_keys, few_cells
@@ -145,6 +149,25 @@ begin
         ) as e
         where case when of_any_kind then true else e.kind in (select unnest(of_kinds)) end
         group by 1, 2;
+  elsif by_types then
+    return query
+      select typed.type, of_kind.range, of_kind.entries
+        from (
+          select e.kind, width_bucket(e.at, moments) as range, count(*) as entries
+            from unnest(sparse_lengths, sparse_cells) as sparse (length, bucket)
+            cross join lateral (
+              select one.at, one.kind from change_entry one
+                where one.tenant = of_tenant and one.at >= greatest(sparse.bucket * sparse.length, first_moment)
+                  and one.at < least((sparse.bucket + 1) * sparse.length, last_moment)
+                order by one.at, one.sequence offset 0
+            ) as e
+            group by 1, 2
+            offset 0
+        ) as of_kind
+        cross join lateral (
+          select change_type_number(k.type) as type from change_kind k where k.tenant = of_tenant and k.kind = of_kind.kind offset 0
+        ) as typed
+        where typed.type = any (of_kinds);
   elsif of_any_kind then
     return query
       select 0::bigint, width_bucket(e.at, moments), count(*)
@@ -172,12 +195,12 @@ begin
   if any_pending then
     return query
       with pending as materialized (
-        select case when by_actors then p.actor when of_any_kind then 0 else p.kind end as key, p.kind, p.at
+        select case when by_actors then p.actor when of_any_kind or by_types then 0 else p.kind end as key, p.kind, p.at
           from change_delta d
           cross join lateral unnest(d.ats, d.kinds, d.actors) as p (at, kind, actor)
           where d.tenant = of_tenant and p.at >= first_moment and p.at < last_moment
             and (of_actors = '{0}' or p.actor in (select unnest(of_actors)))
-            and (of_any_kind or p.kind in (select unnest(of_kinds)))
+            and (of_any_kind or by_types or p.kind in (select unnest(of_kinds)))
       ), waiting as (
         select pending.key, pending.kind, pending.at, 1 as entries from pending
         union all
@@ -189,10 +212,19 @@ begin
           ) as of (length)
           where (pending.key, of.length, pending.at / of.length) in (select * from unnest(sparse_keys, sparse_lengths, sparse_cells))
       )
-      select case split when 'kind' then waiting.kind when 'actor' then waiting.key else 0 end, width_bucket(waiting.at, moments),
-             sum(waiting.entries)::bigint
-        from waiting
-        group by 1, 2;
+      select coalesce(typed.type, summed.key), summed.range, summed.entries
+        from (
+          select case when split in ('kind', 'type') then waiting.kind when split = 'actor' then waiting.key else 0 end as key,
+                 width_bucket(waiting.at, moments) as range, sum(waiting.entries)::bigint as entries
+            from waiting
+            group by 1, 2
+            offset 0
+        ) as summed
+        left join lateral (
+          select change_type_number(k.type) as type from change_kind k
+            where by_types and k.tenant = of_tenant and k.kind = summed.key offset 0
+        ) as typed on true
+        where not by_types or typed.type = any (of_kinds);
   end if;
 end
 $$;

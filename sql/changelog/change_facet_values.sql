@@ -1,7 +1,7 @@
 -- The values of a field (entity, type or actor) with most entries, ties by code point, and how many entries there are in all. It counts
 -- parts (see change_count_parts), and adds entries that the caller has counted by their kinds or actors. Without any entry there is
 -- one row without a value.
-create function change_facet_values(of_tenant text, labels text[], actor_sets text[], kind_sets text[], moment_sets text[],
+create function change_facet_values(of_tenant text, splits text[], actor_sets text[], kind_sets text[], moment_sets text[],
                                     befores bigint[], first_places integer[], field text, counted_keys bigint[],
                                     counted_entries bigint[], size bigint)
 returns table (total bigint, value text, count bigint)
@@ -16,8 +16,7 @@ begin
       select one.key, sum(one.entries)::bigint as entries
         from (
           select part.key, part.entries
-            from change_count_parts(of_tenant, labels, actor_sets, kind_sets, moment_sets, befores, first_places,
-                                    case field when 'actor' then 'actor' else 'kind' end) as part
+            from change_count_parts(of_tenant, splits, actor_sets, kind_sets, moment_sets, befores, first_places) as part
           union all
           select more.key, more.entries from unnest(counted_keys, counted_entries) as more (key, entries)
         ) as one
@@ -41,7 +40,11 @@ begin
       with named as materialized (
         select case field when 'entity' then n.entity else n.type end as value, sum(counted.entries)::bigint as count
           from unnest(keys, sums) as counted (key, entries)
-          join change_kind n on n.tenant = of_tenant and n.kind = counted.key
+          join (
+            select k.kind, k.entity, k.type from change_kind k where k.tenant = of_tenant
+            union all
+            select change_type_number(t.type), null, t.type from unnest(array['create', 'update', 'delete']) as t (type)
+          ) as n on n.kind = counted.key
           group by 1 having sum(counted.entries) > 0
       )
       select (select sum(named.count) from named)::bigint, top.value, top.count

@@ -13,6 +13,12 @@ declare
   ats bigint[];
   kinds bigint[];
   actors bigint[];
+  -- the portion's kinds, and the numbers of their types
+  typed_kinds bigint[];
+  types bigint[];
+  -- the first cell that is not counted by type yet, see change_type_backlog; null: all are
+  backlog_level integer;
+  backlog_bucket bigint;
   -- the cells of a level that are to have rows: of the tenant, of a kind or of an actor (0: not told apart), and whether
   -- it is known what they hold already, in a row or because they are new, so that only what is new has to be added
   dense_kinds bigint[] := '{}';
@@ -46,6 +52,9 @@ begin
     into ats, kinds, actors
     from taken cross join lateral unnest(taken.ats, taken.kinds, taken.actors) as pending (at, kind, actor);
   any_left := exists (select from change_delta d where d.tenant = of_tenant and d.delta > last_delta);
+  select array_agg(k.kind), array_agg(change_type_number(k.type)) into typed_kinds, types
+    from change_kind k where k.tenant = of_tenant and k.kind in (select distinct unnest(kinds));
+  select b.level, b.bucket into backlog_level, backlog_bucket from change_type_backlog b where b.tenant = of_tenant;
 
   for depth in 0..4 loop
     with entry as materialized (
@@ -53,6 +62,8 @@ begin
       select w.kind, w.actor, w.at / change_cell(depth + 1) as child, count(*) as entries
         from unnest(ats, kinds, actors) as w (at, kind, actor)
         group by 1, 2, 3
+    ), by_kind as materialized (
+      select entry.kind, entry.child, sum(entry.entries) as entries from entry group by 1, 2
     ), dense as materialized (
       select d.kind, d.actor, d.bucket, d.known from unnest(dense_kinds, dense_actors, dense_buckets, dense_known)
         as d (kind, actor, bucket, known)
@@ -100,18 +111,21 @@ begin
         join dense on not dense.known and dense.kind = unfolded.key_kind and dense.actor = unfolded.key_actor
          and dense.bucket = unfolded.bucket
     ), added as materialized (
-      select 0::bigint as kind, 0::bigint as actor, entry.child, sum(entry.entries) as entries, false as built
-        from entry
+      -- the tenant, and its types in the same cells
+      select coalesce(typed.type, 0) as kind, 0::bigint as actor, by_kind.child, sum(by_kind.entries) as entries, false as built
+        from by_kind
+        join unnest(typed_kinds, types) as typed (kind, type) on typed.kind = by_kind.kind
         where depth = 0 or exists (
           select from dense where dense.known and dense.kind = 0 and dense.actor = 0
-             and dense.bucket = entry.child / (change_cell(depth) / change_cell(depth + 1)))
-        group by entry.child
+             and dense.bucket = by_kind.child / (change_cell(depth) / change_cell(depth + 1)))
+        group by grouping sets ((by_kind.child), (by_kind.child, typed.type))
+        having typed.type is null or backlog_level is null
+            or (-depth, by_kind.child / (change_cell(depth) / change_cell(depth + 1))) < (-backlog_level, backlog_bucket)
       union all
-      select entry.kind, 0, entry.child, sum(entry.entries), false
-        from entry
-        where depth = 0 or (entry.kind, entry.child / (change_cell(depth) / change_cell(depth + 1))) in (
+      select by_kind.kind, 0, by_kind.child, by_kind.entries, false
+        from by_kind
+        where depth = 0 or (by_kind.kind, by_kind.child / (change_cell(depth) / change_cell(depth + 1))) in (
           select dense.kind, dense.bucket from dense where dense.known and dense.kind > 0)
-        group by entry.kind, entry.child
       union all
       select key.kind, entry.actor, entry.child, sum(entry.entries), false
         from entry
@@ -120,12 +134,21 @@ begin
           select dense.actor, dense.bucket from dense where dense.known and dense.actor > 0)
         group by key.kind, entry.actor, entry.child
       union all
-      select key.kind, built.of_actor, built.child, sum(built.entries), true
-        from built
+      select key.kind, alike.of_actor, alike.child, sum(alike.entries), true
+        from (
+          select built.of_kind, built.of_actor, built.kind, built.child, sum(built.entries) as entries from built group by 1, 2, 3, 4
+        ) as alike
+        left join change_kind k on k.tenant = of_tenant and k.kind = alike.kind and alike.of_kind = 0 and alike.of_actor = 0
         cross join lateral (
-          select built.of_kind as kind union all select built.kind where built.of_actor > 0
+          select alike.of_kind as kind
+          union all
+          select alike.kind where alike.of_actor > 0
+          union all
+          select change_type_number(k.type)
+            where k.type is not null and (backlog_level is null
+              or (-depth, alike.child / (change_cell(depth) / change_cell(depth + 1))) < (-backlog_level, backlog_bucket))
         ) as key
-        group by key.kind, built.of_actor, built.child
+        group by key.kind, alike.of_actor, alike.child
     ), merged as materialized (
       select part.kind, part.actor, part.bucket, part.child, sum(part.entries)::bigint as entries, bool_or(part.new) as touched,
              -- before this there was none, so that what is new is all that there is
@@ -162,7 +185,8 @@ begin
       select merged.kind, merged.actor, merged.bucket * (change_cell(depth) / change_cell(depth + 1)) + merged.child as bucket,
              merged.fresh
         from merged
-        where depth < 4 and merged.touched and merged.entries >= change_dense() and (merged.kind = 0 or merged.actor = 0)
+        where depth < 4 and merged.touched and merged.entries >= change_dense()
+          and merged.kind >= 0 and (merged.kind = 0 or merged.actor = 0)
     )
     select array_agg(next.kind), array_agg(next.actor), array_agg(next.bucket), array_agg(known.known)
       into dense_kinds, dense_actors, dense_buckets, dense_known

@@ -4,6 +4,7 @@ import { whileListening } from '../http/while-listening.ts';
 import { rest } from '../repeat.ts';
 import { foldTenants } from './fold/fold.ts';
 import { analyseHistory, buildHistoryIndexes } from './fold/statistics.ts';
+import { countBacklogs } from './fold/type-backlog.ts';
 import { dropExpired } from './retention/retention.ts';
 
 export interface UpkeepOptions {
@@ -22,6 +23,7 @@ export interface FoldObserver {
 
 // Milliseconds. A query adds up the entries that are not folded yet, so one second of them costs little.
 const foldEvery = 1_000;
+const countEvery = 10_000;
 const dropEvery = 60_000;
 const analyseEvery = 10_000;
 const buildEvery = 600_000;
@@ -44,6 +46,11 @@ export async function changelogUpkeep(app: HttpServer, { db, now, folds }: Upkee
             },
             rest: restAfter(signal),
           }),
+      },
+      {
+        what: 'counting the change history by type',
+        every: countEvery,
+        work: (signal, onError) => countBacklogs(db, { signal, onError, rest: restAfter(signal) }),
       },
       {
         what: 'dropping expired history',

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { foldHistory } from '../../src/changelog/fold/fold.ts';
 import { buildHistoryIndexes } from '../../src/changelog/fold/statistics.ts';
+import { countBacklogPortion } from '../../src/changelog/fold/type-backlog.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { createPool } from '../../src/db/pool.ts';
 import { readPredecessors } from '../../src/db/schema/predecessors.ts';
@@ -39,6 +40,8 @@ const questions = [
   asked(`entity:Product entityId:id-20 ${all}`),
   asked(`related:elemMatch(entity:Customer entityId:id-3) ${all}`),
   asked(spring, '&page=2'),
+  `/changelog/${tenant}/histogram?q=${encodeURIComponent(spring)}`,
+  `/changelog/${tenant}/facets?field=type&q=${encodeURIComponent(spring)}`,
   `${notes}?sort=rank:ASC&pageSize=50`,
   `${notes}?sort=rank:DESC&pageNumber=2&pageSize=20`,
   `/ai-service/${tenant}/agentic/logs/requests`,
@@ -57,6 +60,14 @@ async function answersOf(database: TestDatabase): Promise<string[]> {
   } finally {
     await server.close();
   }
+}
+
+async function backlogOf({ pool }: TestDatabase): Promise<unknown[]> {
+  return (await pool.query('select tenant, level from change_type_backlog')).rows;
+}
+
+async function talliesByType({ pool }: TestDatabase): Promise<unknown[]> {
+  return (await pool.query('select * from change_tally where kind < 0 order by tenant, level, bucket, kind')).rows;
 }
 
 /** As so many processes do that start at the same moment. Returns the migrations that any of them ran. */
@@ -86,10 +97,17 @@ describe.each([
     // What an upgrade leaves to the service, which builds it beside writers.
     for (const { db } of [old, fresh]) await buildHistoryIndexes(db);
     expect(await schemaText(old.pool)).toBe(await schemaText(fresh.pool));
+    expect(await backlogOf(old)).toEqual([{ tenant, level: 4 }]);
     const answers = await answersOf(old);
     expect(answers.map((answer) => answer.split(' ')[1])).toEqual(questions.map(() => '200'));
-    for (const answer of answers) expect(answer).toMatch(/"(entityId|rank|messages)"/);
+    for (const answer of answers) expect(answer).toMatch(/"(entityId|rank|messages|buckets|values)"/);
     expect(answers).toEqual(await answersOf(fresh));
+    expect(await backlogOf(fresh)).toEqual([]);
+    for (const { db } of [old, fresh]) await foldHistory(db, tenant);
+    while ((await backlogOf(old)).length > 0) await countBacklogPortion(old.db, tenant);
+    const tallies = await talliesByType(old);
+    expect(tallies.length).toBeGreaterThan(3);
+    expect(tallies).toEqual(await talliesByType(fresh));
   });
 });
 

@@ -199,6 +199,13 @@ table change_tally with (fillfactor=80)
   upto bigint[] not null
   change_tally_pkey PRIMARY KEY (tenant, level, bucket, actor, kind)
 
+table change_type_backlog
+  bucket bigint not null
+  level smallint not null
+  tenant text collate "C" not null
+  change_type_backlog_pkey PRIMARY KEY (tenant)
+  change_type_backlog_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
 table completion_quota with (fillfactor=50)
   input_reserved bigint not null default 0
   input_used bigint not null default 0
@@ -446,16 +453,18 @@ function canonical_string(value text) returns text language plpgsql immutable pa
 function change_cell(level integer) returns bigint language sql immutable parallel safe cost 100 body 5915b3a7a0a95cba
 function change_cells(moment bigint) returns TABLE(depth integer, bucket bigint, child smallint, before bigint, whole boolean) language sql stable cost 100 rows 1000 body 2c5ab3e6cc35693a
 function change_coarse_cells(of_tenant text, since bigint, before bigint) returns SETOF bigint language sql stable cost 100 rows 1000 body f394be2e281f455b
-function change_count_parts(of_tenant text, labels text[], actor_sets text[], kind_sets text[], moment_sets text[], befores bigint[], first_places integer[], split text) returns TABLE(label text, place integer, key bigint, entries bigint) language plpgsql stable cost 100 rows 1000 body e5f7d114f9df99af
-function change_counts(of_tenant text, of_actors bigint[], of_kinds bigint[], moments bigint[], before bigint, split text) returns TABLE(key bigint, range integer, entries bigint) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body e1882e2b736aa596
+function change_count_parts(of_tenant text, splits text[], actor_sets text[], kind_sets text[], moment_sets text[], befores bigint[], first_places integer[]) returns TABLE(place integer, key bigint, entries bigint) language plpgsql stable cost 100 rows 1000 body d66c724411fd1ecc
+function change_count_types(of_tenant text, splits text[], actor_sets text[], kind_sets text[], moment_sets text[], befores bigint[], first_places integer[]) returns TABLE(type text, place integer, entries bigint) language plpgsql stable cost 100 rows 1000 body 1a807184b1234ac2
+function change_counts(of_tenant text, of_actors bigint[], of_kinds bigint[], moments bigint[], before bigint, split text) returns TABLE(key bigint, range integer, entries bigint) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body e690cfa5ad78aa17
 function change_dense() returns bigint language sql immutable parallel safe cost 100 body 03bbf398f4e82b8f
 function change_descend(of_tenant text, of_actor bigint, of_kind bigint, skip bigint, few bigint, OUT moment bigint, OUT newer bigint) returns record language plpgsql stable cost 100 body 4becf8d78b7a66c3
 function change_direct(of_tenant text, actors bigint[], kinds bigint[], keys bigint[], ends bigint[], since bigint) returns bigint language plpgsql stable cost 100 body f7c134400fbc23f6
 function change_document(entity_id text) returns uuid language sql immutable parallel safe cost 100 body 84fdae6af234517d
 function change_export_take(source refcursor, most bigint, OUT lines text, OUT entries integer, OUT last_at bigint, OUT last_sequence bigint) returns SETOF record language plpgsql cost 100 rows 1000 body 4ecb74550f879d9d
 function change_extent(of_tenant text, since bigint, kinds bigint[]) returns TABLE(entries bigint, pending bigint) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body e6faee5f25c72491
-function change_facet_values(of_tenant text, labels text[], actor_sets text[], kind_sets text[], moment_sets text[], befores bigint[], first_places integer[], field text, counted_keys bigint[], counted_entries bigint[], size bigint) returns TABLE(total bigint, value text, count bigint) language plpgsql stable cost 100 rows 1000 body f9e6d607c83d4f1e
-function change_fold(of_tenant text, most bigint DEFAULT 500000) returns bigint language plpgsql cost 100 set plan_cache_mode=force_custom_plan set enable_mergejoin=off body 2d9676174ec5fda6
+function change_facet_values(of_tenant text, splits text[], actor_sets text[], kind_sets text[], moment_sets text[], befores bigint[], first_places integer[], field text, counted_keys bigint[], counted_entries bigint[], size bigint) returns TABLE(total bigint, value text, count bigint) language plpgsql stable cost 100 rows 1000 body 7cf9e53a265e7283
+function change_fold(of_tenant text, most bigint DEFAULT 500000) returns bigint language plpgsql cost 100 set plan_cache_mode=force_custom_plan set enable_mergejoin=off body 6941470b1a9a9c52
+function change_fold_types(of_tenant text, most bigint DEFAULT 100000) returns boolean language plpgsql cost 100 set plan_cache_mode=force_custom_plan set enable_mergejoin=off body f9f38e80637ed4a7
 function change_horizon(of_tenant text, now bigint) returns bigint language plpgsql stable cost 100 body 369492afb91028ee
 function change_lineage(of_tenant text) returns text language sql stable cost 100 body 6d2fe029d80f9771
 function change_newest(of_tenant text, now bigint, actor_sets text[], kind_sets text[], since bigint, before bigint, skip bigint, size bigint, span bigint) returns SETOF change_entry language plpgsql stable cost 100 rows 50 body 063a9173e68283b9
@@ -469,6 +478,7 @@ function change_seek(of_tenant text, actor_sets text[], kind_sets text[], wanted
 function change_snapshot(of_tenant text, now bigint, names_since xid8, recent bigint, lineage text) returns TABLE(horizon bigint, current boolean) language sql stable cost 100 rows 1000 body 845e8caad23eed44
 function change_summary(of_tenant text, now bigint) returns TABLE(entries bigint, oldest bigint, newest bigint) language plpgsql stable cost 100 rows 1000 body 45780cca525e560a
 function change_tallied(of_tenant text, moment bigint) returns bigint language plpgsql stable cost 100 body cad6be1230c90153
+function change_type_number(type text) returns bigint language sql immutable parallel safe cost 100 body bd03a0f41ac33b42
 function completion_durable(of_tenant text) returns boolean language plpgsql cost 100 body 976649fbcdd96ddb
 function completion_quota_apply(of_tenant text, settled uuid[], input_tokens bigint[], output_tokens bigint[], wanted uuid[], input_bounds bigint[], output_caps bigint[], leases interval[], least_output bigint, input_limit bigint, output_limit bigint) returns TABLE(outcome text, granted bigint) language plpgsql cost 100 rows 1000 body 471ba855d1aedb9d
 function completion_quota_charge_expired(of_tenant text) returns void language plpgsql cost 100 body 4b44a7af4f24cc74

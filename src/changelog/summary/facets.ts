@@ -2,7 +2,8 @@ import { partsOf } from '../read/query-parts.ts';
 import type { QuerySnapshot } from '../read/query-snapshot.ts';
 import { cheaperParts, defaultCosts, keysOf } from './counting-costs.ts';
 import { countTallied, type FacetField, type FacetValue, readFacetValues } from './summary-store.ts';
-import { partsInRanges } from './tally-counts.ts';
+import { byTypes, partsInRanges } from './tally-counts.ts';
+import { hasTalliesByType } from './types-of-selection.ts';
 
 /** The values of a field with most entries. */
 export interface Facets {
@@ -21,10 +22,12 @@ export async function readFacets(
 ): Promise<Facets> {
   const found = await partsOf(snapshot);
   const matches = await countTallied(snapshot, found);
+  const isByType = asked.field === 'type' && (await hasTalliesByType(snapshot, found));
   const split = asked.field === 'actor' ? 'actor' : 'kind';
-  const keys = keysOf(found, split, snapshot.dictionary) * costs.key;
+  const keys = keysOf(found, isByType ? 'type' : split, snapshot.dictionary) * costs.key;
   const { intervals, search } = cheaperParts(found, { keys, entries: matches * costs.entry });
-  const parts = partsInRanges(intervals, [snapshot.since], '');
+  const inRange = partsInRanges(intervals, [snapshot.since], split);
+  const parts = isByType ? byTypes(inRange, snapshot.dictionary) : inRange;
   const { total, values } = await readFacetValues(snapshot, { parts, search }, asked);
   const others = values.reduce((left, { count }) => left - count, total);
   return { field: asked.field, total, values, others };

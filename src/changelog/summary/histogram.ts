@@ -4,7 +4,8 @@ import type { QuerySnapshot } from '../read/query-snapshot.ts';
 import { cheaperParts, defaultCosts, keysOf } from './counting-costs.ts';
 import { boundariesOf, type HistogramInterval, intervalFor } from './histogram-interval.ts';
 import { countParts, countSearch, readExtentOfParts } from './summary-store.ts';
-import { ofKinds, partsInRanges } from './tally-counts.ts';
+import { byTypes, partsInRanges } from './tally-counts.ts';
+import { entryTypes, hasTalliesByType } from './types-of-selection.ts';
 
 export interface HistogramBucket {
   /** Its begin, in milliseconds since 1970. */
@@ -25,8 +26,6 @@ export interface Histogram {
   /** The number of entries later than `to`. */
   readonly after: number;
 }
-
-const types = ['create', 'update', 'delete'] as const;
 
 /** Times that RFC 3339 can write. */
 const firstTime = 0;
@@ -51,23 +50,17 @@ export async function readHistogram(
   const interval = intervalFor(from, end, maxBuckets);
   const begins = boundariesOf(from, end, interval).slice(0, -1);
   const moments = [...begins, end];
-  const keys = keysOf(parts, 'kind', dictionary) * moments.length * costs.range;
+  const hasTypes = await hasTalliesByType(snapshot, parts);
+  const keys = keysOf(parts, hasTypes ? 'type' : 'kind', dictionary) * moments.length * costs.range;
   const { intervals, search } = cheaperParts(parts, { keys, entries: total * costs.entry });
-  const inRanges = partsInRanges(intervals, moments, '');
-  const byType = types.flatMap((type) =>
-    ofKinds(
-      inRanges,
-      dictionary.kinds.flatMap((kind) => (kind.type === type ? [kind.id] : [])),
-      type,
-    ),
-  );
-  const counts = await countParts(snapshot, byType);
+  const inRanges = partsInRanges(intervals, moments, 'kind');
+  const counts = await countParts(snapshot, hasTypes ? byTypes(inRanges, dictionary) : inRanges);
   if (search !== undefined) counts.push(...(await countSearch(snapshot, search, moments)));
   const buckets = begins.map((at) => ({ at, count: 0, create: 0, update: 0, delete: 0 }));
   let after = 0;
-  for (const { label, place, entries } of counts) {
+  for (const { type: typeName, place, entries } of counts) {
     const bucket = buckets[place];
-    const type = types.find((one) => one === label);
+    const type = entryTypes.find((one) => one === typeName);
     if (bucket === undefined || type === undefined) after += entries;
     else {
       bucket.count += entries;

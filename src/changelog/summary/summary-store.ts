@@ -34,23 +34,22 @@ export async function readExtentOfParts(
   return { total: total + others.total, oldest: Math.min(...moments, others.oldest) };
 }
 
-/** How many entries are in a range of a list of moments. Ranges without entries are left out. */
+/** How many entries of a type are in a range of a list of moments. Ranges without entries are left out. */
 interface RangeCount {
-  /** The label of the part. */
-  label: string;
+  type: string;
   /** The place of the moment that begins the range, from 0. */
   place: number;
   entries: number;
 }
 
-/** Counts the entries of parts by their labels and ranges. */
+/** Counts the entries of parts by their types and ranges. */
 export async function countParts(
   { transaction, tenant, dictionary }: QuerySnapshot,
   parts: readonly CountedPart[],
 ): Promise<RangeCount[]> {
   if (parts.length === 0) return [];
   const { rows } = await statementsOf(transaction).query<RangeCount>({
-    text: "select label, place, entries from change_count_parts($1, $2, $3, $4, $5, $6, $7, '')",
+    text: 'select type, place, entries from change_count_types($1, $2, $3, $4, $5, $6, $7)',
     values: [tenant, ...columnsOfParts(parts, dictionary)],
   });
   return rows;
@@ -63,7 +62,7 @@ export async function countSearch(
   moments: readonly number[],
 ): Promise<RangeCount[]> {
   const { rows } = await sql<RangeCount>`
-    select k.type as label, c.place, sum(c.entries)::bigint as entries
+    select k.type, c.place, sum(c.entries)::bigint as entries
       from (
         select e.kind, width_bucket(e.at, ${moments}::bigint[]) - 1 as place, count(*) as entries ${found(search)} group by 1, 2
       ) as c
@@ -92,7 +91,7 @@ export async function readFacetValues(
     text: 'select total, value, count from change_facet_values($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
     values: [
       tenant,
-      ...columnsOfParts(parts, dictionary, split),
+      ...columnsOfParts(parts, dictionary),
       field,
       counted.map(({ key }) => key),
       counted.map(({ entries }) => entries),

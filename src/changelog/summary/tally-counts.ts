@@ -1,12 +1,13 @@
 import type { Dictionary } from '../names/dictionary.ts';
 import type { Interval, Selection } from '../plan/tally-plan.ts';
+import { typesOfSelection } from './types-of-selection.ts';
 
 /** What entries are told apart by. */
-export type Split = 'kind' | 'actor';
+export type Split = 'kind' | 'actor' | 'type';
 
-/** Entries of one selection in a range of time. The rows have `label`; a caller tells parts apart by it. */
+/** Entries of one selection in a range of time. */
 export interface CountedPart {
-  readonly label: string;
+  readonly split: Split;
   readonly selection: Selection;
   /** The places of these moments in the caller's list begin at `firstPlace`. Each moment begins a range. */
   readonly moments: readonly number[];
@@ -22,7 +23,7 @@ export interface CountedPart {
 export function partsInRanges(
   intervals: readonly Interval[],
   moments: readonly number[],
-  label: string,
+  split: 'kind' | 'actor',
 ): CountedPart[] {
   return intervals.flatMap(({ since, before, selections }) => {
     const begun = moments.findLastIndex((moment) => moment <= since);
@@ -30,29 +31,25 @@ export function partsInRanges(
     const first = Math.max(since, moments[0] ?? since);
     const inside = moments.filter((moment) => moment > first && (before === null || moment < before));
     if (before !== null && before <= first) return [];
-    return selections.map((selection) => ({ label, selection, moments: [first, ...inside], firstPlace, before }));
+    return selections.map((selection) => ({ split, selection, moments: [first, ...inside], firstPlace, before }));
   });
 }
 
-/** The same parts for some of the kinds only. */
-export function ofKinds(parts: readonly CountedPart[], kinds: readonly number[], label: string): CountedPart[] {
-  const wanted = new Set(kinds);
-  return parts.flatMap((part) => {
-    const { selection } = part;
-    const both = selection.kinds === null ? kinds : selection.kinds.filter((kind) => wanted.has(kind));
-    return both.length === 0 ? [] : [{ ...part, label, selection: { ...selection, kinds: both } }];
+/** The same parts. Those that tallies by type count are told apart by type, with the numbers of types as their kinds. */
+export function byTypes(parts: readonly CountedPart[], dictionary: Dictionary): CountedPart[] {
+  return parts.map((part) => {
+    const kinds = typesOfSelection(part.selection, dictionary);
+    return kinds === undefined ? part : { ...part, selection: { actors: null, kinds }, split: 'type' };
   });
 }
 
-/** The parts as the parameters of change_count_parts: arrays of their labels, actors, kinds, moments, ends and first places. */
-export function columnsOfParts(parts: readonly CountedPart[], dictionary: Dictionary, split?: Split): unknown[] {
+/** The parts as the parameters of change_count_parts: arrays of their splits, actors, kinds, moments, ends and first places. */
+export function columnsOfParts(parts: readonly CountedPart[], dictionary: Dictionary): unknown[] {
   const everyKind = () => dictionary.kinds.map(({ id }) => id);
-  const kindsOf = ({ kinds, actors }: Selection) =>
-    kinds ?? (split === 'kind' ? everyKind() : actors === null && split === undefined ? [0] : []);
   return [
-    parts.map(({ label }) => label),
+    parts.map(({ split }) => split),
     parts.map(({ selection }) => textOf(selection.actors ?? [0])),
-    parts.map(({ selection }) => textOf(kindsOf(selection))),
+    parts.map(({ selection, split }) => textOf(selection.kinds ?? (split === 'kind' ? everyKind() : []))),
     parts.map(({ moments }) => textOf(moments)),
     parts.map(({ before }) => before),
     parts.map(({ firstPlace }) => firstPlace),

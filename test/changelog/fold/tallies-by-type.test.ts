@@ -1,0 +1,203 @@
+import { randomBytes } from 'node:crypto';
+import { CompiledQuery } from 'kysely';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { foldHistory, foldPortion } from '../../../src/changelog/fold/fold.ts';
+import { countBacklogPortion, countBacklogs } from '../../../src/changelog/fold/type-backlog.ts';
+import { dropPortion, setRetention } from '../../../src/changelog/retention/retention.ts';
+import { createTenant } from '../../../src/db/tenants.ts';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import type { Change } from '../../../src/recording/change.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { Random } from '../../support/oracle/random.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { changeOf } from '../../support/server/history.ts';
+import { withoutTalliesByType } from '../../support/server/tallies.ts';
+
+const tenant = 'acme';
+const minute = 60_000;
+const day = 86_400_000;
+const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+// How many steps a random history has; 2,000 by hand.
+const steps = Number(process.env.ANNALS_TALLY_STEPS ?? 60);
+const patient = 60_000 + steps * 1_000;
+
+const random = new Random();
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  for (const name of [tenant, 'globex']) await createTenant(database.db, name);
+});
+
+afterAll(() => database.drop());
+
+beforeEach(async () => {
+  await database.pool.query(
+    'truncate change_entry, change_related, change_delta, change_tally, change_folded, change_retention, change_type_backlog',
+  );
+});
+
+const kindsOfTypes = ['create', 'update', 'update', 'delete'] as const;
+
+function someChanges(): Change[] {
+  const count = [1, 5, 90, 400][random.below(4)] ?? 1;
+  const crowd = random.below(2) === 0 ? now - random.below(70 * day) : undefined;
+  const oneType = random.below(4) === 0 ? 'create' : undefined;
+  return Array.from({ length: count }, () =>
+    changeOf({
+      identity: randomBytes(16),
+      at:
+        crowd === undefined ? now - random.below(70 * day) : crowd - random.below(random.below(2) === 0 ? minute : day),
+      type: oneType ?? kindsOfTypes[random.below(4)] ?? 'update',
+      entity: `e${random.below(random.below(3) === 0 ? 60 : 3)}`,
+      entityId: String(random.below(30)),
+      actor: `p${random.below(5)}`,
+    }),
+  );
+}
+
+/**
+ * The places of the tenant's tallies whose number of a type is not that of the entries that are folded. A cell that is not
+ * counted by type yet is to have none. What is before the horizon is not looked at.
+ */
+async function faults(): Promise<object[]> {
+  const { rows } = await database.pool.query(
+    `with cell as (
+       select t.level, t.bucket, change_cell(t.level) as length, change_cell(t.level + 1) as part,
+              not exists (select from change_type_backlog b where b.tenant = $1
+                 and (-t.level, t.bucket) >= (-b.level, b.bucket)) as is_counted
+         from change_tally t where t.tenant = $1 and t.actor = 0 and t.kind = 0
+     ), folded as (
+       select e.at, e.kind, 1 as entries from change_entry e where e.tenant = $1
+       union all
+       select p.at, p.kind, -1 from change_delta d cross join lateral unnest(d.ats, d.kinds) as p (at, kind) where d.tenant = $1
+     ), wanted as (
+       select cell.level, folded.at / cell.part as child, change_type_number(k.type) as type, sum(folded.entries) as entries
+         from cell
+         join folded on folded.at / cell.length = cell.bucket
+         join change_kind k on k.tenant = $1 and k.kind = folded.kind
+         where cell.is_counted
+         group by 1, 2, 3
+         having sum(folded.entries) > 0
+     ), found as (
+       select t.level, t.bucket * (change_cell(t.level) / change_cell(t.level + 1)) + node.child as child, t.kind as type,
+              node.upto - coalesce(t.upto[node.i - 1], 0) as entries
+         from change_tally t
+         cross join lateral unnest(t.children, t.upto) with ordinality as node (child, upto, i)
+         where t.tenant = $1 and t.kind < 0
+     )
+     select level, child, type, wanted.entries as wanted, found.entries as found
+       from wanted full join found using (level, child, type)
+       where wanted.entries is distinct from found.entries and child * change_cell(level + 1) >= change_horizon($1, $2)`,
+    [tenant, now],
+  );
+  return rows;
+}
+
+async function rowsByType(): Promise<number> {
+  const { rows } = await database.pool.query<{ count: number }>(
+    'select count(*) from change_tally where tenant = $1 and kind < 0',
+    [tenant],
+  );
+  return rows[0]?.count ?? 0;
+}
+
+const isOpen = async () => (await database.pool.query('select from change_type_backlog')).rowCount === 1;
+
+test(
+  'in every cell the tallies by type are what is folded, with late entries, portions, retention, and a backlog',
+  async () => {
+    const { db } = database;
+    const record = createRecorder(db, tenant, () => now);
+    let keepDays = 69;
+    let backlogs = 0;
+    for (let step = 0; step < steps; step++) {
+      const act = random.below(12);
+      if (act < 5) await record(someChanges());
+      else if (act < 7) await foldPortion(db, tenant, 1 + random.below(300));
+      else if (act < 8) await foldHistory(db, tenant);
+      else if (act < 10) await countBacklogPortion(db, tenant, [1, 100, 1_000][random.below(3)]);
+      else if (act < 11) {
+        await withoutTalliesByType(database.pool, tenant);
+        backlogs += 1;
+      } else {
+        const { horizon } = await setRetention(db, tenant, keepDays, now);
+        await dropPortion(db, tenant, horizon, { most: 100 });
+        keepDays = Math.max(40, keepDays - 1);
+      }
+      expect(await faults()).toEqual([]);
+    }
+    await record(someChanges());
+    await foldHistory(db, tenant);
+    await withoutTalliesByType(database.pool, tenant);
+    expect(await rowsByType()).toBe(0);
+    let portions = 1;
+    while (!(await countBacklogPortion(db, tenant, 200))) portions += 1;
+    expect(portions).toBeGreaterThan(4);
+    expect(backlogs + portions).toBeGreaterThan(5);
+    expect(await isOpen()).toBe(false);
+    expect(await faults()).toEqual([]);
+    expect(await rowsByType()).toBeGreaterThan(3);
+  },
+  patient,
+);
+
+test('a fold and a count of the backlog that began at once do not lose an entry', async () => {
+  const { db } = database;
+  const record = createRecorder(db, tenant, () => now);
+  await record(Array.from({ length: 100 }, () => changeOf({ at: now })));
+  await foldHistory(db, tenant);
+  const first: [string, string][] = [
+    ['select change_fold($1)', 'select change_fold_types($1)'],
+    ['select change_fold_types($1)', 'select change_fold($1)'],
+  ];
+  for (const [earlier, later] of first) {
+    await withoutTalliesByType(database.pool, tenant);
+    await record(Array.from({ length: 100 }, () => changeOf({ at: now, type: 'delete' })));
+    const isolation = { isolation: 'repeatable read' } as const;
+    const late = inTransaction(
+      db,
+      async (waiting) => {
+        // Its snapshot is from before the other one.
+        await waiting.executeQuery(CompiledQuery.raw('select from tenant'));
+        await inTransaction(db, (one) => one.executeQuery(CompiledQuery.raw(earlier, [tenant])), isolation);
+        await waiting.executeQuery(CompiledQuery.raw(later, [tenant]));
+      },
+      isolation,
+    );
+    await expect(late).rejects.toMatchObject({ code: '40001' });
+    await foldHistory(db, tenant);
+    while (await isOpen()) await countBacklogPortion(db, tenant);
+    expect(await faults()).toEqual([]);
+  }
+});
+
+test('a tenant whose fold is at work waits, and one that fails keeps no other waiting', async () => {
+  const { db, pool } = database;
+  for (const name of [tenant, 'globex']) {
+    await createRecorder(db, name, () => now)([changeOf({ at: now })]);
+    await foldHistory(db, name);
+    await withoutTalliesByType(pool, name);
+  }
+  await inTransaction(db, async (folding) => {
+    await folding.executeQuery(CompiledQuery.raw('select change_fold($1)', [tenant]));
+    expect(await countBacklogPortion(db, tenant)).toBe(false);
+  });
+  await pool.query(`create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+    create trigger refuse before update on change_type_backlog for each row when (old.tenant = 'acme') execute function refuse()`);
+  const errors: unknown[] = [];
+  let rests = 0;
+  const { signal } = new AbortController();
+  await countBacklogs(db, {
+    signal,
+    rest: async () => {
+      rests += 1;
+    },
+    onError: (error) => void errors.push(error),
+  });
+  await pool.query('drop trigger refuse on change_type_backlog; drop function refuse()');
+  expect(errors).toMatchObject([{ message: 'refused' }]);
+  // One of the tenant that fails, and one for each level of the other.
+  expect(rests).toBe(1 + 5);
+  expect((await pool.query('select tenant from change_type_backlog')).rows).toEqual([{ tenant }]);
+});
