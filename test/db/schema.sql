@@ -478,6 +478,7 @@ function change_seek(of_tenant text, actor_sets text[], kind_sets text[], wanted
 function change_snapshot(of_tenant text, now bigint, names_since xid8, recent bigint, lineage text) returns TABLE(horizon bigint, current boolean) language sql stable cost 100 rows 1000 body 845e8caad23eed44
 function change_summary(of_tenant text, now bigint) returns TABLE(entries bigint, oldest bigint, newest bigint) language plpgsql stable cost 100 rows 1000 body 45780cca525e560a
 function change_tallied(of_tenant text, moment bigint) returns bigint language plpgsql stable cost 100 body cad6be1230c90153
+function change_top_actors(of_tenant text, of_actors bigint[], since bigint, before bigint, size integer, twins bigint[], firsts bigint[]) returns TABLE(name text, entries bigint) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body 25bad8ce773363ef
 function change_type_number(type text) returns bigint language sql immutable parallel safe cost 100 body bd03a0f41ac33b42
 function completion_durable(of_tenant text) returns boolean language plpgsql cost 100 body 976649fbcdd96ddb
 function completion_quota_apply(of_tenant text, settled uuid[], input_tokens bigint[], output_tokens bigint[], wanted uuid[], input_bounds bigint[], output_caps bigint[], leases interval[], least_output bigint, input_limit bigint, output_limit bigint) returns TABLE(outcome text, granted bigint) language plpgsql cost 100 rows 1000 body 471ba855d1aedb9d

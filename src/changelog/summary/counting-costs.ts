@@ -8,13 +8,15 @@ import { typesOfSelection } from './types-of-selection.ts';
 interface CountingCosts {
   /** To count a key by its tallies at both ends of an interval. */
   readonly key: number;
+  /** To find out between which bounds an actor's entries are, for the actors with most entries. */
+  readonly bound: number;
   /** To count a key in one more range of time. */
   readonly range: number;
   /** To read an entry. */
   readonly entry: number;
 }
 
-export const defaultCosts: CountingCosts = { key: 60_000, range: 1_600, entry: 500 };
+export const defaultCosts: CountingCosts = { key: 60_000, bound: 6_000, range: 1_600, entry: 500 };
 
 /** How many tallies tell apart the values of the part that tallies can count. With the split `type`: tallies by type where they suffice. */
 export function keysOf({ intervals }: QueryParts, split: Split, dictionary: Dictionary): number {

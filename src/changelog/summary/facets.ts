@@ -3,6 +3,7 @@ import type { QuerySnapshot } from '../read/query-snapshot.ts';
 import { cheaperParts, defaultCosts, keysOf } from './counting-costs.ts';
 import { countTallied, type FacetField, type FacetValue, readFacetValues } from './summary-store.ts';
 import { byTypes, partsInRanges } from './tally-counts.ts';
+import { rangeOfActors, readTopActors } from './top-actors.ts';
 import { hasTalliesByType } from './types-of-selection.ts';
 
 /** The values of a field with most entries. */
@@ -22,6 +23,14 @@ export async function readFacets(
 ): Promise<Facets> {
   const found = await partsOf(snapshot);
   const matches = await countTallied(snapshot, found);
+  const range = asked.field === 'actor' ? rangeOfActors(found) : undefined;
+  if (range !== undefined) {
+    const keys = (range.actors ?? snapshot.dictionary.actors).length * costs.bound;
+    if (keys <= matches * costs.entry) {
+      const values = await readTopActors(snapshot, range, asked.size);
+      return { field: asked.field, total: matches, values, others: othersOf(matches, values) };
+    }
+  }
   const isByType = asked.field === 'type' && (await hasTalliesByType(snapshot, found));
   const split = asked.field === 'actor' ? 'actor' : 'kind';
   const keys = keysOf(found, isByType ? 'type' : split, snapshot.dictionary) * costs.key;
@@ -29,6 +38,9 @@ export async function readFacets(
   const inRange = partsInRanges(intervals, [snapshot.since], split);
   const parts = isByType ? byTypes(inRange, snapshot.dictionary) : inRange;
   const { total, values } = await readFacetValues(snapshot, { parts, search }, asked);
-  const others = values.reduce((left, { count }) => left - count, total);
-  return { field: asked.field, total, values, others };
+  return { field: asked.field, total, values, others: othersOf(total, values) };
+}
+
+function othersOf(total: number, values: readonly FacetValue[]): number {
+  return values.reduce((left, { count }) => left - count, total);
 }
