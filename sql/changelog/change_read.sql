@@ -33,6 +33,9 @@ declare
   of_any_kind constant boolean := kinds = '{}';
   -- Tallies of some actors cost some 2 ms, of some actors and kinds much more.
   most_places constant bigint := case when of_any_kind then 2500 else 20000 end;
+  -- To count 150 entries of an actor costs as much as its tallies.
+  most_counted constant bigint := 150 * cardinality(actors);
+  counted bigint;
   sampled bigint := 0;
   seen bigint;
   ats bigint[];
@@ -52,8 +55,22 @@ begin
           ) as one
           limit most_places
       ) as e;
+    if of_any_kind and (skip <= 400 or befores[1] is null) and sampled * cardinality(actors) / 4 between 2 * most_places and most_counted then
+      select count(*) into counted
+        from (
+          select from unnest(actors) as key (actor)
+            cross join lateral (
+              select from change_entry entry
+                where entry.tenant = of_tenant and entry.actor = key.actor and entry.at >= greatest(sinces[1], horizon)
+                  and entry.at < coalesce(befores[1], 9223372036854775807)
+                order by entry.at, entry.sequence offset 0
+            ) as one
+            limit 2 * most_counted
+        ) as e;
+      counted := nullif(counted, 2 * most_counted);
+    end if;
   end if;
-  if cardinality(actors) between 2 and 128 and sampled * cardinality(actors) / 4 <= 2 * most_places then
+  if cardinality(actors) between 2 and 128 and counted is null and sampled * cardinality(actors) / 4 <= 2 * most_places then
     -- Some actors with few entries: to read all places once costs less than to count them by tallies and to look for the page.
     select count(*), array_agg(e.at) filter (where e.counts), array_agg(e.sequence) filter (where e.counts)
       into seen, ats, sequences
@@ -99,10 +116,15 @@ begin
     counts[i] := 0;
     after[i] := 0;
     continue when befores[i] <= sinces[i];
-    ranks := change_rank(of_tenant, some_actors, some_kinds,
-                         case when befores[i] is null then array[sinces[i]] else array[sinces[i], befores[i]] end);
-    after[i] := coalesce(ranks[2], 0);
-    counts[i] := ranks[1] - after[i];
+    if counted is null then
+      ranks := change_rank(of_tenant, some_actors, some_kinds,
+                           case when befores[i] is null then array[sinces[i]] else array[sinces[i], befores[i]] end);
+      after[i] := coalesce(ranks[2], 0);
+      counts[i] := ranks[1] - after[i];
+    else
+      -- `after` is 0, or only for pages further back
+      counts[i] := counted;
+    end if;
     total := total + counts[i];
   end loop;
   return next;

@@ -70,3 +70,31 @@ test(`up to ${maxActors} actors, and more, are counted and paged`, async () => {
   await record([entryOf(10_128, 'some 128')]);
   expect(await ask('actor:some *', maxActors - 1)).toEqual({ total: maxActors + 1, ids: '10127 10128' });
 });
+
+test('actors with some 130 entries each are counted and paged, and so they are where the sample of them is wrong', async () => {
+  const record = createRecorder(history.database.db, tenant, () => now);
+  const first = 20_000;
+  const count = 40 * 130;
+  const before = `occurredAt:<"${new Date(now - first - 9).toISOString()}"`;
+  const answers = async () => [
+    await ask('actor:many *'),
+    await ask('actor:many *', 401),
+    await ask('actor:many *', count - 2),
+    await ask(`actor:many * ${before}`, 400),
+    await ask(`actor:many * ${before}`, 401),
+    await ask(`actor:many * ${before}`, 3_000),
+  ];
+  const expected = (total: number, last: string) => [
+    { total, ids: '20000 20001 20002' },
+    { total, ids: '20401 20402 20403' },
+    { total, ids: last },
+    { total: total - 10, ids: '20410 20411 20412' },
+    { total: total - 10, ids: '20411 20412 20413' },
+    { total: total - 10, ids: '23010 23011 23012' },
+  ];
+  await record(Array.from({ length: count }, (_none, place) => entryOf(first + place, `many ${place % 40}`)));
+  expect(await answers()).toEqual(expected(count, '25198 25199'));
+  const more = 7_000;
+  await record(Array.from({ length: more }, (_none, place) => entryOf(first + count + place, 'many 39')));
+  expect(await answers()).toEqual(expected(count + more, '25198 25199 25200'));
+});
