@@ -181,3 +181,12 @@ test('to add what is there and take it away again changes nothing', async () => 
     ),
   );
 });
+
+test('a patch has at most 1,000 operations', () => {
+  const operations = Array.from({ length: 1_000 }, (_, n) => ({ op: 'add', path: '/n', value: n }));
+  expect(patch({}, operations)).toEqual({ n: 999 });
+  expect(refusalOf({}, [...operations, ...operations.slice(0, 1)])).toMatchObject({
+    status: 400,
+    message: 'A patch has at most 1000 operations.',
+  });
+});

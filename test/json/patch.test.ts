@@ -124,8 +124,11 @@ describe('a document is refused before it grows beyond', () => {
     expect(outcomeOf(document, [{ op: 'add', path: ['c'], value: value('1') }])).toBe('0 too many bytes path');
   });
 
-  test('what is moved, copied and added in all has a limit too', () => {
-    const document = JSON.stringify({ a: Array(99_000).fill(0) });
+  test.each([
+    ['values', Array(99_000).fill(0)],
+    ['bytes', 'x'.repeat(1_000_000)],
+  ])('what is moved, copied and added in all has a limit too, in %s', (_name, a) => {
+    const document = JSON.stringify({ a });
     const moves = (count: number): PatchOperation[] =>
       Array.from({ length: count }, (_, index) => ({
         op: 'move',

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { TimeSlice } from '../../src/concurrency/time-slice.ts';
 import { answerLimits, EventMeter, hasMoreValues } from '../../src/providers/answer-limits.ts';
 import { createLanguageModels } from '../../src/providers/language-models.ts';
 import type { LanguageModels, ModelCall, StreamEvent } from '../../src/providers/port.ts';
@@ -173,6 +174,20 @@ test('of a short answer all tool calls are read', async () => {
   const { toolCalls, ...others } = await models.generate(callOf());
   expect(toolCalls).toHaveLength(answerLimits.checkedToolCalls + 1);
   expect(others).not.toHaveProperty('unreadToolCalls');
+});
+
+test(`an answer of more than ${answerLimits.shortBytes} bytes waits for a turn of the event loop, a shorter one does not`, async () => {
+  const rest = vi.spyOn(TimeSlice.prototype, 'rest');
+  onTestFinished(() => rest.mockRestore());
+  const fitting = 'a'.repeat(answerLimits.shortBytes - JSON.stringify(answerOf('')).length);
+  for (const [text, rests] of [
+    [fitting, 0],
+    [`${fitting}a`, 1],
+  ] as const) {
+    vendor.behave({ kind: 'status', status: 200, body: answerOf(text) });
+    await models.generate(callOf());
+    expect(rest).toHaveBeenCalledTimes(rests);
+  }
 });
 
 test('3,000 tool calls of one answer cost processor time that nobody else notices', async () => {
