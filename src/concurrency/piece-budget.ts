@@ -17,6 +17,15 @@ export const maxBytesOfFirstPieces = 48 * 1024 * 1024;
  */
 export const maxBytesOfLongPieces = 64 * 1024 * 1024;
 
+/**
+ * Milliseconds. One piece is read at a time in a process: to read a megabyte keeps a processor of the database busy, and
+ * the event loop. Clients that take pages of hundreds of megabytes would otherwise keep all processors busy, and each
+ * statement of another tenant would wait behind them. A piece that takes longer than this makes way for the next one.
+ */
+export const maxTurnOfPiece = 250;
+
+const readsOfPieces = new Semaphore({ places: 1, name: 'reads of pieces of answers' });
+
 const bytesOfLongPieces = new Semaphore({ places: maxBytesOfLongPieces, name: 'bytes of long pieces of answers' });
 
 const bytesUnderWay = new Semaphore({
@@ -26,8 +35,8 @@ const bytesUnderWay = new Semaphore({
 });
 
 /**
- * Reads the pieces of an answer one after another. Before it reads a piece it waits until memory is free for it, and the
- * piece counts until the next one is wanted: then the client has taken it. A piece that is longer than a tenant may ever
+ * Reads the pieces of an answer one after another. Before it reads a piece it waits until memory is free for it, and for
+ * its turn among the tenants. The piece counts until the next one is wanted: then the client has taken it. A piece that is longer than a tenant may ever
  * have (40 MiB) counts as that.
  *
  * @example
@@ -44,13 +53,25 @@ export async function* readWithinBudget<Place, Piece>(
     for (const place of places) {
       const release = await acquireBytes(bytesOf(place), work);
       try {
-        yield await read(place);
+        yield await readInTurn(work, () => read(place));
       } finally {
         release();
       }
     }
   } finally {
     letHeapGrow();
+  }
+}
+
+/** Reads a piece when it is its turn, or when the piece before it has taken long. */
+async function readInTurn<Piece>(work: Work | undefined, read: () => Promise<Piece>): Promise<Piece> {
+  const release = await readsOfPieces.acquire(work?.tenant ?? '', work?.signal);
+  const timer = setTimeout(release, maxTurnOfPiece);
+  try {
+    return await read();
+  } finally {
+    clearTimeout(timer);
+    release();
   }
 }
 

@@ -12,8 +12,8 @@ export function isBehindPooler(url: string): boolean {
 /** Makes a connection send statements without names: another server process does not know the statement of a name. */
 export function withoutNames(client: pg.PoolClient): void {
   const { query } = client;
-  Object.defineProperty(client, 'query', {
-    value: (statement: unknown, ...others: unknown[]) => Reflect.apply(query, client, [unnamed(statement), ...others]),
+  Object.assign(client, {
+    query: (statement: unknown, ...others: unknown[]) => Reflect.apply(query, client, [unnamed(statement), ...others]),
   });
 }
 

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { Step } from '../concurrency/work.ts';
 import type { Canceller } from './canceller.ts';
+import { closeAfter } from './dead-connections.ts';
 import { marked, newMark } from './pooler.ts';
 import { isUnreachable } from './unreachable.ts';
 
@@ -9,22 +10,31 @@ export type InTurn = <Result>(text: string, send: () => Promise<Result>) => Prom
 
 const atOnce: InTurn = (_text, send) => send();
 
+export interface TenantConnectionOptions {
+  readonly canceller: Canceller;
+  /** The pooler chooses the server process, so Annals finds statements by a mark. */
+  readonly pooled: boolean;
+  /** Milliseconds in which the server must end a cancelled statement, or a transaction that is rolled back. */
+  readonly maxSilence: number;
+}
+
 /** A connection of one caller, until it is released. When its step is aborted, Annals cancels what runs on it. */
 export class TenantConnection {
   readonly #client: pg.PoolClient;
   readonly #canceller: Canceller;
   readonly #pooled: boolean;
+  readonly #maxSilence: number;
   #step: Step | undefined;
   /** Something other than the server's answer has ended a statement, so the state of the connection is unknown. */
   #broken = false;
   #giveBack: () => void = () => {};
   #inTurn = atOnce;
 
-  /** `pooled`: the pooler chooses the server process, so Annals finds statements by a mark. */
-  constructor(client: pg.PoolClient, canceller: Canceller, pooled: boolean) {
+  constructor(client: pg.PoolClient, { canceller, pooled, maxSilence }: TenantConnectionOptions) {
     this.#client = client;
     this.#canceller = canceller;
     this.#pooled = pooled;
+    this.#maxSilence = maxSilence;
   }
 
   /** Only for the pool: the connection belongs to another caller now. `inTurn` sends its statements; default: at once. */
@@ -46,7 +56,8 @@ export class TenantConnection {
     values?: readonly unknown[],
   ): Promise<pg.QueryResult> | pg.Submittable {
     if (typeof statement === 'object' && 'submit' in statement) return this.#client.query(statement);
-    if (this.#step === undefined || isRollback(statement)) return this.#send(statement, values);
+    if (this.#step === undefined) return this.#send(statement, values);
+    if (isRollback(statement)) return this.#rollBack(statement);
     const [step, text] = [this.#step, typeof statement === 'string' ? statement : statement.text];
     return this.#inTurn(text, () => this.#queryInStep(step, statement, values));
   }
@@ -71,9 +82,11 @@ export class TenantConnection {
   ): Promise<pg.QueryResult> {
     signal.throwIfAborted();
     let stopCancelling: (() => Promise<void>) | undefined;
+    let answered = () => {};
     const mark = this.#pooled ? newMark() : undefined;
     const onAbort = () => {
       stopCancelling = this.#canceller.cancel(mark ?? backendOf(this.#client));
+      answered = closeAfter(this.#client, this.#maxSilence);
     };
     signal.addEventListener('abort', onAbort, { once: true });
     try {
@@ -82,8 +95,19 @@ export class TenantConnection {
       throw signal.aborted && (isCancelled(error) || isUnreachable(error)) ? signal.reason : error;
     } finally {
       signal.removeEventListener('abort', onAbort);
+      answered();
       // The cancel request must not reach the next statement of any caller.
       await stopCancelling?.();
+    }
+  }
+
+  /** To close the connection rolls back as well. */
+  async #rollBack(statement: string | pg.QueryConfig): Promise<pg.QueryResult> {
+    const answered = closeAfter(this.#client, this.#maxSilence);
+    try {
+      return await this.#send(statement, undefined);
+    } finally {
+      answered();
     }
   }
 

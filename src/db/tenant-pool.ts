@@ -3,6 +3,7 @@ import { Semaphore } from '../concurrency/semaphore.ts';
 import { currentWork } from '../concurrency/work.ts';
 import type { StopSignal } from '../stop-signal.ts';
 import { createCanceller } from './canceller.ts';
+import { maxSilence as defaultSilence } from './dead-connections.ts';
 import { createPool, type PoolOptions } from './pool.ts';
 import { isBehindPooler } from './pooler.ts';
 import { SlowStatements } from './slow-statements.ts';
@@ -25,6 +26,11 @@ export interface TenantPoolOptions extends Pick<PoolOptions, 'applicationName' |
    * cancel it. Default 35,000; Infinity for no limit.
    */
   readonly statementLimit?: number;
+  /**
+   * Milliseconds in which the server must end a statement that Annals cancels; default 5,000, other values for tests. Then
+   * Annals closes the connection, and another caller gets its place.
+   */
+  readonly maxSilence?: number;
 }
 
 /** Connections that tenants share by the current work (see src/concurrency/work.ts). */
@@ -63,6 +69,7 @@ const beside = { places: 2, milliseconds: 20 };
 export function createTenantPool(url: string, options: TenantPoolOptions = {}): TenantPool {
   const { reads, writes, own } = { ...defaultShares, ...options };
   const { applicationName, onLostConnection, statementLimit = 35_000, readsFor = 'reading' } = options;
+  const { maxSilence = defaultSilence } = options;
   const pooled = isBehindPooler(url);
   const common = {
     ...(applicationName === undefined ? {} : { applicationName }),
@@ -83,14 +90,14 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
   const canceller = createCanceller({
     connectionString: url,
     application_name: applicationName ?? 'annals',
-    connectionTimeoutMillis: 5_000,
+    connectionTimeoutMillis: maxSilence,
   });
   const connections = new WeakMap<pg.PoolClient, TenantConnection>();
 
   function connectionOf(client: pg.PoolClient): TenantConnection {
     const known = connections.get(client);
     if (known !== undefined) return known;
-    const connection = new TenantConnection(client, canceller, pooled);
+    const connection = new TenantConnection(client, { canceller, pooled, maxSilence });
     connections.set(client, connection);
     return connection;
   }

@@ -8,6 +8,7 @@ import {
 } from '../../src/concurrency/piece-budget.ts';
 import { doWork } from '../../src/concurrency/work.ts';
 import { Stop } from '../../src/stop-signal.ts';
+import { eventually } from '../support/server/patience.ts';
 
 const share = maxBytesUnderWay / 2;
 const settled = () => new Promise((resolve) => setImmediate(resolve));
@@ -101,6 +102,29 @@ test('where others hold all bytes, a tenant without a piece has one at once, unt
   for (const { end } of [...held.slice(0, -1), bystander]) await end();
   expect([(await waiting).value, (await last)?.value]).toEqual([1, share]);
   for (const { end } of [...held.slice(-1), second]) await end();
+});
+
+test('one piece is read at a time, and tenants take turns; a piece that takes long makes way for the next one', async () => {
+  const reads: { name: string; end: () => void }[] = [];
+  const names = () => reads.map(({ name }) => name);
+  const ask = (tenant: string, name: string) =>
+    doWork({ tenant }, () =>
+      readWithinBudget(
+        [1],
+        (size) => size,
+        () => new Promise<string>((resolve) => reads.push({ name, end: () => resolve(name) })),
+      ).next(),
+    );
+  const pieces = [ask('acme', 'a1'), ask('acme', 'a2'), ask('rival', 'r1')];
+  await settled();
+  expect(names()).toEqual(['a1']);
+  reads[0]?.end();
+  // Not yet a2, which asked before: its tenant has had its turn.
+  await eventually(names).toEqual(['a1', 'r1']);
+  // Nothing ends r1, and the next piece is read all the same.
+  await eventually(names).toEqual(['a1', 'r1', 'a2']);
+  for (const { end } of reads) end();
+  await Promise.all(pieces);
 });
 
 test('the runtime knows the setting that keeps the heap small', () => {

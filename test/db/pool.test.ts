@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { enterTrace, type Tracer } from '../../src/concurrency/trace.ts';
 import { createPool } from '../../src/db/pool.ts';
 import { createTenant, tenantExists, tenantPattern } from '../../src/db/tenants.ts';
 import { inPoolTransaction, inTransaction } from '../../src/db/transaction.ts';
@@ -60,6 +61,25 @@ test('a connection whose server has gone without a word is closed, and the next 
   expect((await pool.query('select 2 as n')).rows).toEqual([{ n: 2 }]);
   await pool.end();
   await proxy.close();
+});
+
+test('behind a pooler statements have no names, and can be traced', async () => {
+  const names: string[] = [];
+  const span = { context: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), isSampled: true }, end: () => {} };
+  const tracer: Tracer = {
+    begin(name) {
+      names.push(name);
+      return span;
+    },
+    close: async () => {},
+  };
+  const pool = createPool(`${database.url}?pooler=transaction`, { tracer, maximum: 1 });
+  const named = { name: 'one', text: 'select count(*) as n from pg_prepared_statements' };
+  for (let round = 0; round < 2; round += 1) {
+    expect((await enterTrace(span.context, () => pool.query(named))).rows).toEqual([{ n: 0 }]);
+  }
+  expect(names).toEqual(['SELECT', 'SELECT']);
+  await pool.end();
 });
 
 test('a transaction is committed when its work returns and rolled back when it throws', async () => {

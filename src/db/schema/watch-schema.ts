@@ -22,6 +22,8 @@ export interface SchemaWatch {
 }
 
 const lookEvery = 1_000;
+/** Milliseconds that a look may take. */
+const lookLimit = 10_000;
 
 interface Seen {
   newest: number | null;
@@ -36,7 +38,7 @@ interface Seen {
  * same. It has a separate connection, so that it does not wait behind requests. Throws if the first check fails.
  */
 export async function watchSchema(url: string, schema: Schema): Promise<SchemaWatch> {
-  const pool = createPool(url, { applicationName: 'annals schema', maximum: 1 });
+  const pool = createPool(url, { applicationName: 'annals schema', maximum: 1, statementLimit: lookLimit });
   const process = randomUUID();
   const controller = new AbortController();
   const stop = new AbortController();
