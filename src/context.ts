@@ -47,6 +47,7 @@ import { createTransport } from './providers/transport.ts';
 import { RegexMatcherPool } from './query/regex-pool.ts';
 import { recordChange } from './recording/record-change.ts';
 import { createSealer, type Sealer } from './sealing.ts';
+import { openTracer } from './tracing/open-tracer.ts';
 import { createUsage, type Usage } from './usage/service.ts';
 
 export interface Clock {
@@ -129,7 +130,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const sealer = createSealer(secretKeys);
   const models = await readModels(config.modelsFile);
   const onLostConnection = (error: Error) => logger.warn({ err: error }, 'a connection to the database was lost');
-  const tracer = await openTracer(config, logger);
+  const tracer = await openTracer(config.traces, logger);
   const pool = createTenantPool(databaseUrl, { onLostConnection, tracer, ...sharesOf(processes) });
   const db = createDatabase(pool);
   const vitalPool = createPool(databaseUrl, { onLostConnection, maximum: 2, statementLimit: 10_000, tracer });
@@ -299,11 +300,4 @@ export async function createContext(options: ContextOptions): Promise<Context> {
     await destroy();
     throw error;
   }
-}
-
-/** Loads OpenTelemetry only where traces are exported: it takes memory and time to start. */
-async function openTracer({ traces }: Config, logger: FastifyBaseLogger): Promise<Tracer | undefined> {
-  if (traces === undefined) return undefined;
-  const { createTracer } = await import('./tracing/open-telemetry.ts');
-  return createTracer({ settings: traces, version: productVersion(), logger });
 }

@@ -1,3 +1,4 @@
+import type { Tracer } from '../concurrency/trace.ts';
 import type { Database } from '../db/database.ts';
 import type { Source } from '../db/source.ts';
 import type { TakeChanges } from '../recording/batch.ts';
@@ -36,6 +37,8 @@ export interface CaptureOptions {
   readonly signal: AbortSignal;
   /** For metrics: how far behind capture is. */
   readonly figures?: CaptureFigures;
+  /** Makes spans of what is recorded; left out: none. */
+  readonly tracer?: Tracer | undefined;
   /** Milliseconds between two heartbeats; default 10,000. */
   readonly heartbeat?: number;
   /** Called once, when capture reads the log. */

@@ -1,4 +1,6 @@
+import { BatchTrace } from '../concurrency/batch-trace.ts';
 import { TimeSlice } from '../concurrency/time-slice.ts';
+import type { Tracer } from '../concurrency/trace.ts';
 import type { PlacedChange } from '../recording/record-mapped.ts';
 import { formatLsn } from './lsn.ts';
 import type { Position } from './position.ts';
@@ -24,6 +26,13 @@ export interface PortionsOptions {
   readonly signal: AbortSignal;
   /** Called after a commit. */
   readonly onRecorded: (position: Position) => void;
+  /** Makes spans of each portion with changes; left out: none. */
+  readonly tracer?: Tracer | undefined;
+}
+
+interface Traced {
+  readonly portion: Portion;
+  readonly trace: BatchTrace;
 }
 
 /** A portion has at most so many changes, or about so many bytes. */
@@ -53,11 +62,13 @@ export class Portions {
   #isRecording = false;
   /** When the first of the gathered changes came, as performance.now() tells it. */
   #since = 0;
+  #trace: BatchTrace;
 
   constructor(options: PortionsOptions) {
     this.#options = options;
     this.#begun = options.position;
     this.#gathered = options.position;
+    this.#trace = this.#beginGathering();
   }
 
   /** Whether everything that was added is being recorded or recorded. */
@@ -77,7 +88,7 @@ export class Portions {
       changes,
       complete,
     });
-    if (this.isEmpty) this.#since = performance.now();
+    if (this.isEmpty) this.#trace = this.#beginGathering();
     const slice = new TimeSlice(sliceLength);
     for await (const step of transaction.steps()) {
       if (this.#options.signal.aborted) return;
@@ -127,24 +138,41 @@ export class Portions {
     this.#begin(portion);
   }
 
-  #portion(truncate: Truncate | undefined): Portion {
+  #beginGathering(): BatchTrace {
+    this.#since = performance.now();
+    const trace = new BatchTrace(this.#options.tracer, 'capture');
+    // Rows are mapped as they are read.
+    trace.begin('read and map');
+    return trace;
+  }
+
+  #portion(truncate: Truncate | undefined): Traced {
+    const trace = this.#trace;
     const portion: Portion = { changes: this.#changes, from: this.#begun, to: this.#gathered, truncate };
     this.#changes = [];
     this.#bytes = 0;
     this.#begun = this.#gathered;
-    this.#since = performance.now();
-    return portion;
+    this.#trace = this.#beginGathering();
+    return { portion, trace };
   }
 
-  #begin(portion: Portion): void {
+  #begin(traced: Traced): void {
     this.#isRecording = true;
-    this.#recording = this.#record(portion);
+    this.#recording = this.#record(traced);
     // The next portion awaits this promise and gets the error. Until then it is no unhandled rejection.
     this.#recording.catch(() => {});
   }
 
-  async #record(portion: Portion): Promise<void> {
-    await this.#options.record(portion);
+  async #record({ portion, trace }: Traced): Promise<void> {
+    let hasFailed = true;
+    try {
+      await trace.run('record', () => this.#options.record(portion));
+      hasFailed = false;
+    } finally {
+      // Most portions of an idle source only move the position.
+      const isEmpty = portion.changes.length === 0 && portion.truncate === undefined;
+      if (!isEmpty) trace.end({ changes: portion.changes.length, hasFailed });
+    }
     this.#isRecording = false;
     this.#options.onRecorded(portion.to);
   }

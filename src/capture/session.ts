@@ -99,6 +99,7 @@ async function stream(
   const portions = new Portions({
     position,
     signal,
+    tracer: options.tracer,
     record: (portion) =>
       recordPortion(portion, options).catch((error: unknown) => {
         // The loop may be waiting for the source.

@@ -9,6 +9,7 @@ import { createLogger } from '../http/logger.ts';
 import { measureCapture } from '../installation-figures.ts';
 import { takenObserver } from '../metrics/recording.ts';
 import { createTakeChanges } from '../recording/take-changes.ts';
+import { openTracer } from '../tracing/open-tracer.ts';
 import { parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';
@@ -64,6 +65,8 @@ Example:
         await requireTenant(db, mapping);
         const figures = new CaptureFigures();
         await withMetrics(config, { logger: log, tell: io.tell }, async (metrics, atEnd) => {
+          const tracer = await openTracer(config.traces, log);
+          if (tracer !== undefined) atEnd(() => tracer.close());
           if (metrics !== undefined) atEnd(measureCapture(metrics, figures, url));
           await capture({
             source,
@@ -80,6 +83,7 @@ Example:
             }),
             log,
             figures,
+            tracer,
             signal: AbortSignal.any([io.stop, watch.signal]),
             onRunning: () => io.answer(`capture records ${[...mapping.tables.keys()].join(', ')}`),
           });

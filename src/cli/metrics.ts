@@ -41,10 +41,10 @@ export async function withMetrics<Result>(
 ): Promise<Result> {
   const ends: (() => Promise<void>)[] = [];
   const atEnd = (end: () => Promise<void>) => void ends.push(end);
-  if (config.metrics === undefined) return await work(undefined, atEnd);
-  const metrics = new Metrics();
-  measureProcess(metrics, productVersion());
-  const app = await listenForMetrics(config, { logger, readFigures: async () => [await metrics.read()], tell });
+  const metrics = config.metrics && new Metrics();
+  if (metrics !== undefined) measureProcess(metrics, productVersion());
+  const readFigures = async () => (metrics === undefined ? [] : [await metrics.read()]);
+  const app = await listenForMetrics(config, { logger, readFigures, tell });
   try {
     return await work(metrics, atEnd);
   } finally {

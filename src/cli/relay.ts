@@ -7,6 +7,7 @@ import { createTakeChanges } from '../recording/take-changes.ts';
 import { recordOverHttp } from '../relay/record-over-http.ts';
 import type { RecorderTarget } from '../relay/recorder-client.ts';
 import { recordDirectly, relay } from '../relay/relay.ts';
+import { openTracer } from '../tracing/open-tracer.ts';
 import { parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';
@@ -49,16 +50,20 @@ Example:
       const onRunning = () => io.answer(`relay records ${[...mapping.tables.keys()].join(', ')}`);
       if (values.to !== undefined) {
         const record = recordOverHttp({ target: targetOf(values.to, mapping, io), strict: values.strict, log });
-        await withMetrics(config, { logger: log, tell: io.tell }, async (metrics) => {
+        await withMetrics(config, { logger: log, tell: io.tell }, async (metrics, atEnd) => {
           if (metrics !== undefined) measureRelay(metrics, source);
-          await relay({ source, mapping, record, log, signal: io.stop, onRunning });
+          const tracer = await openTracer(config.traces, log);
+          if (tracer !== undefined) atEnd(() => tracer.close());
+          await relay({ source, mapping, record, log, tracer, signal: io.stop, onRunning });
         });
         return 0;
       }
       return await withDatabase(io, async ({ db, sealer, now }, watch) => {
         await requireTenant(db, mapping);
-        await withMetrics(config, { logger: log, tell: io.tell }, async (metrics) => {
+        await withMetrics(config, { logger: log, tell: io.tell }, async (metrics, atEnd) => {
           if (metrics !== undefined) measureRelay(metrics, source);
+          const tracer = await openTracer(config.traces, log);
+          if (tracer !== undefined) atEnd(() => tracer.close());
           const takeChanges = createTakeChanges({
             sealer,
             now,
@@ -70,6 +75,7 @@ Example:
             mapping,
             record: recordDirectly({ db, takeChanges, name: 'outbox', strict: values.strict }),
             log,
+            tracer,
             signal: AbortSignal.any([io.stop, watch.signal]),
             onRunning,
           });

@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { traceHeaders } from '../concurrency/trace.ts';
 import { elementsOf, kindOf, memberOf, stringOf } from '../json/members.ts';
 import { parseObject } from '../json/parse-object.ts';
 import type { JsonNode } from '../json/tape.ts';
@@ -115,7 +116,7 @@ export class RecorderClient {
     try {
       response = await fetch(address, {
         method: 'POST',
-        headers: { ...headers, authorization: this.#authorization },
+        headers: { ...headers, ...traceHeaders(), authorization: this.#authorization },
         body,
         redirect: 'error',
         signal: AbortSignal.timeout(maxRequestTime),

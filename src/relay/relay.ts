@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
+import { BatchTrace } from '../concurrency/batch-trace.ts';
+import type { Tracer } from '../concurrency/trace.ts';
 import type { Database } from '../db/database.ts';
 import { connectSource, type Source, SourceError, withSource } from '../db/source.ts';
 import { inTransaction } from '../db/transaction.ts';
@@ -22,6 +24,8 @@ export interface RelayOptions {
   /** Records the changes, in one transaction. A second call with the same changes records nothing. */
   readonly record: (changes: readonly PlacedChange[]) => Promise<void>;
   readonly log: RelayLog;
+  /** Makes spans of each batch; left out: none. */
+  readonly tracer?: Tracer | undefined;
   /** Ends the relay after the rows that are being recorded. */
   readonly signal: AbortSignal;
   /** Called once, when the relay reads the outbox. */
@@ -133,7 +137,7 @@ async function run(reader: OutboxReader, options: RelayOptions): Promise<void> {
     try {
       client = await connectSource(source, 'statements');
       while (!signal.aborted) {
-        const isBusy = await relayLane(client, reader, options.record);
+        const isBusy = await relayLane(client, reader, options);
         pause = minPause;
         if (!isBusy) await sleep(idlePause, undefined, { signal }).catch(() => {});
       }
@@ -152,18 +156,34 @@ async function run(reader: OutboxReader, options: RelayOptions): Promise<void> {
 }
 
 /** Relays the first rows of one lane. Returns whether there were any. */
-async function relayLane(client: pg.Client, reader: OutboxReader, record: RelayOptions['record']): Promise<boolean> {
+async function relayLane(
+  client: pg.Client,
+  reader: OutboxReader,
+  { record, tracer }: Pick<RelayOptions, 'record' | 'tracer'>,
+): Promise<boolean> {
+  const trace = new BatchTrace(tracer, 'relay');
+  trace.begin('read');
   await client.query('begin');
   const lane = await takeLane(client);
   const page = lane === undefined ? [] : await readLane(client, lane);
   const last = page.at(-1);
   // The other half of a move may be on the next page.
   const rows = page.length > 1 && last !== undefined && isDelete(last) ? page.slice(0, -1) : page;
-  if (lane !== undefined && rows.length > 0) {
-    const changes = changesOfOutbox(rows, reader);
-    if (changes.length > 0) await record(changes);
-    await deleteRows(client, lane, rows);
+  if (lane === undefined || rows.length === 0) {
+    await client.query('commit');
+    return false;
   }
-  await client.query('commit');
-  return rows.length > 0;
+  let hasFailed = true;
+  try {
+    trace.begin('map');
+    const changes = changesOfOutbox(rows, reader);
+    if (changes.length > 0) await trace.run('record', () => record(changes));
+    trace.begin('delete');
+    await deleteRows(client, lane, rows);
+    await client.query('commit');
+    hasFailed = false;
+  } finally {
+    trace.end({ changes: rows.length, hasFailed });
+  }
+  return true;
 }

@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { measureCapture } from '../../src/installation-figures.ts';
+import { Metrics, textOf } from '../../src/metrics/metrics.ts';
 import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
 import { outboxSql } from '../../src/relay/outbox-sql.ts';
 import { startRelay } from '../relay/relayed.ts';
+import { startTracing, treesOf } from '../support/server/collector.ts';
 import { type Entry, entriesOf } from '../support/server/entries.ts';
 import { eventually } from '../support/server/patience.ts';
 import { createSourceDatabase, type SourceServer, startSourceServer } from '../support/server/source-server.ts';
@@ -220,6 +223,43 @@ test('while Annals cannot record, capture still watches how much of its log the 
   await eventually(() => Promise.resolve(figures.lagMilliseconds > lagMilliseconds)).toBe(true);
   await history.pool.query('alter table hidden_position rename to capture_position');
   await eventually(() => entriesOf(history)).toHaveLength(2000);
+});
+
+test('a portion of capture is a trace with its steps, and the port tells how far capture is', async () => {
+  const { spans, tracer } = await startTracing();
+  const source = await createSourceDatabase(server);
+  await source.pool.query('create table orders (id int primary key, title text); create table others (id int)');
+  const history = await createHistory();
+  const capture = startCapture({
+    source,
+    history,
+    tables: { 'public.orders': { entity: 'order' } },
+    heartbeat: 50,
+    tracer,
+  });
+  await capture.running;
+  const metrics = new Metrics();
+  onTestFinished(measureCapture(metrics, capture.figures, history.url));
+  // What is not captured moves the position and has no span.
+  await source.pool.query('insert into others values (1)');
+  await source.pool.query("insert into orders values (1, 'a title that no span may have')");
+  await eventually(() => entriesOf(history)).toHaveLength(1);
+  await eventually(() => capture.figures.slotBytes).toBeGreaterThan(0);
+  const text = await textOf([await metrics.read()]);
+  const { slotBytes } = capture.figures;
+  expect(Number(/^annals_capture_slot_bytes (\S+)$/m.exec(text)?.[1])).toBeGreaterThan(0);
+  expect(slotBytes).toBeGreaterThan(0);
+  expect(text).toMatch(/^annals_capture_lag_seconds \S+$/m);
+  expect(text).toMatch(/^annals_capture_lag_bytes \d+$/m);
+  expect(Number(/^annals_capture_position_age_seconds (\S+)$/m.exec(text)?.[1])).toBeGreaterThanOrEqual(0);
+  // This source keeps its log without limit.
+  expect(text).not.toContain('annals_capture_slot_safe_bytes ');
+  await capture.stop();
+  await tracer.close();
+  expect(treesOf(spans)).toEqual([
+    { name: 'capture', changes: 1, hasFailed: false, steps: ['read and map', 'record'] },
+  ]);
+  expect(JSON.stringify(spans)).not.toContain('no span may');
 });
 
 test('heartbeats move the slot of a database whose captured tables do not change', async () => {

@@ -2,6 +2,7 @@ import { onTestFinished } from 'vitest';
 import { capture } from '../../src/capture/capture.ts';
 import type { CaptureLog, StartChoice } from '../../src/capture/capture-options.ts';
 import { CaptureFigures } from '../../src/capture/figures.ts';
+import type { Tracer } from '../../src/concurrency/trace.ts';
 import { readSource } from '../../src/db/source.ts';
 import { createTenant } from '../../src/db/tenants.ts';
 import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
@@ -40,6 +41,7 @@ export interface CaptureSetup {
   url?: string;
   now?: () => number;
   heartbeat?: number;
+  tracer?: Tracer;
 }
 
 /** Captures in this process until the test ends. */
@@ -63,6 +65,7 @@ export function startCapture({ source, history, tables, mapping, choice, ...setu
     log,
     signal: controller.signal,
     figures,
+    tracer: setup.tracer,
     ...(setup.heartbeat === undefined ? {} : { heartbeat: setup.heartbeat }),
     onRunning: resolve,
   });

@@ -2,9 +2,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { readSource } from '../../src/db/source.ts';
+import { measureRelay } from '../../src/installation-figures.ts';
+import { Metrics, textOf } from '../../src/metrics/metrics.ts';
 import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
 import { removeOutbox } from '../../src/relay/outbox-schema.ts';
 import { outboxSql } from '../../src/relay/outbox-sql.ts';
+import { startTracing, treesOf } from '../support/server/collector.ts';
 import { startAnnals } from '../support/server/command.ts';
 import { entriesOf } from '../support/server/entries.ts';
 import { eventually } from '../support/server/patience.ts';
@@ -359,4 +363,30 @@ test('the SQL may run again, refuses a schema that is not ours, and is removed o
   await expect(application.install()).rejects.toThrow('that is not the outbox of Annals');
   await pool.query('rollback');
   await expect(startRelay(application).ended).rejects.toThrow('the source has no outbox');
+});
+
+test('a batch of the relay is a trace with its steps, a look that finds nothing is none, and the port tells what waits', async () => {
+  const { spans, tracer } = await startTracing();
+  const application = await createApplication(orders, tables);
+  const metrics = new Metrics();
+  measureRelay(metrics, readSource(application.url));
+  const source = new Metrics();
+  measureRelay(source, readSource(application.url.replace(/:\d+\//, ':9/')));
+  await application.pool.query("insert into orders values (1, 'a title that no span may have', 1)");
+  const text = await textOf([await metrics.read()]);
+  expect(text).toMatch(/^annals_relay_source_up 1$/m);
+  expect(text).toMatch(/^annals_relay_pending_changes 1$/m);
+  expect(text).toMatch(/^annals_relay_oldest_seconds [\d.e-]+$/m);
+  const away = await textOf([await source.read()]);
+  expect(away).toMatch(/^annals_relay_source_up 0$/m);
+  expect(away).not.toContain('annals_relay_pending_changes ');
+
+  const { stop } = startRelay(application, tracer);
+  await eventually(() => entriesOf(application.history)).toHaveLength(1);
+  await stop();
+  await tracer.close();
+  expect(treesOf(spans)).toEqual([
+    { name: 'relay', changes: 1, hasFailed: false, steps: ['delete', 'map', 'read', 'record'] },
+  ]);
+  expect(JSON.stringify(spans)).not.toContain('no span may');
 });

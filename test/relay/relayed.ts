@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
+import type { Tracer } from '../../src/concurrency/trace.ts';
 import { readSource } from '../../src/db/source.ts';
 import { createTenant } from '../../src/db/tenants.ts';
 import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
@@ -57,7 +58,10 @@ async function dropAsSuperuser(url: URL): Promise<void> {
 }
 
 /** Relays in this process until the test ends. */
-export function startRelay({ url, history, mapping }: Pick<Application, 'url' | 'history' | 'mapping'>) {
+export function startRelay(
+  { url, history, mapping }: Pick<Application, 'url' | 'history' | 'mapping'>,
+  tracer?: Tracer,
+) {
   const controller = new AbortController();
   const messages: string[] = [];
   const keep = (_fields: unknown, message: string) => void messages.push(message);
@@ -67,6 +71,7 @@ export function startRelay({ url, history, mapping }: Pick<Application, 'url' | 
     mapping: readMapping(JSON.stringify(mapping)),
     record: recordDirectly({ db: history.db, takeChanges, name: 'outbox', strict: false }),
     log: { info: keep, warn: keep },
+    tracer,
     signal: controller.signal,
   });
   ended.catch(() => {});

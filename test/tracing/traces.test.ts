@@ -1,58 +1,13 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { json } from 'node:stream/consumers';
-import { Type } from 'typebox';
-import { Parse } from 'typebox/value';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createLogger } from '../../src/http/logger.ts';
 import { createTracer } from '../../src/tracing/open-telemetry.ts';
+import { type Collector, startCollector } from '../support/server/collector.ts';
 import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
-
-const Values = Type.Array(Type.Object({ key: Type.String(), value: Type.Record(Type.String(), Type.Unknown()) }));
-const SpanData = Type.Object({
-  traceId: Type.String(),
-  spanId: Type.String(),
-  parentSpanId: Type.Optional(Type.String()),
-  traceState: Type.Optional(Type.String()),
-  name: Type.String(),
-  kind: Type.Number(),
-  attributes: Values,
-  links: Type.Array(Type.Object({ traceId: Type.String(), spanId: Type.String() })),
-  status: Type.Object({ code: Type.Number() }),
-});
-const Export = Type.Object({
-  resourceSpans: Type.Array(
-    Type.Object({
-      resource: Type.Object({ attributes: Values }),
-      scopeSpans: Type.Array(Type.Object({ spans: Type.Array(SpanData) })),
-    }),
-  ),
-});
-
-interface Seen {
-  traceId: string;
-  spanId: string;
-  parentSpanId: string | undefined;
-  name: string;
-  kind: number;
-  attributes: Record<string, unknown>;
-  links: readonly { traceId: string; spanId: string }[];
-  hasFailed: boolean;
-  service: unknown;
-}
-
-/** A collector that speaks OTLP over HTTP with JSON. */
-interface Collector {
-  server: Server;
-  url: string;
-  spans: Seen[];
-  /** Everything that came, as text. */
-  bodies: string[];
-  headers: (string | string[] | undefined)[];
-}
 
 let collector: Collector;
 let vendor: Vendor;
@@ -60,33 +15,6 @@ let server: TestServer;
 const shared = 'sk-shared-token-of-the-service';
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const parentId = 'b7ad6b7169203331';
-
-async function startCollector(): Promise<Collector> {
-  const spans: Seen[] = [];
-  const bodies: string[] = [];
-  const headers: (string | string[] | undefined)[] = [];
-  const listener = createServer(async (request, response) => {
-    const body: unknown = await json(request);
-    headers.push(request.headers['x-key']);
-    bodies.push(JSON.stringify(body));
-    for (const { resource, scopeSpans } of Parse(Export, body).resourceSpans) {
-      const { 'service.name': service } = valuesOf(resource.attributes);
-      for (const span of scopeSpans.flatMap((scope) => scope.spans)) {
-        const { attributes, parentSpanId, status, ...rest } = span;
-        spans.push({ ...rest, parentSpanId, attributes: valuesOf(attributes), hasFailed: status.code === 2, service });
-      }
-    }
-    response.setHeader('content-type', 'application/json').end('{}');
-  });
-  listener.listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  const { port } = listener.address() as AddressInfo;
-  return { server: listener, url: `http://127.0.0.1:${port}`, spans, bodies, headers };
-}
-
-function valuesOf(values: readonly { key: string; value: Record<string, unknown> }[]): Record<string, unknown> {
-  return Object.fromEntries(values.map(({ key, value }) => [key, Object.values(value)[0]]));
-}
 
 beforeAll(async () => {
   [collector, vendor] = await Promise.all([startCollector(), startVendor()]);

@@ -1,0 +1,14 @@
+import type { FastifyBaseLogger } from 'fastify';
+import type { Tracer } from '../concurrency/trace.ts';
+import type { TraceSettings } from '../config/trace-settings.ts';
+import { productVersion } from '../package-folder.ts';
+
+/** Loads OpenTelemetry only where traces are exported: it takes memory and time to start. */
+export async function openTracer(
+  settings: TraceSettings | undefined,
+  logger: FastifyBaseLogger,
+): Promise<Tracer | undefined> {
+  if (settings === undefined) return undefined;
+  const { createTracer } = await import('./open-telemetry.ts');
+  return createTracer({ settings, version: productVersion(), logger });
+}

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { measureInstallation } from '../../src/installation-figures.ts';
+import { Metrics, textOf } from '../../src/metrics/metrics.ts';
+import { Browser } from '../support/server/browser.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
+
+// What really happens, and what the port shows afterwards.
+
+const tenant = 'acme';
+let vendor: Vendor;
+let server: TestServer;
+
+beforeAll(async () => {
+  vendor = await startVendor();
+  server = await startTestServer({
+    environment: {
+      ANNALS_METRICS_PORT: '0',
+      ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
+      OPENAI_BASE_URL: `${vendor.baseUrl}/v1`,
+    },
+  });
+});
+
+afterAll(async () => {
+  await server.close();
+  await vendor.close();
+});
+
+async function figureOf(name: string, metrics: Metrics | undefined = server.context.metrics): Promise<number> {
+  if (metrics === undefined) throw new Error('the server measures nothing');
+  const text = await textOf([await metrics.read()]);
+  const line = text.split('\n').find((one) => one.startsWith(`${name} `));
+  return line === undefined ? 0 : Number(line.slice(name.length + 1));
+}
+
+/** Asked anew: a process asks the database at most each 10 s. */
+async function valueNow(name: string): Promise<number> {
+  const metrics = new Metrics();
+  const end = measureInstallation(metrics, server.database.url);
+  const value = await figureOf(name, metrics);
+  await end();
+  return value;
+}
+
+const complete = async (token: string): Promise<number> =>
+  (
+    await server.call(`/ai-service/${tenant}/completions`, {
+      method: 'POST',
+      token,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ messages: [{ role: 'user', content: 'Hello' }] }),
+    })
+  ).status;
+
+test('calls of providers count by their outcome, and refusals of the quota', async () => {
+  const token = await server.token(tenant);
+  expect(await complete(token)).toBe(200);
+  expect(await figureOf('annals_provider_calls_total{provider="openai",outcome="answered"}')).toBe(1);
+
+  vendor.behave({ kind: 'status', status: 503 });
+  expect(await complete(token)).toBe(502);
+  expect(await figureOf('annals_provider_calls_total{provider="openai",outcome="unavailable"}')).toBe(1);
+  expect(await figureOf('annals_provider_call_duration_seconds_count{provider="openai"}')).toBe(2);
+
+  await server.database.pool.query('update completion_quota set input_used = 3000000 where tenant = $1', [tenant]);
+  expect(await complete(token)).toBe(403);
+  expect(await figureOf('annals_quota_refusals_total{reason="used_up"}')).toBe(1);
+  // The provider was not called.
+  expect(await figureOf('annals_provider_call_duration_seconds_count{provider="openai"}')).toBe(2);
+});
+
+test('a session of the console counts until it ends', async () => {
+  const before = await valueNow('annals_console_sessions');
+  const browser = new Browser(server);
+  const { clientId, clientSecret } = await server.createClient(tenant);
+  expect((await browser.signIn({ clientId, clientSecret })).status).toBe(200);
+  expect(await valueNow('annals_console_sessions')).toBe(before + 1);
+  expect((await browser.signOut()).status).toBe(204);
+  expect(await valueNow('annals_console_sessions')).toBe(before);
+});
+
+test('an e-mail waits while there is no mail server', async () => {
+  const { db, mail } = server.context;
+  await server.createTenant(tenant);
+  expect(await valueNow('annals_mails_waiting')).toBe(0);
+  const letter = { tenant, to: 'a@shop.example', subject: 'An agent', text: 'is disabled', messageId: '<1@annals>' };
+  await inTransaction(db, async (transaction) => await mail.queueMail(transaction, letter));
+  await server.database.pool.query("update mail set queued_at = queued_at - interval '1 hour'");
+  expect(await valueNow('annals_mails_waiting')).toBe(1);
+  expect(await valueNow('annals_mail_oldest_seconds')).toBeGreaterThanOrEqual(3_600);
+});
