@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { load } from './load.ts';
@@ -16,6 +17,8 @@ const { values: settings } = parseArgs({
     data: { type: 'string', default: join(import.meta.dirname, '../../data/bench') },
     /** A checkout of another state, which is asked in turn as well. */
     before: { type: 'string' },
+    /** Asks the service with metrics, and with traces to a collector of this process, in turn as well. */
+    observed: { type: 'boolean', default: false },
     /** A folder for profiles of the service. */
     profile: { type: 'string' },
   },
@@ -37,16 +40,34 @@ try {
   const bare = await startServer('bare.ts', { ...world.environment, STATEMENTS: JSON.stringify(statements) });
   servers.push(bare);
 
+  // Each column has the ratio to another one.
   const columns = [
-    { name: 'bare handler', server: bare },
-    { name: 'Annals', server: annals },
+    { name: 'bare handler', server: bare, to: 'bare handler' },
+    { name: 'Annals', server: annals, to: 'bare handler' },
   ];
   if (settings.before !== undefined) {
     const before = await startServer('annals.ts', world.environment, [], join(settings.before, 'bench/http'));
     servers.push(before);
-    columns.push({ name: 'Annals before', server: before });
+    columns.push({ name: 'Annals before', server: before, to: 'bare handler' });
   }
-  const heads = columns.map(({ name }) => `${name}, ms | / bare handler`);
+  if (settings.observed) {
+    const collector = await startCollector();
+    const observers: Record<string, Record<string, string>> = {
+      'with metrics': { ANNALS_METRICS_PORT: '0' },
+      'with traces': { OTEL_EXPORTER_OTLP_ENDPOINT: collector },
+      'with a tenth of the traces': {
+        OTEL_EXPORTER_OTLP_ENDPOINT: collector,
+        OTEL_TRACES_SAMPLER: 'traceidratio',
+        OTEL_TRACES_SAMPLER_ARG: '0.1',
+      },
+    };
+    for (const [name, environment] of Object.entries(observers)) {
+      const server = await startServer('annals.ts', { ...world.environment, ...environment });
+      servers.push(server);
+      columns.push({ name, server, to: 'Annals' });
+    }
+  }
+  const heads = columns.map(({ name, to }) => `${name}, ms | / ${to}`);
   process.stdout.write(`| operation | ${heads.join(' | ')} |\n|---|${columns.map(() => '---:|---:|').join('')}\n`);
   for (const [operation, path] of Object.entries(operations)) {
     const times = columns.map((): number[] => []);
@@ -59,9 +80,9 @@ try {
         if (round > 0) times[column]?.push(milliseconds);
       }
     }
-    const [bareTimes = []] = times;
-    const cells = times.map((own) => {
-      const ratios = own.map((time, round) => time / (bareTimes[round] ?? Number.NaN));
+    const cells = times.map((own, column) => {
+      const others = times[columns.findIndex(({ name }) => name === columns[column]?.to)] ?? [];
+      const ratios = own.map((time, round) => time / (others[round] ?? Number.NaN));
       return `${median(own).toFixed(3)} | ${median(ratios).toFixed(2)}`;
     });
     process.stdout.write(`| ${operation} | ${cells.join(' | ')} |\n`);
@@ -72,6 +93,18 @@ try {
     await once(server, 'exit');
   }
   await world.close();
+}
+
+/** A collector that takes spans and does nothing with them. It ends with this process. */
+async function startCollector(): Promise<string> {
+  const collector = createServer((request, response) => {
+    request.resume().on('end', () => response.setHeader('content-type', 'application/json').end('{}'));
+  });
+  collector.listen(0, '127.0.0.1').unref();
+  await once(collector, 'listening');
+  const address = collector.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return `http://127.0.0.1:${address.port}`;
 }
 
 function median(values: readonly number[]): number {
