@@ -48,7 +48,11 @@ const environment = {
   OPENAI_BASE_URL: vendor.baseUrl,
   ANNALS_SELF_HOSTED_ALLOW: '127.0.0.0/8',
 };
-const onLine = (line: string) => messages.add('log', messageOf(line));
+let hasBegun = false;
+const onLine = (line: string) => {
+  messages.add('log', messageOf(line));
+  if (!hasBegun) say(line);
+};
 const metricsPorts = { service: String(await freePort()), recorder: String(await freePort()) };
 const service = new Kept(
   ['serve'],
@@ -106,6 +110,7 @@ for (const [tenant, days] of Object.entries(tenants)) {
   if (days > 1) loads.push(retain(name));
 }
 loads.push(killInTurn(), watchMemory());
+hasBegun = true;
 say(`begun: ${serviceUrl}, ${recorderUrl}`);
 await sleep(minutes * 60_000);
 over.abort();
