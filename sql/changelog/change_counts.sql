@@ -9,7 +9,9 @@ create function change_counts(of_tenant text, of_actors bigint[], of_kinds bigin
 returns table (key bigint, range integer, entries bigint)
 language plpgsql stable
 -- see change_read; what is looked up in a list is hashed, however short the list seems to be
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off
+-- a range is read from the index in whose order it is: from another one, which must be searched once for each kind, it would have to be sorted
+set enable_sort = off as $$
 #variable_conflict use_column
 declare
   any_pending constant boolean := exists (select from change_delta d where d.tenant = of_tenant);

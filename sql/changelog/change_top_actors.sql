@@ -8,8 +8,8 @@ create function change_top_actors(of_tenant text, of_actors bigint[], since bigi
                                   twins bigint[], firsts bigint[])
 returns table (name text, entries bigint)
 language plpgsql stable
--- see change_read
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
+-- see change_read and change_counts
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off set enable_sort = off as $$
 #variable_conflict use_column
 declare
   last_moment constant bigint := coalesce(before, 9223372036854775807);

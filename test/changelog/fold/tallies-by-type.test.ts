@@ -3,7 +3,7 @@ import { CompiledQuery } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { foldHistory, foldPortion } from '../../../src/changelog/fold/fold.ts';
 import { countBacklogPortion, countBacklogs } from '../../../src/changelog/fold/type-backlog.ts';
-import { dropPortion, setRetention } from '../../../src/changelog/retention/retention.ts';
+import { dropPortion, readHorizon, setRetention } from '../../../src/changelog/retention/retention.ts';
 import { createTenant } from '../../../src/db/tenants.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import type { Change } from '../../../src/recording/change.ts';
@@ -61,6 +61,7 @@ function someChanges(): Change[] {
  * counted by type yet is to have none. What is before the horizon is not looked at.
  */
 async function faults(): Promise<object[]> {
+  const horizon = await readHorizon(database.db, tenant, now);
   const { rows } = await database.pool.query(
     `with cell as (
        select t.level, t.bucket, change_cell(t.level) as length, change_cell(t.level + 1) as part,
@@ -88,8 +89,8 @@ async function faults(): Promise<object[]> {
      )
      select level, child, type, wanted.entries as wanted, found.entries as found
        from wanted full join found using (level, child, type)
-       where wanted.entries is distinct from found.entries and child * change_cell(level + 1) >= change_horizon($1, $2)`,
-    [tenant, now],
+       where wanted.entries is distinct from found.entries and child * change_cell(level + 1) >= $2`,
+    [tenant, horizon],
   );
   return rows;
 }
