@@ -52,12 +52,13 @@ export async function findPlaces(
 }
 
 /**
- * All entries in the two parts that have indexes of ids. PostgreSQL reads ids from such an index alone where the condition
- * of the index stands beside those on the ids.
+ * A tenant's entries in the two parts that have indexes of ids. PostgreSQL reads ids from such an index alone where the
+ * condition of the index stands beside those on the ids. Both parts name the tenant, as a cluster asks for.
  */
-const entriesByIds = sql`(
-  select * from change_entry where octet_length(entity_id) <= ${sql.lit(maxIndexedBytes)}
-  union all select * from change_entry where octet_length(entity_id) > ${sql.lit(maxIndexedBytes)}
+const entriesByIds = (tenant: string) => sql`(
+  select * from change_entry where tenant = ${tenant} and octet_length(entity_id) <= ${sql.lit(maxIndexedBytes)}
+  union all
+  select * from change_entry where tenant = ${tenant} and octet_length(entity_id) > ${sql.lit(maxIndexedBytes)}
 ) as e`;
 
 /** The SQL of the search, from `from` on. */
@@ -65,7 +66,7 @@ export function found({ tenant, since, places, byIds = false, condition }: Searc
   const from =
     places === undefined
       ? byIds
-        ? entriesByIds
+        ? entriesByIds(tenant)
         : sql`change_entry e`
       : sql`(${places}) as place
           join change_entry e on e.tenant = ${tenant} and e.at = place.at and e.sequence = place.sequence`;
@@ -99,7 +100,7 @@ export async function* readDocumentIds(
         )})`;
   const ids =
     of === 'document'
-      ? sql`select distinct e.entity_id as id from ${entriesByIds}
+      ? sql`select distinct e.entity_id as id from ${entriesByIds(tenant)}
               where e.tenant = ${tenant} and e.at >= ${since} and ${ofKinds} and ${contains(sql`e.entity_id`)}`
       : sql`select distinct r.entity_id as id from change_related r
               where r.tenant = ${tenant} and r.at >= ${since} and ${contains(sql`r.entity_id`)}`;
