@@ -1,0 +1,183 @@
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import { changelogDialect } from '../../src/changelog/dialect.ts';
+import { createFindPage } from '../../src/changelog/find-page.ts';
+import { foldHistory } from '../../src/changelog/fold/fold.ts';
+import { DictionaryCache } from '../../src/changelog/names/dictionary-cache.ts';
+import { distribute } from '../../src/db/cluster/distribute.ts';
+import { createDatabase } from '../../src/db/database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { createPool } from '../../src/db/pool.ts';
+import { createTenant } from '../../src/db/tenants.ts';
+import { parseQuery } from '../../src/query/parse.ts';
+import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
+import type { Change } from '../../src/recording/change.ts';
+import { createRecorder } from '../../src/recording/record-change.ts';
+import {
+  clusterOfEnvironment,
+  createClusterDatabase,
+  onAllNodes,
+  type TestCluster,
+  urlsOfNodes,
+} from '../../test/support/server/cluster.ts';
+
+// The same work in a database that is distributed, and in another one of the coordinator's server that is not. What is
+// compared is the processor time of all database processes. All of them run on this machine.
+const { values: settings } = parseArgs({
+  options: { entries: { type: 'string', default: '20000' }, rounds: { type: 'string', default: '5' } },
+});
+const environment = clusterOfEnvironment(process.env);
+if (environment === undefined) throw new Error('CITUS_DATABASE_URL and CITUS_WORKERS must name a cluster');
+const cluster: TestCluster = environment;
+const entries = Number(settings.entries);
+const now = Date.UTC(2026, 8, 15);
+const tenant = 'acme';
+
+interface Side {
+  findPage: (q: string) => Promise<unknown>;
+  record: (count: number) => Promise<unknown>;
+  fold: () => Promise<unknown>;
+  /** Milliseconds of processor time that the database's processes have taken so far. */
+  spent: () => Promise<number>;
+  close: () => Promise<void>;
+}
+
+const regexes = new RegexMatcherPool();
+const sides: [name: string, side: Side][] = [];
+const database = `annals_bench_cost_${process.pid}`;
+const coordinator = urlsOfNodes(cluster).slice(0, 1);
+try {
+  const plain = `${database}_one`;
+  await onCoordinator(`create database ${plain} template template0`);
+  const [plainUrl = ''] = urlsOfNodes(cluster, plain);
+  sides.push(['one server', await open(plainUrl, [plainUrl])]);
+  const clusterUrl = await createClusterDatabase(cluster, database);
+  const onCluster = createPool(clusterUrl, { maximum: 2 });
+  await distribute(onCluster, { shards: 4 });
+  await onCluster.end();
+  sides.push(['cluster', await open(clusterUrl, urlsOfNodes(cluster, database))]);
+
+  const names = Array.from({ length: 100 }, (_none, n) => `a${n * 3}`).join(', ');
+  const cases: [name: string, calls: number, work: (side: Side) => Promise<unknown>][] = [
+    ['page, no filter', 20, ({ findPage }) => findPage('')],
+    ['page of an entity', 20, ({ findPage }) => findPage('entity:e1')],
+    ['page of a document', 20, ({ findPage }) => findPage('entity:e1 entityId:d7')],
+    ['page of 2 actors', 20, ({ findPage }) => findPage('actor:(a1, a2)')],
+    ['page of 100 actors', 10, ({ findPage }) => findPage(`actor:(${names})`)],
+    ['page of a pattern of ids', 10, ({ findPage }) => findPage('entity:e1 entityId:~7$')],
+    ['one change alone', 20, ({ record }) => record(1)],
+    ['a batch of 100', 5, ({ record }) => record(100)],
+    ['a batch of 2,000', 1, ({ record }) => record(2_000)],
+  ];
+  const sums = new Map<string, number>();
+  for (let round = -1; round < Number(settings.rounds); round++) {
+    // Pages read what is folded, as most of a history is.
+    for (const [, side] of sides) await side.fold();
+    for (const [name, calls, work] of cases) {
+      for (const [side, of] of sides) {
+        const before = await of.spent();
+        for (let call = 0; call < calls; call++) await work(of);
+        const spent = ((await of.spent()) - before) / calls;
+        // The first round fills caches.
+        if (round >= 0) sums.set(`${name} ${side}`, (sums.get(`${name} ${side}`) ?? 0) + spent);
+      }
+    }
+  }
+  const rounds = Number(settings.rounds);
+  process.stdout.write('| | One server, ms | Cluster, ms | Factor |\n|---|---:|---:|---:|\n');
+  for (const [name] of cases) {
+    const one = (sums.get(`${name} one server`) ?? 0) / rounds;
+    const other = (sums.get(`${name} cluster`) ?? 0) / rounds;
+    process.stdout.write(`| ${name} | ${one.toFixed(2)} | ${other.toFixed(2)} | ${(other / one).toFixed(1)} |\n`);
+  }
+} finally {
+  for (const [, side] of sides) await side.close();
+  await regexes.close();
+  await onCoordinator(`drop database if exists ${database}_one with (force)`);
+  await onAllNodes(cluster, `drop database if exists ${database} with (force)`);
+}
+
+async function onCoordinator(statement: string): Promise<void> {
+  const client = new pg.Client(coordinator[0]);
+  await client.connect();
+  await client.query(statement);
+  await client.end();
+}
+
+/** Opens a database, with a history of so many entries. One connection serves all calls. */
+async function open(url: string, nodes: readonly string[]): Promise<Side> {
+  const pool = createPool(url, { maximum: 3 });
+  await migrate(pool);
+  const db = createDatabase(pool);
+  await createTenant(db, tenant);
+  const recorder = createRecorder(db, tenant, () => now);
+  let recorded = 0;
+  const record = async (count: number) => {
+    const changes = Array.from({ length: count }, (_none, index) => changeOf(recorded + index));
+    recorded += count;
+    await recorder(changes);
+  };
+  const begun = await Promise.all(nodes.map(openWatch));
+  const spent = async () => {
+    let sum = 0;
+    for (const watch of begun) sum += await watch.spent();
+    return sum;
+  };
+  const start = await spent();
+  while (recorded < entries) await record(2_000);
+  await foldHistory(db, tenant);
+  const importing = ((await spent()) - start) / entries;
+  process.stderr.write(`${nodes.length} nodes: ${importing.toFixed(3)} ms an entry, recorded and folded\n`);
+  for (const watch of begun) await watch.analyse();
+  const findPage = createFindPage({ pool, db, regexes, now: () => now, dictionaries: new DictionaryCache(pool) });
+  return {
+    findPage: (q) => findPage(tenant, parseQuery(q, changelogDialect), { skip: 0, size: 20 }),
+    record,
+    fold: () => foldHistory(db, tenant),
+    spent,
+    async close() {
+      for (const watch of begun) await watch.end();
+      await db.destroy();
+    },
+  };
+}
+
+/** Reads what the processes of a database have taken on one node. */
+async function openWatch(url: string) {
+  const client = new pg.Client(url);
+  await client.connect();
+  return {
+    async spent(): Promise<number> {
+      const { rows } = await client.query<{ pid: number }>(
+        'select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+      );
+      return rows.reduce((sum, { pid }) => sum + millisecondsOf(pid), 0);
+    },
+    async analyse() {
+      await client.query('vacuum analyze');
+    },
+    end: () => client.end(),
+  };
+}
+
+function millisecondsOf(pid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ', 1)[0]) / 1e6;
+  } catch {
+    return 0;
+  }
+}
+
+function changeOf(n: number): Change {
+  return {
+    at: now - 1_000 - (n % 977) * 3_600_000 - Math.floor(n / 7),
+    type: (['create', 'update', 'delete'] as const)[n % 3] ?? 'update',
+    entity: `e${n % 4}`,
+    entityId: `d${n % 500}`,
+    actor: `a${n % 401}`,
+    related: [],
+    paths: JSON.stringify({ '/a': { before: n, after: n + 1 } }),
+    identity: Buffer.from(`${n}`.padEnd(16, '.').slice(0, 16)),
+  };
+}
