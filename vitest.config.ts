@@ -16,9 +16,9 @@ const leavesOutDump = process.env.CI === undefined && findPostgresPrograms() ===
 if (leavesOutDump) console.warn(`PostgreSQL's own programs are not installed, so ${dumpTest} does not run.`);
 
 // The console's tests need a browser. npm installs one that runs on Linux alone; CHROMIUM_PATH names another.
-const browserTest = 'console/test/console.test.ts';
+const browserTests = ['console/test/console.test.ts', 'console/test/long-values.test.ts'];
 const leavesOutBrowser = process.env.CI === undefined && findChromium() === undefined;
-if (leavesOutBrowser) console.warn(`No Chromium can run here, so ${browserTest} does not run.`);
+if (leavesOutBrowser) console.warn(`No Chromium can run here, so these do not run: ${browserTests.join(', ')}.`);
 
 // A cluster is no part of the project. Where its address is given, all tests run on it; elsewhere those of clusters do not.
 const clusterTests = ['test/db/citus.test.ts', 'test/db/citus-upkeep.test.ts'];
@@ -53,7 +53,7 @@ export default defineConfig({
       ...(leavesOutPooler ? [poolerTest] : []),
       ...(leavesOutDump ? [dumpTest] : []),
       ...(leavesOutCluster ? clusterTests : []),
-      ...(leavesOutBrowser ? [browserTest] : []),
+      ...(leavesOutBrowser ? browserTests : []),
     ],
     globalSetup: ['test/support/oracle/seed-of-run.ts', 'test/support/server/database-server.ts'],
     pool: 'forks',

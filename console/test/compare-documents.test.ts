@@ -1,11 +1,13 @@
-import { parseJson, stringifyJson } from '@annals/client/json';
+import { finish, parseJson, stringifyJson } from '@annals/client/json';
 import { expect, test } from 'vitest';
 import { differences, leavesOf } from '../src/compare/compare-documents.ts';
 
 const between = (before: string | undefined, after: string | undefined) =>
-  differences(
-    before === undefined ? undefined : parseJson(before),
-    after === undefined ? undefined : parseJson(after),
+  finish(
+    differences(
+      before === undefined ? undefined : parseJson(before),
+      after === undefined ? undefined : parseJson(after),
+    ),
   ).map(([path, change]) => [
     path,
     ...[change.before, change.after].map((value) => (value === undefined ? '-' : stringifyJson(value))),
@@ -35,7 +37,11 @@ test('dots and backslashes within a key are written as in change entries', () =>
     'a\\.b',
     'c\\\\d.e',
   ]);
-  expect(leavesOf(parseJson('{"a":{"b":[]},"c":[1,{"d":2}]}')).map(([path]) => path)).toEqual(['a.b', 'c.0', 'c.1.d']);
+  expect(finish(leavesOf(parseJson('{"a":{"b":[]},"c":[1,{"d":2}]}'))).map(([path]) => path)).toEqual([
+    'a.b',
+    'c.0',
+    'c.1.d',
+  ]);
 });
 
 test('a document that is nested very deep is compared', () => {

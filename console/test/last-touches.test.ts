@@ -1,3 +1,4 @@
+import { finish } from '@annals/client/json';
 import { expect, test } from 'vitest';
 import type { Entry } from '../src/api/history-reads.ts';
 import { lastTouches } from '../src/document/last-touches.ts';
@@ -20,12 +21,14 @@ function change(number: number, ...paths: string[]) {
 }
 
 test('the last change of a path, of what contains it, and of what it contains counts', () => {
-  const touchOf = lastTouches([
-    change(4, 'items.0.price'),
-    change(3, 'items'),
-    change(2, 'a\\.b', 'status'),
-    change(1, 'items.0.price', 'status', 'x'),
-  ]);
+  const touchOf = finish(
+    lastTouches([
+      change(4, 'items.0.price'),
+      change(3, 'items'),
+      change(2, 'a\\.b', 'status'),
+      change(1, 'items.0.price', 'status', 'x'),
+    ]),
+  );
   const numbers = Object.fromEntries(
     ['items.0.price', 'items.1.price', 'items', 'status', 'a\\.b', 'a', 'x', 'y'].map((path) => [
       path,
@@ -45,5 +48,5 @@ test('the last change of a path, of what contains it, and of what it contains co
 });
 
 test('a change of the whole document touches every path', () => {
-  expect(lastTouches([change(2, ''), change(1, 'a')])('a')?.number).toBe(2);
+  expect(finish(lastTouches([change(2, ''), change(1, 'a')]))('a')?.number).toBe(2);
 });

@@ -1,6 +1,16 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { JsonNumber, parseJson, stringifyJson, toPlain } from '../../clients/typescript/src/json/index.ts';
+import {
+  advance,
+  finish,
+  finishInSlices,
+  JsonNumber,
+  parseJson,
+  parseJsonSteps,
+  stringifyJson,
+  stringifyJsonSteps,
+  toPlain,
+} from '../../clients/typescript/src/json/index.ts';
 import { parseJson as parseOfService } from '../../src/json/parse.ts';
 import { compactText } from '../../src/json/text.ts';
 import { seed } from '../support/oracle/random.ts';
@@ -169,3 +179,40 @@ function isTaken(parse: () => unknown): boolean {
     return false;
   }
 }
+
+test('a long text is read and written in steps, and whoever waits may end the work between two of them', async () => {
+  const text = `[${Array.from({ length: 5_000 }, (_, index) => `{"a":${index}.10}`).join(',')}]`;
+  const countSteps = (steps: Iterator<undefined>) => {
+    let count = 0;
+    while (steps.next().done !== true) count += 1;
+    return count;
+  };
+  expect(countSteps(parseJsonSteps(text))).toBeGreaterThanOrEqual(20);
+  const value = finish(parseJsonSteps(text));
+  expect(countSteps(stringifyJsonSteps(value))).toBeGreaterThanOrEqual(20);
+  expect(finish(stringifyJsonSteps(value))).toBe(text);
+  expect(advance(parseJsonSteps(text), 0)).toEqual({ done: false, value: undefined });
+
+  function* slow() {
+    for (let step = 0; step < 3; step += 1) {
+      const until = performance.now() + 10;
+      while (performance.now() < until);
+      yield;
+    }
+    return 'done';
+  }
+  let pauses = 0;
+  const pause = async () => {
+    pauses += 1;
+  };
+  expect(await finishInSlices(slow(), pause)).toBe('done');
+  expect(pauses).toBe(3);
+  const ended = finishInSlices(slow(), async () => Promise.reject(new Error('not wanted')));
+  await expect(ended).rejects.toThrow('not wanted');
+});
+
+test('a string of many escapes is read in one go, and its faults keep their position', () => {
+  expect(parseJson(`"${'\\n'.repeat(10_000)}end"`)).toBe(`${'\n'.repeat(10_000)}end`);
+  expect(() => parseJson('"a\\n')).toThrow('at position 4 of');
+  expect(() => parseJson('"a\\n\u0000"')).toThrow('at position 4 of');
+});

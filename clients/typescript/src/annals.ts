@@ -1,4 +1,5 @@
 import { Exact } from './exact.ts';
+import type { Steps } from './json/steps.ts';
 import type { HistoryAnswer, HistoryAnswers } from './pages/history-page.ts';
 import { Recorder, type RecorderOptions } from './recorder/recorder.ts';
 import { Agents } from './resources/agents.ts';
@@ -30,6 +31,11 @@ interface CommonOptions {
   readonly maxRetryDelay?: number | undefined;
   /** Sends the requests; left out: the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
+  /**
+   * Waited for every 8 ms while `exact.history` reads a long answer, so that a page stays usable meanwhile; left out: an answer is
+   * read at once.
+   */
+  readonly pause?: (() => Promise<void>) | undefined;
 }
 
 interface WithClient extends CommonOptions {
@@ -83,6 +89,7 @@ export class Annals {
       maxRetries,
       maxRetryDelay,
       fetch: (input, init) => send(input, init),
+      pause: options.pause,
     });
     this.#transport = transport;
     this.#tenant = tenant;
@@ -119,10 +126,16 @@ export class Annals {
 
 /** Answers of the change history with values of JavaScript. */
 const plainHistory: HistoryAnswers<ChangeEntry, DocumentAtMoment> = {
-  page: (text) => parseAnswer(text) as HistoryAnswer<ChangeEntry>,
-  entry: (text) => parseAnswer(text) as ChangeEntry,
-  document: (text) => parseAnswer(text) as DocumentAtMoment,
+  page: parsed<HistoryAnswer<ChangeEntry>>,
+  entry: parsed<ChangeEntry>,
+  document: parsed<DocumentAtMoment>,
 };
+
+/** One step: the engine's own parser cannot be stopped. */
+// biome-ignore lint/correctness/useYield: it has nothing to stop between.
+function* parsed<Value>(text: string): Steps<Value> {
+  return parseAnswer(text) as Value;
+}
 
 function withoutSlash(url: string): string {
   return url.replace(/\/+$/, '');

@@ -11,10 +11,10 @@ import { PageHeader } from '../components/page-header.tsx';
 import { Pager } from '../components/pager.tsx';
 import { EmptyHistory } from '../history/empty-history.tsx';
 import { EntryList } from '../history/entry-list.tsx';
-import { EntryPanel } from '../history/entry-panel.tsx';
 import { FacetList } from '../history/facet-list.tsx';
 import { HistoryChart } from '../history/history-chart.tsx';
 import { historyOf } from '../history/history-view.ts';
+import { OpenEntry } from '../history/open-entry.tsx';
 import { TermChips } from '../history/term-chips.tsx';
 import { TimePresets } from '../history/time-presets.tsx';
 import { withTime } from '../query-text/edit-query.ts';
@@ -102,7 +102,7 @@ function OneActor({ name, rest }: { readonly name: string; readonly rest: string
         </div>
       </div>
       {entry === undefined ? undefined : (
-        <EntryPanel entry={entry} onClose={() => setParameters({ entry: undefined })} />
+        <OpenEntry entry={entry} onClose={() => setParameters({ entry: undefined })} />
       )}
     </>
   );

@@ -1,11 +1,19 @@
 import { Annals } from '@annals/client';
 import { computed } from '@preact/signals';
+import { giveWay } from './give-way.ts';
 import { apiUrl, session, sessionFetch } from './session.ts';
 
 const client = computed(() => {
   const tenant = session.value?.tenant;
   if (tenant === undefined) return undefined;
-  return new Annals({ baseUrl: apiUrl, tenant, token: () => 'session', fetch: sessionFetch, maxRetries: 2 });
+  return new Annals({
+    baseUrl: apiUrl,
+    tenant,
+    token: () => 'session',
+    fetch: sessionFetch,
+    maxRetries: 2,
+    pause: giveWay,
+  });
 });
 
 /**

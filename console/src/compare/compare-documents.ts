@@ -1,46 +1,70 @@
-import { JsonNumber, type JsonValue } from '@annals/client/json';
+import { JsonNumber, type JsonValue, type Steps } from '@annals/client/json';
 import type { PathChange } from '../api/history-reads.ts';
 import { isContainer } from '../components/json-tree.tsx';
 
 /** A path with what stood there in two documents. */
 export type Difference = readonly [path: string, change: PathChange];
 
+/** Values that a step looks at. */
+const stepSize = 500;
+
 /**
  * Where two documents differ, path by path: keys joined by dots, as in change entries. Numbers are the same where their texts are.
  * Undefined is a document that does not exist.
  */
-export function differences(before: JsonValue | undefined, after: JsonValue | undefined): Difference[] {
+export function* differences(before: JsonValue | undefined, after: JsonValue | undefined): Steps<Difference[]> {
   const found: Difference[] = [];
   // A stack in place of calls: documents may be nested deeper than calls may be.
-  const open: { path: string; before: JsonValue | undefined; after: JsonValue | undefined }[] = [
-    { path: '', before, after },
-  ];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const { path, before: was, after: is } = next;
-    const members = bothMembers(was, is);
-    if (members === undefined) {
-      if (!isSame(was, is)) found.push([path, { before: was, after: is }]);
-      continue;
-    }
-    const [left, right] = members;
-    const keys = new Set([...left.keys(), ...right.keys()]);
-    for (const key of [...keys].toReversed())
-      open.push({ path: pathOf(path, key), before: left.get(key), after: right.get(key) });
+  const open: Iterator<Pair>[] = [[{ path: '', before, after }].values()];
+  for (let count = 1; ; count += 1) {
+    if (count % stepSize === 0) yield;
+    const members = open.at(-1);
+    if (members === undefined) return found;
+    const { done, value: pair } = members.next();
+    if (done === true) open.pop();
+    else if (haveMembers(pair.before, pair.after)) open.push(membersOfBoth(pair));
+    else if (!isSame(pair.before, pair.after)) found.push([pair.path, { before: pair.before, after: pair.after }]);
   }
-  return found;
 }
 
 /** Every value of a document that has no members, with its path. */
-export function leavesOf(document: JsonValue): [path: string, value: JsonValue][] {
+export function* leavesOf(document: JsonValue): Steps<[path: string, value: JsonValue][]> {
   const found: [string, JsonValue][] = [];
-  const open: [string, JsonValue][] = [['', document]];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    const [path, value] = next;
-    const members = isContainer(value) ? [...membersOf(value)] : [];
-    if (members.length === 0) found.push([path, value]);
-    for (const [key, member] of members.toReversed()) open.push([pathOf(path, key), member]);
+  const open: Iterator<[string, JsonValue]>[] = [[['', document] as [string, JsonValue]].values()];
+  for (let count = 1; ; count += 1) {
+    if (count % stepSize === 0) yield;
+    const members = open.at(-1);
+    if (members === undefined) return found;
+    const { done, value: member } = members.next();
+    if (done === true) {
+      open.pop();
+      continue;
+    }
+    const [path, value] = member;
+    if (isContainer(value) && keysOf(value).next().done !== true) open.push(pathsOf(path, value));
+    else found.push([path, value]);
   }
-  return found;
+}
+
+/** What stands at one path of two documents. */
+interface Pair {
+  readonly path: string;
+  readonly before: JsonValue | undefined;
+  readonly after: JsonValue | undefined;
+}
+
+function* membersOfBoth({ path, before, after }: Pair): Generator<Pair> {
+  for (const key of keysOf(before)) {
+    yield { path: pathOf(path, key), before: memberOf(before, key), after: memberOf(after, key) };
+  }
+  for (const key of keysOf(after)) {
+    if (memberOf(before, key) === undefined)
+      yield { path: pathOf(path, key), before: undefined, after: memberOf(after, key) };
+  }
+}
+
+function* pathsOf(path: string, value: JsonValue): Generator<[string, JsonValue]> {
+  for (const key of keysOf(value)) yield [pathOf(path, key), memberOf(value, key) ?? null];
 }
 
 function pathOf(path: string, key: string): string {
@@ -48,19 +72,21 @@ function pathOf(path: string, key: string): string {
   return path === '' ? written : `${path}.${written}`;
 }
 
-type Members = ReadonlyMap<string, JsonValue>;
-
-function membersOf(value: JsonValue): Members {
-  if (value instanceof Map) return value;
-  return new Map(Array.isArray(value) ? value.map((element, index) => [String(index), element]) : []);
+/** The keys of an object, or the places of an array. */
+function* keysOf(value: JsonValue | undefined): Generator<string> {
+  if (value instanceof Map) yield* value.keys();
+  else if (Array.isArray(value)) for (let index = 0; index < value.length; index += 1) yield String(index);
 }
 
-/** The members of both, where both are objects or both are arrays, and neither is empty. */
-function bothMembers(was: JsonValue | undefined, is: JsonValue | undefined): readonly [Members, Members] | undefined {
-  if (was === undefined || is === undefined || !isContainer(was) || !isContainer(is)) return undefined;
-  if (Array.isArray(was) !== Array.isArray(is)) return undefined;
-  const [left, right] = [membersOf(was), membersOf(is)];
-  return left.size > 0 && right.size > 0 ? [left, right] : undefined;
+function memberOf(value: JsonValue | undefined, key: string): JsonValue | undefined {
+  if (value instanceof Map) return value.get(key);
+  return Array.isArray(value) ? value[Number(key)] : undefined;
+}
+
+/** Whether both are objects or both are arrays, and neither is empty. */
+function haveMembers(was: JsonValue | undefined, is: JsonValue | undefined): boolean {
+  if (Array.isArray(was) && Array.isArray(is)) return was.length > 0 && is.length > 0;
+  return was instanceof Map && is instanceof Map && was.size > 0 && is.size > 0;
 }
 
 function isSame(was: JsonValue | undefined, is: JsonValue | undefined): boolean {

@@ -14,7 +14,7 @@ export interface ComparedTexts {
 /** Characters of both texts together. Beyond it a comparison could hold the page for seconds. */
 const maxCompared = 60_000;
 /** Milliseconds. */
-const maxDuration = 80;
+const maxDuration = 40;
 
 /**
  * Compares two texts word by word. Undefined where they are too long or have too little in common for that to help.

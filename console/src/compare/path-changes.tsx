@@ -1,16 +1,44 @@
 import { stringifyJson } from '@annals/client/json';
+import { useState } from 'preact/hooks';
 import type { PathChange } from '../api/history-reads.ts';
+import { useInSlices } from '../api/use-in-slices.ts';
 import { CopyButton } from '../components/copy-button.tsx';
-import { LazyList } from '../components/lazy-list.tsx';
+import { type Items, LazyList } from '../components/lazy-list.tsx';
 import { Text } from '../components/name.tsx';
+import { counted } from '../components/numbers.ts';
+import { findPaths } from './find-paths.ts';
 import { ValueChange } from './value-change.tsx';
 
+type Paths = Items<readonly [string, PathChange]>;
+
+/** From so many paths on one may look for some by their name. */
+const minSearched = 40;
+
 /** Paths with their two values, made as the reader comes to them. */
-export function PathChanges({ paths }: { readonly paths: readonly (readonly [string, PathChange])[] }) {
+export function PathChanges({ paths }: { readonly paths: Paths }) {
+  const [part, setPart] = useState('');
+  const found = useInSlices(() => findPaths(paths, part), [paths, part]).value;
   return (
     <div class="path-list">
+      {paths.length < minSearched ? undefined : (
+        <div class="path-search">
+          <input
+            type="search"
+            class="control"
+            aria-label="Find a path"
+            placeholder="Find a path"
+            value={part}
+            onInput={(event) => setPart(event.currentTarget.value)}
+          />
+          <span class="muted number" role="status">
+            {part === '' || found === undefined ? '' : counted(found.length, 'path')}
+          </span>
+        </div>
+      )}
       <LazyList
-        items={paths}
+        key={part}
+        items={found ?? []}
+        portion={30}
         render={([path, change]) => (
           <section key={path} class="path-item">
             <header>

@@ -1,9 +1,10 @@
 import type { JsonValue } from '@annals/client/json';
-import { useMemo, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { isContainer, JsonScalar, JsonTree, Quote } from '../components/json-tree.tsx';
 import { Text } from '../components/name.tsx';
 import { countText } from '../components/numbers.ts';
-import { compareWords, type WordRun } from './compare-words.ts';
+import type { WordRun } from './compare-words.ts';
+import { useComparedWords } from './use-compared-words.ts';
 import './compare.css';
 
 interface ValueChangeProps {
@@ -12,18 +13,12 @@ interface ValueChangeProps {
   readonly after: JsonValue | undefined;
 }
 
-/** Strings at least this long are compared word by word. */
-const minCompared = 12;
+/** Members of a value that are shown at first, of many values on one page. */
+const room = 20;
 
 /** What a value was and what it became. */
 export function ValueChange({ before, after }: ValueChangeProps) {
-  const compared = useMemo(
-    () =>
-      typeof before === 'string' && typeof after === 'string' && before.length + after.length >= minCompared
-        ? compareWords(before, after)
-        : undefined,
-    [before, after],
-  );
+  const compared = useComparedWords(before, after);
   return (
     <div class="value-change">
       {before === undefined ? undefined : <Side kind="removed" value={before} runs={compared?.before} />}
@@ -47,7 +42,7 @@ function Side({ kind, value, runs }: SideProps) {
       </span>
       {runs === undefined ? (
         isContainer(value) ? (
-          <JsonTree value={value} open={1} />
+          <JsonTree value={value} open={1} room={room} />
         ) : (
           <JsonScalar value={value} />
         )

@@ -1,17 +1,30 @@
 import { JsonNumber, type JsonValue } from '@annals/client/json';
 import { useState } from 'preact/hooks';
-import { LazyList } from './lazy-list.tsx';
+import { type Items, itemsOf, LazyList } from './lazy-list.tsx';
+import { LinesView } from './lines-view.tsx';
 import { Text } from './name.tsx';
 import { countText } from './numbers.ts';
 
 /** Characters of a string before the reader asks for all of it. */
 const shortString = 400;
+/** Characters that stand in one paragraph. The browser lays out a longer one for seconds, so it is shown by lines. */
+const maxParagraph = 20_000;
+/** Characters of a line of a long string. */
+const lineLength = 100;
+
+interface JsonTreeProps {
+  readonly value: JsonValue;
+  /** Levels that are open at first. */
+  readonly open?: number;
+  /** Members that are shown at first. A container with more is closed until the reader opens it. */
+  readonly room?: number;
+}
 
 /** A JSON value as it was written: every digit, members in their order. Containers are made when they are opened. */
-export function JsonTree({ value, open = 2 }: { readonly value: JsonValue; readonly open?: number }) {
+export function JsonTree({ value, open = 2, room = 200 }: JsonTreeProps) {
   return (
     <div class="json-tree">
-      <Node value={value} open={open} />
+      <Node value={value} open={open} room={room} />
     </div>
   );
 }
@@ -19,11 +32,11 @@ export function JsonTree({ value, open = 2 }: { readonly value: JsonValue; reado
 interface NodeProps {
   readonly name?: string | undefined;
   readonly value: JsonValue;
-  /** Levels that are open at first. */
   readonly open: number;
+  readonly room: number;
 }
 
-function Node({ name, value, open }: NodeProps) {
+function Node({ name, value, open, room }: NodeProps) {
   if (!isContainer(value) || sizeOf(value) === 0) {
     return (
       <div class="json-row">
@@ -32,12 +45,12 @@ function Node({ name, value, open }: NodeProps) {
       </div>
     );
   }
-  return <Container name={name} value={value} open={open} />;
+  return <Container name={name} value={value} open={open} room={room} />;
 }
 
-function Container({ name, value, open }: NodeProps & { readonly value: JsonValue[] | Map<string, JsonValue> }) {
-  const [isOpen, setOpen] = useState(open > 0 && sizeOf(value) <= 200);
+function Container({ name, value, open, room }: NodeProps & { readonly value: JsonContainer }) {
   const size = sizeOf(value);
+  const [isOpen, setOpen] = useState(open > 0 && size <= room);
   const summary = Array.isArray(value) ? `[ ${countText(size)} ]` : `{ ${countText(size)} }`;
   return (
     <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
@@ -48,9 +61,10 @@ function Container({ name, value, open }: NodeProps & { readonly value: JsonValu
       {isOpen ? (
         <div class="json-members">
           <LazyList
-            items={[...value.entries()]}
-            portion={100}
-            render={([key, member]) => <Node key={key} name={String(key)} value={member} open={open - 1} />}
+            items={membersOf(value)}
+            render={([key, member]) => (
+              <Node key={key} name={key} value={member} open={open - 1} room={Math.floor(room / size)} />
+            )}
           />
         </div>
       ) : undefined}
@@ -75,20 +89,26 @@ export function JsonScalar({ value }: { readonly value: JsonValue }) {
   const [whole, setWhole] = useState(false);
   if (value instanceof JsonNumber) return <span class="json-number">{value.text}</span>;
   if (typeof value === 'string') {
-    const isCut = !whole && value.length > shortString;
+    const isLong = value.length > maxParagraph;
+    const isCut = value.length > shortString && (isLong || !whole);
     return (
-      <span class="json-string">
-        <Quote />
-        <bdi>
-          <Text text={isCut ? value.slice(0, shortString) : value} />
-        </bdi>
-        {isCut ? undefined : <Quote />}
-        {isCut ? (
-          <button type="button" class="more" onClick={() => setWhole(true)}>
-            … all {countText(value.length)} characters
-          </button>
+      <>
+        <span class="json-string">
+          <Quote />
+          <bdi>
+            <Text text={isCut ? value.slice(0, shortString) : value} />
+          </bdi>
+          {isCut ? undefined : <Quote />}
+          {isCut && !whole ? (
+            <button type="button" class="more" onClick={() => setWhole(true)}>
+              … all {countText(value.length)} characters
+            </button>
+          ) : undefined}
+        </span>
+        {isLong && whole ? (
+          <LinesView text={value} label={`All ${countText(value.length)} characters`} maxLength={lineLength} />
         ) : undefined}
-      </span>
+      </>
     );
   }
   if (isContainer(value)) return <span class="json-size">{Array.isArray(value) ? '[ ]' : '{ }'}</span>;
@@ -100,10 +120,21 @@ export function Quote() {
   return <span class="json-quote">"</span>;
 }
 
-export function isContainer(value: JsonValue): value is JsonValue[] | Map<string, JsonValue> {
+type JsonContainer = JsonValue[] | Map<string, JsonValue>;
+
+export function isContainer(value: JsonValue): value is JsonContainer {
   return Array.isArray(value) || value instanceof Map;
 }
 
-function sizeOf(value: JsonValue[] | Map<string, JsonValue>): number {
+function sizeOf(value: JsonContainer): number {
   return Array.isArray(value) ? value.length : value.size;
+}
+
+/** The members with their keys. A copy of some hundred thousands would hold the page. */
+function membersOf(value: JsonContainer): Items<readonly [string, JsonValue]> {
+  if (value instanceof Map) return itemsOf(value);
+  return {
+    length: value.length,
+    slice: (from, until) => value.slice(from, until).map((member, index) => [String(from + index), member] as const),
+  };
 }

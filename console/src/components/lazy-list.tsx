@@ -2,21 +2,52 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button } from './button.tsx';
 import { countText } from './numbers.ts';
+import { RangePager } from './range-pager.tsx';
+
+/** Items of which only a few are made at a time. An array is one. */
+export interface Items<Item> {
+  readonly length: number;
+  slice(from: number, until: number): readonly Item[];
+}
+
+/** The pairs of a map, without a copy of all of them. */
+export function itemsOf<Key, Value>(map: ReadonlyMap<Key, Value>): Items<readonly [Key, Value]> {
+  return { length: map.size, slice: (from, until) => part(map, from, until) };
+}
+
+/** Some of what an iteration gives, by their places from 0. */
+export function part<Item>(all: Iterable<Item>, from: number, until: number): Item[] {
+  const found: Item[] = [];
+  let place = 0;
+  for (const item of all) {
+    if (place >= until) break;
+    if (place >= from) found.push(item);
+    place += 1;
+  }
+  return found;
+}
 
 interface LazyListProps<Item> {
-  readonly items: readonly Item[];
+  readonly items: Items<Item>;
   readonly render: (item: Item, index: number) => ComponentChildren;
   /** Items that are made at once. */
   readonly portion?: number;
-  /** Wraps the button for the rest, where a list allows certain elements alone. */
-  readonly rest?: (button: ComponentChildren) => ComponentChildren;
+  /** Wraps buttons, where a list allows certain elements alone. */
+  readonly rest?: (buttons: ComponentChildren) => ComponentChildren;
 }
 
+/** Portions that stand on the page together. A list that is longer has ranges, so that the page never has more elements. */
+const maxPortions = 5;
+
 /** Makes the items of a long list as the reader comes to them. */
-export function LazyList<Item>({ items, render, portion = 60, rest = (button) => button }: LazyListProps<Item>) {
+export function LazyList<Item>({ items, render, portion = 60, rest = (buttons) => buttons }: LazyListProps<Item>) {
+  const rangeSize = portion * maxPortions;
+  const [wanted, setWanted] = useState(0);
   const [shown, setShown] = useState(portion);
   const end = useRef<HTMLDivElement>(null);
-  const left = items.length - shown;
+  const from = wanted < items.length ? wanted : 0;
+  const rangeEnd = Math.min(items.length, from + rangeSize);
+  const until = Math.min(rangeEnd, from + shown);
 
   // Each portion moves the end, which may be in view still.
   useEffect(() => {
@@ -27,16 +58,30 @@ export function LazyList<Item>({ items, render, portion = 60, rest = (button) =>
     });
     watch.observe(element);
     return () => watch.disconnect();
-  }, [shown, portion, items]);
+  }, [until, portion, items]);
 
+  const goTo = (place: number) => {
+    setWanted(place);
+    setShown(portion);
+  };
   return (
     <>
-      {items.slice(0, shown).map(render)}
-      {left <= 0
+      {items.length <= rangeSize
+        ? undefined
+        : rest(<RangePager from={from} until={rangeEnd} total={items.length} size={rangeSize} onRange={goTo} />)}
+      {items.slice(from, until).map((item, index) => render(item, from + index))}
+      {until === rangeEnd
         ? undefined
         : rest(
             <div ref={end} class="list-rest">
-              <Button onClick={() => setShown(shown + portion)}>Show more of {countText(left)}</Button>
+              <Button onClick={() => setShown(shown + portion)}>Show more of {countText(rangeEnd - until)}</Button>
+            </div>,
+          )}
+      {until < rangeEnd || rangeEnd === items.length
+        ? undefined
+        : rest(
+            <div class="list-rest">
+              <Button onClick={() => goTo(rangeEnd)}>Go on with {countText(rangeEnd + 1)}</Button>
             </div>,
           )}
     </>

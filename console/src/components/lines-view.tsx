@@ -1,23 +1,39 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { useInSlices } from '../api/use-in-slices.ts';
+import { lineOf, lineStarts } from './line-starts.ts';
+import { Skeleton } from './loading.tsx';
 import { Text } from './name.tsx';
 
-/** Pixels of a line; `lines.css` has the same. */
+/** Pixels of a line; `components.css` has the same. */
 const lineHeight = 20;
-/** Characters of a line that are shown. A line of 16 MiB would stop the browser. */
-const maxLineLength = 5_000;
+/** Lines above and below those in view. */
 const margin = 20;
+/** Pixels. Browsers make nothing higher than some ten millions, so longer texts scroll faster. */
+const maxHeight = 8_000_000;
+
+interface LinesViewProps {
+  readonly text: string;
+  readonly label: string;
+  /** Characters of a line. What is longer goes on in the next line. */
+  readonly maxLength?: number;
+}
 
 /** A long text by lines, of which only those in view are made: 16 MiB scroll as lightly as one screen. */
-export function LinesView({ text, label }: { readonly text: string; readonly label: string }) {
-  const lines = useMemo(() => text.split('\n'), [text]);
+export function LinesView({ text, label, maxLength = 1_000 }: LinesViewProps) {
+  const { value: starts } = useInSlices(() => lineStarts(text, maxLength), [text, maxLength]);
   const [top, setTop] = useState(0);
-  const [height, setHeight] = useState(600);
+  const [viewHeight, setViewHeight] = useState(600);
   const box = useRef<HTMLDivElement>(null);
+  const isReady = starts !== undefined;
   useEffect(() => {
-    if (box.current !== null) setHeight(box.current.clientHeight);
-  }, []);
-  const first = Math.max(0, Math.floor(top / lineHeight) - margin);
-  const last = Math.min(lines.length, Math.ceil((top + height) / lineHeight) + margin);
+    if (isReady && box.current !== null) setViewHeight(box.current.clientHeight);
+  }, [isReady]);
+  if (starts === undefined) return <Skeleton />;
+  const whole = starts.length * lineHeight;
+  const height = Math.min(whole, maxHeight);
+  const position = height === whole ? top : (top * (whole - viewHeight)) / (height - viewHeight);
+  const first = Math.max(0, Math.floor(position / lineHeight) - margin);
+  const last = Math.min(starts.length, Math.ceil((position + viewHeight) / lineHeight) + margin);
   return (
     <section
       ref={box}
@@ -27,11 +43,11 @@ export function LinesView({ text, label }: { readonly text: string; readonly lab
       aria-label={label}
       onScroll={(event) => setTop(event.currentTarget.scrollTop)}
     >
-      <div class="lines-whole" style={{ height: `${lines.length * lineHeight}px` }}>
-        <pre style={{ transform: `translateY(${first * lineHeight}px)` }}>
-          {lines.slice(first, last).map((line, index) => (
+      <div class="lines-whole" style={{ height: `${height}px` }}>
+        <pre style={{ transform: `translateY(${top - position + first * lineHeight}px)` }}>
+          {Array.from({ length: last - first }, (_, index) => (
             <div key={first + index} class="line" dir="ltr">
-              <Text text={line.length > maxLineLength ? `${line.slice(0, maxLineLength)} …` : line} />
+              <Text text={lineOf(text, starts, first + index)} />
             </div>
           ))}
         </pre>

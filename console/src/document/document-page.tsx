@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { type DocumentState, readDocument } from '../api/history-reads.ts';
+import { useInSlices } from '../api/use-in-slices.ts';
 import { useRequest } from '../api/use-request.ts';
 import { differences } from '../compare/compare-documents.ts';
 import { PathChanges } from '../compare/path-changes.tsx';
@@ -186,7 +187,7 @@ function Views({ view }: { readonly view: DocumentView }) {
 /** The earlier of the two moments is on the left, whichever was chosen first. */
 function Comparison({ state, other }: { readonly state: DocumentState; readonly other: DocumentState }) {
   const [earlier, later] = other.changes <= state.changes ? [other, state] : [state, other];
-  const paths = differences(earlier.document, later.document);
+  const paths = useInSlices(() => differences(earlier.document, later.document), [earlier, later]).value;
   return (
     <>
       <p class="comparison-words">
@@ -194,7 +195,9 @@ function Comparison({ state, other }: { readonly state: DocumentState; readonly 
         {earlier.lastChange === undefined ? undefined : <Time at={earlier.lastChange.at} />} to change {later.changes}{' '}
         {later.lastChange === undefined ? undefined : <Time at={later.lastChange.at} />}
       </p>
-      {paths.length === 0 ? (
+      {paths === undefined ? (
+        <Skeleton />
+      ) : paths.length === 0 ? (
         <p class="muted">The document is the same at both moments.</p>
       ) : (
         <PathChanges paths={paths} />

@@ -1,8 +1,9 @@
 import type { JsonValue } from '@annals/client/json';
-import { useMemo } from 'preact/hooks';
+import { useInSlices } from '../api/use-in-slices.ts';
 import { leavesOf } from '../compare/compare-documents.ts';
 import { JsonScalar } from '../components/json-tree.tsx';
 import { LazyList } from '../components/lazy-list.tsx';
+import { Skeleton } from '../components/loading.tsx';
 import { Name, Text } from '../components/name.tsx';
 import { Time } from '../components/time.tsx';
 import { lastTouches } from './last-touches.ts';
@@ -18,8 +19,12 @@ interface FieldsTableProps {
 
 /** Each field of a document with who touched it last. */
 export function FieldsTable({ document, life, change, onShow }: FieldsTableProps) {
-  const leaves = useMemo(() => leavesOf(document), [document]);
-  const touchOf = useMemo(() => lastTouches(life.changes.filter(({ number }) => number <= change)), [life, change]);
+  const leaves = useInSlices(() => leavesOf(document), [document]).value;
+  const touchOf = useInSlices(
+    () => lastTouches(life.changes.filter(({ number }) => number <= change)),
+    [life, change],
+  ).value;
+  if (leaves === undefined || touchOf === undefined) return <Skeleton />;
   return (
     <div class="table-scroll">
       <table class="table fields-table">

@@ -1,5 +1,5 @@
 import { ChangeTypeMark } from '../components/change-type.tsx';
-import { LazyList } from '../components/lazy-list.tsx';
+import { LazyList, part } from '../components/lazy-list.tsx';
 import { Name, Text } from '../components/name.tsx';
 import { countText } from '../components/numbers.ts';
 import { Time } from '../components/time.tsx';
@@ -47,8 +47,11 @@ interface TimelineItemProps extends Pick<TimelineProps, 'onShow' | 'onCompare'> 
   readonly isCompared: boolean;
 }
 
+/** Paths that are named. */
+const maxNames = 3;
+
 function TimelineItem({ change: { number, entry }, isShown, isCompared, onShow, onCompare }: TimelineItemProps) {
-  const paths = [...entry.paths.keys()];
+  const { paths } = entry;
   return (
     <li class={`timeline-item${isShown ? ' shown' : ''}${isCompared ? ' compared' : ''}`}>
       <button type="button" class="timeline-show" aria-pressed={isShown} onClick={() => onShow(number)}>
@@ -61,9 +64,9 @@ function TimelineItem({ change: { number, entry }, isShown, isCompared, onShow, 
         </span>
         <span class="timeline-paths">
           <bdi>
-            <Text text={paths.slice(0, 3).join(', ')} />
+            <Text text={part(paths.keys(), 0, maxNames).join(', ')} />
           </bdi>
-          {paths.length > 3 ? ` +${paths.length - 3}` : ''}
+          {paths.size > maxNames ? ` +${countText(paths.size - maxNames)}` : ''}
         </span>
       </button>
       <button

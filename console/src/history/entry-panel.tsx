@@ -1,6 +1,7 @@
-import { stringifyJson } from '@annals/client/json';
-import { useMemo, useState } from 'preact/hooks';
+import { type Steps, stringifyJsonSteps } from '@annals/client/json';
+import { useState } from 'preact/hooks';
 import { type Entry, readEntry } from '../api/history-reads.ts';
+import { useInSlices } from '../api/use-in-slices.ts';
 import { useRequest } from '../api/use-request.ts';
 import { ChangeTypeMark } from '../components/change-type.tsx';
 import { CopyButton } from '../components/copy-button.tsx';
@@ -78,7 +79,9 @@ function Title({ entry: { type, entity, entityId } }: { readonly entry: Entry })
 }
 
 function EntryJson({ entry }: { readonly entry: Entry }) {
-  const text = useMemo(() => jsonOf(entry), [entry]);
+  const { value: text, error } = useInSlices(() => jsonOf(entry), [entry]);
+  if (error !== undefined) return <FailureBox error={error} />;
+  if (text === undefined) return <Skeleton />;
   return (
     <div class="entry-json">
       <CopyButton what="the JSON" label="Copy" text={() => text} />
@@ -88,6 +91,6 @@ function EntryJson({ entry }: { readonly entry: Entry }) {
 }
 
 /** The entry in the form that the service answers. */
-function jsonOf({ at, type, entity, entityId, name, paths, schemaVersion, actor, related }: Entry): string {
-  return stringifyJson({ at, type, entity, entityId, name, paths, schemaVersion, actor, related }, 2);
+function jsonOf({ at, type, entity, entityId, name, paths, schemaVersion, actor, related }: Entry): Steps<string> {
+  return stringifyJsonSteps({ at, type, entity, entityId, name, paths, schemaVersion, actor, related }, 2);
 }

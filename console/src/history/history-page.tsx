@@ -13,12 +13,12 @@ import { withTime } from '../query-text/edit-query.ts';
 import { setParameters } from '../router/location.ts';
 import { EmptyHistory } from './empty-history.tsx';
 import { EntryList } from './entry-list.tsx';
-import { EntryPanel } from './entry-panel.tsx';
 import { ExportButton } from './export-button.tsx';
 import { FacetList } from './facet-list.tsx';
 import { HistoryChart } from './history-chart.tsx';
 import { askedQuery, historyView, showQuery } from './history-view.ts';
 import { NewEntries } from './new-entries.tsx';
+import { OpenEntry } from './open-entry.tsx';
 import { QueryBar } from './query-bar.tsx';
 import { queryFaultOf } from './query-faults.ts';
 import { TermChips } from './term-chips.tsx';
@@ -114,7 +114,7 @@ export function HistoryPage() {
         </div>
       </div>
       {entry === undefined ? undefined : (
-        <EntryPanel entry={entry} onClose={() => setParameters({ entry: undefined })} />
+        <OpenEntry entry={entry} onClose={() => setParameters({ entry: undefined })} />
       )}
     </>
   );

@@ -1,6 +1,7 @@
 import type { JsonValue } from '@annals/client/json';
 import { stringifyJson } from '@annals/client/json';
 import type { Entry, PathChange } from '../api/history-reads.ts';
+import { part } from '../components/lazy-list.tsx';
 import { Text } from '../components/name.tsx';
 import { counted, countText } from '../components/numbers.ts';
 
@@ -17,7 +18,7 @@ export function PathSummary({ entry }: { readonly entry: Entry }) {
   const { type, paths } = entry;
   if (paths.size === 0) return <span class="muted">no fields</span>;
   if (type !== 'update') return <span class="muted">{counted(paths.size, 'field')}</span>;
-  const first = [...paths].slice(0, shown);
+  const first = part(paths, 0, shown);
   return (
     <>
       {first.map(([path, change]) => (

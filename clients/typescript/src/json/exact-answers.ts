@@ -1,9 +1,10 @@
 import type { HistoryAnswer, HistoryAnswers } from '../pages/history-page.ts';
 import type { ChangeEntry, Configuration, DocumentAtMoment } from '../schemas.ts';
-import { type AnswerReader, parseAnswer } from '../transport/answer-json.ts';
+import { type AnswerReader, notJson, parseAnswer } from '../transport/answer-json.ts';
 import { ApiError } from '../transport/api-error.ts';
 import { type JsonObject, type JsonValue, toPlain } from './json-value.ts';
-import { parseJson } from './parse.ts';
+import { parseJson, parseJsonSteps } from './parse.ts';
+import type { Steps } from './steps.ts';
 
 /** A change entry whose values are as they were written. */
 export interface ExactChangeEntry extends Omit<ChangeEntry, 'paths' | 'context'> {
@@ -27,12 +28,24 @@ export interface ExactConfiguration extends Omit<Configuration, 'value'> {
   readonly value: JsonValue;
 }
 
-/** Answers of the change history with exact values. */
+/** Answers of the change history with exact values. An answer may have some hundred thousand values, so it is read in steps. */
 export const exactHistory: HistoryAnswers<ExactChangeEntry, ExactDocumentAtMoment> = {
-  page: readExactHistory,
-  entry: (text) => exactEntry(objectOf(text, parse(text))),
-  document(text) {
-    const rest = new Map(objectOf(text, parse(text)));
+  *page(text) {
+    const answer = objectOf(text, yield* parseInSteps(text));
+    const items = answer.get('items');
+    if (!Array.isArray(items)) throw notExpected(text);
+    const rest = new Map(answer);
+    rest.delete('items');
+    const plain = toPlain(rest) as Omit<HistoryAnswer<ExactChangeEntry>, 'items'>;
+    const entries: ExactChangeEntry[] = [];
+    for (const item of items) entries.push(yield* exactEntry(objectOf(text, item)));
+    return { ...plain, items: entries };
+  },
+  *entry(text) {
+    return yield* exactEntry(objectOf(text, yield* parseInSteps(text)));
+  },
+  *document(text) {
+    const rest = new Map(objectOf(text, yield* parseInSteps(text)));
     const document = rest.get('document');
     rest.delete('document');
     const plain = toPlain(rest) as Omit<ExactDocumentAtMoment, 'document'>;
@@ -40,22 +53,18 @@ export const exactHistory: HistoryAnswers<ExactChangeEntry, ExactDocumentAtMomen
   },
 };
 
-function readExactHistory(text: string): HistoryAnswer<ExactChangeEntry> {
-  const answer = objectOf(text, parse(text));
-  const items = answer.get('items');
-  if (!Array.isArray(items)) throw notExpected(text);
-  const rest = new Map(answer);
-  rest.delete('items');
-  const plain = toPlain(rest) as Omit<HistoryAnswer<ExactChangeEntry>, 'items'>;
-  return { ...plain, items: items.map((item) => exactEntry(objectOf(text, item))) };
-}
+/** Paths that a step takes. */
+const stepSize = 500;
 
-function exactEntry(entry: JsonObject): ExactChangeEntry {
+function* exactEntry(entry: JsonObject): Steps<ExactChangeEntry> {
   const rest = new Map(entry);
   rest.delete('paths');
   rest.delete('context');
   const paths = new Map<string, ExactPathValueChange>();
-  for (const [path, change] of membersOf(entry.get('paths'))) paths.set(path, Object.fromEntries(membersOf(change)));
+  for (const [path, change] of membersOf(entry.get('paths'))) {
+    paths.set(path, Object.fromEntries(membersOf(change)));
+    if (paths.size % stepSize === 0) yield;
+  }
   const context = entry.get('context');
   return {
     ...(toPlain(rest) as Omit<ExactChangeEntry, 'paths' | 'context'>),
@@ -90,6 +99,14 @@ export const exactObjects: AnswerReader<JsonObject> = {
 
 function parse(text: string): JsonValue {
   return parseAnswer(text, parseJson);
+}
+
+function* parseInSteps(text: string): Steps<JsonValue> {
+  try {
+    return yield* parseJsonSteps(text);
+  } catch (cause) {
+    throw notJson(cause);
+  }
 }
 
 function objectOf(text: string, value: JsonValue): JsonObject {

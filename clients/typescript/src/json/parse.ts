@@ -1,4 +1,5 @@
 import { type JsonArray, JsonNumber, type JsonObject, type JsonValue } from './json-value.ts';
+import { finish, type Steps } from './steps.ts';
 
 /**
  * Reads JSON (RFC 8259) and keeps every number's text and the order of members. Of members with one key the last counts.
@@ -8,8 +9,21 @@ import { type JsonArray, JsonNumber, type JsonObject, type JsonValue } from './j
  * stringifyJson(parseJson('{"10":1.10,"2":-0}')); // '{"10":1.10,"2":-0}'
  */
 export function parseJson(text: string): JsonValue {
+  return finish(parseJsonSteps(text));
+}
+
+/**
+ * The same in steps of about 500 values, for a text so long that other work must go on meanwhile.
+ *
+ * @example
+ * const value = await finishInSlices(parseJsonSteps(text), async () => await scheduler.yield());
+ */
+export function parseJsonSteps(text: string): Steps<JsonValue> {
   return new Reader(text).read();
 }
+
+/** Values that a step reads. */
+const stepSize = 500;
 
 type Container = { readonly array: JsonArray } | { readonly object: JsonObject; key: string };
 
@@ -30,9 +44,10 @@ class Reader {
     this.#text = text;
   }
 
-  read(): JsonValue {
+  *read(): Steps<JsonValue> {
     const open: Container[] = [];
-    for (;;) {
+    for (let count = 1; ; count += 1) {
+      if (count % stepSize === 0) yield;
       let value = this.#value();
       // Opened: its first value or its end comes next.
       if (value instanceof Map || Array.isArray(value)) {
@@ -104,25 +119,30 @@ class Reader {
   #string(): string {
     const text = this.#text;
     const start = this.#position;
-    let escaped = false;
-    for (let offset = start + 1; ; ) {
-      notPlain.lastIndex = offset;
-      const index = notPlain.exec(text)?.index;
-      if (index === undefined) {
-        this.#position = text.length;
-        throw this.#fault('the end of the string');
-      }
-      if (text[index] === '"') {
-        this.#position = index + 1;
-        return escaped ? this.#unescaped(start) : text.slice(start + 1, index);
-      }
-      if (text[index] !== '\\') {
-        this.#position = index;
-        throw this.#fault('a control character to be escaped');
-      }
-      escaped = true;
-      offset = index + 2;
+    notPlain.lastIndex = start + 1;
+    let index = notPlain.exec(text)?.index ?? text.length;
+    const isEscaped = text[index] === '\\';
+    if (isEscaped) index = this.#endOfEscaped(index);
+    this.#position = index;
+    if (index >= text.length) {
+      this.#position = text.length;
+      throw this.#fault('the end of the string');
     }
+    if (text[index] !== '"') throw this.#fault('a control character to be escaped');
+    this.#position = index + 1;
+    return isEscaped ? this.#unescaped(start) : text.slice(start + 1, index);
+  }
+
+  /** Where a string with escapes stops. A search by pattern would begin anew at each escape, of which there may be millions. */
+  #endOfEscaped(from: number): number {
+    const text = this.#text;
+    let index = from;
+    while (index < text.length) {
+      const code = text.charCodeAt(index);
+      if (code === 0x22 || code < 0x20) break;
+      index += code === 0x5c ? 2 : 1;
+    }
+    return index;
   }
 
   #unescaped(start: number): string {

@@ -1,4 +1,5 @@
 import { JsonNumber } from './json-value.ts';
+import { finish, type Steps } from './steps.ts';
 
 /**
  * Writes JSON. It takes what `parseJson` makes, plain values and any mixture: a JsonNumber keeps its text, a Map its order.
@@ -10,6 +11,16 @@ import { JsonNumber } from './json-value.ts';
  * stringifyJson(value, 2); // on lines, each level two blanks further in
  */
 export function stringifyJson(value: unknown, indent = 0): string {
+  return finish(stringifyJsonSteps(value, indent));
+}
+
+/** Values that a step writes. */
+const stepSize = 500;
+/** Characters that a step writes. */
+const maxStepLength = 500_000;
+
+/** The same in steps of about 500 values or 500,000 characters. */
+export function* stringifyJsonSteps(value: unknown, indent = 0): Steps<string> {
   const root = jsonOf(value);
   if (root === undefined) throw new TypeError('undefined cannot be written as JSON.');
   const open: OpenContainer[] = [];
@@ -30,7 +41,14 @@ export function stringifyJson(value: unknown, indent = 0): string {
   const newLine = (level: number) => (indent === 0 ? '' : `\n${' '.repeat(indent * level)}`);
 
   begin(root);
+  let count = 0;
+  let stepBegin = 0;
   for (let container = open.at(-1); container !== undefined; container = open.at(-1)) {
+    count += 1;
+    if (count % stepSize === 0 || written.length - stepBegin > maxStepLength) {
+      stepBegin = written.length;
+      yield;
+    }
     const { value: member, done } = container.members.next();
     if (done === true) {
       open.pop();

@@ -1,3 +1,4 @@
+import type { Steps } from '../json/steps.ts';
 import { type CallOptions, path } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
 import { type Page, Walk } from './walk.ts';
@@ -29,9 +30,9 @@ export interface HistoryAnswer<Entry> {
 
 /** Reads the JSON texts of the answers that hold values. */
 export interface HistoryAnswers<Entry, Document> {
-  readonly page: (text: string) => HistoryAnswer<Entry>;
-  readonly entry: (text: string) => Entry;
-  readonly document: (text: string) => Document;
+  readonly page: (text: string) => Steps<HistoryAnswer<Entry>>;
+  readonly entry: (text: string) => Steps<Entry>;
+  readonly document: (text: string) => Steps<Document>;
 }
 
 /** A page of the change history. `totalElements` is exact, in the snapshot of the items. */
@@ -45,7 +46,7 @@ export interface HistoryRequest<Entry> {
   readonly transport: Transport;
   readonly tenant: string;
   readonly options: CallOptions | undefined;
-  readonly read: (text: string) => HistoryAnswer<Entry>;
+  readonly read: (text: string) => Steps<HistoryAnswer<Entry>>;
 }
 
 /**
@@ -71,7 +72,7 @@ async function fetchPage<Entry extends { readonly at: string }>(
     { method: 'GET', path: path`/changelog/${list.tenant}/changelogs`, query },
     list.options,
   );
-  const found = list.read(answer.text);
+  const found = await list.transport.read(list.read(answer.text), list.options);
   const bound = newest ?? (found.page === 1 ? found.items[0]?.at : undefined);
   const neighbour = async (number: number) =>
     number < 1 || number > found.totalPages

@@ -114,13 +114,15 @@ export class History<
   async document(parameters: DocumentParameters, options?: CallOptions): Promise<Document> {
     const { entity, entityId, at, changes } = parameters;
     const query = { entity, entityId, at: at instanceof Date ? at.toISOString() : at, changes };
-    return this.#answers.document(await this.#fetchText('documents', query, options));
+    const steps = this.#answers.document(await this.#fetchText('documents', query, options));
+    return await this.#transport.read(steps, options);
   }
 
   /** The entry that has a `ref`. The list shows refs with `ref: true`. */
   async entry(ref: string, parameters: EntryParameters = {}, options?: CallOptions): Promise<Entry> {
     const { context, valueLimit } = parameters;
-    return this.#answers.entry(await this.#fetchText('entries', { ref, context, valueLimit }, options));
+    const steps = this.#answers.entry(await this.#fetchText('entries', { ref, context, valueLimit }, options));
+    return await this.#transport.read(steps, options);
   }
 
   async #fetch<Answer>(operation: string, query: Parameters, options: CallOptions | undefined): Promise<Answer> {

@@ -16,6 +16,10 @@ export function parseAnswer<Value = unknown>(text: string, parse: (text: string)
   try {
     return parse(text);
   } catch (cause) {
-    throw new ApiError('invalid_answer', 'The service answered with text that is not JSON.', { cause });
+    throw notJson(cause);
   }
+}
+
+export function notJson(cause: unknown): ApiError {
+  return new ApiError('invalid_answer', 'The service answered with text that is not JSON.', { cause });
 }

@@ -1,3 +1,4 @@
+import { finish, finishInSlices, type Steps } from '../json/steps.ts';
 import type { TokenProvider } from './access-tokens.ts';
 import { parseAnswer } from './answer-json.ts';
 import { ApiError } from './api-error.ts';
@@ -14,6 +15,8 @@ export interface TransportOptions extends RetryLimits {
   /** Milliseconds that an attempt has. */
   readonly timeout: number;
   readonly fetch: typeof fetch;
+  /** Waited for between two slices of the reading of a long answer. */
+  readonly pause?: (() => Promise<void>) | undefined;
 }
 
 /** Sends requests with an access token, repeats them where that is safe, and makes an ApiError of what fails. */
@@ -45,6 +48,19 @@ export class Transport {
   /** Sends a request and hands over the body as it comes. Only what fails before its first byte is repeated. */
   async stream(request: ApiRequest, options?: CallOptions): Promise<StreamedAnswer> {
     return await this.#repeatedly(request, options, openStream);
+  }
+
+  /** Reads an answer in steps, with pauses where there is somebody to give way to. */
+  async read<Result>(steps: Steps<Result>, { signal }: CallOptions = {}): Promise<Result> {
+    const { pause } = this.#options;
+    if (pause === undefined) return finish(steps);
+    const giveWay = async () => {
+      await pause();
+      signal?.throwIfAborted();
+    };
+    // The text of a long answer has just been put together, which took its time.
+    await giveWay();
+    return await finishInSlices(steps, giveWay);
   }
 
   async #repeatedly<Result>(
