@@ -44,6 +44,7 @@ test('each way tells its latest change and its entities, and what nobody noted s
     { at: '1', entity: 'order', recordedBy: shop },
     { at: '2', entity: 'quote' },
     { at: '3', entity: 'product', recordedBy: shop },
+    { at: '0', entity: 'product', recordedBy: shop },
   ];
   expect(waysOf(entries)).toEqual([
     { way: 'recorder', by: 'shop', at: '3', entities: ['product', 'order'] },

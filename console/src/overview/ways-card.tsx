@@ -9,20 +9,20 @@ import { type LatestOfWay, waysOf, wayText } from './ways.ts';
 
 /** Entities that are looked at: the query language does not ask for the way, so the latest change of each tells. */
 const maxEntities = 20;
+/** The latest changes that are looked at beside, of whatever entity. The service answers no more at once. */
+const maxLatest = 100;
 
 /** How changes come in, and when each way brought the latest one. */
 export function WaysCard({ from }: { readonly from: number }) {
   const requested = useRequest(`ways ${from}`, async (signal) => {
     const since = sinceQuery(from);
     const { values } = await annals().history.facets({ q: since, field: 'entity', size: maxEntities }, { signal });
-    const pages = await Promise.all(
-      values.map(({ value }) =>
-        annals().history.list(
-          { q: `entity:${quoted(value)} ${since}`, size: 1, context: true, valueLimit: 256 },
-          { signal },
-        ),
-      ),
-    );
+    const latest = (q: string, size: number) =>
+      annals().history.list({ q, size, context: true, valueLimit: 256 }, { signal });
+    const pages = await Promise.all([
+      latest(since, maxLatest),
+      ...values.map(({ value }) => latest(`entity:${quoted(value)} ${since}`, 1)),
+    ]);
     return waysOf(pages.flatMap(({ items }) => items));
   });
   return (
@@ -38,7 +38,8 @@ export function WaysCard({ from }: { readonly from: number }) {
               ))}
             </ul>
             <p class="ways-note muted">
-              By the latest change of each of the {maxEntities} busiest entities of 30 days.
+              From the latest {maxLatest} changes, and the latest one of each of the {maxEntities} busiest entities
+              within 30 days. A way that brought only earlier changes is not shown.
             </p>
           </>
         )

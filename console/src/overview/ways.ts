@@ -12,14 +12,15 @@ export interface LatestOfWay {
   readonly entities: readonly string[];
 }
 
-/** The ways of the latest entries of some entities; the way with the latest one first. */
+/** The ways of some entries, each with its entities; the way with the latest entry first. */
 export function waysOf(entries: readonly Pick<ChangeEntry, 'at' | 'entity' | 'recordedBy'>[]): LatestOfWay[] {
-  const found = new Map<string, LatestOfWay>();
+  const found = new Map<string, LatestOfWay & { readonly entities: string[] }>();
   for (const { at, entity, recordedBy } of entries.toSorted((a, b) => (a.at < b.at ? 1 : -1))) {
     const { way, by } = recordedBy ?? {};
     const key = JSON.stringify([way, by]);
     const before = found.get(key) ?? { way, by, at, entities: [] };
-    found.set(key, { ...before, entities: [...before.entities, entity] });
+    if (!before.entities.includes(entity)) before.entities.push(entity);
+    found.set(key, before);
   }
   return [...found.values()];
 }

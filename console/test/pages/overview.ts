@@ -20,7 +20,9 @@ export function overviewTests(the: () => ConsoleUnderTest): void {
     expect(facets.reduce((sum, count) => sum + count, 0)).toBe(total);
     const actor = page.getByRole('region', { name: 'Busiest actors' }).getByRole('link').first();
     expect(await actor.getAttribute('href')).toMatch(/actor\?name=/);
-    await page.getByRole('region', { name: 'How changes come in' }).getByText('annals import').waitFor();
+    const ways = page.getByRole('region', { name: 'How changes come in' });
+    await ways.getByText('annals import').waitFor();
+    await ways.getByText('A way that brought only earlier changes is not shown.').waitFor();
     await page.getByRole('region', { name: 'Agents with trouble' }).locator('p, li').first().waitFor();
     await page.getByRole('region', { name: 'Quota of the shared token' }).getByText('Input tokens').waitFor();
     const usage = page.getByRole('region', { name: 'Usage' });
