@@ -1,6 +1,8 @@
+import { ThreadLost } from '../../concurrency/thread.ts';
 import { AnnalsError } from '../../errors.ts';
 import { maxPieceBytes, piecesOf } from '../../pagination/pieces.ts';
 import { uuidOf } from '../../recording/entry-columns.ts';
+import { documentTooLarge } from '../../recording/rebuild/document-tree.ts';
 import { maxLaterEntries } from '../../recording/rebuild/rebuild-document.ts';
 import {
   isAnchorPortion,
@@ -52,7 +54,8 @@ const entriesAtOnce = 5_000;
 
 /**
  * Reads a document as it was. Returns undefined if its entries are long and `mayBeLarge` is false. Throws
- * resource_not_found if there is no entry of it, or not so many.
+ * resource_not_found if there is no entry of it, or not so many, and internal_service_error with a message if the document is too
+ * large for memory.
  */
 export async function readDocumentAt(
   { transaction, horizon, dictionary }: HistorySnapshot,
@@ -65,7 +68,13 @@ export async function readDocumentAt(
   const until = await readEntriesUntil(of, when);
   const { last, changes } = until;
   const name = last === undefined ? null : await readName(of, last);
-  const known = await rebuild(of, dictionary, last, mayBeLarge ? Number.POSITIVE_INFINITY : maxSmallBytes);
+  const known = await rebuild(of, dictionary, last, mayBeLarge ? Number.POSITIVE_INFINITY : maxSmallBytes).catch(
+    (error: unknown) => {
+      // The thread wanted more memory than it may have.
+      if (error instanceof ThreadLost && error.isTooSlow && error.cause !== undefined) throw documentTooLarge();
+      throw error;
+    },
+  );
   if (known === undefined) return undefined;
   const lastChange =
     last === undefined

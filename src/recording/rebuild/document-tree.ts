@@ -1,3 +1,4 @@
+import { AnnalsError } from '../../errors.ts';
 import { elementsOf, entriesOf, kindOf } from '../../json/members.ts';
 import { parseJson } from '../../json/parse.ts';
 import type { JsonNode } from '../../json/tape.ts';
@@ -49,14 +50,26 @@ function ownTree(node: JsonNode): Tree {
   return kind === 'object' || kind === 'array' ? emptyContainer(kind) : { kind: 'leaf', text: compactText(node) };
 }
 
-/** The JSON text of a tree. An array with holes is written as an object, since nobody knows what stood in them. */
-export function textOfTree(root: Tree): string {
+/** Characters of the JSON text of a document. JavaScript's strings have at most 24 fewer than 512 Mi. */
+const maxTextLength = 512 * 1024 * 1024 - 24;
+
+/**
+ * The JSON text of a tree. An array with holes is written as an object, since nobody knows what stood in them. Throws
+ * internal_service_error where the text would be longer than `maxLength`.
+ */
+export function textOfTree(root: Tree, maxLength = maxTextLength): string {
   const parts: string[] = [];
+  let length = 0;
+  const write = (part: string) => {
+    length += part.length;
+    if (length > maxLength) throw documentTooLarge();
+    parts.push(part);
+  };
   // What is still to be written, last first.
   const open: (Tree | string)[] = [root];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (typeof next === 'string') parts.push(next);
-    else if (next.kind === 'leaf') parts.push(next.text);
+    if (typeof next === 'string') write(next);
+    else if (next.kind === 'leaf') write(next.text);
     else {
       const isArray = next.kind === 'array' && isDense(next);
       const members = isArray
@@ -71,6 +84,14 @@ export function textOfTree(root: Tree): string {
     }
   }
   return parts.join('');
+}
+
+/** A document can be larger than any of its changes: thousands of them may each have added something. */
+export function documentTooLarge(): AnnalsError {
+  return new AnnalsError(
+    'internal_service_error',
+    'The document is too large: Annals cannot rebuild it. Each of its changes is in the list of changes.',
+  );
 }
 
 /** Whether an array has all positions up to its last. */
