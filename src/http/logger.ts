@@ -51,8 +51,12 @@ function traceFields(_fields: object, _level: number, logger: object): object {
   return trace === undefined || bound.has(logger) ? {} : { trace_id: trace.traceId };
 }
 
-/** Redacts fields by name, down to `levels`. Pino's own redaction parses each path again for each line. */
+/**
+ * Redacts fields by name, down to `levels`. Pino's own redaction parses each path again for each line. Fields without a
+ * secret, as those of each request, are returned as they are: a copy of them would only be garbage.
+ */
 function redact(fields: Record<string, unknown>, levels: number): Record<string, unknown> {
+  if (!hasSecret(fields, levels)) return fields;
   const redacted: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(fields)) {
     if (secretFields.has(name.toLowerCase())) redacted[name] = '********';
@@ -60,6 +64,15 @@ function redact(fields: Record<string, unknown>, levels: number): Record<string,
     else redacted[name] = value;
   }
   return redacted;
+}
+
+function hasSecret(fields: Record<string, unknown>, levels: number): boolean {
+  for (const name in fields) {
+    if (secretFields.has(name.toLowerCase())) return true;
+    const value = fields[name];
+    if (levels > 1 && isPlainObject(value) && hasSecret(value, levels - 1)) return true;
+  }
+  return false;
 }
 
 function isPlainObject(value: unknown): value is Record<string, unknown> {

@@ -4,6 +4,8 @@ import { ModelList, ModelsPath } from './schemas.ts';
 
 /** Lists models (spec B). */
 export async function modelRoutes(app: HttpServer, { models }: { models: ModelList }): Promise<void> {
+  // The list stays as it is while the process lives, so its text is made once.
+  const text = JSON.stringify(models);
   app.get(
     '/ai-service/:tenant/agentic/models',
     {
@@ -16,6 +18,9 @@ export async function modelRoutes(app: HttpServer, { models }: { models: ModelLi
         response: { 200: json(ModelList, { description: 'The models, by provider.' }) },
       },
     },
-    async () => models,
+    async (_request, reply) => {
+      reply.type('application/json; charset=utf-8').serializer(() => text);
+      return models;
+    },
   );
 }
