@@ -31,7 +31,7 @@ import { createMailQueue, type MailQueue } from './mail/service.ts';
 import { measureConnections } from './metrics/connections.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { measureProcess } from './metrics/process.ts';
-import { providerCallObserver } from './metrics/provider-calls.ts';
+import { providerCallObserver, quotaRefusalObserver } from './metrics/provider-calls.ts';
 import { readModels } from './models/read-models.ts';
 import type { ModelList } from './models/schemas.ts';
 import { deleteClientWithoutSecret, findClient } from './oauth/clients.ts';
@@ -225,7 +225,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       ownToken: (tenant) => configuration.readProviderToken(tenant),
       countOwn: (tenant, used) => usage.addTokens(tenant, used),
       times: overrides.completionTimes,
-      onRefusal: (reason) => metrics?.count('annals_quota_refusals_total', { reason }),
+      onRefusal: metrics && quotaRefusalObserver(metrics),
     });
     const mail = createMailQueue({ db, logger, mail: config.mail });
     const documents = createDocumentLists({ db, regexes, paginator });

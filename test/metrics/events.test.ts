@@ -56,6 +56,9 @@ const complete = async (token: string): Promise<number> =>
 
 test('calls of providers count by their outcome, and refusals of the quota', async () => {
   const token = await server.token(tenant);
+  // There before the first one, so that an alert sees the increase.
+  const text = await textOf([(await server.context.metrics?.read()) ?? []]);
+  expect(text).toMatch(/^annals_quota_refusals_total\{reason="used_up"\} 0$/m);
   expect(await complete(token)).toBe(200);
   expect(await figureOf('annals_provider_calls_total{provider="openai",outcome="answered"}')).toBe(1);
 
