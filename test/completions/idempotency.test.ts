@@ -163,10 +163,10 @@ test('stored results are sealed, and open for their own request alone', async ()
   const { pool } = server.database;
   const { rows } = await pool.query<{ outcome: Buffer }>('select outcome from completion_request');
   for (const { outcome } of rows) expect(outcome.includes('private')).toBe(false);
-  await pool.query(
-    `update completion_request set outcome = (select outcome from completion_request where key_hash = sha256('sealed1'))
-       where key_hash = sha256('sealed2')`,
-  );
+  const first = await pool.query("select outcome from completion_request where key_hash = sha256('sealed1')");
+  await pool.query("update completion_request set outcome = $1 where key_hash = sha256('sealed2')", [
+    first.rows[0].outcome,
+  ]);
   expect((await send('sealed2')).status).toBe(500);
 });
 
