@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
+import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -44,6 +45,7 @@ interface Row {
 }
 
 const rows: Row[] = [];
+const loadBefore = load();
 const world = await openWorld();
 try {
   for (const name of asked) {
@@ -163,7 +165,8 @@ function printTable(measured: readonly Row[]): void {
     'holds',
   ];
   console.log(
-    `\n${settings.attackers} attacker(s), the bystander in ${settings.elsewhere ? 'another' : 'the same'} process; idle → attacked\n`,
+    `\n${settings.attackers} attacker(s), the bystander in ${settings.elsewhere ? 'another' : 'the same'} process; idle → attacked; ` +
+      `${settings.idle} s and ${settings.seconds} s; the machine's load was ${loadBefore} before and ${load()} after\n`,
   );
   console.log(`| ${head.join(' | ')} |\n|${'---|'.repeat(head.length)}`);
   for (const row of measured) console.log(lineOf(row));
@@ -201,6 +204,11 @@ function faultsOf({ attack, idle, attacked, memory, quiet, counts }: Row): strin
     ...(memory.most - memory.before > 256 ? ['memory'] : []),
     ...(quiet > 1_000 ? ['quiet'] : []),
   ];
+}
+
+/** Of the last minute, with all that runs on the machine. */
+function load(): string {
+  return loadavg()[0]?.toFixed(1) ?? '';
 }
 
 function shown(value: number | null): string {

@@ -1,8 +1,12 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { doWork } from '../../src/concurrency/work.ts';
+import { createTenantPool } from '../../src/db/tenant-pool.ts';
 import { databaseRegex } from '../../src/query/database-regex.ts';
 import { compileRegex, RegexFault } from '../../src/query/regex.ts';
+import { Stop } from '../../src/stop-signal.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { comesTrueWithin, eventually } from '../support/server/patience.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -59,6 +63,25 @@ test.each([
 
 test('an expression of 256 characters is translated', () => {
   expect(databaseRegex('x'.repeat(254))).toBe('x'.repeat(254));
+});
+
+test('PostgreSQL ends within a second of its cancelling, whatever the expression', async () => {
+  const slow = databaseRegex('.*[ab]+\\w{0,32}[ab]?\\w?[ab]{2,}\\w{1,16}a{1,16}\\w{32}\\w{32}[ab]+z$');
+  expect(slow).toBeDefined();
+  const pool = createTenantPool(database.url, { applicationName: 'slow expression', reads: 2, writes: 0, own: 1 });
+  const text = 'select count(*) from generate_series(1, 10000000) n where repeat(md5(n::text), 31) collate "C" ~ $1';
+  const stop = new Stop();
+  let isOver = false;
+  const asked = doWork({ tenant: 'acme', signal: stop }, () => pool.query({ text, values: [slow] })).finally(() => {
+    isOver = true;
+  });
+  const outcome = expect(asked).rejects.toThrow('the client has gone');
+  const busy = `select pid from pg_stat_activity where application_name = 'slow expression' and state = 'active'`;
+  await eventually(async () => (await database.pool.query(busy)).rowCount).toBe(1);
+  stop.abort(new Error('the client has gone'));
+  expect(await comesTrueWithin(1_000, () => isOver)).toBe(true);
+  await outcome;
+  await pool.end();
 });
 
 test('PostgreSQL finds just the texts that the engine of the service finds', async () => {
