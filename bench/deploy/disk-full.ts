@@ -18,6 +18,8 @@ import { createTenant } from '../../src/db/tenants.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { createClient } from '../../src/oauth/clients.ts';
 import { startVendor } from '../../test/support/vendor/vendor-server.ts';
+import { panelTable } from '../metrics/panels.ts';
+import { freePort, watchMetrics } from '../metrics/prometheus.ts';
 import { Counts } from '../recording/counts.ts';
 import { fillDisk } from '../recording/fill-disk.ts';
 import { Supervised } from '../recording/supervised.ts';
@@ -55,10 +57,14 @@ async function run(): Promise<void> {
     PORT: '0',
     LOG_LEVEL: 'warn',
   };
+  const metricsPort = String(await freePort());
   const messages = new Counts();
   const answers = new Counts();
-  const service = new Supervised(['serve'], environment, messages);
+  const service = new Supervised(['serve'], { ...environment, ANNALS_METRICS_PORT: metricsPort }, messages);
   const url = await service.ready;
+  // Beside the disk that is to be full.
+  const watchFolder = `${settings.data}-metrics`;
+  const watch = await watchMetrics(watchFolder, { service: `127.0.0.1:${metricsPort}` });
   let phase = 'before';
   let isOver = false;
   const acknowledged: string[] = [];
@@ -168,6 +174,9 @@ async function run(): Promise<void> {
   const { totalElements } = (await page.json()) as { totalElements: number };
   const used = await fetch(`${url}/usage/${tenant}`, { headers: { authorization: `Bearer ${token}` } });
   const days = (await used.json()) as { entries: number; inputTokens: number; outputTokens: number }[];
+  const shown = watch === undefined ? [] : [...(await watch.alerts()), '', ...(await panelTable(watch))];
+  await watch?.close();
+  await rm(watchFolder, { recursive: true, force: true });
   await service.stop();
   const pool = createPool(database.url, { maximum: 1 });
   const { rows } = await pool.query<{ id: string }>('select entity_id as id from change_entry where tenant = $1', [
@@ -186,6 +195,7 @@ async function run(): Promise<void> {
     `quota ${JSON.stringify(quota.rows[0])}, usage ${sum((day) => day.inputTokens)} and ${sum((day) => day.outputTokens)}, `,
   );
   process.stdout.write(`counted by the vendor ${JSON.stringify(vendor.counted)}\n`);
+  process.stdout.write(shown.map((line) => `${line}\n`).join(''));
   if (lost > 0 || totalElements !== rows.length || sum(({ entries: one }) => one) !== rows.length) process.exitCode = 1;
   await database.release();
   await vendor.close();
