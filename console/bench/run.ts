@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, CDPSession, Page } from 'playwright-core';
 import { buildApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { createContext } from '../../src/context.ts';
@@ -25,6 +25,8 @@ const { values: settings } = parseArgs({
     rounds: { type: 'string', default: '5' },
     /** Measures the pages with long changes alone. */
     long: { type: 'boolean', default: false },
+    /** A service that runs already, in place of one that is started; ANNALS_CLIENT_ID and ANNALS_CLIENT_SECRET sign in there. */
+    url: { type: 'string' },
   },
 });
 
@@ -37,6 +39,10 @@ interface Figure {
   readonly bytes: number;
   /** Milliseconds; the browser notes tasks from 50 on. */
   readonly longestTask: number;
+  /** Milliseconds of processor time of the page's thread. */
+  readonly pageTime: number;
+  /** The same of this process: the service, and what drives the browser. */
+  readonly ownTime: number;
 }
 
 /** A page that is signed in, and what became of it since the last step. */
@@ -44,6 +50,7 @@ class Measured {
   readonly page: Page;
   readonly figures: Figure[] = [];
   #bytes = 0;
+  #session: Promise<CDPSession> | undefined;
 
   constructor(page: Page) {
     this.page = page;
@@ -56,12 +63,32 @@ class Measured {
   async step(what: string, work: (page: Page) => Promise<void>): Promise<void> {
     this.#bytes = 0;
     await this.page.evaluate(() => globalThis.longTasks?.splice(0));
+    const pageBefore = await this.#pageTime();
+    const ownBefore = process.cpuUsage();
     const begun = performance.now();
     await work(this.page);
     const milliseconds = performance.now() - begun;
     await this.page.waitForLoadState('networkidle');
     const longest = await this.page.evaluate(() => Math.max(0, ...(globalThis.longTasks ?? [])));
-    this.figures.push({ what, milliseconds, bytes: this.#bytes, longestTask: longest });
+    const own = process.cpuUsage(ownBefore);
+    const pageAfter = await this.#pageTime();
+    this.figures.push({
+      what,
+      milliseconds,
+      bytes: this.#bytes,
+      longestTask: longest,
+      // A page at another address may have a process of its own, which counts from 0.
+      pageTime: pageAfter < pageBefore ? pageAfter : pageAfter - pageBefore,
+      ownTime: (own.user + own.system) / 1_000,
+    });
+  }
+
+  async #pageTime(): Promise<number> {
+    this.#session ??= this.page.context().newCDPSession(this.page);
+    const session = await this.#session;
+    await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+    const { metrics } = await session.send('Performance.getMetrics');
+    return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN) * 1_000;
   }
 }
 
@@ -69,20 +96,34 @@ declare global {
   var longTasks: number[] | undefined;
 }
 
-const embedded = await openEmbeddedDatabase({
-  dataDir: settings.data,
-  log: (line: string) => process.stderr.write(`${line}\n`),
-});
 const browser = await startChromium();
-
 try {
-  if (!settings.long) await measure(embedded.url, settings.database, 'big', historyNow, browser, askHistory);
-  await onNewDatabase(embedded.url, 'annals_bench_console', (database) =>
-    measure(embedded.url, database, 'long', Date.now(), browser, askLong),
-  );
+  if (settings.url === undefined) await measureHere();
+  else await measureThere(settings.url.replace(/\/+$/, ''));
 } finally {
   await browser.close();
-  await embedded.release();
+}
+
+/** The service of this checkout, on databases of its own. */
+async function measureHere(): Promise<void> {
+  const embedded = await openEmbeddedDatabase({
+    dataDir: settings.data,
+    log: (line: string) => process.stderr.write(`${line}\n`),
+  });
+  try {
+    if (!settings.long) await measure(embedded.url, settings.database, 'big', historyNow, browser, askHistory);
+    await onNewDatabase(embedded.url, 'annals_bench_console', (database) =>
+      measure(embedded.url, database, 'long', Date.now(), browser, askLong),
+    );
+  } finally {
+    await embedded.release();
+  }
+}
+
+/** A service that somebody else has started. Its own processor time is not known here. */
+async function measureThere(base: string): Promise<void> {
+  const { ANNALS_CLIENT_ID: clientId = '', ANNALS_CLIENT_SECRET: clientSecret = '' } = process.env;
+  await measureRounds(base, { clientId, clientSecret }, undefined, browser, askHistory);
 }
 
 /** The history of millions: its first page, and a drag over the chart. */
@@ -172,33 +213,45 @@ async function measure(
     if (tenant === 'long') await recordLong(createRecorder(context.db, tenant, () => now));
     const { clientId, clientSecret } = await createClient(context.db, { tenant, scope: scopes.join(' ') });
     const base = await app.listen({ port: 0, host: '127.0.0.1' });
-    const rounds: Figure[][] = [];
-    for (let round = 0; round < Number(settings.rounds); round += 1) {
-      // Each round begins with an empty cache.
-      const window = await opened.newContext({ reducedMotion: 'reduce', locale: 'en-GB' });
-      // The overview asks for the last 24 hours by the clock of the browser.
-      await window.clock.setFixedTime(now);
-      await window.addInitScript(() => {
-        globalThis.longTasks = [];
-        new PerformanceObserver((list) => {
-          globalThis.longTasks?.push(...list.getEntries().map(({ duration }) => duration));
-        }).observe({ type: 'longtask', buffered: true });
-      });
-      await window.request.post(`${base}/console/api/session`, {
-        headers: { origin: base },
-        data: { clientId, clientSecret },
-      });
-      const measured = new Measured(await window.newPage());
-      measured.page.setDefaultTimeout(120_000);
-      await ask(measured, `${base}/console/`);
-      rounds.push(measured.figures);
-      await window.close();
-    }
-    print(rounds);
+    await measureRounds(base, { clientId, clientSecret }, now, opened, ask);
   } finally {
     await app.close();
     await context.close();
   }
+}
+
+/** `now` is the time of the browser's clock; left out: that of the machine. */
+async function measureRounds(
+  base: string,
+  client: { readonly clientId: string; readonly clientSecret: string },
+  now: number | undefined,
+  opened: Browser,
+  ask: (measured: Measured, address: string) => Promise<void>,
+): Promise<void> {
+  const rounds: Figure[][] = [];
+  for (let round = 0; round < Number(settings.rounds); round += 1) {
+    // Each round begins with an empty cache.
+    const window = await opened.newContext({ reducedMotion: 'reduce', locale: 'en-GB' });
+    // The overview asks for the last 24 hours by the clock of the browser.
+    if (now !== undefined) await window.clock.setFixedTime(now);
+    await window.addInitScript(() => {
+      globalThis.longTasks = [];
+      new PerformanceObserver((list) => {
+        globalThis.longTasks?.push(...list.getEntries().map(({ duration }) => duration));
+      }).observe({ type: 'longtask', buffered: true });
+    });
+    const signedIn = await window.request.post(`${base}/console/api/session`, {
+      headers: { origin: new URL(base).origin },
+      data: client,
+    });
+    if (!signedIn.ok()) throw new Error(`The service refuses to sign in: ${await signedIn.text()}`);
+    const measured = new Measured(await window.newPage());
+    measured.page.setDefaultTimeout(120_000);
+    await ask(measured, `${base}/console/`);
+    rounds.push(measured.figures);
+    await window.close();
+  }
+  print(rounds);
 }
 
 async function recordLong(record: ReturnType<typeof createRecorder>): Promise<void> {
@@ -239,14 +292,16 @@ async function onNewDatabase(url: string, name: string, work: (name: string) => 
 }
 
 function print(rounds: readonly (readonly Figure[])[]): void {
-  process.stdout.write('| step | time, ms | KiB | longest task, ms |\n|---|---:|---:|---:|\n');
+  process.stdout.write(
+    '| step | time, ms | KiB | longest task, ms | page, ms of processor | service, ms of processor |\n|---|---:|---:|---:|---:|---:|\n',
+  );
   for (const [place, { what }] of (rounds[0] ?? []).entries()) {
     const middle = (of: (figure: Figure) => number) => {
       const sorted = rounds.flatMap((figures) => figures.slice(place, place + 1).map(of)).toSorted((a, b) => a - b);
       return (sorted[Math.floor(sorted.length / 2)] ?? Number.NaN).toFixed(0);
     };
     process.stdout.write(
-      `| ${what} | ${middle(({ milliseconds }) => milliseconds)} | ${middle(({ bytes }) => bytes / 1_024)} | ${middle(({ longestTask }) => longestTask)} |\n`,
+      `| ${what} | ${middle(({ milliseconds }) => milliseconds)} | ${middle(({ bytes }) => bytes / 1_024)} | ${middle(({ longestTask }) => longestTask)} | ${middle(({ pageTime }) => pageTime)} | ${settings.url === undefined ? middle(({ ownTime }) => ownTime) : '–'} |\n`,
     );
   }
 }
