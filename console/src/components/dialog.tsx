@@ -14,11 +14,18 @@ interface DialogProps {
 export function Dialog({ title, onClose, children, actions }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
   const heading = useId();
+  const isGone = useRef(false);
   useEffect(() => {
-    element.current?.showModal();
+    const dialog = element.current;
+    dialog?.showModal();
+    return () => {
+      // Closed, it gives the focus back to what had it; taken away while it is open, it would not.
+      isGone.current = true;
+      dialog?.close();
+    };
   }, []);
   return (
-    <dialog ref={element} class="dialog" aria-labelledby={heading} onClose={onClose}>
+    <dialog ref={element} class="dialog" aria-labelledby={heading} onClose={() => isGone.current || onClose()}>
       <header>
         <h2 id={heading}>{title}</h2>
         <Button kind="quiet" icon="close" aria-label="Close" onClick={() => element.current?.close()} />

@@ -9,9 +9,13 @@ interface SidePanelProps {
   readonly actions?: ComponentChildren;
 }
 
-/** Details beside a list, which stays usable. On a narrow screen it covers the list. Escape closes it. */
+/**
+ * Details beside a list, which stays usable. On a narrow screen it covers the list. Escape closes it, and the focus goes back to where
+ * it was.
+ */
 export function SidePanel({ title, onClose, children, actions }: SidePanelProps) {
   const heading = useId();
+  const panel = useRef<HTMLElement>(null);
   const close = useRef(onClose);
   close.current = onClose;
   useEffect(() => {
@@ -23,8 +27,17 @@ export function SidePanel({ title, onClose, children, actions }: SidePanelProps)
     addEventListener('keydown', onKey);
     return () => removeEventListener('keydown', onKey);
   }, []);
+  useEffect(() => {
+    const opener = document.activeElement;
+    const element = panel.current;
+    return () => {
+      const { activeElement } = document;
+      const isLost = activeElement === document.body || element?.contains(activeElement) === true;
+      if (isLost && opener instanceof HTMLElement) opener.focus();
+    };
+  }, []);
   return (
-    <aside class="side-panel" aria-labelledby={heading}>
+    <aside ref={panel} class="side-panel" aria-labelledby={heading}>
       <header>
         <h2 id={heading}>{title}</h2>
         <div class="panel-actions">

@@ -1,0 +1,85 @@
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+
+/** What a person does who has no mouse. */
+export function keyboardTests(the: () => ConsoleUnderTest): void {
+  test('Tab reaches every control, and each one shows that it has the focus', async () => {
+    const { open } = the();
+    for (const [address, ready] of [
+      ['history?q=entity%3Acoupon+type%3Adelete', '.entry-row'],
+      ['document?entity=product&id=brisk-go', '.json-tree'],
+    ] as const) {
+      const page = await open(address);
+      await page.locator(ready).first().waitFor();
+      await page.waitForLoadState('networkidle');
+      const { missed, unseen } = await walk(page);
+      expect(missed, address).toEqual([]);
+      expect(unseen, address).toEqual([]);
+    }
+  });
+
+  test('a panel and a dialog give the focus back to what opened them', async () => {
+    const page = await the().open('history?q=entity%3Acoupon+type%3Adelete');
+    const row = page.locator('.entry-link').nth(1);
+    await row.focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('complementary').getByText('Who').waitFor();
+    await page.getByRole('complementary').getByRole('button', { name: 'Close' }).focus();
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.getByRole('complementary').count()).toBe(0);
+    expect(await row.evaluate((element) => element === document.activeElement)).toBe(true);
+
+    const opener = page.getByRole('button', { name: 'Export', exact: true });
+    await opener.focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').waitFor();
+    for (let step = 0; step < 12; step += 1) {
+      await page.keyboard.press('Tab');
+      // Behind the dialog nothing has the focus; the browser's own bar may have it, which is the body for the page.
+      const isOutside = await page.evaluate(
+        () => document.activeElement !== document.body && document.activeElement?.closest('dialog') === null,
+      );
+      expect(isOutside).toBe(false);
+    }
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
+    expect(await opener.evaluate((element) => element === document.activeElement)).toBe(true);
+  });
+}
+
+/** Presses Tab through the whole page. Returns the controls that it never reached, and those whose focus nobody sees. */
+async function walk(page: Page): Promise<{ missed: string[]; unseen: string[] }> {
+  await page.evaluate(() => {
+    const isControl = (element: HTMLElement) =>
+      element.matches('a[href], button, input, select, textarea, summary, [tabindex]') &&
+      !element.matches(':disabled, [tabindex="-1"]') &&
+      element.checkVisibility();
+    const wanted = [...document.querySelectorAll<HTMLElement>('body *')].filter(isControl);
+    globalThis.focusWalk = { wanted: new Set(wanted), unseen: [] };
+  });
+  const count = await page.evaluate(() => globalThis.focusWalk?.wanted.size ?? 0);
+  expect(count).toBeGreaterThan(10);
+  for (let step = 0; step < count + 10; step += 1) {
+    await page.keyboard.press('Tab');
+    const left = await page.evaluate(() => {
+      const { activeElement } = document;
+      if (activeElement instanceof HTMLElement && globalThis.focusWalk?.wanted.delete(activeElement)) {
+        // The field of the query shows it by its frame.
+        const { outlineStyle, outlineWidth } = getComputedStyle(activeElement.closest('.query-field') ?? activeElement);
+        if (outlineStyle === 'none' || Number.parseFloat(outlineWidth) < 1)
+          globalThis.focusWalk.unseen.push(activeElement.outerHTML.slice(0, 120));
+      }
+      return globalThis.focusWalk?.wanted.size ?? 0;
+    });
+    if (left === 0) break;
+  }
+  return await page.evaluate(() => ({
+    missed: [...(globalThis.focusWalk?.wanted ?? [])].map(({ outerHTML }) => outerHTML.slice(0, 120)),
+    unseen: globalThis.focusWalk?.unseen ?? [],
+  }));
+}
+
+declare global {
+  var focusWalk: { readonly wanted: Set<HTMLElement>; readonly unseen: string[] } | undefined;
+}
