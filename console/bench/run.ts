@@ -213,7 +213,9 @@ async function measure(
     if (tenant === 'long') await recordLong(createRecorder(context.db, tenant, () => now));
     const { clientId, clientSecret } = await createClient(context.db, { tenant, scope: scopes.join(' ') });
     const base = await app.listen({ port: 0, host: '127.0.0.1' });
-    await measureRounds(base, { clientId, clientSecret }, now, opened, ask);
+    // A clock that stands still would also stop the one that divides long work into slices.
+    const clock = tenant === 'long' ? undefined : now;
+    await measureRounds(base, { clientId, clientSecret }, clock, opened, ask);
   } finally {
     await app.close();
     await context.close();
