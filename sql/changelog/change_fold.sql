@@ -3,8 +3,8 @@
 -- alone in a transaction that is repeatable read: the entries it sees, without those of the deltas that it leaves, are
 -- then just those that the tallies hold afterwards, so that a cell which has become dense can be built from them.
 create function change_fold(of_tenant text, most bigint default 500000) returns bigint
--- planned each time, with the numbers of rows there are
-language plpgsql set plan_cache_mode = force_custom_plan set enable_mergejoin = off as $$
+-- planned each time, with the numbers of rows there are; a cell is read from the index in whose order it is
+language plpgsql set plan_cache_mode = force_custom_plan set enable_mergejoin = off set enable_sort = off as $$
 declare
   folded bigint := 0;
   last_delta bigint;
@@ -74,7 +74,8 @@ begin
         cross join lateral (
           select one.at, one.kind, one.actor from change_entry one
             where one.tenant = of_tenant and one.at >= dense.bucket * change_cell(depth)
-              and one.at < (dense.bucket + 1) * change_cell(depth) offset 0
+              and one.at < (dense.bucket + 1) * change_cell(depth)
+            order by one.at, one.sequence offset 0
         ) as e
         where not dense.known and dense.kind = 0 and dense.actor = 0
       union all
@@ -83,7 +84,8 @@ begin
         cross join lateral (
           select one.at, one.kind, one.actor from change_entry one
             where one.tenant = of_tenant and one.kind = dense.kind and one.at >= dense.bucket * change_cell(depth)
-              and one.at < (dense.bucket + 1) * change_cell(depth) offset 0
+              and one.at < (dense.bucket + 1) * change_cell(depth)
+            order by one.at, one.sequence offset 0
         ) as e
         where not dense.known and dense.kind > 0
       union all
@@ -92,7 +94,8 @@ begin
         cross join lateral (
           select one.at, one.kind, one.actor from change_entry one
             where one.tenant = of_tenant and one.actor = dense.actor and one.at >= dense.bucket * change_cell(depth)
-              and one.at < (dense.bucket + 1) * change_cell(depth) offset 0
+              and one.at < (dense.bucket + 1) * change_cell(depth)
+            order by one.at, one.sequence offset 0
         ) as e
         where not dense.known and dense.actor > 0
       union all
