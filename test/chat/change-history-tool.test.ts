@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { agentKey, callAgentic, putAgent } from '../support/server/agents.ts';
 import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { statementsWaiting } from '../support/server/statements-waiting.ts';
 import { startVendor, type Vendor, type VendorRequest } from '../support/vendor/vendor-server.ts';
 
 const tenant = 'acme';
@@ -193,14 +194,7 @@ describe('the query of a chat that nobody waits for any more ends in the databas
   const chat = { agentId: 'openai', message: 'Who changed the price of product 17?' };
   const reading = async (q: string) => (await callAgentic(server, { tenant, token, path: q, method: 'GET' })).json();
 
-  /** Questions that get no further; folding reads entries as well. */
-  async function stuck(): Promise<number> {
-    const { rows } = await server.database.pool.query<{ stuck: number }>(
-      `select count(*)::int as stuck from pg_stat_activity
-         where datname = current_database() and wait_event_type = 'Lock' and query not like '%change_fold%'`,
-    );
-    return rows[0]?.stuck ?? 0;
-  }
+  const stuck = async () => (await statementsWaiting(server.database)).length;
 
   async function whileStuck(
     why: string,

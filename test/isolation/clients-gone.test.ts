@@ -3,6 +3,7 @@ import type { DescribedInterface } from '../support/oracle/request-arbitrary.ts'
 import { putAgent } from '../support/server/agents.ts';
 import { comesTrueWithin, eventually, letOthersWork } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { statementsWaiting } from '../support/server/statements-waiting.ts';
 
 const tenant = 'acme';
 const json = { 'content-type': 'application/json' };
@@ -45,15 +46,7 @@ function parametersOf(path: string): string {
   return path.endsWith('/changelog/{tenant}/documents') ? '?entity=order&entityId=1' : '';
 }
 
-/** Statements of clients that run now. Folding and analysing are upkeep: they work for no client, and wait for the locked tables as well. */
-async function running(): Promise<string[]> {
-  const { rows } = await server.database.pool.query<{ query: string }>(
-    `select query from pg_stat_activity
-       where datname = current_database() and state = 'active' and wait_event_type = 'Lock'
-         and query not like '%change_fold(%' and query not like '%pg_stat_user_tables%'`,
-  );
-  return rows.map(({ query }) => query);
-}
+const running = () => statementsWaiting(server.database);
 
 test('a second after all clients have left, no statement of theirs runs, whatever they had asked for', async () => {
   expect(operations.length).toBeGreaterThan(15);
