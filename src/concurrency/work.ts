@@ -163,8 +163,3 @@ async function* inWork<Piece>(work: Work, pieces: AsyncIterator<Piece>): AsyncGe
     await pieces.return?.();
   }
 }
-
-/** Calls a function that works for no tenant: the process itself needs it, whichever caller needed it first. */
-export function leaveWork<Result>(call: () => Result): Result {
-  return storage.exit(call);
-}

@@ -48,7 +48,7 @@ export interface TenantPool extends Statements {
   readonly options: object;
 }
 
-export const defaultShares = { reads: 8, writes: 6, own: 4 };
+const defaultShares = { reads: 8, writes: 6, own: 4 };
 
 /**
  * The shares of one of several processes on one port, which divide the connections. Each has two for reads and two for

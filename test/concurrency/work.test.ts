@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { currentWork, doWork, enterWork, leaveWork, ofCurrentWork, Work } from '../../src/concurrency/work.ts';
+import { currentWork, doWork, enterWork, ofCurrentWork, Work } from '../../src/concurrency/work.ts';
 import { Stop } from '../../src/stop-signal.ts';
 import { eventually } from '../support/server/patience.ts';
 
@@ -18,7 +18,6 @@ test('whatever follows from work belongs to it, and to nothing else', async () =
   );
   expect(seen).toEqual([one, other]);
   expect(currentWork()).toBeUndefined();
-  expect(enterWork(one, () => leaveWork(currentWork))).toBeUndefined();
 });
 
 test('while its limit runs, all steps of a work have the rest of it', async () => {

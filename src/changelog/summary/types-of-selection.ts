@@ -5,7 +5,7 @@ import type { QueryParts } from '../read/query-parts.ts';
 import type { QuerySnapshot } from '../read/query-snapshot.ts';
 
 /** The types of entries, each with the number that stands for its kinds in the tallies (change_type_number). */
-export const typeNumbers = { create: -1, update: -2, delete: -3 } as const;
+const typeNumbers = { create: -1, update: -2, delete: -3 } as const;
 
 export type EntryType = keyof typeof typeNumbers;
 
