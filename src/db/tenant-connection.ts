@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { Step } from '../concurrency/work.ts';
 import type { Canceller } from './canceller.ts';
+import { mayBeMoved, TenantMoved } from './cluster/tenant-moved.ts';
 import { closeAfter } from './dead-connections.ts';
 import { marked, newMark } from './pooler.ts';
 import { isUnreachable } from './unreachable.ts';
@@ -16,6 +17,8 @@ export interface TenantConnectionOptions {
   readonly pooled: boolean;
   /** Milliseconds in which the server must end a cancelled statement, or a transaction that is rolled back. */
   readonly maxSilence: number;
+  /** Whether the database is a cluster that has just moved tenants. */
+  readonly hasMovedTenants: () => Promise<boolean>;
 }
 
 /** A connection of one caller, until it is released. When its step is aborted, Annals cancels what runs on it. */
@@ -24,17 +27,19 @@ export class TenantConnection {
   readonly #canceller: Canceller;
   readonly #pooled: boolean;
   readonly #maxSilence: number;
+  readonly #hasMovedTenants: () => Promise<boolean>;
   #step: Step | undefined;
   /** Something other than the server's answer has ended a statement, so the state of the connection is unknown. */
   #broken = false;
   #giveBack: () => void = () => {};
   #inTurn = atOnce;
 
-  constructor(client: pg.PoolClient, { canceller, pooled, maxSilence }: TenantConnectionOptions) {
+  constructor(client: pg.PoolClient, { canceller, pooled, maxSilence, hasMovedTenants }: TenantConnectionOptions) {
     this.#client = client;
     this.#canceller = canceller;
     this.#pooled = pooled;
     this.#maxSilence = maxSilence;
+    this.#hasMovedTenants = hasMovedTenants;
   }
 
   /** Only for the pool: the connection belongs to another caller now. `inTurn` sends its statements; default: at once. */
@@ -92,7 +97,8 @@ export class TenantConnection {
     try {
       return await this.#send(mark === undefined ? statement : marked(mark, statement), values);
     } catch (error) {
-      throw signal.aborted && (isCancelled(error) || isUnreachable(error)) ? signal.reason : error;
+      if (signal.aborted && (isCancelled(error) || isUnreachable(error))) throw signal.reason;
+      throw mayBeMoved(error) && (await this.#hasMovedTenants()) ? new TenantMoved({ cause: error }) : error;
     } finally {
       signal.removeEventListener('abort', onAbort);
       answered();

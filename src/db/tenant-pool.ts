@@ -3,6 +3,7 @@ import { Semaphore } from '../concurrency/semaphore.ts';
 import { currentWork } from '../concurrency/work.ts';
 import type { StopSignal } from '../stop-signal.ts';
 import { createCanceller } from './canceller.ts';
+import { hasMovedTenants } from './cluster/tenant-moved.ts';
 import { maxSilence as defaultSilence } from './dead-connections.ts';
 import { createPool, type PoolOptions } from './pool.ts';
 import { isBehindPooler } from './pooler.ts';
@@ -97,7 +98,13 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
   function connectionOf(client: pg.PoolClient): TenantConnection {
     const known = connections.get(client);
     if (known !== undefined) return known;
-    const connection = new TenantConnection(client, { canceller, pooled, maxSilence });
+    const connection = new TenantConnection(client, {
+      canceller,
+      pooled,
+      maxSilence,
+      // Connections of the process's own never ask, so a question always gets one in the end.
+      hasMovedTenants: () => hasMovedTenants(ownPool),
+    });
     connections.set(client, connection);
     return connection;
   }

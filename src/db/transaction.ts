@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { IsolationLevel } from 'kysely';
 import type pg from 'pg';
+import { mayBeMoved } from './cluster/tenant-moved.ts';
 import type { Database, DatabaseTransaction } from './database.ts';
-import { isTenantMoving } from './unreachable.ts';
 
 export interface TransactionOptions {
   isolation?: IsolationLevel;
@@ -57,7 +57,7 @@ export async function inPoolTransaction<Result>(
  * can succeed if it is repeated.
  */
 export function isLostRace(error: unknown): boolean {
-  if (isTenantMoving(error)) return true;
+  if (mayBeMoved(error)) return true;
   return error instanceof Error && 'code' in error && (error.code === '40001' || error.code === '40P01');
 }
 

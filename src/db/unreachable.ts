@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { TenantMoved } from './cluster/tenant-moved.ts';
 import { tlsFailure } from './tls.ts';
 
 const networkCodes: readonly unknown[] = [
@@ -39,23 +40,14 @@ const lostInCommit =
 /**
  * Whether an error of the driver means that the worker of a cluster that has the tenant cannot be reached, while the
  * coordinator can: it reports in its own words what became of its connection, and goes on. Or it passes on the last
- * words of the worker, with its address, and ends the session.
+ * words of the worker, with its address, and ends the session. A tenant that has just moved counts as well.
  */
 export function isWorkerUnreachable(error: unknown): boolean {
+  if (error instanceof TenantMoved) return true;
   if (!(error instanceof pg.DatabaseError)) return false;
-  if (error.severity === 'ERROR' && (lostInCommit.test(error.message) || isTenantMoving(error))) return true;
+  if (error.severity === 'ERROR' && lostInCommit.test(error.message)) return true;
   const isOfWorker = error.severity === 'ERROR' || /^from \S+:\d+$/.test(error.detail ?? '');
   return isOfWorker && /^(08|57P)/.test(error.code ?? '');
-}
-
-/**
- * Whether an error of the driver means that a statement reached a worker from which the cluster has just moved the
- * tenant. Nothing was done, and the same statement succeeds on the other worker. Citus has no SQLSTATE of its own for it.
- */
-export function isTenantMoving(error: unknown): boolean {
-  return (
-    error instanceof pg.DatabaseError && error.message === 'cannot execute a distributed query from a query on a shard'
-  );
 }
 
 /** Whether an error of the driver means that the server is at its limit for now: its disk is full, or it lacks memory (SQLSTATE class 53). */

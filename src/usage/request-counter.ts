@@ -1,3 +1,4 @@
+import { mayBeMoved } from '../db/cluster/tenant-moved.ts';
 import { isWorkerUnreachable } from '../db/unreachable.ts';
 import { dayOf } from './days.ts';
 import { type CountedRequests, OutcomeUnknown } from './usage-store.ts';
@@ -59,7 +60,7 @@ export class RequestCounter {
     try {
       await this.#options.add(counted);
     } catch (error) {
-      if (isWorkerUnreachable(error) && counted.length > 1) {
+      if ((isWorkerUnreachable(error) || mayBeMoved(error)) && counted.length > 1) {
         // The tenants of the other workers do not wait.
         for (const part of counted) await this.#storeSome([part]);
         return;

@@ -336,6 +336,31 @@ test('a statement over its limit, and one whose caller has gone, end on the work
   await expect.poll(running).toBe(0);
 });
 
+test('what a worker says of a tenant that has left it counts as a move only after a move', async () => {
+  const { pool } = server.database;
+  const tenantPool = createTenantPool(server.database.url);
+  onTestFinished(() => tenantPool.end());
+  // Where nothing moved it is a mistake: the routine asks for a tenant of the other worker.
+  const mistaken = {
+    text: "select change_pending($2, '{0}', '{0}') from tenant where tenant = $1",
+    values: await apart(pool),
+  };
+  const ask = () => doWork({ tenant: mistaken.values[0] }, () => tenantPool.query(mistaken));
+  const message = 'cannot execute a distributed query from a query on a shard';
+  await pool.query('call citus_cleanup_orphaned_resources()');
+  await expect(ask()).rejects.toMatchObject({ name: 'error', message });
+  await moveTenant(cluster, pool, 'gamma');
+  await moveTenant(cluster, pool, 'gamma');
+  await expect(ask()).rejects.toMatchObject({ name: 'TenantMoved', cause: { message } });
+});
+
+/** Two tenants on two workers. */
+async function apart(pool: TestDatabase['pool']): Promise<[string, string]> {
+  const ports = await Promise.all(tenants.map(async (tenant) => (await placementOf(pool, tenant)).port));
+  const other = tenants[ports.findIndex((port) => port !== ports[0])];
+  return [tenants[0] ?? '', other ?? ''];
+}
+
 test('two processes give away the quota of a tenant to the last token, and no more', async () => {
   const tenant = 'beta';
   const pools = [createPool(server.database.url), createPool(server.database.url)];
