@@ -25,3 +25,10 @@ export async function entriesOf(history: TestDatabase, tenant = 'acme'): Promise
   );
   return rows.map((row) => ({ ...row, paths: JSON.parse(row.paths) }));
 }
+
+export async function countOfEntries(history: TestDatabase, tenant = 'acme'): Promise<number> {
+  const { rows } = await history.pool.query('select count(*)::integer as entries from change_entry where tenant = $1', [
+    tenant,
+  ]);
+  return rows[0].entries;
+}
