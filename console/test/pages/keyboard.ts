@@ -1,14 +1,26 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
+import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { recordLife } from '../support/record-life.ts';
 
 /** What a person does who has no mouse. */
 export function keyboardTests(the: () => ConsoleUnderTest): void {
   test('Tab reaches every control, and each one shows that it has the focus', async () => {
-    const { open } = the();
+    const { server, tenant, open } = the();
+    const call = await caller(the());
+    await call('PUT', '/ai-service/demo/agentic/agents/walked', {
+      name: { en: 'Walked' },
+      llmConfig: { provider: 'shared' },
+    });
+    await recordLife(server, tenant, { entity: 'walk', actor: 'Walker' }, ['{"a":1}', '{"a":2}']);
     for (const [address, ready] of [
       ['history?q=entity%3Acoupon+type%3Adelete', '.entry-row'],
       ['document?entity=product&id=brisk-go', '.json-tree'],
+      ['overview', '.bar-chart canvas'],
+      [`actor?${new URLSearchParams({ name: 'Walker' })}`, '.entry-row'],
+      ['desk/agents', '.row-link'],
+      ['data/types', '.row-link'],
     ] as const) {
       const page = await open(address);
       await page.locator(ready).first().waitFor();
@@ -17,6 +29,19 @@ export function keyboardTests(the: () => ConsoleUnderTest): void {
       expect(missed, address).toEqual([]);
       expect(unseen, address).toEqual([]);
     }
+  });
+
+  test('the first Tab leads to the link that skips the navigation', async () => {
+    const page = await the().open('overview');
+    await page.locator('.bar-chart canvas').first().waitFor();
+    await page.keyboard.press('Tab');
+    const link = page.getByRole('link', { name: 'Skip to the page' });
+    expect(await link.evaluate((element) => element === document.activeElement)).toBe(true);
+    // It stands outside of the window until it has the focus.
+    expect((await link.boundingBox())?.y).toBeGreaterThanOrEqual(0);
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate(() => document.activeElement?.closest('main') !== null)).toBe(true);
   });
 
   test('a panel and a dialog give the focus back to what opened them', async () => {
