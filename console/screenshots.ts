@@ -7,6 +7,7 @@ import { makeDataFolder, removeDataFolder } from '../test/support/server/data-fo
 import { startChromium } from './test/support/chromium.ts';
 
 // Takes the pictures of docs/images anew, of a demo that it starts: npm run screenshots
+// The shop has names in Japanese: without a font for them, such as fonts-droid-fallback of Debian, they stay blank.
 
 interface Picture {
   readonly name: string;

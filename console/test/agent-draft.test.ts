@@ -43,7 +43,7 @@ describe('the form of an agent', () => {
     ['contextTokens', '255', 'A whole number from 256 to 10,000,000.'],
     ['id', 'ü'.repeat(127), undefined],
     ['id', 'ü'.repeat(128), 'At most 255 bytes of UTF-8.'],
-    ['id', '', 'Write an id, such as price-desk. It stays for good.'],
+    ['id', '', 'Write an id, such as price-desk. It cannot be changed later.'],
   ] as const)('%s %j is told: %s', (part, text, fault) => {
     expect(faultsOf({ ...good, [part]: text }, undefined)[part]).toBe(fault);
   });

@@ -50,7 +50,8 @@ export function FacetList({ field, title, asked, q, round, isRefused, onQuery }:
       {value !== undefined && value.others > 0 ? (
         <p class="facet-others">{countText(value.others)} in all others</p>
       ) : undefined}
-      {isRefused || value?.values.length === 0 ? <p class="facet-others">none</p> : undefined}
+      {isRefused ? <p class="facet-others">not counted</p> : undefined}
+      {!isRefused && value?.values.length === 0 ? <p class="facet-others">none</p> : undefined}
     </section>
   );
 }

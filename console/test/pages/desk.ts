@@ -132,5 +132,7 @@ export function deskTests(the: () => ConsoleUnderTest): void {
     expect(await reader.getByRole('main').getByRole('button').allInnerTexts()).toEqual([]);
     await reader.getByRole('link', { name: 'Models' }).click();
     await reader.getByRole('heading', { name: 'OpenAI' }).waitFor();
+    await reader.setViewportSize({ width: 380, height: 800 });
+    expect(await sidewaysRoom(reader)).toBe(0);
   });
 }

@@ -49,6 +49,7 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     const page = await open('history?q=entity%3Aorder+status%3AOPEN', { statuses: [400] });
     await page.getByRole('alert').getByText('Position 14: Unsupported query field: status').waitFor();
     expect(await page.locator('.query-token.fault').textContent()).toBe('s');
+    expect(await page.locator('.facet-others').allInnerTexts()).toEqual(['not counted', 'not counted', 'not counted']);
     await checkAccessibility(page);
     await page.getByRole('button', { name: 'Remove status' }).click();
     await expect.poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('entity:order');

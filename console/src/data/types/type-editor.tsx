@@ -79,7 +79,7 @@ function Editing({ typeId, current }: { readonly typeId: string; readonly curren
       <div class="card card-body form-grid">
         {failure === undefined ? undefined : <FailureBox error={failure} />}
         {current === undefined ? (
-          <FormField label="Id" hint="It stays for good." error={id === '' ? undefined : idFault}>
+          <FormField label="Id" hint="It cannot be changed later." error={id === '' ? undefined : idFault}>
             {(control) => (
               <input
                 {...control}

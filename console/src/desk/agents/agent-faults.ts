@@ -43,7 +43,7 @@ const parts: readonly AgentField[] = [
 ];
 
 function faultOfId(id: string): string | undefined {
-  if (id === '') return 'Write an id, such as price-desk. It stays for good.';
+  if (id === '') return 'Write an id, such as price-desk. It cannot be changed later.';
   if (/[\p{Cc}\p{Cs}]/u.test(id)) return 'An id has no control characters.';
   if (new TextEncoder().encode(id).length > 255) return 'At most 255 bytes of UTF-8.';
   return undefined;

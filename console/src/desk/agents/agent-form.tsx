@@ -25,7 +25,7 @@ export function AgentForm(props: AgentFormProps) {
         <h2 class="card-header">What it does</h2>
         <div class="card-body form-grid">
           {current === undefined ? (
-            <FormField key="id" label="Id" hint="Its name in calls. It stays for good." error={faults.id}>
+            <FormField key="id" label="Id" hint="Its name in calls. It cannot be changed later." error={faults.id}>
               {(control) => (
                 <input
                   {...control}
