@@ -12,6 +12,7 @@ import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 import { eventually, letOthersWork } from '../support/server/patience.ts';
+import { statementsWaiting } from '../support/server/statements-waiting.ts';
 
 const tenant = 'acme';
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
@@ -67,14 +68,7 @@ async function busy(): Promise<number> {
   return rows[0]?.busy ?? 0;
 }
 
-/** Statements of the service that wait for a lock. */
-async function stuck(): Promise<number> {
-  const { rows } = await database.pool.query<{ stuck: number }>(
-    "select count(*) as stuck from pg_stat_activity where application_name = $1 and wait_event_type = 'Lock'",
-    [applicationName],
-  );
-  return rows[0]?.stuck ?? 0;
-}
+const stuck = async () => (await statementsWaiting(database)).length;
 
 describe('while statements get no further', () => {
   let blocker: pg.PoolClient;
