@@ -62,7 +62,9 @@ export function RequestsView() {
                     </Link>
                   </td>
                   <td>
-                    <Name text={log.triggerAgentId} />
+                    <span class="cell-cut">
+                      <Name text={log.triggerAgentId} />
+                    </span>
                   </td>
                   <td>
                     <SeverityBadge severity={log.severity} />{' '}
