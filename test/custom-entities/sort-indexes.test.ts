@@ -69,7 +69,9 @@ test('the list tells which indexes are not complete, and one whose making was in
   await writer.query('lock table custom_instance in row exclusive mode');
   const interrupted = expect(createSortIndex(server.context.db, 'b')).rejects.toThrow('canceling statement');
   await expect.poll(states, { timeout: 20_000 }).toEqual([[null, 'building']]);
-  await pool.query('select pg_cancel_backend(pid) from pg_stat_progress_create_index');
+  await pool.query(
+    'select pg_cancel_backend(pid) from pg_stat_progress_create_index where datname = current_database()',
+  );
   await interrupted;
   await writer.query('rollback');
   writer.release();

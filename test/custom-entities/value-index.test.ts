@@ -134,7 +134,9 @@ test('writers and other processes do not wait for the index, and one whose makin
   expect((await client.put('/THING/instances/00002', { name: 'written meanwhile' })).status).toBe(204);
   const page = await readInstances(server, { ...place, token, by: 'list', q: 'name:"written meanwhile"' }, {});
   expect(page.ids).toEqual(['00002']);
-  await pool.query('select pg_cancel_backend(pid) from pg_stat_progress_create_index');
+  await pool.query(
+    'select pg_cancel_backend(pid) from pg_stat_progress_create_index where datname = current_database()',
+  );
   await interrupted;
   await writer.query('rollback');
   writer.release();
