@@ -57,8 +57,8 @@ export default defineConfig({
     ],
     globalSetup: ['test/support/oracle/seed-of-run.ts', 'test/support/server/database-server.ts'],
     pool: 'forks',
-    // Tests of processes wait much: with three workers two cores are busy, with two they stand still for a quarter of the run.
-    maxWorkers: 3,
+    // Tests of processes wait much: with two workers two cores stand still for a quarter of the run.
+    maxWorkers: 4,
     // The files of a worker share their modules: to load the service anew for each file took more than a third of the run.
     isolate: false,
     sequence: { sequencer: LongFilesFirst },
