@@ -57,6 +57,8 @@ export function limitRequests(app: HttpServer, limit = requestLimit): void {
     request.work = work;
     const share = kind === 'calls' ? shares.calls : shares.requests;
     let release = share.tryAcquire(tenant);
+    // Each part of the service that ends with the response listens once: more of them than Node takes for a leak.
+    reply.raw.setMaxListeners(20);
     reply.raw.once('close', () => {
       work.endLimit();
       release?.();
