@@ -7,12 +7,10 @@ import { createDatabase } from '../../src/db/database.ts';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { createPool } from '../../src/db/pool.ts';
-import { createTenant } from '../../src/db/tenants.ts';
-import { scopes } from '../../src/http/scopes.ts';
-import { createClient } from '../../src/oauth/clients.ts';
 import { startVendor } from '../../test/support/vendor/vendor-server.ts';
-import { type Caller, chat, exportHistory, read, record, Session, write } from './clients.ts';
+import { chat, exportHistory, read, record, write } from './clients.ts';
 import { Outcomes } from './outcomes.ts';
+import { prepareTenant } from './prepare-tenant.ts';
 import { Kept } from './processes.ts';
 
 // The load of the soak without kills, at several times its rate, against one process. Each minute the process collects its
@@ -66,27 +64,12 @@ const over = new AbortController();
 const outcomes = new Outcomes();
 const loads: Promise<void>[] = [];
 for (const tenant of ['acme', 'globex']) {
-  const name = `${tenant}${randomBytes(3).toString('hex')}`;
-  await createTenant(db, name);
-  const client = await createClient(db, { tenant: name, scope: scopes.join(' '), name: 'Soak' });
-  const basic = `Basic ${Buffer.from(`${client.clientId}:${client.clientSecret}`).toString('base64')}`;
-  const caller: Caller = {
-    tenant: name,
+  const { caller, acknowledged } = await prepareTenant(db, tenant, {
     service: serviceUrl,
     recorder: recorderUrl,
-    basic,
     outcomes,
     over: over.signal,
     rate: Number(settings.rate),
-  };
-  const acknowledged = { changes: [], writes: 0, unknownWrites: 0, chats: 0, unknownChats: 0, exports: 0 };
-  const session = new Session(caller);
-  const put = (path: string, body: object) =>
-    session.call('prepare', path, { method: 'PUT', body: JSON.stringify(body) });
-  await put(`/schema/${name}/custom-entities/BOX`, { name: { en: 'Box' } });
-  await put(`/ai-service/${name}/agentic/agents/desk`, {
-    name: { en: 'Desk' },
-    llmConfig: { provider: 'openai', model: 'gpt-5.4-mini', apiKey: 'sk-soak' },
   });
   if (kinds.has('record')) loads.push(record({ ...caller, rate: 1 }, acknowledged, 'one', 86_400_000));
   if (kinds.has('read')) loads.push(read(caller), read(caller));

@@ -5,19 +5,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { setRetention } from '../../src/changelog/retention/retention.ts';
 import { createDatabase } from '../../src/db/database.ts';
+import { freePort } from '../../src/db/embedded/free-port.ts';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { createPool } from '../../src/db/pool.ts';
-import { createTenant } from '../../src/db/tenants.ts';
-import { scopes } from '../../src/http/scopes.ts';
-import { createClient } from '../../src/oauth/clients.ts';
 import { startVendor } from '../../test/support/vendor/vendor-server.ts';
 import { panelTable } from '../metrics/panels.ts';
-import { freePort, watchMetrics } from '../metrics/prometheus.ts';
+import { watchMetrics } from '../metrics/prometheus.ts';
 import { checkHistory } from './check-history.ts';
-import { type Acknowledged, type Caller, chat, exportHistory, read, record, Session, write } from './clients.ts';
+import { type Acknowledged, chat, exportHistory, read, record, type Session, write } from './clients.ts';
 import { MemoryOverTime } from './memory-over-time.ts';
 import { Outcomes } from './outcomes.ts';
+import { prepareTenant } from './prepare-tenant.ts';
 import { childrenOf, Kept } from './processes.ts';
 
 // Everything at once for so many minutes, with rates that leave the machine room: recorders, readers, writers, chats against a
@@ -74,40 +73,18 @@ const lines: string[] = [];
 const known: { tenant: string; session: Session; acknowledged: Acknowledged; keepsAll: boolean }[] = [];
 const loads: Promise<void>[] = [];
 for (const [tenant, days] of Object.entries(tenants)) {
-  const name = `${tenant}${randomBytes(3).toString('hex')}`;
-  await createTenant(db, name);
-  const client = await createClient(db, { tenant: name, scope: scopes.join(' '), name: 'Soak' });
-  const basic = `Basic ${Buffer.from(`${client.clientId}:${client.clientSecret}`).toString('base64')}`;
-  const caller: Caller = {
-    tenant: name,
+  const { caller, session, acknowledged } = await prepareTenant(db, tenant, {
     service: serviceUrl,
     recorder: recorderUrl,
-    basic,
     outcomes,
     over: over.signal,
-  };
-  const acknowledged: Acknowledged = {
-    changes: [],
-    writes: 0,
-    unknownWrites: 0,
-    chats: 0,
-    unknownChats: 0,
-    exports: 0,
-  };
-  const session = new Session(caller);
-  known.push({ tenant: name, session, acknowledged, keepsAll: days === 1 });
-  const put = (path: string, body: object) =>
-    session.call('prepare', path, { method: 'PUT', body: JSON.stringify(body) });
-  await put(`/schema/${name}/custom-entities/BOX`, { name: { en: 'Box' } });
-  await put(`/ai-service/${name}/agentic/agents/desk`, {
-    name: { en: 'Desk' },
-    llmConfig: { provider: 'openai', model: 'gpt-5.4-mini', apiKey: 'sk-soak' },
   });
+  known.push({ tenant: caller.tenant, session, acknowledged, keepsAll: days === 1 });
   const oldest = days * day;
   loads.push(record(caller, acknowledged, 'one', oldest), record(caller, acknowledged, 'two', oldest));
   loads.push(read(caller), read(caller), write(caller, acknowledged), chat(caller, acknowledged));
   loads.push(exportHistory(caller, acknowledged));
-  if (days > 1) loads.push(retain(name));
+  if (days > 1) loads.push(retain(caller.tenant));
 }
 loads.push(killInTurn(), watchMemory());
 hasBegun = true;
