@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { Browser, CDPSession, Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { buildApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config/config.ts';
 import { createContext } from '../../src/context.ts';
@@ -10,10 +10,11 @@ import { createPool } from '../../src/db/pool.ts';
 import { createTenant } from '../../src/db/tenants.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { createClient } from '../../src/oauth/clients.ts';
-import { changeOfDocuments } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { testSecretKeys } from '../../test/support/server/server.ts';
 import { startChromium } from '../test/support/chromium.ts';
+import { recordLongChanges } from './long-changes.ts';
+import { type Figure, Measured } from './measured.ts';
 
 // How long the console's pages take until one can use them, what they load, and how long they hold the browser at a time: with
 // millions of changes, and with long ones. README.md says how to run it.
@@ -32,69 +33,6 @@ const { values: settings } = parseArgs({
 
 /** The moment of the last change of the data. */
 const historyNow = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
-
-interface Figure {
-  readonly what: string;
-  readonly milliseconds: number;
-  readonly bytes: number;
-  /** Milliseconds; the browser notes tasks from 50 on. */
-  readonly longestTask: number;
-  /** Milliseconds of processor time of the page's thread. */
-  readonly pageTime: number;
-  /** The same of this process: the service, and what drives the browser. */
-  readonly ownTime: number;
-}
-
-/** A page that is signed in, and what became of it since the last step. */
-class Measured {
-  readonly page: Page;
-  readonly figures: Figure[] = [];
-  #bytes = 0;
-  #session: Promise<CDPSession> | undefined;
-
-  constructor(page: Page) {
-    this.page = page;
-    page.on('requestfinished', async (request) => {
-      const { responseBodySize, responseHeadersSize } = await request.sizes();
-      this.#bytes += responseBodySize + responseHeadersSize;
-    });
-  }
-
-  async step(what: string, work: (page: Page) => Promise<void>): Promise<void> {
-    this.#bytes = 0;
-    await this.page.evaluate(() => globalThis.longTasks?.splice(0));
-    const pageBefore = await this.#pageTime();
-    const ownBefore = process.cpuUsage();
-    const begun = performance.now();
-    await work(this.page);
-    const milliseconds = performance.now() - begun;
-    await this.page.waitForLoadState('networkidle');
-    const longest = await this.page.evaluate(() => Math.max(0, ...(globalThis.longTasks ?? [])));
-    const own = process.cpuUsage(ownBefore);
-    const pageAfter = await this.#pageTime();
-    this.figures.push({
-      what,
-      milliseconds,
-      bytes: this.#bytes,
-      longestTask: longest,
-      // A page at another address may have a process of its own, which counts from 0.
-      pageTime: pageAfter < pageBefore ? pageAfter : pageAfter - pageBefore,
-      ownTime: (own.user + own.system) / 1_000,
-    });
-  }
-
-  async #pageTime(): Promise<number> {
-    this.#session ??= this.page.context().newCDPSession(this.page);
-    const session = await this.#session;
-    await session.send('Performance.enable', { timeDomain: 'threadTicks' });
-    const { metrics } = await session.send('Performance.getMetrics');
-    return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN) * 1_000;
-  }
-}
-
-declare global {
-  var longTasks: number[] | undefined;
-}
 
 const browser = await startChromium();
 try {
@@ -210,7 +148,7 @@ async function measure(
   const app = await buildApp(context);
   try {
     await createTenant(context.db, tenant);
-    if (tenant === 'long') await recordLong(createRecorder(context.db, tenant, () => now));
+    if (tenant === 'long') await recordLongChanges(createRecorder(context.db, tenant, () => now));
     const { clientId, clientSecret } = await createClient(context.db, { tenant, scope: scopes.join(' ') });
     const base = await app.listen({ port: 0, host: '127.0.0.1' });
     // A clock that stands still would also stop the one that divides long work into slices.
@@ -256,31 +194,6 @@ async function measureRounds(
   print(rounds);
 }
 
-async function recordLong(record: ReturnType<typeof createRecorder>): Promise<void> {
-  const create = (entity: string, entityId: string, after: string) => {
-    const change = changeOfDocuments({
-      type: 'create',
-      entity,
-      entityId,
-      actor: 'Robin',
-      at: Date.now() - 1_000,
-      related: [],
-      before: undefined,
-      after,
-      name: undefined,
-    });
-    return change === 'unchanged' ? [] : [change];
-  };
-  const fields = (count: number, text: string) =>
-    JSON.stringify(
-      Object.fromEntries(Array.from({ length: count }, (_, index) => [`field${index}`, `${text} ${index}`])),
-    );
-  await record(create('text', '1', JSON.stringify({ text: 'lorem ipsum '.repeat(1_398_000) })));
-  await record(create('members', '1', fields(200_000, 'x'.repeat(40))));
-  for (let place = 0; place < 100; place += 1)
-    await record(create('wide', String(place), fields(1_000, 'x'.repeat(40))));
-}
-
 async function onNewDatabase(url: string, name: string, work: (name: string) => Promise<void>): Promise<void> {
   const pool = createPool(url, { maximum: 1 });
   await pool.query(`drop database if exists ${name} with (force)`);
@@ -303,7 +216,7 @@ function print(rounds: readonly (readonly Figure[])[]): void {
       return (sorted[Math.floor(sorted.length / 2)] ?? Number.NaN).toFixed(0);
     };
     process.stdout.write(
-      `| ${what} | ${middle(({ milliseconds }) => milliseconds)} | ${middle(({ bytes }) => bytes / 1_024)} | ${middle(({ longestTask }) => longestTask)} | ${middle(({ pageTime }) => pageTime)} | ${settings.url === undefined ? middle(({ ownTime }) => ownTime) : '–'} |\n`,
+      `| ${what} | ${middle(({ milliseconds }) => milliseconds)} | ${middle(({ bytes }) => bytes / 1_024)} | ${middle(({ maxTask }) => maxTask)} | ${middle(({ pageTime }) => pageTime)} | ${settings.url === undefined ? middle(({ ownTime }) => ownTime) : '–'} |\n`,
     );
   }
 }

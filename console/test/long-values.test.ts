@@ -2,7 +2,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { address, openAnswered } from './support/answered-page.ts';
 import { startChromium } from './support/chromium.ts';
-import { longestTask } from './support/longest-task.ts';
+import { maxTaskTime } from './support/max-task-time.ts';
 
 /** Milliseconds of processor time for which the page may answer no key. */
 const maxTask = 100;
@@ -24,7 +24,7 @@ test('a text of 16 MiB does not hold the page, and all of it can be read', async
   const page = await openAnswered(browser, answersOf([entry(1, `"text":{"after":"${text}"}`)]));
   const panel = page.getByRole('complementary');
   const end = panel.locator('.line', { hasText: 'the end' });
-  const longest = await longestTask(page, async () => {
+  const longest = await maxTaskTime(page, async () => {
     await page.goto(`${address}history?entry=1`);
     await panel.getByRole('button', { name: 'all 16,776,007 characters' }).click();
     await panel.getByRole('region', { name: 'All 16,776,007 characters' }).focus();
@@ -44,7 +44,7 @@ test('200,000 paths do not hold the page, and each of them can be reached', asyn
   const paths = Array.from({ length: 200_000 }, (_, index) => `"field${index}":{"after":${index}.10}`);
   const page = await openAnswered(browser, answersOf([entry(1, paths.join(','))]));
   const panel = page.getByRole('complementary');
-  const longest = await longestTask(page, async () => {
+  const longest = await maxTaskTime(page, async () => {
     await page.goto(`${address}history`);
     await page.locator('.entry-link').click();
     await panel.locator('.path-item').nth(29).waitFor();
@@ -72,7 +72,7 @@ test('a value of 200,000 members does not hold the page: opened, compared and by
     documents: `{"entity":"long","entityId":"1","at":"2026-11-22T10:00:00.000Z","exists":true,"complete":true,"document":{"all":{${members}}},
       "changes":2,"lastChange":{"at":"2026-11-22T10:00:00.000Z","type":"create","actor":"Robin"}}`,
   });
-  const longest = await longestTask(page, async () => {
+  const longest = await maxTaskTime(page, async () => {
     await page.goto(`${address}history?entry=1`);
     await page.locator('summary', { hasText: '200,000' }).click();
     await page.getByText('0.10', { exact: true }).waitFor();
@@ -103,7 +103,7 @@ test('100 changes of 1,000 paths each do not hold the page: neither in the list 
     documents: `{"entity":"long","entityId":"1","at":"2026-11-22T10:00:00.000Z","exists":true,"complete":true,"document":${document},
       "changes":100,"lastChange":{"at":"2026-11-22T10:00:00.000Z","type":"update","actor":"Robin"}}`,
   });
-  const longest = await longestTask(page, async () => {
+  const longest = await maxTaskTime(page, async () => {
     await page.goto(`${address}history`);
     await page.locator('.entry-row').nth(99).waitFor();
     await page.locator('.entry-link').first().click();

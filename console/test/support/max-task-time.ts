@@ -13,7 +13,7 @@ interface TraceEvent {
  * The processor time of the longest task of the page's thread while `work` runs, in milliseconds. Meanwhile the page answers no
  * key. The clock is that of the thread, so other work of the machine does not count.
  */
-export async function longestTask(page: Page, work: () => Promise<void>): Promise<number> {
+export async function maxTaskTime(page: Page, work: () => Promise<void>): Promise<number> {
   const browser = page.context().browser();
   if (browser === null) throw new Error('the page has no browser');
   await browser.startTracing(page, { categories: ['toplevel'] });
