@@ -2,13 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
 import type pg from 'pg';
 import { createDatabase } from '../../src/db/database.ts';
+import { freePort } from '../../src/db/embedded/free-port.ts';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { createClient } from '../../src/oauth/clients.ts';
@@ -284,14 +284,4 @@ function lineOf({ row }: Ask, connections: number, columns: readonly Column[]): 
 
 function median(values: readonly number[]): number {
   return values.toSorted((one, another) => one - another)[Math.floor(values.length / 2)] ?? Number.NaN;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }

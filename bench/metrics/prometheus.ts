@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../src/db/embedded/free-port.ts';
 
 const rules = join(import.meta.dirname, '../../deploy/prometheus/alerts.yaml');
 
@@ -95,17 +95,6 @@ export async function watchMetrics(
       await exit;
     },
   };
-}
-
-/** A port that is free now, for a program that cannot choose one itself. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 /** Moments that follow each other without a gap, as one. */

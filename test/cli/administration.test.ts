@@ -120,7 +120,7 @@ test('import records the changes of stdin and answers with the counts', async ()
 
 test('a database that is away or refuses is exit code 1 in one line, without its password', async () => {
   const away = new URL(database.url);
-  away.port = String(await freePort(undefined));
+  away.port = String(await freePort());
   const refuses = new URL(database.url);
   refuses.password = 'wrong-secret';
   for (const [url, reason] of [

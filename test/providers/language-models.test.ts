@@ -248,7 +248,7 @@ test('a refusal that has figures costs what they say', async () => {
 });
 
 test('where nobody listens the call never left and costs nothing', async () => {
-  const baseUrl = `http://127.0.0.1:${await freePort(undefined)}`;
+  const baseUrl = `http://127.0.0.1:${await freePort()}`;
   await expect(models.generate(callOf(vendors[0], { baseUrl }))).rejects.toMatchObject({
     fault: 'unreachable',
     usage: 'none',

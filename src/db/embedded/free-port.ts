@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 
 /** The given port where it is free on 127.0.0.1, otherwise a port that the system chooses. */
-export async function freePort(wanted: number | undefined): Promise<number> {
+export async function freePort(wanted?: number): Promise<number> {
   const port = wanted === undefined ? undefined : await bind(wanted);
   return port ?? (await bind(0)) ?? 0;
 }

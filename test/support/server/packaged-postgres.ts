@@ -35,7 +35,7 @@ export async function startPackagedPostgres({ epoch }: { epoch: number }): Promi
   const initdb = ['-D', data, '-U', 'annals', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'];
   await run(join(programs, 'initdb'), initdb, { ...as, cwd: '/' });
   await run(join(programs, 'pg_resetwal'), ['-e', String(epoch), '-D', data], { ...as, cwd: '/' });
-  const port = await freePort(undefined);
+  const port = await freePort();
   const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', 'fsync=off'].flatMap((one) => [
     '-c',
     one,

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
+import { freePort } from '../../../src/db/embedded/free-port.ts';
 import { findPgbouncer } from './pgbouncer-program.ts';
 
 // pgbouncer refuses to run as root: this is "nobody".
@@ -66,15 +67,6 @@ max_client_conn = 200
     await sleep(50);
   }
   return { url: `postgres://${username}:${password}@127.0.0.1:${listening}${pathname}?pooler=transaction`, stop };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
 async function accepts(port: number): Promise<boolean> {
