@@ -1,5 +1,4 @@
 import { computed } from '@preact/signals';
-import { writtenValue } from '../query-text/written-value.ts';
 import { place } from '../router/location.ts';
 
 /** What the address of the Document page says. */
@@ -28,15 +27,4 @@ export const documentView = computed((): DocumentView => {
 
 function wholeNumber(text: string | null): number | undefined {
   return text !== null && /^[1-9]\d{0,9}$/.test(text) ? Number(text) : undefined;
-}
-
-/** The query for all changes that name a document as related. */
-export function queryOfTouching({ entity, entityId }: Pick<DocumentView, 'entity' | 'entityId'>): string {
-  const item = `entity:${writtenValue(entity)} entityId:${writtenValue(entityId)}`;
-  return `related:elemMatch(${item}) occurredAt:>="1970-01-01T00:00:00Z"`;
-}
-
-/** The query for all changes of a document. */
-export function queryOfDocument({ entity, entityId }: Pick<DocumentView, 'entity' | 'entityId'>): string {
-  return `entity:${writtenValue(entity)} entityId:${writtenValue(entityId)} occurredAt:>="1970-01-01T00:00:00Z"`;
 }

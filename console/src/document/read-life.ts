@@ -1,5 +1,6 @@
 import { readEntries } from '../api/history-reads.ts';
-import { type DocumentView, queryOfDocument } from './document-view.ts';
+import { queryOfDocument } from '../history/document-queries.ts';
+import type { DocumentView } from './document-view.ts';
 import type { NumberedEntry } from './last-touches.ts';
 
 /** The changes of a document, the newest first. */

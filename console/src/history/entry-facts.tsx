@@ -1,8 +1,8 @@
 import type { Entry } from '../api/history-reads.ts';
 import { Name } from '../components/name.tsx';
 import { Time } from '../components/time.tsx';
-import { writtenValue } from '../query-text/written-value.ts';
 import { Link } from '../router/link.tsx';
+import { queryOfTouching } from './document-queries.ts';
 import { historyOf } from './history-view.ts';
 
 /** When, who, and what it belongs to, with links to each. */
@@ -49,12 +49,7 @@ export function EntryFacts({
           <dd class="related">
             {related.map((item) => (
               <span key={`${item.entity} ${item.entityId}`}>
-                <Link
-                  to={historyOf(
-                    `related:elemMatch(entity:${writtenValue(item.entity)} entityId:${writtenValue(item.entityId)})`,
-                  )}
-                  title="Everything that touched it"
-                >
+                <Link to={historyOf(queryOfTouching(item))} title="Everything that touched it">
                   <Name text={`${item.entity} ${item.entityId}`} />
                 </Link>
               </span>

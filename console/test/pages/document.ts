@@ -28,7 +28,10 @@ export function documentTests(the: () => ConsoleUnderTest): void {
     expect(await page.locator('.timeline-item.shown').textContent()).toContain('Robin');
     await checkAccessibility(page);
     await page.getByRole('link', { name: 'What touched it' }).click();
-    expect(new URL(page.url()).searchParams.get('q')).toMatch(/^related:elemMatch\(entity:lamp entityId:1\) /);
+    const touching =
+      /^compoundLogicalQuery:\(\(entity:lamp entityId:1\) OR \(related:elemMatch\(entity:lamp entityId:1\)\)\) /;
+    expect(new URL(page.url()).searchParams.get('q')).toMatch(touching);
+    await expect.poll(() => page.locator('.entry-link').count()).toBe(4);
   });
 
   test('two moments are compared, whichever is chosen first', async () => {
