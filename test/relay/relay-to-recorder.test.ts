@@ -3,11 +3,13 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import type { Tracer } from '../../src/concurrency/trace.ts';
 import { readSource } from '../../src/db/source.ts';
 import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
 import type { PlacedChange } from '../../src/recording/record-mapped.ts';
 import { recordOverHttp } from '../../src/relay/record-over-http.ts';
 import { relay } from '../../src/relay/relay.ts';
+import { type Collector, type Seen, startCollector, startTracing } from '../support/server/collector.ts';
 import { eventually } from '../support/server/patience.ts';
 import { startTestRecorder, type TestRecorder } from '../support/server/recorder.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
@@ -16,17 +18,21 @@ import { type Application, createApplication, tenant } from './relayed.ts';
 const scope = 'recorder.change_record recorder.actor_set changelog.changelog_manage';
 const tables = { 'public.orders': { entity: 'order', mask: ['card', 'payload.cards.number'] } };
 const orders = 'create table orders (id text primary key, card text, payload jsonb)';
+let collector: Collector;
 let server: TestServer;
 let recorder: TestRecorder;
 
 beforeAll(async () => {
-  server = await startTestServer();
+  collector = await startCollector();
+  server = await startTestServer({ environment: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } });
   recorder = await startTestRecorder(server);
 });
 
 afterAll(async () => {
   await recorder.close();
   await server.close();
+  collector.server.closeAllConnections();
+  collector.server.close();
 });
 
 type Fault = 'busy' | 'no answer' | undefined;
@@ -60,7 +66,12 @@ async function faultyRecorder(faults: Fault[]): Promise<{ url: URL; requests: ()
   return { url: new URL(`http://127.0.0.1:${port}`), requests: () => requests };
 }
 
-function startRelay({ url, mapping }: Application, to: URL, client: { clientId: string; clientSecret: string }) {
+function startRelay(
+  { url, mapping }: Application,
+  to: URL,
+  client: { clientId: string; clientSecret: string },
+  tracer?: Tracer,
+) {
   const controller = new AbortController();
   const messages: string[] = [];
   const log = {
@@ -72,6 +83,7 @@ function startRelay({ url, mapping }: Application, to: URL, client: { clientId: 
     mapping: readMapping(JSON.stringify(mapping)),
     record: recordOverHttp({ target: { url: to, tenant, ...client }, strict: false, log }),
     log,
+    tracer,
     signal: controller.signal,
   });
   ended.catch(() => {});
@@ -126,6 +138,31 @@ test('a busy recorder and lost answers: each change is an entry once, and masked
   expect(messages.filter((message) => message.includes('keeps it aside')).join()).toContain(
     'has more than 1000 characters',
   );
+});
+
+test('one trace goes from the batch of the relay, over its request, to each statement by which the recorder records', async () => {
+  const application = await createApplication(orders, tables);
+  const { spans, tracer } = await startTracing();
+  await application.pool.query(`insert into orders values ('traced')`);
+  startRelay(application, new URL(recorder.baseUrl), await server.createClient(tenant, { scope }), tracer);
+  await eventually(() => spans.find(({ name }) => name === 'relay')).toBeDefined();
+  const [batch, send] = ['relay', 'record'].map((name) => spans.find((span) => span.name === name));
+  const inTrace = () => collector.spans.filter(({ traceId }) => traceId === batch?.traceId);
+  const requestSpan = () => inTrace().find(({ name }) => name === 'POST /recorder/:tenant/changes');
+  await eventually(requestSpan).toMatchObject({
+    parentSpanId: send?.spanId,
+    attributes: { 'http.response.status_code': 200 },
+  });
+  expect(send?.parentSpanId).toBe(batch?.spanId);
+  const statements = inTrace().filter(({ attributes }) => attributes['db.system.name'] === 'postgresql');
+  expect(statements.map(({ attributes }) => attributes['db.query.text']).join()).toContain('record_entries');
+  const byId = new Map(inTrace().map((span) => [span.spanId, span]));
+  const rootOf = (span: Seen): Seen => {
+    const parent = byId.get(span.parentSpanId ?? '');
+    return parent === undefined ? span : rootOf(parent);
+  };
+  const tokenRequest = inTrace().find(({ name }) => name === 'POST /oauth/token');
+  for (const statement of statements) expect([requestSpan(), tokenRequest]).toContain(rootOf(statement));
 });
 
 test('a client that lacks a scope, or that the recorder does not know, ends the relay', async () => {
