@@ -11,7 +11,7 @@ const usage = { input: 412, output: 96 };
 export function deskTests(the: () => ConsoleUnderTest): void {
   test('an agent is made in a form that tells faults while one types, and its key is never shown', async () => {
     const { open, checkAccessibility } = the();
-    const page = await open('desk/agent/new', { statuses: [404] });
+    const page = await open('desk/agent/new');
     await page.getByLabel('Id', { exact: true }).fill('form');
     await page.getByLabel('Name in en', { exact: true }).fill('Form <b>desk</b>');
     await page.getByLabel('Provider').selectOption('openai');
@@ -74,7 +74,7 @@ export function deskTests(the: () => ConsoleUnderTest): void {
       finish = resolve;
     });
     vendor.behave({ kind: 'answer', text: 'Jane did,\n<i>on Monday</i>.', usage });
-    const page = await open('desk/chat?agent=prices', { height: 700 });
+    const page = await open('desk/chat?agent=prices', { height: 420 });
     await page.getByLabel('Message').fill('Who changed it?');
     await page.keyboard.press('Enter');
     await page.getByText('<i>on Monday</i>.').waitFor();
@@ -87,6 +87,10 @@ export function deskTests(the: () => ConsoleUnderTest): void {
     await page.getByText('The agent is writing').waitFor({ state: 'attached' });
     finish?.();
     await page.getByText('Because').waitFor();
+    // The page follows what is written.
+    const belowView = () => page.evaluate(() => document.documentElement.scrollHeight - scrollY - innerHeight);
+    expect(await page.evaluate(() => scrollY)).toBeGreaterThan(0);
+    await expect.poll(belowView).toBeLessThan(2);
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText('Stopped. The agent does not remember this answer').waitFor();
     vendor.behave({ kind: 'answer' });

@@ -8,6 +8,7 @@ import { Skeleton } from '../../components/loading.tsx';
 import { Name } from '../../components/name.tsx';
 import { PageHeader } from '../../components/page-header.tsx';
 import { tell } from '../../components/toasts.tsx';
+import { quoted } from '../../query-text/quoted.ts';
 import { navigate, path, place } from '../../router/location.ts';
 import { type AgentDraft, draftOf, emptyDraft, inputOf } from './agent-draft.ts';
 import { type AgentFaults, type AgentField, faultsOf, partOf } from './agent-faults.ts';
@@ -87,15 +88,9 @@ async function saveAgent(draft: AgentDraft, current: Agent | undefined): Promise
   await annals().agents.put(draft.id, inputOf(draft, current));
 }
 
-/** A PUT would replace the agent that has the id. */
+/** A PUT would replace the agent that has the id. A list without it is no error in the browser's log, as a 404 would be. */
 async function isThere(id: string): Promise<boolean> {
-  try {
-    await annals().agents.get(id);
-    return true;
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return false;
-    throw error;
-  }
+  return (await annals().agents.list({ q: `id:${quoted(id)}`, pageSize: 1 })).items.length > 0;
 }
 
 function shownFaults(faults: AgentFaults, touched: ReadonlySet<string> | undefined): AgentFaults {

@@ -103,21 +103,27 @@ interface MessageBoxProps {
 
 function MessageBox({ isWriting, onSend, onStop }: MessageBoxProps) {
   const [text, setText] = useState('');
-  const form = useRef<HTMLFormElement>(null);
-  // New words push the box down. It stays in view, unless the reader has gone back to earlier ones.
+  const isAtEnd = useRef(true);
   useEffect(() => {
-    const { scrollHeight } = document.documentElement;
-    if (scrollHeight - scrollY - innerHeight < nearEnd) form.current?.scrollIntoView({ block: 'end' });
+    const look = () => {
+      isAtEnd.current = document.documentElement.scrollHeight - scrollY - innerHeight < nearEnd;
+    };
+    addEventListener('scroll', look, { passive: true });
+    return () => removeEventListener('scroll', look);
+  }, []);
+  // The page follows new words, unless the reader has gone back to earlier ones.
+  useEffect(() => {
+    if (isAtEnd.current) scrollTo({ top: document.documentElement.scrollHeight });
   });
   const send = () => {
     const message = text.trim();
     if (message === '' || isWriting) return;
+    isAtEnd.current = true;
     onSend(message);
     setText('');
   };
   return (
     <form
-      ref={form}
       class="message-box"
       onSubmit={(event) => {
         event.preventDefault();
