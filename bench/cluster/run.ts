@@ -1,9 +1,13 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs, promisify } from 'node:util';
 import { distribute } from '../../src/db/cluster/distribute.ts';
 import { createDatabase } from '../../src/db/database.ts';
+import { freePort } from '../../src/db/embedded/free-port.ts';
 import { createPool } from '../../src/db/pool.ts';
 import { createTenant } from '../../src/db/tenants.ts';
 import { scopes } from '../../src/http/scopes.ts';
@@ -16,6 +20,8 @@ import {
   placementOf,
 } from '../../test/support/server/cluster.ts';
 import { startVendor } from '../../test/support/vendor/vendor-server.ts';
+import { watchReport } from '../metrics/panels.ts';
+import { watchMetrics, watchQuietly } from '../metrics/prometheus.ts';
 import { chat, exportHistory, Session } from '../soak/clients.ts';
 import { Outcomes } from '../soak/outcomes.ts';
 import { Kept } from '../soak/processes.ts';
@@ -60,10 +66,13 @@ const environment = {
   ANNALS_SELF_HOSTED_ALLOW: '127.0.0.0/8',
 };
 const onLine = (line: string) => messages.add('log', messageOf(line));
-const service = new Kept(['serve'], environment, onLine);
-const recorder = new Kept(['recorder'], environment, onLine);
+const targets = { service: `127.0.0.1:${await freePort()}`, recorder: `127.0.0.1:${await freePort()}` };
+const service = new Kept(['serve'], { ...environment, ANNALS_METRICS_PORT: targets.service }, onLine);
+const recorder = new Kept(['recorder'], { ...environment, ANNALS_METRICS_PORT: targets.recorder }, onLine);
 const urls = await Promise.all([service.start(), recorder.start()]);
 
+const folder = await mkdtemp(join(tmpdir(), 'annals-cluster-'));
+const watch = await watchMetrics(folder, targets);
 const over = new AbortController();
 const outcomes = new Outcomes();
 const answers = new Answers();
@@ -76,13 +85,19 @@ await sleep(5_000);
 const quiet = performance.now();
 await sleep(20_000);
 say(`quiet: ${statusesOf(answers.between(tenants, quiet, performance.now()))}, p99 ${p99In(tenants, quiet)} ms`);
+watch?.begin('moves');
 await moveShards(Number(settings.moves));
+watch?.begin('kills');
 await killWorkers(kills);
+watch?.begin('after');
 await sleep(5_000);
+await watchQuietly(watch, 85);
 over.abort();
 await Promise.all(loads);
 say('the load is over; checking');
-for (const line of await check()) process.stdout.write(`${line}\n`);
+for (const line of [...(await check()), ...(await watchReport(watch))]) process.stdout.write(`${line}\n`);
+await watch?.close();
+await rm(folder, { recursive: true, force: true });
 await Promise.all([recorder.stop(), service.stop()]);
 process.stdout.write(
   `\nAnswers to chats and exports:\n${outcomes.lines.join('\n')}\n\nLog:\n${messages.lines.join('\n')}\n`,

@@ -1,4 +1,4 @@
-import type { Watch } from './prometheus.ts';
+import type { Alert, Watch } from './prometheus.ts';
 
 /** What the dashboard shows of a run, by its expressions. */
 const panels: Readonly<Record<string, string>> = {
@@ -18,17 +18,58 @@ const panels: Readonly<Record<string, string>> = {
   'resident memory, MiB': 'sum(annals_process_resident_memory_bytes) / 1048576',
 };
 
-/** A table of Markdown: of each panel the first value, the median, the extremes and the last one. */
-export async function panelTable({ range }: Watch): Promise<string[]> {
+/** Whom an alert that fires calls, as docs/metrics.md has it. */
+const called: Readonly<Record<string, string>> = {
+  critical: 'it calls the operator on duty at once',
+  warning: 'the operator sees it on the next working day',
+  info: 'it calls nobody',
+};
+
+/** The end of a run: which alerts fired and whom they call, which ones were only pending, and what the dashboard showed. */
+export async function watchReport(watch: Watch | undefined): Promise<string[]> {
+  if (watch === undefined) return ['', 'There is no prometheus on the PATH: no alert was evaluated.'];
+  const alerts = await watch.alerts();
+  const lines = (state: string) => {
+    const of = alerts.filter((alert) => alert.state === state);
+    return of.length === 0 ? [`No alert was ${state}.`] : of.map((alert) => alertLine(alert, watch));
+  };
+  return ['', 'Alerts:', ...lines('firing'), ...lines('pending'), '', ...(await panelTable(watch)), ''];
+}
+
+function alertLine({ name, severity, state, since, until }: Alert, { phases }: Watch): string {
+  const phase = phases.findLast((one) => one.since <= since)?.name;
+  const whom = state === 'firing' ? `; ${called[severity] ?? ''}` : '';
+  const seconds = Math.round((until - since) / 1000);
+  return `${name} (${severity}) was ${state} for ${seconds} s from ${clock(since)} on, in the phase "${phase}"${whom}`;
+}
+
+const clock = (milliseconds: number) => new Date(milliseconds).toISOString().slice(11, 19);
+
+/** A table of Markdown: of each panel its median in each phase with the least and the most, and its last value. */
+async function panelTable({ range, phases }: Watch): Promise<string[]> {
   const rows = await Promise.all(
     Object.entries(panels).map(async ([name, expression]) => {
-      const series = await range(expression);
-      const values = series.flatMap((one) => one.values.map(([, value]) => Number(value))).filter(Number.isFinite);
-      const sorted = values.toSorted((one, other) => one - other);
-      const shown = [values[0], sorted[Math.floor(sorted.length / 2)], sorted[0], sorted.at(-1), values.at(-1)];
-      const cells = shown.map((value) => (value === undefined ? '-' : String(Number(value.toPrecision(3)))));
-      return `| ${name} | ${cells.join(' | ')} |`;
+      const values = (await range(expression)).flatMap((one) => one.values);
+      const cells = phases.map(({ since }, index) => {
+        const until = phases[index + 1]?.since ?? Number.POSITIVE_INFINITY;
+        return spread(values.filter(([second]) => second * 1000 >= since && second * 1000 < until));
+      });
+      return `| ${name} | ${cells.join(' | ')} | ${figure(Number(values.at(-1)?.[1]))} |`;
     }),
   );
-  return ['| Panel | first | median | minimum | maximum | last |', '|---|---:|---:|---:|---:|---:|', ...rows];
+  const names = phases.map(({ name }) => name);
+  return [`| Panel | ${names.join(' | ')} | last |`, `|---|${names.map(() => '---:|').join('')}---:|`, ...rows];
+}
+
+function spread(values: readonly [number, string][]): string {
+  const sorted = values
+    .map(([, value]) => Number(value))
+    .filter(Number.isFinite)
+    .sort((one, other) => one - other);
+  const [median, least, most] = [sorted[Math.floor(sorted.length / 2)], sorted[0], sorted.at(-1)];
+  return least === most ? figure(median) : `${figure(median)} (${figure(least)} to ${figure(most)})`;
+}
+
+function figure(value = Number.NaN): string {
+  return Number.isFinite(value) ? String(Number(value.toPrecision(3))) : '-';
 }

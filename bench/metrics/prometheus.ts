@@ -12,11 +12,32 @@ interface Series {
   values: [number, string][];
 }
 
+/** A time in which an alert was pending, or fired. */
+export interface Alert {
+  /** With the labels that tell its series apart. */
+  readonly name: string;
+  readonly severity: string;
+  readonly state: string;
+  /** Milliseconds since 1970. */
+  readonly since: number;
+  readonly until: number;
+}
+
+export interface Phase {
+  readonly name: string;
+  /** Milliseconds since 1970. */
+  readonly since: number;
+}
+
 export interface Watch {
+  /** The parts of the run, in order. The first one, `before`, begins with the watch. */
+  readonly phases: readonly Phase[];
+  /** Begins another part of the run, for example `disk full`. The rates of its first minute have something of the part before. */
+  begin(phase: string): void;
   /** The values of an expression each 5 s, from the begin of the watch until now; one series for each set of labels. */
   range(expression: string): Promise<Series[]>;
-  /** When each alert was pending and when it fired, one line each. */
-  alerts(): Promise<string[]>;
+  /** When each alert was pending and when it fired, in order. */
+  alerts(): Promise<Alert[]>;
   close(): Promise<void>;
 }
 
@@ -58,6 +79,7 @@ export async function watchMetrics(
   );
   if (!(await isReady(server, `http://${address}/-/ready`))) return undefined;
   const began = Date.now();
+  const phases: Phase[] = [{ name: 'before', since: began }];
 
   async function range(expression: string): Promise<Series[]> {
     const body = new URLSearchParams({
@@ -74,19 +96,20 @@ export async function watchMetrics(
 
   return {
     range,
+    phases,
+    begin: (name) => void phases.push({ name, since: Date.now() }),
 
     async alerts() {
-      const lines: { since: number; line: string }[] = [];
+      const found: Alert[] = [];
       for (const { metric, values } of await range('ALERTS')) {
-        const { alertname, alertstate, severity, __name__, ...labels } = metric;
+        const { alertname, alertstate: state = '', severity = '', __name__, ...labels } = metric;
         const of = Object.entries(labels).filter(([label]) => ['role', 'way', 'provider'].includes(label));
         const name = [alertname, ...of.map(([label, value]) => `${label}=${value}`)].join(' ');
-        for (const { since, until } of stretches(values.map(([second]) => second * 1000))) {
-          const line = `${name} (${severity}) was ${alertstate} from ${clock(since)} to ${clock(until)}`;
-          lines.push({ since, line });
+        for (const times of stretches(values.map(([second]) => second * 1000))) {
+          found.push({ name, severity, state, ...times });
         }
       }
-      return lines.sort((one, other) => one.since - other.since).map(({ line }) => line);
+      return found.sort((one, other) => one.since - other.since);
     },
 
     async close() {
@@ -95,6 +118,11 @@ export async function watchMetrics(
       await exit;
     },
   };
+}
+
+/** Waits where there is a watch, so that a phase without load has some scrapes. */
+export async function watchQuietly(watch: Watch | undefined, seconds: number): Promise<void> {
+  if (watch !== undefined) await sleep(seconds * 1000);
 }
 
 /** Moments that follow each other without a gap, as one. */
@@ -107,8 +135,6 @@ function stretches(moments: readonly number[]): { since: number; until: number }
   }
   return found;
 }
-
-const clock = (milliseconds: number) => new Date(milliseconds).toISOString().slice(11, 19);
 
 async function isReady(server: ChildProcess, url: string): Promise<boolean> {
   let hasFailed = false;

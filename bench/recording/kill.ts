@@ -8,11 +8,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { createDatabase } from '../../src/db/database.ts';
+import { freePort } from '../../src/db/embedded/free-port.ts';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { createPool } from '../../src/db/pool.ts';
 import { createTenant } from '../../src/db/tenants.ts';
 import { createClient } from '../../src/oauth/clients.ts';
+import { watchReport } from '../metrics/panels.ts';
+import { watchMetrics, watchQuietly } from '../metrics/prometheus.ts';
 
 // Two recorders under 64 clients, one of which is killed with SIGKILL again and again: what was acknowledged must be an entry
 // exactly once. test/recorder/kill.test.ts is the short form.
@@ -52,8 +55,12 @@ try {
 }
 
 async function run(authorization: string): Promise<void> {
-  const recorders = [startRecorder(), startRecorder()];
+  const metrics = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`] as const;
+  const recorders = metrics.map(startRecorder);
   await Promise.all(recorders.map(({ baseUrl }) => baseUrl));
+  const watch = await watchMetrics(join(settings.data, 'kill'), { 'recorder 1': metrics[0], 'recorder 2': metrics[1] });
+  await watchQuietly(watch, 20);
+  watch?.begin('load and kills');
   const acknowledged = new Set<string>();
   let sent = 0;
   let turn = 0;
@@ -88,14 +95,18 @@ async function run(authorization: string): Promise<void> {
   const clients = Array.from({ length: Number(settings.clients) }, (_none, client) => clientAt(client));
   for (let kill = 0; kill < Number(settings.kills); kill++) {
     await sleep(Math.random() * 300);
-    const place = kill % 2;
+    const place = kill % 2 === 0 ? 0 : 1;
     recorders[place]?.process.kill('SIGKILL');
-    recorders[place] = startRecorder();
+    recorders[place] = startRecorder(metrics[place]);
     await recorders[place].baseUrl;
     process.stderr.write(`${kill + 1} killed, ${acknowledged.size} changes acknowledged\n`);
   }
   isOver = true;
   await Promise.all(clients);
+  watch?.begin('after');
+  await watchQuietly(watch, 75);
+  const shown = await watchReport(watch);
+  await watch?.close();
   for (const { process: recorder } of recorders) recorder.kill('SIGTERM');
   const { rows } = await pool.query<{ id: string; entries: number }>(
     'select entity_id as id, count(*)::integer as entries from change_entry where tenant = $1 group by 1',
@@ -104,13 +115,22 @@ async function run(authorization: string): Promise<void> {
   const doubled = rows.filter((row) => row.entries > 1).length;
   const entries = new Set(rows.map(({ id }) => id));
   const lost = [...acknowledged].filter((id) => !entries.has(id)).length;
-  process.stdout.write(`${JSON.stringify({ requests: sent, acknowledged: acknowledged.size, lost, doubled })}\n`);
+  process.stdout.write(
+    `${JSON.stringify({ requests: sent, acknowledged: acknowledged.size, lost, doubled })}\n${shown.join('\n')}\n`,
+  );
   if (lost + doubled > 0) process.exitCode = 1;
 }
 
-function startRecorder(): { process: ChildProcess; baseUrl: Promise<string> } {
+function startRecorder(metrics: string): { process: ChildProcess; baseUrl: Promise<string> } {
   const recorder = spawn(process.execPath, [launcher, 'recorder'], {
-    env: { ...process.env, DATABASE_URL: url, ANNALS_SECRET_KEY: key, ANNALS_RECORDER_PORT: '0', LOG_LEVEL: 'fatal' },
+    env: {
+      ...process.env,
+      DATABASE_URL: url,
+      ANNALS_SECRET_KEY: key,
+      ANNALS_RECORDER_PORT: '0',
+      ANNALS_METRICS_PORT: metrics,
+      LOG_LEVEL: 'fatal',
+    },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const baseUrl = once(createInterface({ input: recorder.stdout }), 'line').then(([line]) => String(line));

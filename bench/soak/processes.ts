@@ -74,13 +74,3 @@ export function childrenOf(pid: number): number[] {
     return [];
   }
 }
-
-/** MiB of memory that a process has; undefined where it is gone. */
-export function memoryOf(pid: number): number | undefined {
-  try {
-    const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-    return kibibytes === undefined ? undefined : Number(kibibytes) / 1024;
-  } catch {
-    return undefined;
-  }
-}

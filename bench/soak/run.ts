@@ -10,8 +10,8 @@ import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-databa
 import { migrate } from '../../src/db/migrate.ts';
 import { createPool } from '../../src/db/pool.ts';
 import { startVendor } from '../../test/support/vendor/vendor-server.ts';
-import { panelTable } from '../metrics/panels.ts';
-import { watchMetrics } from '../metrics/prometheus.ts';
+import { watchReport } from '../metrics/panels.ts';
+import { watchMetrics, watchQuietly } from '../metrics/prometheus.ts';
 import { checkHistory } from './check-history.ts';
 import { type Acknowledged, chat, exportHistory, read, record, type Session, write } from './clients.ts';
 import { MemoryOverTime } from './memory-over-time.ts';
@@ -40,7 +40,9 @@ await migrate(pool);
 const db = createDatabase(pool);
 const vendor = await startVendor();
 const messages = new Outcomes();
+const memory = new MemoryOverTime(settings.data, 15);
 const environment = {
+  ...memory.environment(),
   DATABASE_URL: database.url,
   ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
   LOG_LEVEL: 'warn',
@@ -65,10 +67,9 @@ const watch = await watchMetrics(settings.data, {
   service: `127.0.0.1:${metricsPorts.service}`,
   recorder: `127.0.0.1:${metricsPorts.recorder}`,
 });
-if (watch === undefined) say('there is no prometheus on the PATH: the alerts are not evaluated');
+await watchQuietly(watch, 20);
 const over = new AbortController();
 const outcomes = new Outcomes();
-const memory = new MemoryOverTime();
 const lines: string[] = [];
 const known: { tenant: string; session: Session; acknowledged: Acknowledged; keepsAll: boolean }[] = [];
 const loads: Promise<void>[] = [];
@@ -88,16 +89,19 @@ for (const [tenant, days] of Object.entries(tenants)) {
 }
 loads.push(killInTurn(), watchMemory());
 hasBegun = true;
+watch?.begin('load and kills');
 say(`begun: ${serviceUrl}, ${recorderUrl}`);
 await sleep(minutes * 60_000);
 over.abort();
 await Promise.all(loads);
+watch?.begin('after');
+await watchQuietly(watch, 90);
 say('the load is over; checking');
 for (const one of known) lines.push(...(await checkHistory({ pool, db, ...one })));
-const shown = watch === undefined ? [] : ['', 'Alerts:', ...(await watch.alerts()), '', ...(await panelTable(watch))];
+const shown = await watchReport(watch);
 await watch?.close();
 const codes = [await recorder.stop(), await service.stop()];
-lines.push(`ended with ${codes.join(' and ')}`, ...memory.lines());
+lines.push(`ended with ${codes.join(' and ')}`, ...memory.slopes());
 process.stdout.write(
   `${['', 'Outcomes:', ...outcomes.lines, '', 'Log:', ...messages.lines, '', 'Checks:', ...lines, ...shown].join('\n')}\n`,
 );
@@ -129,13 +133,11 @@ async function killInTurn(): Promise<void> {
   }
 }
 
+/** Each minute one line for each process. Their slopes stand at the end. */
 async function watchMemory(): Promise<void> {
   while (!over.signal.aborted) {
-    const [eldest] = childrenOf(service.pid);
-    memory.add('primary', service.pid);
-    if (eldest !== undefined) memory.add('eldest worker', eldest);
-    memory.add('recorder', recorder.pid);
-    await sleep(5_000, undefined, { signal: over.signal }).catch(() => {});
+    await sleep(60_000, undefined, { signal: over.signal }).catch(() => {});
+    for (const line of memory.now(Date.now() - 20_000)) say(line);
   }
 }
 

@@ -1,20 +1,39 @@
+import cluster from 'node:cluster';
 import { appendFileSync, readFileSync } from 'node:fs';
-import { getHeapStatistics, writeHeapSnapshot } from 'node:v8';
+import { GCProfiler, writeHeapSnapshot } from 'node:v8';
 import { isMainThread } from 'node:worker_threads';
 
-// Preloaded into the service by memory.ts. On SIGUSR2 it collects garbage, where Node lets it, and adds a line of figures to the
-// file HEAP_FILE. On SIGPIPE, which Node ignores by itself, it writes a heap snapshot beside that file.
-const { HEAP_FILE: file } = process.env;
+// Preloaded into processes of Annals. Every HEAP_EVERY seconds it adds a line of figures to the file HEAP_FILE, after a
+// collection of garbage where Node was started with --expose-gc. On SIGPIPE, which Node ignores by itself, it writes a heap
+// snapshot beside that file.
+const { HEAP_FILE: file, HEAP_EVERY: every = '15' } = process.env;
 if (file !== undefined && isMainThread) {
-  process.on('SIGUSR2', () => {
+  const role = cluster.isWorker ? 'worker' : (process.argv[2] ?? '');
+  let profiler = new GCProfiler();
+  profiler.start();
+  setInterval(() => {
     globalThis.gc?.();
     globalThis.gc?.();
+    const collected = profiler.stop()?.statistics.findLast(({ gcType }) => gcType.startsWith('MarkSweep'));
+    profiler = new GCProfiler();
+    profiler.start();
     const { rss, heapUsed, heapTotal, external, arrayBuffers } = process.memoryUsage();
-    const { malloced_memory: malloced, total_global_handles_size: handles } = getHeapStatistics();
-    const resources = process.getActiveResourcesInfo().length;
-    const figures = { rss, heapUsed, heapTotal, external, arrayBuffers, malloced, handles, resources, ...mappings() };
+    const { user, system } = process.cpuUsage();
+    const figures = {
+      pid: process.pid,
+      role,
+      at: Date.now(),
+      cpu: (user + system) / 1000,
+      rss,
+      heapUsed,
+      heapTotal,
+      external,
+      arrayBuffers,
+      afterCollection: collected?.afterGC.heapStatistics.usedHeapSize,
+      ...mappings(),
+    };
     appendFileSync(file, `${JSON.stringify(figures)}\n`);
-  });
+  }, Number(every) * 1000).unref();
   process.on('SIGPIPE', () => void writeHeapSnapshot(`${file}.${Date.now()}.heapsnapshot`));
 }
 

@@ -5,21 +5,27 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createDatabase } from '../../src/db/database.ts';
+import { freePort } from '../../src/db/embedded/free-port.ts';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { createPool } from '../../src/db/pool.ts';
 import { createTenant } from '../../src/db/tenants.ts';
+import { scopes } from '../../src/http/scopes.ts';
 import { createClient } from '../../src/oauth/clients.ts';
-import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
-import { outboxSql } from '../../src/relay/outbox-sql.ts';
+import { startVendor } from '../../test/support/vendor/vendor-server.ts';
 import { ask } from '../capture/world.ts';
-import { Counts } from './counts.ts';
+import { watchReport } from '../metrics/panels.ts';
+import { watchMetrics, watchQuietly } from '../metrics/prometheus.ts';
+import { Counts } from '../recording/counts.ts';
+import { Supervised } from '../recording/supervised.ts';
 import { fillDisk } from './fill-disk.ts';
-import { Supervised } from './supervised.ts';
+import { type Bench, ServiceCalls } from './service-calls.ts';
+import { makeShop, mappingOf, retainedBySource, ShopWriters, tables } from './shop.ts';
 
-// The disk of Annals' database is full for some minutes, while an application writes, capture, the relay and clients of the recorder record,
-// and others read. The application must go on, every answer must be honest, and once there is room again every change must be an entry
-// exactly once. Annals' cluster stands on a tmpfs of its own, so this needs root.
+// The disk of Annals' database is full for some minutes. Meanwhile an application writes, capture, the relay and clients of the
+// recorder record, and callers use everything that the service has: documents, the history, tokens, completions, chats, usage,
+// imports. The application must go on, every answer must be honest, nothing acknowledged may be lost, and once there is room again every
+// change must be an entry exactly once. Annals' cluster stands on a tmpfs of its own, so this needs root.
 const { values: settings } = parseArgs({
   options: {
     minutes: { type: 'string', default: '5' },
@@ -49,6 +55,7 @@ try {
 }
 
 async function run(): Promise<void> {
+  const vendor = await startVendor();
   const annals = await openEmbeddedDatabase({ dataDir: small, log });
   const sourceData = join(settings.data, 'source');
   let source = await openEmbeddedDatabase({ dataDir: sourceData, log });
@@ -58,45 +65,54 @@ async function run(): Promise<void> {
   source = await openEmbeddedDatabase({ dataDir: sourceData, log });
   const shop = superuser(source.url);
   const authorization = await makeTenant(annals.url);
-  await makeShop(shop);
+  await makeShop(shop, tenant, Number(settings.noise));
+  await writeFile(mappings.capture, mappingOf('captured', tenant));
+  await writeFile(mappings.relay, mappingOf('triggered', tenant));
 
   const environment = {
     PATH: process.env.PATH,
     DATABASE_URL: annals.url,
     ANNALS_SECRET_KEY: key,
     ANNALS_SOURCE_URL: shop,
+    ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
+    OPENAI_BASE_URL: `${vendor.baseUrl}/v1`,
     PORT: '0',
     LOG_LEVEL: 'warn',
   };
   const messages = new Counts();
-  const capture = new Supervised(['capture', '--mapping', mappings.capture], environment, messages);
-  const relay = new Supervised(['relay', '--mapping', mappings.relay], environment, messages);
-  const recorder = new Supervised(['recorder'], environment, messages);
-  const service = new Supervised(['serve'], environment, messages);
-  const processes = [capture, relay, recorder, service];
-  const [, , recorderUrl, serviceUrl] = await Promise.all(processes.map((one) => one.ready));
+  const targets: Record<string, string> = {};
+  const commands = [
+    ['capture', '--mapping', mappings.capture],
+    ['relay', '--mapping', mappings.relay],
+    ['recorder'],
+    ['serve'],
+  ];
+  const processes: Supervised[] = [];
+  for (const command of commands) {
+    const address = `127.0.0.1:${await freePort()}`;
+    targets[command[0] ?? ''] = address;
+    processes.push(new Supervised(command, { ...environment, ANNALS_METRICS_PORT: address }, messages));
+  }
+  const [, , recorder = '', service = ''] = await Promise.all(processes.map((one) => one.ready));
 
   let phase = 'before';
   let isOver = false;
   const answers = new Counts();
-  const commits = new Counts();
-  const slowest = new Map<string, number>();
+  const bench: Bench = {
+    tenant,
+    service,
+    recorder,
+    authorization,
+    answers,
+    phase: () => phase,
+    isOver: () => isOver,
+    pause,
+  };
+  const calls = new ServiceCalls(bench);
+  await calls.prepare();
+  const writers = new ShopWriters();
   const acknowledged: string[] = [];
 
-  const writers = ['captured', 'triggered'].map(async (table) => {
-    const pool = createPool(shop, { maximum: 1 });
-    for (let turn = 0; !isOver; turn++) {
-      const began = performance.now();
-      await pool.query(
-        `insert into ${table} values ($1, 1) on conflict (id) do update set version = ${table}.version + 1`,
-        [`${table}-${turn % 500}`],
-      );
-      commits.add(`${phase}: ${table}`);
-      slowest.set(phase, Math.max(slowest.get(phase) ?? 0, performance.now() - began));
-      await pause(10);
-    }
-    await pool.end();
-  });
   const clients = [0, 1, 2, 3].map(async (client) => {
     for (let request = 0; !isOver; request++) {
       const ids = Array.from({ length: 10 }, (_none, index) => `sent-${client}-${request}-${index}`);
@@ -105,7 +121,7 @@ async function run(): Promise<void> {
         JSON.stringify({ id, op: 'insert', entity: 'sent', entityId: id, at, after: { id, note: 'note '.repeat(20) } }),
       );
       for (;;) {
-        const url = `${recorderUrl}/recorder/${tenant}/changes`;
+        const url = `${recorder}/recorder/${tenant}/changes`;
         const status = await send('recorder', url, {
           method: 'POST',
           headers: { authorization, 'content-type': 'application/x-ndjson' },
@@ -118,39 +134,7 @@ async function run(): Promise<void> {
       await pause(50);
     }
   });
-  const readers = [
-    ['history', `${serviceUrl}/changelog/${tenant}/changelogs?q=entity:captured`],
-    ['configuration', `${serviceUrl}/configuration/${tenant}/configurations`],
-    ['ready', `${serviceUrl}/health/ready`],
-    ['recorder ready', `${recorderUrl}/health/ready`],
-  ].map(async ([name = '', url = '']) => {
-    let token = await tokenOf(`${serviceUrl}`, authorization);
-    while (!isOver) {
-      const status = await send(name, url, { headers: { authorization: `Bearer ${token}` } });
-      if (status === 401) token = (await tokenOf(`${serviceUrl}`, authorization)) || token;
-      await pause(250);
-    }
-  });
-  const written = (async () => {
-    for (let turn = 0; !isOver; turn++) {
-      const token = await tokenOf(`${serviceUrl}`, authorization);
-      const body = JSON.stringify([{ key: `note${turn % 50}`, value: `${turn} ${'x'.repeat(500)}` }]);
-      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-      await send('configuration, write', `${serviceUrl}/configuration/${tenant}/configurations`, {
-        method: 'POST',
-        headers,
-        body,
-      });
-      await pause(500);
-    }
-  })();
-
-  const noise = (async () => {
-    const pool = createPool(shop, { maximum: 1 });
-    for (; !isOver && settings.noise !== '0'; await sleep(1_000))
-      await pool.query('update noise set number = number + 1');
-    await pool.end();
-  })();
+  const loads = [calls.run(environment), writers.run(shop, bench, Number(settings.noise))];
 
   async function send(name: string, url: string, init: RequestInit): Promise<number> {
     const during = phase;
@@ -163,9 +147,12 @@ async function run(): Promise<void> {
     return answer?.status ?? 0;
   }
 
+  const watch = await watchMetrics(settings.data, targets);
   await sleep(10_000);
+  await watchQuietly(watch, 20);
   log(`the disk is filled: ${await roomOf(small)} free`);
   phase = 'full';
+  watch?.begin(phase);
   const retained: string[] = [];
   let nextSample = performance.now();
   const until = performance.now() + Number(settings.minutes) * 60_000;
@@ -181,40 +168,38 @@ async function run(): Promise<void> {
   retained.push(await retainedBySource(shop));
   await rm(ballast);
   phase = 'room again';
+  watch?.begin(phase);
   log(`there is room again: ${await roomOf(small)} free`);
   await sleep(15_000);
+  await watchQuietly(watch, 75);
   isOver = true;
-  await Promise.all([...writers, ...readers, written, noise]);
+  await Promise.all(loads);
   log('waiting for the clients of the recorder');
   await Promise.all(clients);
   log('comparing');
 
   const restarts = processes.map((one) => `${one.name} ${one.starts - 1}`).join(', ');
-  for (const [name, count] of commits.sorted()) tell(`commits of the application, ${name}: ${count}`);
-  for (const [name, time] of slowest) tell(`the slowest of them, ${name}: ${time.toFixed(0)} ms`);
+  for (const [name, count] of writers.commits.sorted()) tell(`commits of the application, ${name}: ${count}`);
+  for (const [name, time] of writers.slowest) tell(`the slowest of them, ${name}: ${time.toFixed(0)} ms`);
   for (const [name, count] of answers.sorted()) tell(`${count} × ${name}`);
   for (const [name, count] of messages.sorted()) tell(`log, ${count} × ${name}`);
   tell(`restarts: ${restarts}`);
   tell(`log and outbox that the source keeps, each 10 minutes: ${retained.join('; ')}`);
   const verdicts: string[] = [];
-  for (const entity of ['captured', 'triggered']) verdicts.push(await compared(entity, shop, annals.url));
+  for (const entity of tables) verdicts.push(await compared(entity, shop, annals.url));
   verdicts.push(await comparedSent(acknowledged, annals.url));
+  verdicts.push(
+    ...(await comparedCalls(calls, annals.url)),
+    `counted by the vendor: ${JSON.stringify(vendor.counted)}`,
+  );
+  for (const line of await watchReport(watch)) tell(line);
+  await watch?.close();
   for (const one of processes) await one.stop();
   for (const verdict of verdicts) tell(verdict);
   if (verdicts.some((verdict) => verdict.includes('DIFFERENT'))) process.exitCode = 1;
   await source.release();
   await annals.release();
-}
-
-/** How much the source keeps while nothing is recorded. */
-async function retainedBySource(shop: string): Promise<string> {
-  const [row] = await ask(
-    shop,
-    `select pg_size_pretty(pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)) as log,
-            (select count(*)::int from annals.outbox) as rows
-       from pg_replication_slots`,
-  );
-  return `${row?.log}, ${row?.rows} rows`;
+  await vendor.close();
 }
 
 function tell(line: string): void {
@@ -232,47 +217,11 @@ async function makeTenant(url: string): Promise<string> {
   try {
     await migrate(pool);
     await createTenant(db, tenant);
-    const scope =
-      'recorder.change_record changelog.changelog_read configuration.configuration_view configuration.configuration_manage';
-    const { clientId, clientSecret } = await createClient(db, { tenant, scope, name: 'Shop' });
+    const { clientId, clientSecret } = await createClient(db, { tenant, scope: scopes.join(' '), name: 'Shop' });
     return `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}`;
   } finally {
     await db.destroy();
   }
-}
-
-/** Two tables, and what happened to them by their own triggers. */
-async function makeShop(shop: string): Promise<void> {
-  const mappingOf = (table: string) =>
-    JSON.stringify({ version: 1, tenant: { value: tenant }, tables: { [`public.${table}`]: { entity: table } } });
-  await writeFile(mappings.capture, mappingOf('captured'));
-  await writeFile(mappings.relay, mappingOf('triggered'));
-  for (const table of ['captured', 'triggered']) {
-    await ask(
-      shop,
-      `create table ${table} (id text primary key, version int not null);
-       alter table ${table} replica identity full;
-       create table happened_${table} (id text, version int);
-       create function happen_${table}() returns trigger language plpgsql as
-         $$ begin insert into happened_${table} values (new.id, new.version); return new; end $$;
-       create trigger happen after insert or update on ${table} for each row execute function happen_${table}()`,
-    );
-  }
-  await ask(
-    shop,
-    `create table noise (number int, line char(1000)) with (fillfactor = 45);
-     insert into noise select n, 'noise' from generate_series(1, ${Number(settings.noise)}) n`,
-  );
-  await ask(shop, outboxSql(readMapping(mappingOf('triggered'))));
-}
-
-async function tokenOf(baseUrl: string, authorization: string): Promise<string> {
-  const body = new URLSearchParams({ grant_type: 'client_credentials' });
-  const answer = await fetch(`${baseUrl}/oauth/token`, { method: 'POST', headers: { authorization }, body }).catch(
-    () => undefined,
-  );
-  if (answer?.status !== 200) return '';
-  return ((await answer.json()) as { access_token: string }).access_token;
 }
 
 /** Waits until everything that happened is recorded, and compares. */
@@ -309,4 +258,19 @@ async function comparedSent(acknowledged: readonly string[], annals: string): Pr
   const lost = acknowledged.filter((id) => !entries.has(id)).length;
   const doubled = [...entries.values()].filter((count) => count > 1).length;
   return `sent: ${acknowledged.length} acknowledged, ${lost} lost, ${doubled} doubled${lost + doubled > 0 ? ' DIFFERENT' : ''}`;
+}
+
+/** What was written and imported, the total, the usage and the tokens, beside plain counts. */
+async function comparedCalls(calls: ServiceCalls, annals: string): Promise<string[]> {
+  const { total, entries, inputTokens, outputTokens } = await calls.sums();
+  const rows = await ask(annals, 'select entity_id as id from change_entry where tenant = $1', [tenant]);
+  const [quota] = await ask(annals, 'select input_used, output_used from completion_quota where tenant = $1', [tenant]);
+  const known = new Set(rows.map(({ id }) => id));
+  const lost = calls.acknowledged.filter((id) => !known.has(id)).length;
+  const isEqual = lost === 0 && total === rows.length && entries === rows.length;
+  return [
+    `documents and imports: ${calls.acknowledged.length} acknowledged, ${lost} lost; ${rows.length} entries, total ${total}, ` +
+      `usage ${entries}: ${isEqual ? 'equal' : 'DIFFERENT'}`,
+    `tokens of the quota: ${JSON.stringify(quota)}; of the usage: ${inputTokens} and ${outputTokens}`,
+  ];
 }
