@@ -39,7 +39,7 @@ beforeAll(async () => {
     DATABASE_URL: server.database.url,
     ANNALS_SECRET_KEY: secretKey.toString('base64'),
   });
-}, 60_000);
+});
 
 afterEach(() => {
   vendor.behave({ kind: 'answer' });

@@ -59,9 +59,8 @@ test('a key that opens with none of the keys is as good as missing, and says so'
 test('a sealed key that is moved to another agent does not open', async () => {
   await putAgent(server, { tenant, token, id: 'thief' });
   await putAgent(server, { tenant, token, id: 'owner' });
-  await server.database.pool.query(
-    "update agent set sealed_key = (select sealed_key from agent where id = 'owner') where id = 'thief'",
-  );
+  const { rows } = await server.database.pool.query("select sealed_key from agent where id = 'owner'");
+  await server.database.pool.query("update agent set sealed_key = $1 where id = 'thief'", [rows[0].sealed_key]);
   expect((await chat(server, 'owner')).status).toBe(200);
   expect((await chat(server, 'thief')).status).toBe(400);
 });

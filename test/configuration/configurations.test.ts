@@ -152,9 +152,8 @@ test('the mask sent back keeps the secret; as a new secret it is refused', async
 
 test('a sealed value that was moved to another row does not open', async () => {
   await send('POST', base, '[{"key":"k1","value":"one","secured":true},{"key":"k2","value":"two","secured":true}]');
-  await server.database.pool.query(
-    "update configuration set sealed = (select sealed from configuration where key = 'k1') where key = 'k2'",
-  );
+  const { rows } = await server.database.pool.query("select sealed from configuration where key = 'k1'");
+  await server.database.pool.query("update configuration set sealed = $1 where key = 'k2'", [rows[0].sealed]);
   await expect(server.context.configuration.read('acme', 'k2')).rejects.toThrow('no key of ANNALS_SECRET_KEY opens');
 });
 

@@ -1,7 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { beforeEach, expect, test } from 'vitest';
 import { createTenant } from '../../src/db/tenants.ts';
-import { createTestDatabaseForThisTest, type TestDatabase } from '../support/server/database.ts';
+import {
+  createSingleTestDatabase,
+  createTestDatabaseForThisTest,
+  type TestDatabase,
+} from '../support/server/database.ts';
 
 const migration = await readFile('migrations/0043-answers-and-durations.sql', 'utf8');
 const times = { createdAt: '2026-09-15T00:00:00.000Z', modifiedAt: '2026-09-15T00:00:01.000Z' };
@@ -11,7 +15,7 @@ const answer = 'It is "metadata": {"duration": 7} \\ \\0 \\1 \0';
 let database: TestDatabase;
 
 beforeEach(async () => {
-  database = await createTestDatabaseForThisTest();
+  database = await createTestDatabaseForThisTest(createSingleTestDatabase);
   await createTenant(database.db, 'acme');
 });
 

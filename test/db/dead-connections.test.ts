@@ -78,8 +78,9 @@ test('a connection whose server ends the statement in time is used again', async
 test.each(['cut', 'silent'] as const)(
   'a connection that is %s at any moment until its first answer counts as unreachable, and the next one is good',
   async (fault) => {
-    // What a client sends: its start, two messages of the password, and the statement.
-    for (const pieces of [0, 1, 2, 3]) {
+    // What a client sends: its start, two messages of the password where it has one, and the statement.
+    const sent = new URL(database.url).password === '' ? 2 : 4;
+    for (let pieces = 0; pieces < sent; pieces += 1) {
       // The end of another connection is a piece, too.
       const link = await startDatabaseProxy(database.url);
       const fresh = createPool(link.url, { maximum: 1, connectionLimit: 200, silenceLimit: 200 });

@@ -5,7 +5,7 @@ import { countBacklogPortion } from '../../src/changelog/fold/type-backlog.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { createPool } from '../../src/db/pool.ts';
 import { readPredecessors } from '../../src/db/schema/predecessors.ts';
-import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { createSingleTestDatabase, type TestDatabase } from '../support/server/database.ts';
 import { createReleaseDatabase, releaseData } from '../support/server/release.ts';
 import { schemaText } from '../support/server/schema-text.ts';
 import { startTestServer } from '../support/server/server.ts';
@@ -17,7 +17,7 @@ let old: TestDatabase;
 let fresh: TestDatabase;
 
 beforeEach(async () => {
-  fresh = await createTestDatabase();
+  fresh = await createSingleTestDatabase();
 });
 afterEach(async () => {
   await fresh.drop();

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { createSingleTestDatabase, type TestDatabase } from '../support/server/database.ts';
 import { schemaText } from '../support/server/schema-text.ts';
 
 let database: TestDatabase;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
+  database = await createSingleTestDatabase();
 });
 afterAll(() => database.drop());
 

@@ -8,7 +8,11 @@ import { watchSchema } from '../../src/db/schema/watch-schema.ts';
 import { createTenant } from '../../src/db/tenants.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import { recordChangesOf, resumedExport, wholeExport } from '../support/server/cut-exports.ts';
-import { createTestDatabaseForThisTest, type TestDatabase } from '../support/server/database.ts';
+import {
+  createSingleTestDatabase,
+  createTestDatabaseForThisTest,
+  type TestDatabase,
+} from '../support/server/database.ts';
 import { makeForeign } from '../support/server/foreign.ts';
 import { eventually } from '../support/server/patience.ts';
 import { schemaText } from '../support/server/schema-text.ts';
@@ -20,7 +24,7 @@ afterAll(() => regexes.close());
 let database: TestDatabase;
 
 beforeEach(async () => {
-  database = await createTestDatabaseForThisTest();
+  database = await createTestDatabaseForThisTest(createSingleTestDatabase);
   await createTenant(database.db, tenant);
   await record('old', 40);
 });

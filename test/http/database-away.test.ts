@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { takeDatabaseAway } from '../support/server/database-away.ts';
+import { refuseStatements } from '../support/server/refused-statements.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 let elapsed = 0;
@@ -80,10 +81,13 @@ test('while the database cannot be reached the history is 500, and everything el
 test('while the disk of the database is full what writes is 503 with Retry-After, and what reads goes on', async () => {
   const token = await server.token(tenant);
   const { pool } = server.database;
-  await pool.query(`
-    create function no_room() returns trigger language plpgsql as
-      $$ begin raise exception 'could not extend file' using errcode = 'disk_full'; end $$;
-    create trigger no_room before insert on change_entry for each statement execute function no_room()`);
+  const full = {
+    table: 'change_entry',
+    on: 'insert',
+    message: 'could not extend file',
+    condition: 'disk_full',
+  } as const;
+  const makeRoom = await refuseStatements(pool, full);
   const body = JSON.stringify([{ key: 'currency', value: 'EUR' }]);
   const write = () => answer(`/configuration/${tenant}/configurations`, { method: 'POST', headers: json, body, token });
   expect(await write()).toMatchObject({
@@ -92,6 +96,6 @@ test('while the disk of the database is full what writes is 503 with Retry-After
     body: { type: 'service_unavailable', message: 'The database is at its limit.' },
   });
   expect((await answer(history, { token })).status).toBe(200);
-  await pool.query('drop trigger no_room on change_entry');
+  await makeRoom();
   expect((await write()).status).toBeLessThan(300);
 });

@@ -90,7 +90,7 @@ test('an e-mail waits while there is no mail server', async () => {
   expect(await valueNow('annals_mails_waiting')).toBe(0);
   const letter = { tenant, to: 'a@shop.example', subject: 'An agent', text: 'is disabled', messageId: '<1@annals>' };
   await inTransaction(db, async (transaction) => await mail.queueMail(transaction, letter));
-  await server.database.pool.query("update mail set queued_at = queued_at - interval '1 hour'");
+  await server.database.pool.query('update mail set queued_at = $1', [new Date(Date.now() - 3_601_000)]);
   expect(await valueNow('annals_mails_waiting')).toBe(1);
   expect(await valueNow('annals_mail_oldest_seconds')).toBeGreaterThanOrEqual(3_600);
 });

@@ -11,6 +11,7 @@ import { createRecorder } from '../../../src/recording/record-change.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
+import { refuseStatements } from '../../support/server/refused-statements.ts';
 import { withoutTalliesByType } from '../../support/server/tallies.ts';
 
 const tenant = 'acme';
@@ -184,8 +185,8 @@ test('a tenant whose fold is at work waits, and one that fails keeps no other wa
     await folding.executeQuery(CompiledQuery.raw('select change_fold($1)', [tenant]));
     expect(await countBacklogPortion(db, tenant)).toBe(false);
   });
-  await pool.query(`create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
-    create trigger refuse before update on change_type_backlog for each row when (old.tenant = 'acme') execute function refuse()`);
+  const refused = { table: 'change_type_backlog', on: 'update', tenant, message: 'refused' } as const;
+  const accept = await refuseStatements(pool, refused);
   const errors: unknown[] = [];
   let rests = 0;
   const { signal } = new AbortController();
@@ -196,7 +197,7 @@ test('a tenant whose fold is at work waits, and one that fails keeps no other wa
     },
     onError: (error) => void errors.push(error),
   });
-  await pool.query('drop trigger refuse on change_type_backlog; drop function refuse()');
+  await accept();
   expect(errors).toMatchObject([{ message: 'refused' }]);
   // One of the tenant that fails, and one for each level of the other.
   expect(rests).toBe(1 + 5);

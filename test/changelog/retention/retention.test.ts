@@ -8,6 +8,7 @@ import { createPool } from '../../../src/db/pool.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder, recordChange } from '../../../src/recording/record-change.ts';
+import { refuseStatements } from '../../support/server/refused-statements.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { recordStatements } from '../../support/server/statements.ts';
 
@@ -231,9 +232,8 @@ test('what is expired goes of all tenants in turn, and whose turn fails keeps no
     await makeHistory(tenant, 30);
     await setRetention(db, tenant, 5, now);
   }
-  // A trigger stands for whatever may go wrong with one of them.
-  await pool.query(`create function refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
-    create trigger refuse before delete on change_entry for each row when (old.tenant = 'inturn2') execute function refuse()`);
+  const refused = { table: 'change_entry', on: 'delete', tenant: 'inturn2', message: 'refused' } as const;
+  const accept = await refuseStatements(pool, refused);
   const statements = recordStatements(...server.context.pool.pools);
   const errors: unknown[] = [];
   const rests: number[] = [];
@@ -244,7 +244,7 @@ test('what is expired goes of all tenants in turn, and whose turn fails keeps no
     rest: async (taken) => void rests.push(taken),
     onError: (error) => void errors.push(error),
   });
-  await pool.query('drop trigger refuse on change_entry; drop function refuse()');
+  await accept();
   const portions = statements.filter(({ text }) => text.startsWith('with expired')).map(({ values }) => values);
   const tenants = portions.map(([tenant]) => tenant);
   expect(tenants.slice(0, 5)).toEqual(['inturn1', 'inturn2', 'inturn3', 'inturn1', 'inturn3']);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { distribute } from '../../../src/db/cluster/distribute.ts';
 import { createPool } from '../../../src/db/pool.ts';
@@ -76,11 +77,24 @@ export async function cloneOnCluster(cluster: TestCluster, name: string, templat
           } catch (error) {
             if (left === 0 || !isInUse(error)) throw error;
           }
-          await new Promise((resolve) => setTimeout(resolve, 50));
+          await sleep(50);
         }
       }),
     ),
   );
+}
+
+/** Drops a database on all nodes. The cluster's own session there may take longer than PostgreSQL waits for its end. */
+export async function dropOnCluster(cluster: TestCluster, name: string): Promise<void> {
+  for (let left = 20; ; left -= 1) {
+    try {
+      await onAllNodes(cluster, `drop database if exists ${name} with (force)`);
+      return;
+    } catch (error) {
+      if (left === 0 || !isInUse(error)) throw error;
+    }
+    await sleep(50);
+  }
 }
 
 export async function onAllNodes(cluster: TestCluster, statement: string): Promise<void> {
@@ -108,12 +122,13 @@ export interface Placement {
   readonly port: number;
 }
 
-export async function placementOf(pool: pg.Pool, tenant: string): Promise<Placement> {
+/** The place of the rows that a tenant has in a table. All of its tables are on one worker, each with a shard of its own. */
+export async function placementOf(pool: pg.Pool, tenant: string, table = 'tenant'): Promise<Placement> {
   const { rows } = await pool.query<Placement>(
     `select p.shardid as shard, n.nodename as host, n.nodeport as port
        from pg_dist_placement p join pg_dist_node n on n.groupid = p.groupid
-       where p.shardid = get_shard_id_for_distribution_column('tenant', $1::text)`,
-    [tenant],
+       where p.shardid = get_shard_id_for_distribution_column($2::regclass, $1::text)`,
+    [tenant, table],
   );
   const [placement] = rows;
   if (placement === undefined) throw new Error(`the cluster has no place for ${tenant}`);

@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { inject, onTestFinished } from 'vitest';
 import { createDatabase, type Database } from '../../../src/db/database.ts';
+import { migrate } from '../../../src/db/migrate.ts';
 import { createPool } from '../../../src/db/pool.ts';
-import { cloneOnCluster, onAllNodes } from './cluster.ts';
+import { cloneOnCluster, dropOnCluster } from './cluster.ts';
 
 export interface TestDatabase {
   url: string;
@@ -25,9 +26,20 @@ export async function createEmptyTestDatabase(): Promise<TestDatabase> {
   return await openTestDatabase('template1');
 }
 
+/**
+ * As createTestDatabase, and never distributed: for tests about the schema, the backup and the transaction ids of one
+ * server. On a cluster it is a database that the coordinator alone has.
+ */
+export async function createSingleTestDatabase(): Promise<TestDatabase> {
+  if (inject('cluster') === null) return await createTestDatabase();
+  const database = await createEmptyTestDatabase();
+  await migrate(database.pool);
+  return database;
+}
+
 /** The same for one test alone: it is dropped when that test ends. */
-export async function createTestDatabaseForThisTest(): Promise<TestDatabase> {
-  const database = await createTestDatabase();
+export async function createTestDatabaseForThisTest(create = createTestDatabase): Promise<TestDatabase> {
+  const database = await create();
   onTestFinished(database.drop);
   return database;
 }
@@ -46,8 +58,8 @@ async function openTestDatabase(template: string): Promise<TestDatabase> {
     db: createDatabase(pool),
     async drop() {
       if (!pool.ended) await pool.end();
-      const statement = `drop database if exists ${name} with (force)`;
-      await (cluster === null ? administer(statement) : onAllNodes(cluster, statement));
+      if (cluster === null) await administer(`drop database if exists ${name} with (force)`);
+      else await dropOnCluster(cluster, name);
     },
   };
 }

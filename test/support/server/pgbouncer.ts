@@ -35,7 +35,7 @@ export async function openPooler(databaseUrl: string, connections: number): Prom
   const folder = await mkdtemp(join(tmpdir(), 'annals-pgbouncer-'));
   const file = join(folder, 'pgbouncer.ini');
   const settings = `[databases]
-* = host=${hostname} port=${port} user=${username} password=${password}
+* = host=${hostname} port=${port} user=${username}${password && ` password=${password}`}
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = ${listening}
