@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../db/database.ts';
+import { isBeingBuilt } from '../db/index-builds.ts';
 
 /**
  * Looks up an index. An index that another process is building counts as present. An index whose build broke off is
@@ -8,7 +9,7 @@ import type { Database } from '../db/database.ts';
 export async function dropUnfinished(db: Database, name: string): Promise<'there' | 'being made' | 'missing'> {
   const { rows } = await sql<{ valid: boolean; beingMade: boolean }>`
     select i.indisvalid as valid,
-        exists (select from pg_stat_progress_create_index p where p.index_relid = i.indexrelid) as "beingMade"
+        ${isBeingBuilt(sql`i.indexrelid`, sql`c.relname`)} as "beingMade"
       from pg_index i join pg_class c on c.oid = i.indexrelid
       where c.relname = ${name} and c.relnamespace = current_schema()::regnamespace`.execute(db);
   const [index] = rows;

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Database } from './database.ts';
+import { isBeingBuilt } from './index-builds.ts';
 
 /** An index that Annals builds after the start, so that writers of a large table do not wait for it. */
 export interface LateIndex {
@@ -19,9 +20,8 @@ export interface LateIndex {
 export async function buildIndex(db: Database, { name, table, definition }: LateIndex): Promise<void> {
   const { rows } = await sql<{ valid: boolean; building: boolean }>`
     select coalesce((select i.indisvalid from pg_index i where i.indexrelid = to_regclass(${name})), false) as valid,
-           exists (select from pg_stat_progress_create_index p where p.relid = to_regclass(${table})) as building`.execute(
-    db,
-  );
+           exists (select from pg_stat_progress_create_index p where p.relid = to_regclass(${table}))
+             or ${isBeingBuilt(sql`to_regclass(${name})`, sql`${name}`)} as building`.execute(db);
   const [state] = rows;
   if (state === undefined || state.valid || state.building) return;
   await sql`drop index concurrently if exists ${sql.id(name)}`.execute(db);

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from './database.ts';
+import { isBeingBuilt } from './index-builds.ts';
 
 /** An index that Annals builds while it runs, apart from those of the migrations. */
 export interface MadeIndex {
@@ -15,9 +16,9 @@ export interface MadeIndex {
 /** The indexes whose names are like a pattern of LIKE, with those that are not complete. */
 export async function madeIndexes(db: Database, pattern: string): Promise<MadeIndex[]> {
   const { rows } = await sql<MadeIndex>`
-    select c.relname as name, obj_description(c.oid) as comment, pg_relation_size(c.oid) as bytes,
+    select c.relname as name, obj_description(c.oid) as comment, index_bytes(c.oid) as bytes,
         case when i.indisvalid then 'valid'
-             when exists (select from pg_stat_progress_create_index p where p.index_relid = c.oid) then 'building'
+             when ${isBeingBuilt(sql`c.oid`, sql`c.relname`)} then 'building'
              else 'invalid' end as state
       from pg_index i join pg_class c on c.oid = i.indexrelid
       where c.relnamespace = current_schema()::regnamespace and c.relname like ${pattern}

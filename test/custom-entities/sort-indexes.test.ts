@@ -4,6 +4,7 @@ import { createSortIndex } from '../../src/custom-entities/sort-indexes.ts';
 import { createValueIndex, valueIndexName } from '../../src/custom-entities/value-index.ts';
 import type { JsonModel } from '../support/oracle/json-model.ts';
 import { annals } from '../support/server/command.ts';
+import { cancelIndexBuilds } from '../support/server/index-builds.ts';
 import { readInstances, storeInstances } from '../support/server/instances.ts';
 import { schemaClient } from '../support/server/schema-client.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
@@ -69,9 +70,7 @@ test('the list tells which indexes are not complete, and one whose making was in
   await writer.query('lock table custom_instance in row exclusive mode');
   const interrupted = expect(createSortIndex(server.context.db, 'b')).rejects.toThrow('canceling statement');
   await expect.poll(states, { timeout: 20_000 }).toEqual([[null, 'building']]);
-  await pool.query(
-    'select pg_cancel_backend(pid) from pg_stat_progress_create_index where datname = current_database()',
-  );
+  await cancelIndexBuilds(pool);
   await interrupted;
   await writer.query('rollback');
   writer.release();

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createValueIndex, maxIndexedValues, valueIndexName } from '../../src/custom-entities/value-index.ts';
 import type { JsonModel } from '../support/oracle/json-model.ts';
 import { annals } from '../support/server/command.ts';
+import { cancelIndexBuilds } from '../support/server/index-builds.ts';
 import { readInstances, storeInstances } from '../support/server/instances.ts';
 import { schemaClient } from '../support/server/schema-client.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
@@ -134,9 +135,7 @@ test('writers and other processes do not wait for the index, and one whose makin
   expect((await client.put('/THING/instances/00002', { name: 'written meanwhile' })).status).toBe(204);
   const page = await readInstances(server, { ...place, token, by: 'list', q: 'name:"written meanwhile"' }, {});
   expect(page.ids).toEqual(['00002']);
-  await pool.query(
-    'select pg_cancel_backend(pid) from pg_stat_progress_create_index where datname = current_database()',
-  );
+  await cancelIndexBuilds(pool);
   await interrupted;
   await writer.query('rollback');
   writer.release();

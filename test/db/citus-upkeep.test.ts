@@ -1,7 +1,10 @@
+import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test } from 'vitest';
 import { logExpiredChats } from '../../src/agents/expired-chats.ts';
 import { dropExpired, setRetention } from '../../src/changelog/retention/retention.ts';
 import { createQuota } from '../../src/completions/quota.ts';
+import { createValueIndex, valueIndexName } from '../../src/custom-entities/value-index.ts';
+import { madeIndexes } from '../../src/db/late-indexes.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { createLogger } from '../../src/http/logger.ts';
 import { createMailQueue } from '../../src/mail/service.ts';
@@ -9,6 +12,7 @@ import { createRecorder } from '../../src/recording/record-change.ts';
 import { callAgentic, putAgent } from '../support/server/agents.ts';
 import { placementOf, workerUrlOf } from '../support/server/cluster.ts';
 import { takeDatabaseAway } from '../support/server/database-away.ts';
+import { cancelIndexBuilds } from '../support/server/index-builds.ts';
 import { endOfJob, startExport } from '../support/server/jobs.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 import { type MailServer, startMailServer } from '../support/vendor/mail-server.ts';
@@ -195,4 +199,54 @@ test('jobs of all others run while a worker is away, and those of dead processes
   }
   await expect.poll(() => isFree(first)).toBe(true);
   expect((await exported(first)).status).toBe('success');
+});
+
+/** Drops the index for filters, and has it built until one worker waits for a transaction that only this worker has. */
+async function buildOnWorkers() {
+  const { pool, db, url } = server.database;
+  const state = async () => (await madeIndexes(db, valueIndexName))[0]?.state;
+  // The service builds it after its start.
+  await expect.poll(state).toBe('valid');
+  await pool.query(`drop index ${valueIndexName}`);
+  const worker = new pg.Client(await workerUrlOf(url, pool, first));
+  onTestFinished(() => worker.end());
+  await worker.connect();
+  const { shard } = await placementOf(pool, first, 'custom_instance');
+  await worker.query(
+    `begin; set local citus.enable_manual_changes_to_shards = on; lock table custom_instance_${shard} in row exclusive mode`,
+  );
+  const build = createValueIndex(db).catch((error: unknown) => error);
+  const builds = 'select from pg_stat_progress_create_index where datname = current_database()';
+  await expect
+    .poll(async () => {
+      // A transaction sees the progress of others as it was when it first asked.
+      await worker.query('select pg_stat_clear_snapshot()');
+      return (await worker.query(builds)).rowCount;
+    })
+    .toBe(1);
+  // The coordinator's own part is complete.
+  expect((await pool.query(builds)).rowCount).toBe(0);
+  return { build, state, release: () => worker.query('rollback') };
+}
+
+test('while the workers build an index, no other process drops it or begins it anew', async () => {
+  const { db } = server.database;
+  const { build, state, release } = await buildOnWorkers();
+  expect(await state()).toBe('building');
+  expect(await createValueIndex(db)).toBe(false);
+  expect(await state()).toBe('building');
+  await release();
+  expect(await build).toBe(true);
+  expect(await state()).toBe('valid');
+});
+
+test('an index whose build broke off on a worker is built anew', async () => {
+  const { pool, db } = server.database;
+  const { build, state, release } = await buildOnWorkers();
+  await cancelIndexBuilds(pool);
+  expect(await build).toMatchObject({ message: 'canceling statement due to user request' });
+  await release();
+  await expect.poll(state).toBe('invalid');
+  expect(await createValueIndex(db)).toBe(true);
+  expect(await state()).toBe('valid');
 });
