@@ -3,7 +3,8 @@ import type { BackedUpIndex, BackedUpSequence } from './manifest.ts';
 
 /**
  * Tables that no backup has: those that say which schema the database has, which a restore writes by itself; whose server
- * it is on; and what must not go on twice: sessions and links of the console, and e-mails that wait.
+ * it is on; what must not go on twice: sessions and links of the console, and e-mails that wait; and the rates of requests,
+ * which are unlogged on one server and logged in a cluster.
  */
 const tablesLeftOut: readonly string[] = [
   'migration',
@@ -15,6 +16,7 @@ const tablesLeftOut: readonly string[] = [
   'console_session',
   'console_link',
   'mail',
+  'tenant_rate',
 ];
 
 /** A table with the columns that a backup has of it. */
