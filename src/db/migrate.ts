@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { distributeRoutines } from './cluster/distribute-routines.ts';
 import { beginSequential, distributeTables } from './cluster/distribute-tables.ts';
-import { isDistributed } from './cluster/is-distributed.ts';
+import { isCopyOfCluster, isDistributed } from './cluster/is-distributed.ts';
 import { splitStatements } from './cluster/split-statements.ts';
 import { adoptDatabase } from './schema/adopt-database.ts';
 import { whileAnnounced } from './schema/announce-change.ts';
@@ -23,10 +23,17 @@ import { inPoolTransaction } from './transaction.ts';
  * database that is distributed over a cluster stays so, with the tables and routines that are new. The pool must allow 2
  * connections.
  *
- * Throws a MigrationError if the database is newer, if an applied migration was edited, or if a migration fails.
+ * Throws a MigrationError if the database is newer or a copy of a cluster's, if an applied migration was edited, or if a
+ * migration fails.
  */
 export async function migrate(pool: pg.Pool, folders: SchemaFolders = packageSchema()): Promise<string[]> {
   const distributed = await isDistributed(pool);
+  if (!distributed && (await isCopyOfCluster(pool))) {
+    throw new MigrationError(
+      'The database is a copy of one that a cluster distributes, without its shards, as pg_dump makes it. Use annals ' +
+        'backup and annals restore to move it',
+    );
+  }
   const ran = await migrateSchema(pool, await readSchema(folders, distributed ? 'distributed' : 'single'), distributed);
   await resetForeignTransactionIds(pool);
   return ran;

@@ -56,6 +56,14 @@ test('the migrations of the package run on an empty database, and a second time 
   expect(await migrate(database.pool)).toEqual([]);
 });
 
+test('a copy of a cluster’s database without its shards is refused', async () => {
+  await migrate(database.pool);
+  await database.pool.query('create sequence change_number');
+  await expect(migrate(database.pool)).rejects.toThrow('The database is a copy of one that a cluster distributes');
+  await database.pool.query('drop sequence change_number');
+  expect(await migrate(database.pool)).toEqual([]);
+});
+
 test('several processes that migrate at once run each migration once and apply the routines once', async () => {
   await writeMigration('0001-one.sql', 'create table one (n integer); insert into one values (1)');
   await writeMigration('0002-two.sql', 'select pg_sleep(0.1); insert into one values (2)');

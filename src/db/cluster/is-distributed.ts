@@ -12,3 +12,15 @@ export async function isDistributed(client: pg.ClientBase | pg.Pool): Promise<bo
   );
   return found[0]?.distributed === true;
 }
+
+/**
+ * Whether the database has the sequence of a distributed one, but its tables are not distributed. Such a copy has routines
+ * that ask for shards, numbers that its identity columns would give again, and transaction ids of the workers.
+ */
+export async function isCopyOfCluster(client: pg.ClientBase | pg.Pool): Promise<boolean> {
+  const { rows } = await client.query<{ numbered: boolean }>(
+    `select to_regclass('change_number') is not null as numbered`,
+  );
+  // Another process may have distributed it just now.
+  return rows[0]?.numbered === true && !(await isDistributed(client));
+}
