@@ -30,11 +30,12 @@ export async function createSortIndex(db: Database, text: string): Promise<SortI
     throw new AnnalsError('validation_violation', `An index is for a sort of 1 to ${maxFields} fields besides _id.`);
   }
   const name = nameOf(sort.text);
-  await dropUnfinished(db, name);
+  const state = await dropUnfinished(db, name);
   const columns = keys.map((key) => `(${inlined(db, key)})`).join(', ');
   // An index cannot have parameters: the statement contains literals only.
   const create = `create index concurrently if not exists ${name} on custom_instance (tenant, type, ${columns}, id)`;
-  await sql.raw(create).execute(db);
+  // A cluster takes an index that is there for invalid where it is to be created again, "if not exists" or not.
+  if (state === 'missing') await sql.raw(create).execute(db);
   await sql.raw(`comment on index ${name} is ${pg.escapeLiteral(sort.text)}`).execute(db);
   // Without statistics of the keys, the planner may not use the index.
   await sql`analyze custom_instance`.execute(db);
