@@ -1,0 +1,165 @@
+import type { Page } from 'playwright-core';
+import { agentId, disabledAgentId, sessionId } from './fill-demo.ts';
+import { type Picture, shows } from './picture.ts';
+
+const claims = address('history', { q: 'entity:WARRANTY_CLAIM type:update' });
+const claimType = { type: 'WARRANTY_CLAIM' };
+const product = { entity: 'product', id: 'brisk-go' };
+
+/** Every view of the console, in the order of the navigation, with its panels, dialogs and empty states. */
+export const allViews: readonly Picture[] = [
+  { name: 'sign-in', address: '', options: { storageState: { cookies: [], origins: [] } }, ready: shows('form') },
+  { name: 'no-such-page', address: 'nowhere', ready: shows('.empty-state') },
+  { name: 'overview', address: 'overview', ready: shows('.bar-chart canvas') },
+  { name: 'history', address: 'history', ready: shows('.bar-chart canvas') },
+  {
+    name: 'history-suggestions',
+    address: 'history',
+    async ready(page) {
+      await page.locator('.entry-row').first().waitFor();
+      await page.getByRole('combobox', { name: 'Query' }).focus();
+      await page.keyboard.type('type:update actor:j');
+      await page.getByRole('option').first().waitFor();
+    },
+  },
+  {
+    name: 'history-fault',
+    address: address('history', { q: 'entity:order status:OPEN' }),
+    ready: shows('[role=alert]'),
+  },
+  {
+    name: 'history-empty',
+    address: address('history', { q: 'entity:quote type:delete actor:Nobody' }),
+    ready: shows('.empty-state'),
+  },
+  { name: 'history-export', address: 'history', ready: clicks('.entry-row', 'Export') },
+  { name: 'change', address: claims, ready: openChange },
+  { name: 'change-before-and-after', address: claims, ready: openChangeAs('Before and after', '.json-tree') },
+  { name: 'change-json', address: claims, ready: openChangeAs('JSON', '.lines-view') },
+  { name: 'document-choice', address: 'document', ready: shows('form') },
+  { name: 'document', address: address('document', { ...product, changes: '6' }), ready: shows('.json-tree') },
+  { name: 'document-fields', address: address('document', { ...product, show: 'fields' }), ready: shows('tbody tr') },
+  {
+    name: 'document-compared',
+    address: address('document', { ...product, changes: '6', with: '2' }),
+    ready: shows('.path-item'),
+  },
+  { name: 'document-unknown', address: address('document', { ...product, id: 'none' }), ready: shows('[role=alert]') },
+  {
+    name: 'actor',
+    address: 'history',
+    async ready(page) {
+      await page.locator('.entry-row').first().waitFor();
+      await page.locator('.entry-actor').first().click();
+      await page.locator('.facet').first().waitFor();
+    },
+  },
+  { name: 'actor-empty', address: address('actor', { name: 'Nobody' }), ready: shows('.empty-state') },
+  { name: 'agents', address: 'desk/agents', ready: shows('tbody tr') },
+  { name: 'agent', address: address('desk/agent', { id: agentId }), ready: shows('.facts') },
+  { name: 'agent-disabled', address: address('desk/agent', { id: disabledAgentId }), ready: shows('.failure') },
+  { name: 'agent-edit', address: address('desk/agent/edit', { id: agentId }), ready: shows('form') },
+  {
+    name: 'agent-new',
+    address: 'desk/agent/new',
+    async ready(page) {
+      await page.getByLabel('Temperature').fill('7');
+      await page.getByText('A number from 0 to 2.').waitFor();
+    },
+  },
+  { name: 'chat-choice', address: 'desk/chat', ready: shows('.empty-state') },
+  {
+    name: 'chat',
+    address: address('desk/chat', { agent: agentId }),
+    async ready(page) {
+      for (const [index, message] of ['Who changed the price of the Brisk Go?', 'And why?'].entries()) {
+        await page.getByLabel('Message').fill(message);
+        await page.keyboard.press('Enter');
+        await page.getByRole('link', { name: 'Tokens and log' }).nth(index).waitFor();
+      }
+    },
+  },
+  { name: 'sessions', address: 'desk/sessions', ready: shows('tbody tr') },
+  { name: 'session', address: address('desk/sessions', { session: sessionId }), ready: shows('.turn') },
+  { name: 'requests', address: 'desk/requests', ready: shows('tbody tr') },
+  {
+    name: 'request',
+    address: address('desk/requests', { q: 'severity:ERROR' }),
+    async ready(page) {
+      await page.locator('.row-link').first().click();
+      await page.locator('.log-lines').waitFor();
+    },
+  },
+  {
+    name: 'completions',
+    address: 'desk/completions',
+    async ready(page) {
+      await page.getByLabel('Message 2', { exact: true }).fill('What is a history good for?');
+      await page.getByRole('button', { name: 'Complete' }).click();
+      await page.getByText('autumn sale').waitFor();
+    },
+  },
+  { name: 'models', address: 'desk/models', ready: shows('.card') },
+  { name: 'types', address: 'data/types', ready: shows('tbody tr') },
+  { name: 'type-edit', address: address('data/type/edit', claimType), ready: shows('textarea') },
+  { name: 'type-new', address: 'data/type/new', ready: shows('textarea') },
+  { name: 'instances', address: address('data/type', claimType), ready: shows('tbody tr') },
+  {
+    name: 'instances-empty',
+    address: address('data/type', { ...claimType, q: '_id:none' }),
+    ready: shows('.empty-state'),
+  },
+  { name: 'instance', address: address('data/type', claimType), ready: openInstance },
+  {
+    name: 'instance-edit',
+    address: address('data/type', claimType),
+    async ready(page) {
+      await openInstance(page);
+      await page.getByRole('button', { name: 'Edit' }).click();
+      await page.getByLabel('Document').waitFor();
+    },
+  },
+  { name: 'configuration', address: 'data/configuration', ready: shows('tbody tr') },
+  { name: 'setting', address: 'data/configuration', ready: clicks('tbody tr', 'Edit rates') },
+  { name: 'setting-delete', address: 'data/configuration', ready: clicks('tbody tr', 'Delete rates') },
+  { name: 'jobs', address: 'data/jobs', ready: shows('tbody tr') },
+  {
+    name: 'job',
+    address: 'data/jobs',
+    async ready(page) {
+      await page.locator('tr', { hasText: 'Chat' }).locator('.row-link').click();
+      await page.getByRole('complementary').locator('.facts').waitFor();
+    },
+  },
+];
+
+function address(path: string, parameters: Readonly<Record<string, string>>): string {
+  return `${path}?${new URLSearchParams(parameters)}`;
+}
+
+/** Waits for an element, clicks a button, and waits for the dialog that it opens. */
+function clicks(first: string, button: string): Picture['ready'] {
+  return async (page) => {
+    await page.locator(first).first().waitFor();
+    await page.getByRole('button', { name: button, exact: true }).click();
+    await page.getByRole('dialog').waitFor();
+  };
+}
+
+async function openChange(page: Page): Promise<void> {
+  await page.locator('.entry-link', { hasText: 'resolution' }).first().click();
+  await page.locator('.path-item').first().waitFor();
+}
+
+function openChangeAs(view: string, content: string): Picture['ready'] {
+  return async (page) => {
+    await openChange(page);
+    await page.getByRole('button', { name: view, exact: true }).click();
+    await page.getByRole('complementary').locator(content).first().waitFor();
+  };
+}
+
+async function openInstance(page: Page): Promise<void> {
+  await page.locator('.row-link').first().click();
+  await page.getByRole('complementary').locator('.json-tree').waitFor();
+}
