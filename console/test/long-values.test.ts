@@ -1,5 +1,6 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { maxAnswerBytes } from '../src/api/long-answer.ts';
 import { address, openAnswered } from './support/answered-page.ts';
 import { startChromium } from './support/chromium.ts';
 import { maxTaskTime } from './support/max-task-time.ts';
@@ -115,6 +116,29 @@ test('100 changes of 1,000 paths each do not hold the page: neither in the list 
   expect(longest).toBeLessThan(maxTask);
   await page.context().close();
 });
+
+test('an answer that would end the page is not read: the page says how long it is, and offers the download', async () => {
+  const page = await openAnswered(browser, answersOf([entry(1, '"a":{"after":1}')]));
+  let length = maxAnswerBytes + 1;
+  await page.route('**/documents?*', (route) =>
+    // The length that a header tells counts. An answer of it would take the test longer than the page.
+    route.fulfill({ headers: { 'content-type': 'application/json', 'content-length': `${length}` }, body: state }),
+  );
+  await page.goto(`${address}document?entity=long&id=1`);
+  const failure = page
+    .getByRole('alert')
+    .filter({ hasText: 'This answer has 64.0 MiB. A page reads at most 64.0 MiB.' });
+  const link = failure.getByRole('link', { name: 'Download' });
+  expect(await link.getAttribute('href')).toBe(`${address}api/changelog/acme/documents?entity=long&entityId=1`);
+  expect(await link.getAttribute('download')).toBe('annals.json');
+  length = maxAnswerBytes;
+  await page.getByRole('button', { name: 'Refresh' }).click();
+  await page.locator('.json-tree').waitFor();
+  await page.context().close();
+});
+
+const state = `{"entity":"long","entityId":"1","at":"2026-11-22T10:00:00.000Z","exists":true,"complete":true,"document":{"a":1},
+  "changes":1,"lastChange":{"at":"2026-11-22T10:00:00.000Z","type":"create","actor":"Robin"}}`;
 
 function entry(ref: number, paths: string): string {
   return `{"at":"2026-11-22T10:00:00.000Z","type":"update","entity":"long","entityId":"1","actor":"Robin","paths":{${paths}},"related":[],"ref":"${ref}"}`;

@@ -1,4 +1,6 @@
 import { ApiError } from '@annals/client';
+import { bytesText } from '../components/numbers.ts';
+import { LongAnswerError, maxAnswerBytes } from './long-answer.ts';
 
 /** An error in the words of the page. */
 export interface Failure {
@@ -9,6 +11,8 @@ export interface Failure {
   readonly requestId: string | undefined;
   /** Whether it may succeed when it is tried again. */
   readonly mayPass: boolean;
+  /** Where the answer can be downloaded that the page cannot show. */
+  readonly download: string | undefined;
 }
 
 const titles: Readonly<Record<string, string>> = {
@@ -30,8 +34,10 @@ export function failureOf(error: unknown): Failure {
       details: [],
       requestId: undefined,
       mayPass: false,
+      download: undefined,
     };
   }
+  if (error instanceof LongAnswerError) return failureOfLength(error);
   const { type, message, status = 503, details, requestId, retryAfter } = error;
   const told = titles[type];
   const wait = retryAfter === undefined ? [] : [`Try again in ${retryAfter} s.`];
@@ -40,6 +46,17 @@ export function failureOf(error: unknown): Failure {
     details: [...(told === undefined || told === message ? [] : [message]), ...details.map(wordsOf), ...wait],
     requestId,
     mayPass: status >= 500 || status === 429,
+    download: undefined,
+  };
+}
+
+function failureOfLength({ bytes, isWhole, url, requestId }: LongAnswerError): Failure {
+  return {
+    title: `This answer has ${isWhole ? '' : 'more than '}${bytesText(bytes)}. A page reads at most ${bytesText(maxAnswerBytes)}.`,
+    details: ['More could end the page. Download the answer as JSON, and look at it with a program for long files.'],
+    requestId,
+    mayPass: false,
+    download: url,
   };
 }
 

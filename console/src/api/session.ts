@@ -2,6 +2,7 @@ import { ApiError } from '@annals/client';
 import { computed, signal } from '@preact/signals';
 import { basePath } from '../router/location.ts';
 import { errorOfResponse } from './error-of-response.ts';
+import { withinLimit } from './long-answer.ts';
 import { noteVersion } from './version.ts';
 
 /** Who is signed in, as the service says. */
@@ -39,8 +40,13 @@ export function allows(...wanted: readonly string[]): boolean {
 /** Asks the service who is signed in. */
 export async function readSession(): Promise<void> {
   const response = await fetch(`${apiUrl}/session`, { headers: { accept: 'application/json' } });
-  if (response.status === 401) session.value = undefined;
-  else session.value = await sessionOf(response);
+  if (response.status !== 401) {
+    session.value = await sessionOf(response);
+    return;
+  }
+  session.value = undefined;
+  // For the browser a request whose answer nobody reads goes on.
+  await response.body?.cancel();
 }
 
 /** Signs in. Throws ApiError where the service refuses. */
@@ -61,7 +67,10 @@ export async function signOut(): Promise<void> {
   session.value = undefined;
 }
 
-/** Calls the service for the session. A session that has ended shows the sign-in page, at the same address. */
+/**
+ * Calls the service for the session. A session that has ended shows the sign-in page, at the same address. Throws LongAnswerError
+ * where the answer is too long for the page.
+ */
 export async function sessionFetch(input: RequestInfo | URL, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers);
   // The cookie says who is calling.
@@ -72,7 +81,7 @@ export async function sessionFetch(input: RequestInfo | URL, init: RequestInit =
     sessionEnded.value = true;
     session.value = undefined;
   }
-  return response;
+  return await withinLimit(response);
 }
 
 async function sessionOf(response: Response): Promise<Session> {

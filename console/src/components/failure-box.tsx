@@ -9,7 +9,7 @@ interface FailureBoxProps {
 
 /** An error of the service in words, with its request id. */
 export function FailureBox({ error, onRetry }: FailureBoxProps) {
-  const { title, details, requestId, mayPass } = failureOf(error);
+  const { title, details, requestId, mayPass, download } = failureOf(error);
   return (
     <div class="failure" role="alert">
       <Icon name="warning" size={18} />
@@ -22,6 +22,12 @@ export function FailureBox({ error, onRetry }: FailureBoxProps) {
           <p class="request-id">
             Request <code>{requestId}</code>
           </p>
+        )}
+        {download === undefined ? undefined : (
+          <a class="button" href={download} download="annals.json">
+            <Icon name="download" />
+            Download
+          </a>
         )}
         {onRetry === undefined || !mayPass ? undefined : <Button onClick={onRetry}>Try again</Button>}
       </div>
