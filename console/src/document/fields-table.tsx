@@ -27,7 +27,7 @@ export function FieldsTable({ document, life, change, onShow }: FieldsTableProps
   if (leaves === undefined || touchOf === undefined) return <Skeleton />;
   return (
     <div class="table-scroll">
-      <table class="table fields-table">
+      <table class="table wraps fields-table">
         <thead>
           <tr>
             <th>Field</th>

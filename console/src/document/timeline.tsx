@@ -1,8 +1,9 @@
 import { ChangeTypeMark } from '../components/change-type.tsx';
-import { LazyList, part } from '../components/lazy-list.tsx';
-import { Name, Text } from '../components/name.tsx';
+import { LazyList } from '../components/lazy-list.tsx';
+import { Name } from '../components/name.tsx';
 import { countText } from '../components/numbers.ts';
 import { Time } from '../components/time.tsx';
+import { PathSummary } from '../history/path-summary.tsx';
 import type { NumberedEntry } from './last-touches.ts';
 import type { DocumentLife } from './read-life.ts';
 
@@ -47,11 +48,7 @@ interface TimelineItemProps extends Pick<TimelineProps, 'onShow' | 'onCompare'> 
   readonly isCompared: boolean;
 }
 
-/** Paths that are named. */
-const maxNames = 3;
-
 function TimelineItem({ change: { number, entry }, isShown, isCompared, onShow, onCompare }: TimelineItemProps) {
-  const { paths } = entry;
   return (
     <li class={`timeline-item${isShown ? ' shown' : ''}${isCompared ? ' compared' : ''}`}>
       <button type="button" class="timeline-show" aria-pressed={isShown} onClick={() => onShow(number)}>
@@ -63,10 +60,7 @@ function TimelineItem({ change: { number, entry }, isShown, isCompared, onShow, 
           <Name text={entry.actor} />
         </span>
         <span class="timeline-paths">
-          <bdi>
-            <Text text={part(paths.keys(), 0, maxNames).join(', ')} />
-          </bdi>
-          {paths.size > maxNames ? ` +${countText(paths.size - maxNames)}` : ''}
+          <PathSummary entry={entry} />
         </span>
       </button>
       <button

@@ -51,7 +51,7 @@ export function ExportDialog({ q, total, onClose }: ExportDialogProps) {
       {jobId === undefined ? (
         <>
           <p>
-            {counted(total, 'entry', 'entries')} of <code>{q === '' ? 'the last 30 days' : q}</code>
+            {counted(total, 'entry', 'entries')} of {q === '' ? 'the last 30 days' : <code>{q}</code>}
           </p>
           <FormField label="Format" hint="NDJSON has one JSON object a line, CSV one line for each path.">
             {(control) => (

@@ -4,6 +4,7 @@ import type { Entry, PathChange } from '../api/history-reads.ts';
 import { part } from '../components/lazy-list.tsx';
 import { Text } from '../components/name.tsx';
 import { counted, countText } from '../components/numbers.ts';
+import './path-summary.css';
 
 /** Paths that a line has room for. */
 const shown = 3;

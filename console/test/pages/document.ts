@@ -17,6 +17,7 @@ export function documentTests(the: () => ConsoleUnderTest): void {
     const page = await open('document?entity=lamp&id=1');
     await page.getByText('The document does not exist at this moment').waitFor();
     expect(await page.locator('.timeline-item').count()).toBe(4);
+    expect(await page.locator('.timeline-item').nth(2).textContent()).toContain('price.amount 1.10 → 1.25');
     // The slider moves through the changes, by keys too.
     const slider = page.getByRole('slider');
     await slider.focus();

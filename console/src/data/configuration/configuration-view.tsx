@@ -87,7 +87,7 @@ export function ConfigurationView() {
         ) : undefined}
         {items.length === 0 ? undefined : (
           <div class="table-scroll">
-            <table class="table">
+            <table class="table wraps">
               <thead>
                 <tr>
                   <th scope="col">Key</th>
