@@ -1,3 +1,4 @@
+import { AgentName } from '../agent-names/agent-name.tsx';
 import { annals } from '../api/annals.ts';
 import { useRequest } from '../api/use-request.ts';
 import { Badge } from '../components/badge.tsx';
@@ -59,7 +60,7 @@ function TroubleItem({
     <li>
       <p class="trouble-name">
         <Link to={{ path: 'desk/agent', parameters: { id } }}>
-          <Name text={id} />
+          <AgentName id={id} withId />
         </Link>
         {disabledReason === undefined ? undefined : <Badge tone="bad">disabled by Annals</Badge>}
       </p>

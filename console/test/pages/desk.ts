@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { vendorFormats } from '../../../test/support/vendor/vendor-formats.ts';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { findMotion, findUnaskedAnimations } from '../support/find-motion.ts';
 import { sidewaysRoom } from './history.ts';
 
 const agents = '/ai-service/demo/agentic/agents';
@@ -55,7 +56,12 @@ export function deskTests(the: () => ConsoleUnderTest): void {
     await checkAccessibility(page);
     await page.getByRole('link', { name: 'See what failed' }).click();
     await page.getByText('10 requests').waitFor();
-    await page.locator('tbody .row-link').first().click();
+    await page
+      .getByRole('row', { name: /Refused failed/ })
+      .first()
+      .locator('.row-link')
+      .click();
+    await page.getByRole('complementary').getByRole('link', { name: 'Refused refused' }).waitFor();
     await page.getByRole('complementary').getByText('the provider refuses the key', { exact: false }).first().waitFor();
     await checkAccessibility(page);
     await page.goBack();
@@ -79,12 +85,21 @@ export function deskTests(the: () => ConsoleUnderTest): void {
     await page.keyboard.press('Enter');
     await page.getByText('<i>on Monday</i>.').waitFor();
     await page.getByRole('link', { name: 'Tokens and log' }).waitFor();
+    await expect.poll(() => page.locator('.turn-agent').textContent()).toBe('Prices');
+    expect(await page.locator('.turn-agent [title]').getAttribute('title')).toBe('prices');
 
     const events = format?.events({ text: 'Because of the summer sale', usage }).slice(0, 2) ?? [];
     vendor.behave({ kind: 'events', events, last: 'stall', after: rest });
     await page.getByLabel('Message').fill('And why?');
     await page.keyboard.press('Enter');
     await page.getByText('The agent is writing').waitFor({ state: 'attached' });
+    // What is being written blinks, but not for a reader who wants no motion.
+    expect(await findMotion(page)).toEqual([]);
+    expect(await findUnaskedAnimations(page)).toEqual([]);
+    await page.emulateMedia({ reducedMotion: 'no-preference' });
+    expect(await findMotion(page)).toContainEqual(expect.stringContaining('turn-writing'));
+    expect(await findUnaskedAnimations(page)).toContainEqual(expect.stringContaining('.turn-writing'));
+    await page.emulateMedia({ reducedMotion: 'reduce' });
     finish?.();
     await page.getByText('Because').waitFor();
     // The page follows what is written.
@@ -101,6 +116,8 @@ export function deskTests(the: () => ConsoleUnderTest): void {
     await panel.getByText('Who changed it?').waitFor();
     await panel.getByText('412 tokens in, 96 tokens out').first().waitFor();
     await expect.poll(() => panel.locator('.turn').count()).toBe(2);
+    await expect.poll(() => panel.locator('.turn-agent').allInnerTexts()).toEqual(['Prices', 'Prices']);
+    await page.locator('tbody').getByText('Prices').first().waitFor();
     await panel.getByText('the chat was stopped', { exact: false }).waitFor();
     await checkAccessibility(page);
   });

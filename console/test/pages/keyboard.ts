@@ -2,11 +2,12 @@ import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { findMotion, findUnaskedAnimations } from '../support/find-motion.ts';
 import { recordLife } from '../support/record-life.ts';
 
 /** What a person does who has no mouse. */
 export function keyboardTests(the: () => ConsoleUnderTest): void {
-  test('Tab reaches every control, and each one shows that it has the focus', async () => {
+  test('Tab reaches every control, each one shows that it has the focus, and nothing moves where no motion is wanted', async () => {
     const { server, tenant, open } = the();
     const call = await caller(the());
     await call('PUT', '/ai-service/demo/agentic/agents/walked', {
@@ -19,19 +20,51 @@ export function keyboardTests(the: () => ConsoleUnderTest): void {
       ['document?entity=product&id=brisk-go', '.json-tree'],
       ['overview', '.bar-chart canvas'],
       [`actor?${new URLSearchParams({ name: 'Walker' })}`, '.entry-row'],
-      ['desk/agents', '.row-link'],
-      ['data/types', '.row-link'],
     ] as const;
+    const walkAndCheck = async (page: Page, place: string, part?: string) => {
+      const { missed, unseen } = await walk(page, part);
+      expect(missed, place).toEqual([]);
+      expect(unseen, place).toEqual([]);
+      // The windows of the tests ask for no motion.
+      expect(await findMotion(page), place).toEqual([]);
+      expect(await findUnaskedAnimations(page), place).toEqual([]);
+    };
     // All at once: most of the time goes by with waiting for a page to be quiet.
     const walks = pages.map(async ([address, ready]) => {
       const page = await open(address);
       await page.locator(ready).first().waitFor();
       await page.waitForLoadState('networkidle');
-      const { missed, unseen } = await walk(page);
-      expect(missed, address).toEqual([]);
-      expect(unseen, address).toEqual([]);
+      await walkAndCheck(page, address);
     });
-    await Promise.all(walks);
+    // The tabs of a page one after the other, each reached from the one before by the keyboard.
+    const list = 'tbody, .empty-state';
+    const tabs = [
+      [
+        'desk/agents',
+        'AI desk',
+        {
+          Agents: list,
+          Chat: 'option:nth-child(2)',
+          Sessions: list,
+          Requests: list,
+          Completions: '.quota-bar',
+          Models: 'table',
+        },
+      ],
+      ['data/types', 'Data', { 'Custom entities': list, Configuration: list, Jobs: list }],
+    ] as const;
+    const tabWalks = tabs.map(async ([address, title, labels]) => {
+      const page = await open(address);
+      for (const [label, ready] of Object.entries(labels)) {
+        const tab = page.getByRole('navigation', { name: title }).getByRole('link', { name: label, exact: true });
+        await tab.focus();
+        await page.keyboard.press('Enter');
+        await page.getByRole('main').getByRole('heading', { name: label, level: 1 }).waitFor();
+        await page.locator(ready).first().waitFor({ state: 'attached' });
+        await walkAndCheck(page, `${title}: ${label}`, '.tabs ~ *');
+      }
+    });
+    await Promise.all([...walks, ...tabWalks]);
   });
 
   test('the first Tab leads to the link that skips the navigation', async () => {
@@ -76,14 +109,18 @@ export function keyboardTests(the: () => ConsoleUnderTest): void {
   });
 }
 
-/** Presses Tab through the whole page. Returns the controls that it never reached, and those whose focus nobody sees. */
-async function walk(page: Page): Promise<{ missed: string[]; unseen: string[] }> {
-  await page.evaluate(() => {
+/**
+ * Presses Tab through the whole page, or through what follows within a part of it. Returns the controls that it never reached, and those
+ * whose focus nobody sees.
+ */
+async function walk(page: Page, part = 'body'): Promise<{ missed: string[]; unseen: string[] }> {
+  await page.evaluate((of) => {
     const isControl = (element: HTMLElement) =>
       element.matches('a[href], button, input, select, textarea, summary, [tabindex]') &&
       !element.matches(':disabled, [tabindex="-1"]') &&
       element.checkVisibility();
-    const wanted = [...document.querySelectorAll<HTMLElement>('body *')].filter(isControl);
+    const places = [...document.querySelectorAll(of)];
+    const wanted = places.flatMap((place) => [...place.querySelectorAll<HTMLElement>('*')]).filter(isControl);
     const walked = { wanted: new Set(wanted), unseen: [] as string[] };
     globalThis.focusWalk = walked;
     document.addEventListener('focusin', ({ target }) => {
@@ -93,9 +130,9 @@ async function walk(page: Page): Promise<{ missed: string[]; unseen: string[] }>
       if (outlineStyle === 'none' || Number.parseFloat(outlineWidth) < 1)
         walked.unseen.push(target.outerHTML.slice(0, 120));
     });
-  });
+  }, part);
   const count = await page.evaluate(() => globalThis.focusWalk?.wanted.size ?? 0);
-  expect(count).toBeGreaterThan(10);
+  if (part === 'body') expect(count).toBeGreaterThan(10);
   for (let step = 0; step < count + 10; step += 1) await page.keyboard.press('Tab');
   return await page.evaluate(() => ({
     missed: [...(globalThis.focusWalk?.wanted ?? [])].map(({ outerHTML }) => outerHTML.slice(0, 120)),

@@ -1,11 +1,18 @@
 import { expect, test } from 'vitest';
+import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { sidewaysRoom } from './history.ts';
 
 /** What a person sees first. */
 export function overviewTests(the: () => ConsoleUnderTest): void {
   test('the first page tells what happened, and each figure leads to what it counts', async () => {
-    const { open, checkAccessibility } = the();
+    const { vendor, open, checkAccessibility } = the();
+    const call = await caller(the());
+    const llmConfig = { provider: 'anthropic', model: 'm', apiKey: 'sk-old' };
+    await call('PUT', '/ai-service/demo/agentic/agents/troubled', { name: { en: 'Troubled' }, llmConfig });
+    vendor.behave({ kind: 'status', status: 401 });
+    await call('POST', '/ai-service/demo/agentic/chat', { agentId: 'troubled', message: 'Hello' }, 400);
+    vendor.behave({ kind: 'answer' });
     const page = await open('', { height: 1_100 });
     const month = page.getByRole('region', { name: 'Last 30 days' });
     await month.locator('.figure').waitFor();
@@ -23,7 +30,9 @@ export function overviewTests(the: () => ConsoleUnderTest): void {
     const ways = page.getByRole('region', { name: 'How changes come in' });
     await ways.getByText('annals import').waitFor();
     await ways.getByText('A way that brought only earlier changes is not shown.').waitFor();
-    await page.getByRole('region', { name: 'Agents with trouble' }).locator('p, li').first().waitFor();
+    const trouble = page.getByRole('region', { name: 'Agents with trouble' });
+    await trouble.getByRole('link', { name: 'Troubled troubled' }).waitFor();
+    await trouble.getByRole('link', { name: '1 failed request' }).first().waitFor();
     await page.getByRole('region', { name: 'Quota of the shared token' }).getByText('Input tokens').waitFor();
     const usage = page.getByRole('region', { name: 'Usage' });
     await usage.locator('canvas').waitFor();

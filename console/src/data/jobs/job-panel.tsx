@@ -1,5 +1,6 @@
 import type { Job } from '@annals/client';
 import { useEffect, useState } from 'preact/hooks';
+import { AgentName } from '../../agent-names/agent-name.tsx';
 import { annals } from '../../api/annals.ts';
 import { allows } from '../../api/session.ts';
 import { useRequest } from '../../api/use-request.ts';
@@ -111,7 +112,7 @@ function JobFacts({ job }: { readonly job: Job }) {
             <dt>Agent</dt>
             <dd>
               <Link to={{ path: 'desk/agent', parameters: { id: agentId } }}>
-                <Name text={agentId} />
+                <AgentName id={agentId} withId />
               </Link>
             </dd>
           </>

@@ -1,5 +1,6 @@
 import type { Job } from '@annals/client';
 import { useEffect, useState } from 'preact/hooks';
+import { AgentName } from '../../agent-names/agent-name.tsx';
 import { annals } from '../../api/annals.ts';
 import { allows } from '../../api/session.ts';
 import { Badge } from '../../components/badge.tsx';
@@ -122,7 +123,7 @@ export function JobsView() {
 
 function Subject({ job }: { readonly job: Job }) {
   if (job.type === 'EXPORT') return <Name text={job.metadata.q ?? ''} />;
-  return <Name text={job.request ?? job.agentId ?? ''} />;
+  return job.request === undefined ? <AgentName id={job.agentId ?? ''} /> : <Name text={job.request} />;
 }
 
 /** What a job has brought so far. */

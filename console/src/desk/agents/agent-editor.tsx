@@ -1,5 +1,6 @@
 import { type Agent, ApiError, type ErrorDetail } from '@annals/client';
 import { useState } from 'preact/hooks';
+import { forgetAgentNames } from '../../agent-names/agent-names.ts';
 import { annals } from '../../api/annals.ts';
 import { useRequest } from '../../api/use-request.ts';
 import { Button } from '../../components/button.tsx';
@@ -86,6 +87,7 @@ async function saveAgent(draft: AgentDraft, current: Agent | undefined): Promise
     });
   }
   await annals().agents.put(draft.id, inputOf(draft, current));
+  forgetAgentNames();
 }
 
 /** A PUT would replace the agent that has the id. A list without it is no error in the browser's log, as a 404 would be. */

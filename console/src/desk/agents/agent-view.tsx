@@ -1,5 +1,6 @@
 import type { Agent } from '@annals/client';
 import { useState } from 'preact/hooks';
+import { forgetAgentNames } from '../../agent-names/agent-names.ts';
 import { annals } from '../../api/annals.ts';
 import { allows } from '../../api/session.ts';
 import { useRequest } from '../../api/use-request.ts';
@@ -89,6 +90,7 @@ function AgentActions({ agent, onChanged }: { readonly agent: Agent; readonly on
           onClose={() => setDeleting(false)}
           onConfirm={async () => {
             await annals().agents.delete(agent.id);
+            forgetAgentNames();
             tell(`${agentTitle(agent)} is deleted.`);
             navigate({ path: 'desk/agents' });
           }}

@@ -1,11 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { AgentName } from '../../agent-names/agent-name.tsx';
 import { annals } from '../../api/annals.ts';
 import { allows } from '../../api/session.ts';
 import { useRequest } from '../../api/use-request.ts';
 import { Button } from '../../components/button.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { FailureBox } from '../../components/failure-box.tsx';
-import { Name } from '../../components/name.tsx';
 import { PageHeader } from '../../components/page-header.tsx';
 import { quoted } from '../../query-text/quoted.ts';
 import { Link } from '../../router/link.tsx';
@@ -80,7 +80,7 @@ function EarlierNote({ sessionId }: { readonly sessionId: string }) {
 function ChatTurn({ turn, agentId, onAgain }: { turn: Turn; agentId: string; onAgain: () => void }) {
   const { message, answer, state, requestId, error } = turn;
   return (
-    <TurnView message={message} answer={answer} agent={<Name text={agentId} />} isWriting={state === 'writing'}>
+    <TurnView message={message} answer={answer} agent={<AgentName id={agentId} />} isWriting={state === 'writing'}>
       {state === 'stopped' ? (
         <p class="muted">Stopped. The agent does not remember this answer; its tokens are counted.</p>
       ) : undefined}

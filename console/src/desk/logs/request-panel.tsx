@@ -1,3 +1,4 @@
+import { AgentName } from '../../agent-names/agent-name.tsx';
 import { annals } from '../../api/annals.ts';
 import { useRequest } from '../../api/use-request.ts';
 import { CopyButton } from '../../components/copy-button.tsx';
@@ -36,7 +37,7 @@ export function RequestPanel({ id, onClose }: { readonly id: string; readonly on
             <dt>Agent</dt>
             <dd>
               <Link to={{ path: 'desk/agent', parameters: { id: log.triggerAgentId } }}>
-                <Name text={log.triggerAgentId} />
+                <AgentName id={log.triggerAgentId} withId />
               </Link>
             </dd>
             <dt>Time</dt>

@@ -1,7 +1,7 @@
+import { AgentName } from '../../agent-names/agent-name.tsx';
 import { annals } from '../../api/annals.ts';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { causeText, durationText } from '../../components/log-words.ts';
-import { Name } from '../../components/name.tsx';
 import { countText } from '../../components/numbers.ts';
 import { PageHeader } from '../../components/page-header.tsx';
 import { Time } from '../../components/time.tsx';
@@ -63,7 +63,7 @@ export function RequestsView() {
                   </td>
                   <td>
                     <span class="cell-cut">
-                      <Name text={log.triggerAgentId} />
+                      <AgentName id={log.triggerAgentId} />
                     </span>
                   </td>
                   <td>

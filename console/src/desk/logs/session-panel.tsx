@@ -1,3 +1,4 @@
+import { AgentName } from '../../agent-names/agent-name.tsx';
 import { annals } from '../../api/annals.ts';
 import { allows } from '../../api/session.ts';
 import { useRequest } from '../../api/use-request.ts';
@@ -5,7 +6,6 @@ import { Button } from '../../components/button.tsx';
 import { FailureBox } from '../../components/failure-box.tsx';
 import { Skeleton } from '../../components/loading.tsx';
 import { causeText, durationText } from '../../components/log-words.ts';
-import { Name } from '../../components/name.tsx';
 import { counted } from '../../components/numbers.ts';
 import { SidePanel } from '../../components/side-panel.tsx';
 import { Time } from '../../components/time.tsx';
@@ -79,7 +79,7 @@ export function SessionPanel({ id, onClose }: { readonly id: string; readonly on
 
 function OneTurn({ turn: { log, message, answer } }: { readonly turn: SessionTurn }) {
   return (
-    <TurnView message={message} answer={answer} agent={<Name text={log.triggerAgentId} />}>
+    <TurnView message={message} answer={answer} agent={<AgentName id={log.triggerAgentId} />}>
       {log.severity === 'INFO' ? undefined : (
         <LogLines messages={log.messages.filter(({ severity }) => severity !== 'INFO')} />
       )}

@@ -1,7 +1,7 @@
+import { AgentName } from '../../agent-names/agent-name.tsx';
 import { annals } from '../../api/annals.ts';
 import { EmptyState } from '../../components/empty-state.tsx';
 import { durationText } from '../../components/log-words.ts';
-import { Name } from '../../components/name.tsx';
 import { countText } from '../../components/numbers.ts';
 import { PageHeader } from '../../components/page-header.tsx';
 import { Time } from '../../components/time.tsx';
@@ -64,7 +64,7 @@ export function SessionsView() {
                     {log.agents.map((agent, index) => (
                       <span key={agent}>
                         {index === 0 ? '' : ', '}
-                        <Name text={agent} />
+                        <AgentName id={agent} />
                       </span>
                     ))}
                   </td>
