@@ -9,6 +9,11 @@ export interface Canceller {
    * open any more, so the connection can then be used again.
    */
   cancel(backend: number | string): () => Promise<void>;
+  /**
+   * Whether the server works on the statement of a server process or of a mark. False if the server does not answer, twice, within 5 s. True if
+   * it is there and refuses to tell, and for a statement that has no name (`undefined`).
+   */
+  isAtWork(backend: number | string | undefined): Promise<boolean>;
   /** Closes its connection. */
   close(): Promise<void>;
 }
@@ -21,6 +26,13 @@ const maxAnswer = 5_000;
 const cancelMarked = `
   select pg_cancel_backend(pid) from pg_stat_activity
     where state = 'active' and pid <> pg_backend_pid() and split_part(query, ' */', 1) || ' */' = any ($1::text[])`;
+
+// Where a server does not track what its processes do, the state is `disabled`.
+const atWork = `
+  select coalesce($1::text, $2::text) is null or exists (
+    select from pg_stat_activity
+      where state not like 'idle%' and (pid = $1::int or split_part(query, ' */', 1) || ' */' = $2::text)
+  ) as "isAtWork"`;
 
 export function createCanceller(config: pg.ClientConfig): Canceller {
   const backends = new Set<number | string>();
@@ -86,6 +98,22 @@ export function createCanceller(config: pg.ClientConfig): Canceller {
         backends.delete(backend);
         await round;
       };
+    },
+
+    async isAtWork(backend) {
+      const values = typeof backend === 'number' ? [backend, null] : [null, backend ?? null];
+      const ask = async () => (await (await connect()).query<{ isAtWork: boolean }>(atWork, values)).rows[0]?.isAtWork;
+      // The connection is kept for a while, so it may be lost, and the server not.
+      const askAnew = async () => {
+        await disconnect();
+        return await ask();
+      };
+      try {
+        return (await ask().catch(askAnew)) === true;
+      } catch (error) {
+        await disconnect();
+        return error instanceof pg.DatabaseError;
+      }
     },
 
     async close() {

@@ -16,6 +16,11 @@ export interface PoolOptions {
    * than `statementLimit`, so that a server which is there ends the statement first; without that, no limit.
    */
   silenceLimit?: number | undefined;
+  /**
+   * Whether the server is at work on the statement of a connection that was silent for `silenceLimit`. If it is, Annals waits as long
+   * again. Default: nobody asks, and Annals closes the connection.
+   */
+  isAtWork?: ((client: pg.PoolClient) => Promise<boolean>) | undefined;
   /** Maximum milliseconds that a caller waits for a connection; default 5,000. */
   connectionLimit?: number;
   /** Makes a span of each statement that is carried out for a trace; default: none. */
@@ -54,7 +59,7 @@ export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
   // A connection in use can be lost between two queries. The next query reports this.
   pool.on('connect', (client) => {
     client.on('error', () => {});
-    if (silenceLimit !== Number.POSITIVE_INFINITY) endSilence(client, silenceLimit);
+    if (silenceLimit !== Number.POSITIVE_INFINITY) endSilence(client, silenceLimit, options.isAtWork);
     if (pooled) withoutNames(client);
     if (options.tracer !== undefined) traceStatements(client, options.tracer);
   });
@@ -65,12 +70,19 @@ export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
  * Closes the connection when the server owes an answer and has sent nothing for so long: its callers then get an error. The
  * system itself would take a quarter of an hour to give up a connection whose other side has gone without a word.
  */
-function endSilence(client: pg.PoolClient, milliseconds: number): void {
+function endSilence(
+  client: pg.PoolClient,
+  milliseconds: number,
+  isAtWork: (client: pg.PoolClient) => Promise<boolean> = async () => false,
+): void {
   const stream = socketOf(client);
   stream.setTimeout(milliseconds);
-  stream.on('timeout', () => {
+  stream.on('timeout', async () => {
     const owesAnswer = 'readyForQuery' in client && client.readyForQuery === false;
-    if (owesAnswer) stream.destroy(new Error('Connection terminated: the server is silent'));
+    if (!owesAnswer) return;
+    const { bytesRead } = stream;
+    if ((await isAtWork(client)) || stream.bytesRead > bytesRead) stream.setTimeout(milliseconds);
+    else stream.destroy(new Error('Connection terminated: the server is silent'));
   });
 }
 

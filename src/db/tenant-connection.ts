@@ -33,6 +33,8 @@ export class TenantConnection {
   #broken = false;
   #giveBack: () => void = () => {};
   #inTurn = atOnce;
+  /** Tells the statement under way from others, where a pooler chooses the server process. */
+  #mark: string | undefined;
 
   constructor(client: pg.PoolClient, { canceller, pooled, maxSilence, hasMovedTenants }: TenantConnectionOptions) {
     this.#client = client;
@@ -50,6 +52,11 @@ export class TenantConnection {
     return this;
   }
 
+  /** What names the statement under way to a canceller; undefined if nothing does. */
+  get running(): number | string | undefined {
+    return this.#pooled ? this.#mark : backendOf(this.#client);
+  }
+
   /** Annals does not cancel what drives itself, for example COPY. */
   query<Driven extends pg.Submittable>(driven: Driven): Driven;
   query<Row extends pg.QueryResultRow>(
@@ -60,7 +67,10 @@ export class TenantConnection {
     statement: string | pg.QueryConfig | pg.Submittable,
     values?: readonly unknown[],
   ): Promise<pg.QueryResult> | pg.Submittable {
-    if (typeof statement === 'object' && 'submit' in statement) return this.#client.query(statement);
+    if (typeof statement === 'object' && 'submit' in statement) {
+      this.#mark = undefined;
+      return this.#client.query(statement);
+    }
     if (this.#step === undefined) return this.#send(statement, values);
     if (isRollback(statement)) return this.#rollBack(statement);
     const [step, text] = [this.#step, typeof statement === 'string' ? statement : statement.text];
@@ -88,14 +98,15 @@ export class TenantConnection {
     signal.throwIfAborted();
     let stopCancelling: (() => Promise<void>) | undefined;
     let answered = () => {};
-    const mark = this.#pooled ? newMark() : undefined;
+    const sent = this.#send(statement, values);
+    const { running } = this;
     const onAbort = () => {
-      stopCancelling = this.#canceller.cancel(mark ?? backendOf(this.#client));
+      if (running !== undefined) stopCancelling = this.#canceller.cancel(running);
       answered = closeAfter(this.#client, this.#maxSilence);
     };
     signal.addEventListener('abort', onAbort, { once: true });
     try {
-      return await this.#send(mark === undefined ? statement : marked(mark, statement), values);
+      return await sent;
     } catch (error) {
       if (signal.aborted && (isCancelled(error) || isUnreachable(error))) throw signal.reason;
       throw mayBeMoved(error) && (await this.#hasMovedTenants()) ? new TenantMoved({ cause: error }) : error;
@@ -118,10 +129,10 @@ export class TenantConnection {
   }
 
   async #send(statement: string | pg.QueryConfig, values: readonly unknown[] | undefined): Promise<pg.QueryResult> {
+    this.#mark = this.#pooled ? newMark() : undefined;
+    const text = this.#mark === undefined ? statement : marked(this.#mark, statement);
     try {
-      return values === undefined
-        ? await this.#client.query(statement)
-        : await this.#client.query(statement, [...values]);
+      return values === undefined ? await this.#client.query(text) : await this.#client.query(text, [...values]);
     } catch (error) {
       this.#broken ||= !(error instanceof pg.DatabaseError) || error.severity === 'FATAL';
       throw error;

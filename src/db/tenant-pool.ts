@@ -32,6 +32,11 @@ export interface TenantPoolOptions extends Pick<PoolOptions, 'applicationName' |
    * Annals closes the connection, and another caller gets its place.
    */
   readonly maxSilence?: number;
+  /**
+   * Milliseconds in which a server that owes an answer must send something. Then Annals closes the connection. Without a limit of
+   * statements it asks the server first, and waits as long again if the statement is at work. Default 40,000; other values for tests.
+   */
+  readonly silenceLimit?: number;
 }
 
 /** Connections that tenants share by the current work (see src/concurrency/work.ts). */
@@ -48,6 +53,9 @@ export interface TenantPool extends Statements {
   /** The query builder reads this property but does not use it. */
   readonly options: object;
 }
+
+/** 5 s more than the database takes to end a statement of a request. */
+const defaultSilenceLimit = 40_000;
 
 const defaultShares = { reads: 8, writes: 6, own: 4 };
 
@@ -70,15 +78,21 @@ const beside = { places: 2, milliseconds: 20 };
 export function createTenantPool(url: string, options: TenantPoolOptions = {}): TenantPool {
   const { reads, writes, own } = { ...defaultShares, ...options };
   const { applicationName, onLostConnection, statementLimit = 35_000, readsFor = 'reading' } = options;
-  const { maxSilence = defaultSilence } = options;
+  const { maxSilence = defaultSilence, silenceLimit = defaultSilenceLimit } = options;
   const pooled = isBehindPooler(url);
   const common = {
     ...(applicationName === undefined ? {} : { applicationName }),
     ...(onLostConnection === undefined ? {} : { onLostConnection }),
     tracer: options.tracer,
+    silenceLimit,
   };
-  const shared = createPool(url, { ...common, maximum: reads + writes, statementLimit });
-  const ownPool = createPool(url, { ...common, maximum: own, connectionLimit: 60_000 });
+  const shared = createPool(url, {
+    ...common,
+    maximum: reads + writes,
+    statementLimit,
+    isAtWork: statementLimit === Number.POSITIVE_INFINITY ? isAtWork : undefined,
+  });
+  const ownPool = createPool(url, { ...common, maximum: own, connectionLimit: 60_000, isAtWork });
   const shares = {
     reads: new Semaphore({ places: reads, name: `connections for ${readsFor}` }),
     writes: new Semaphore({ places: writes, name: 'connections for writing' }),
@@ -94,6 +108,11 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
     connectionTimeoutMillis: maxSilence,
   });
   const connections = new WeakMap<pg.PoolClient, TenantConnection>();
+
+  /** A statement of upkeep or of an export may take as long as it takes, without a word from the server. */
+  async function isAtWork(client: pg.PoolClient): Promise<boolean> {
+    return await canceller.isAtWork(connectionOf(client).running);
+  }
 
   function connectionOf(client: pg.PoolClient): TenantConnection {
     const known = connections.get(client);

@@ -1,5 +1,5 @@
 import { CompiledQuery } from 'kysely';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { doWork } from '../../src/concurrency/work.ts';
 import { createDatabase } from '../../src/db/database.ts';
 import { createPool } from '../../src/db/pool.ts';
@@ -73,6 +73,53 @@ test('a connection whose server ends the statement in time is used again', async
   expect((await ofAcme(() => patient.query(one))).rows).toEqual(answer);
   expect(patient.pools[0]?.totalCount).toBe(1);
   await patient.end();
+});
+
+describe('a statement of upkeep or of an export', () => {
+  const ofExport = <Result>(work: () => Promise<Result>) =>
+    doWork({ tenant: 'acme', stepLimit: Number.POSITIVE_INFINITY }, work);
+  const ofUpkeep = <Result>(work: () => Promise<Result>) => work();
+  const who = { upkeep: ofUpkeep, export: ofExport };
+  const limits = {
+    reads: 2,
+    writes: 0,
+    own: 1,
+    statementLimit: Number.POSITIVE_INFINITY,
+    silenceLimit: 200,
+  };
+
+  test.each(['upkeep', 'export'] as const)(
+    'ends on a server that has become silent, and the place is free (%s)',
+    async (name) => {
+      const long = createTenantPool(proxy.url, { ...limits, maxSilence: 200 });
+      expect((await who[name](() => long.query(one))).rows).toEqual(answer);
+      proxy.failAfter(0, 'silent');
+      await expect(who[name](() => long.query(forever))).rejects.toThrow('the server is silent');
+      proxy.mend();
+      expect((await who[name](() => long.query(one))).rows).toEqual(answer);
+      await long.end();
+    },
+  );
+
+  test.each(['', '?pooler=transaction'])('goes on for as long as the server is at work on it (%s)', async (pooler) => {
+    const long = createTenantPool(proxy.url + pooler, limits);
+    const asked = who.upkeep(() => long.query({ text: 'select 1 as one from pg_sleep(1)' }));
+    expect((await asked).rows).toEqual(answer);
+    await long.end();
+  });
+
+  test.each(['', '?pooler=transaction'])(
+    'ends where the server has answered and the answer is lost (%s)',
+    async (pooler) => {
+      const link = await startDatabaseProxy(database.url);
+      const long = createTenantPool(link.url + pooler, limits);
+      expect((await who.upkeep(() => long.query(one))).rows).toEqual(answer);
+      link.loseAnswers();
+      await expect(who.upkeep(() => long.query(one))).rejects.toThrow('the server is silent');
+      await long.end();
+      await link.close();
+    },
+  );
 });
 
 test.each(['cut', 'silent'] as const)(

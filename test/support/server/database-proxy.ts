@@ -11,6 +11,8 @@ export interface DatabaseProxy {
   readonly sent: number;
   /** Has the fault come about when so many further pieces were sent; the next one does not arrive. */
   failAfter(pieces: number, fault: LinkFault): void;
+  /** Passes on nothing that the server sends on the connections of now. Later ones are good. */
+  loseAnswers(): void;
   /** Ends the fault: new connections are good. */
   mend(): void;
   close(): Promise<void>;
@@ -20,6 +22,8 @@ export interface DatabaseProxy {
 export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseProxy> {
   const target = new URL(databaseUrl);
   const sockets = new Set<Socket>();
+  /** Connections to the server whose answers are lost. */
+  const deaf = new WeakSet<Socket>();
   let sent = 0;
   let failAt = Number.POSITIVE_INFINITY;
   let fault: LinkFault = 'cut';
@@ -51,7 +55,7 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
         other.destroy();
       });
     }
-    upstream.on('data', (piece) => void (isSilent || client.write(piece)));
+    upstream.on('data', (piece) => void (isSilent || deaf.has(upstream) || client.write(piece)));
     client.on('data', (piece) => {
       if (sent >= failAt) fail();
       sent += 1;
@@ -73,6 +77,9 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
       sent = 0;
       fault = what;
       failAt = pieces;
+    },
+    loseAnswers() {
+      for (const socket of sockets) deaf.add(socket);
     },
     mend() {
       failAt = Number.POSITIVE_INFINITY;
