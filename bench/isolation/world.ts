@@ -59,7 +59,7 @@ export async function openWorld(): Promise<World> {
         DATABASE_URL: database.url,
         ANNALS_SECRET_KEY: secretKey,
         ANNALS_SELF_HOSTED_ALLOW: '127.0.0.0/8',
-        LOG_LEVEL: 'silent',
+        LOG_LEVEL: process.env.SERVICE_LOG_LEVEL ?? 'silent',
       }),
     async makeTenant(tenant) {
       await createTenant(db, tenant);

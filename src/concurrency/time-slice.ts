@@ -1,13 +1,18 @@
 import type { StopSignal } from '../stop-signal.ts';
 import { ageOfTurn, nextTurn } from './loop-turn.ts';
+import { othersHaveShortWork } from './short-work.ts';
 import { currentWork } from './work.ts';
 
 /** Milliseconds. A shorter computation never rests, however much others have computed in the same turn of the event loop. */
 const minLength = 1;
 
+/** Milliseconds of a slice while other tenants have short requests under way. */
+const lengthBesideOthers = 4;
+
 /**
  * Divides a long computation on the event loop into slices, so that other requests go on between them. All computations
- * of one turn of the loop share one slice, and tenants take turns.
+ * of one turn of the loop share one slice, and tenants take turns. While other tenants have short requests under way, slices
+ * are shorter and far between.
  *
  * @example
  * const slice = new TimeSlice();
@@ -33,7 +38,8 @@ export class TimeSlice {
 
   /** Whether the slice is used up. Check it every few thousand steps. */
   get isDue(): boolean {
-    return ageOfTurn() >= this.#length && performance.now() - this.#begun >= Math.min(minLength, this.#length);
+    const length = othersHaveShortWork(this.#tenant) ? Math.min(this.#length, lengthBesideOthers) : this.#length;
+    return ageOfTurn() >= length && performance.now() - this.#begun >= Math.min(minLength, this.#length);
   }
 
   /** Lets other work run, then starts the next slice. Throws the reason if the current work was aborted. */

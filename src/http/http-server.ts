@@ -21,6 +21,7 @@ import { requestLoggers, traceRequests } from './request-trace.ts';
 import { beginRequestsInTurns } from './request-turns.ts';
 import { limitRequests } from './request-work.ts';
 import { securityHeaders } from './security-headers.ts';
+import { countShortRequests } from './short-requests.ts';
 import { cutOffSlowClients } from './slow-clients.ts';
 import { limitRate, type TenantRate } from './tenant-rate.ts';
 import { compileValidator } from './validation.ts';
@@ -93,6 +94,7 @@ export async function createHttpServer(options: {
   options.measure?.(app);
   traceRequests(app);
   beginRequestsInTurns(app);
+  countShortRequests(app);
   answerErrors(app);
   locateUnder(app, basePath);
   limitBodies(app);

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { TimeSlice } from '../concurrency/time-slice.ts';
 import { enterWork } from '../concurrency/work.ts';
 import { AnnalsError } from '../errors.ts';
-import { measureJson } from '../json/measure.ts';
+import { type JsonMeasure, JsonMeter } from '../json/measure.ts';
 import { parseJsonInSlices } from '../json/parse-in-slices.ts';
 import type { HttpServer } from './http-server-type.ts';
 
@@ -19,7 +19,10 @@ const maxValuesOfSmallBody = 10_000;
  * To decode a longer body and to count its values takes milliseconds, so only one is read in a turn of the loop. A value
  * takes at least a character and a comma, so a large body is always longer.
  */
-const maxBytesReadAtOnce = 2 * maxValuesOfSmallBody;
+export const maxBytesReadAtOnce = 2 * maxValuesOfSmallBody;
+
+/** To count the values of so many characters takes some tenths of a millisecond. */
+const charactersBetweenPauses = 32 * 1024;
 
 /** A longer body is decoded when it may be worked on, whatever it holds. As text, those that wait would need memory twice. */
 export const maxBytesDecodedAhead = 256 * 1024;
@@ -85,13 +88,29 @@ function unreadableBody({ headers }: FastifyRequest): AnnalsError | null {
 const charsetParameter = /;\s*charset\s*=\s*"?([^\s";]*)/i;
 const utf8Names: ReadonlySet<string> = new Set(['utf-8', 'utf8']);
 
-/** Keeps the text of the body; returns how many values it has. */
-function takeText(request: FastifyRequest, body: Buffer): number {
+/** Keeps the text of a short body. */
+function takeText(request: FastifyRequest, body: Buffer): void {
   request.bodyText = textOf(body);
-  const { values, isTooDeep } = measureJson(request.bodyText, maxDepth);
+  const meter = new JsonMeter(request.bodyText, { maxDepth, maxValues });
+  meter.read(request.bodyText.length);
+  checkMeasure(meter);
+}
+
+/** Keeps the text of a long body; returns how many values it has. */
+async function takeTextInSlices(request: FastifyRequest, body: Buffer | undefined, slice: TimeSlice): Promise<number> {
+  request.bodyText = textOf(body ?? Buffer.alloc(0));
+  const meter = new JsonMeter(request.bodyText, { maxDepth, maxValues });
+  while (!meter.isDone) {
+    meter.read(charactersBetweenPauses);
+    if (slice.isDue) await slice.rest();
+  }
+  checkMeasure(meter);
+  return meter.values;
+}
+
+function checkMeasure({ values, isTooDeep }: JsonMeasure): void {
   if (isTooDeep) throw notValid(`The request body is nested deeper than ${maxDepth} levels.`);
   if (values > maxValues) throw tooManyValues();
-  return values;
 }
 
 function textOf(body: Buffer): string {
@@ -120,7 +139,7 @@ async function readInTurn(request: FastifyRequest, unread: Buffer[]): Promise<un
   const isLong = (unread[0]?.length ?? 0) > maxBytesDecodedAhead;
   if (isLong) await request.admitLargeBody();
   await slice.rest();
-  const values = takeText(request, unread.pop() ?? Buffer.alloc(0));
+  const values = await takeTextInSlices(request, unread.pop(), slice);
   if (values > maxValuesOfSmallBody) {
     if (!isLong) await request.admitLargeBody();
     return await parseLargeBody(request, slice);

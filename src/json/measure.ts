@@ -4,6 +4,13 @@ export interface JsonMeasure {
   isTooDeep: boolean;
 }
 
+/** What the text is checked against. The count ends where one is passed. */
+export interface JsonLimits {
+  readonly maxDepth: number;
+  /** Default: no limit. */
+  readonly maxValues?: number;
+}
+
 /**
  * Counts the values and the levels of JSON from the characters outside of its strings, before the text is parsed. It
  * stops at the first bracket that is nested too deep.
@@ -12,35 +19,75 @@ export interface JsonMeasure {
  * measureJson('[1,{"a":[]}]', 3); // { values: 4, isTooDeep: false }
  */
 export function measureJson(text: string, maxDepth: number): JsonMeasure {
-  let depth = 0;
-  let values = 1;
-  let inString = false;
-  // Whether the last character that is not whitespace has opened an array or an object.
-  let hasOpened = false;
-  for (let index = 0; index < text.length; index += 1) {
-    const code = text.charCodeAt(index);
-    if (inString) {
-      if (code === backslash) index += 1;
-      else if (code === quote) inString = false;
-      continue;
-    }
-    if (code <= blank) continue;
-    if (code === closeBracket || code === closeBrace) {
-      depth -= 1;
-      hasOpened = false;
-      continue;
-    }
-    // The first member of an array or an object has no comma before it.
-    if (hasOpened || code === comma) values += 1;
-    hasOpened = code === openBracket || code === openBrace;
-    if (hasOpened) {
-      depth += 1;
-      if (depth > maxDepth) return { values, isTooDeep: true };
-    } else if (code === quote) {
-      inString = true;
-    }
+  const meter = new JsonMeter(text, { maxDepth });
+  meter.read(text.length);
+  return { values: meter.values, isTooDeep: meter.isTooDeep };
+}
+
+/** Does what `measureJson` does, in portions, and stops at the first value that is too many as well. */
+export class JsonMeter {
+  values = 1;
+  isTooDeep = false;
+  readonly #text: string;
+  readonly #maxDepth: number;
+  readonly #maxValues: number;
+  #index = 0;
+  #depth = 0;
+  #inString = false;
+  /** Whether the last character that is not whitespace has opened an array or an object. */
+  #hasOpened = false;
+
+  constructor(text: string, { maxDepth, maxValues = Number.POSITIVE_INFINITY }: JsonLimits) {
+    this.#text = text;
+    this.#maxDepth = maxDepth;
+    this.#maxValues = maxValues;
   }
-  return { values, isTooDeep: false };
+
+  /** Whether the text is read, or the rest of it makes no difference. */
+  get isDone(): boolean {
+    return this.isTooDeep || this.values > this.#maxValues || this.#index >= this.#text.length;
+  }
+
+  /** Reads on for so many characters. */
+  read(characters: number): void {
+    const text = this.#text;
+    const end = Math.min(text.length, this.#index + characters);
+    const maxValues = this.#maxValues;
+    let { values } = this;
+    let index = this.#index;
+    let inString = this.#inString;
+    let hasOpened = this.#hasOpened;
+    for (; index < end && values <= maxValues; index += 1) {
+      const code = text.charCodeAt(index);
+      if (inString) {
+        if (code === backslash) index += 1;
+        else if (code === quote) inString = false;
+        continue;
+      }
+      if (code <= blank) continue;
+      if (code === closeBracket || code === closeBrace) {
+        this.#depth -= 1;
+        hasOpened = false;
+        continue;
+      }
+      // The first member of an array or an object has no comma before it.
+      if (hasOpened || code === comma) values += 1;
+      hasOpened = code === openBracket || code === openBrace;
+      if (hasOpened) {
+        this.#depth += 1;
+        if (this.#depth > this.#maxDepth) {
+          this.isTooDeep = true;
+          break;
+        }
+      } else if (code === quote) {
+        inString = true;
+      }
+    }
+    this.values = values;
+    this.#index = index;
+    this.#inString = inString;
+    this.#hasOpened = hasOpened;
+  }
 }
 
 const blank = ' '.charCodeAt(0);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { TimeSlice } from '../../src/concurrency/time-slice.ts';
-import { measureJson } from '../../src/json/measure.ts';
+import { JsonMeter, measureJson } from '../../src/json/measure.ts';
 import { keysOf, parseJsonInSlices } from '../../src/json/parse-in-slices.ts';
 
 function valuesOf(value: unknown): number {
@@ -35,6 +35,23 @@ describe('JSON is measured before it is parsed', () => {
       fc.property(indented, fc.integer({ min: 0, max: 6 }), ([value, indent], limit) => {
         const text = JSON.stringify(value, undefined, indent);
         expect(measureJson(text, limit).isTooDeep).toBe(depthOf(JSON.parse(text)) > limit);
+      }),
+    );
+  });
+
+  test('in portions it is the same, and the first value that is too many ends it', () => {
+    fc.assert(
+      fc.property(indented, fc.integer({ min: 1, max: 9 }), ([value, indent], portion) => {
+        const text = JSON.stringify(value, undefined, indent);
+        const { values } = measureJson(text, 100);
+        const count = (maxValues: number) => {
+          const meter = new JsonMeter(text, { maxDepth: 100, maxValues });
+          while (!meter.isDone) meter.read(portion);
+          return meter.values;
+        };
+        expect(count(values)).toBe(values);
+        expect(count(values - 1)).toBe(values);
+        if (values > 2) expect(count(1)).toBe(2);
       }),
     );
   });
