@@ -22,7 +22,7 @@ const tenant = 'demo';
 const clientName = 'Demo';
 const seed = 1;
 /** Milliseconds (contract 13). */
-const linkLifetime = 10 * 60_000;
+export const demoLinkLifetime = 10 * 60_000;
 const allTime = 'occurredAt:>="1970-01-01T00:00:00Z"';
 
 export const demoCommand: Command = {
@@ -60,7 +60,7 @@ async function runDemo(context: Context, config: Config, options: ServeOptions):
     await revokeEarlierClients(context);
     const client = { tenant, scope: scopes.join(' '), name: clientName };
     const { clientId, clientSecret } = await createClient(context.db, client);
-    const link = await makeConsoleLink(context.db, client, linkLifetime);
+    const link = await makeConsoleLink(context.db, client, demoLinkLifetime);
     io.answer(baseUrl);
     io.answer(
       sampleCalls({
@@ -73,7 +73,7 @@ async function runDemo(context: Context, config: Config, options: ServeOptions):
         ...(await sampleSubjects(context)),
       }),
     );
-    io.answer(`# The console, signed in. This link is good once, for ${linkLifetime / 60_000} minutes:`);
+    io.answer(`# The console, signed in. This link is good once, for ${demoLinkLifetime / 60_000} minutes:`);
     io.answer(consoleAddress(config.baseUrl ?? baseUrl, link));
     io.tell(
       `The tenant "${tenant}" is served; all calls are described at ${config.baseUrl ?? baseUrl}/docs. ^C ends it.`,

@@ -54,8 +54,8 @@ export interface TenantPool extends Statements {
   readonly options: object;
 }
 
-/** 5 s more than the database takes to end a statement of a request. */
-const defaultSilenceLimit = 40_000;
+/** Milliseconds: 5 s more than the database takes to end a statement of a request. */
+export const defaultSilenceLimit = 40_000;
 
 const defaultShares = { reads: 8, writes: 6, own: 4 };
 

@@ -2,9 +2,10 @@ import type { FastifyBaseLogger } from 'fastify';
 import { type Release, Semaphore } from '../concurrency/semaphore.ts';
 import type { Database } from '../db/database.ts';
 import { rest } from '../repeat.ts';
-import { Stop, type StopSignal } from '../stop-signal.ts';
+import type { StopSignal } from '../stop-signal.ts';
 import type { JobType } from './job.ts';
 import type { TakenJob } from './job-store.ts';
+import { makeWay, RunningExport } from './make-way.ts';
 import { freeExpiredJobs, handBack, takeNextJob, tenantsWithWaiting } from './queue-store.ts';
 
 /** Takes waiting jobs, tenant by tenant, while this process has free places. */
@@ -34,15 +35,6 @@ export const jobPlaces: Readonly<Record<JobType, { places: number; maxOfTenant: 
   AGENT_CHAT: { places: 64, maxOfTenant: 4 },
   EXPORT: { places: 8, maxOfTenant: 1 },
 };
-
-/** Milliseconds that an export runs before it makes way: long enough to be worth the start of its query. */
-const minTurn = 500;
-
-interface RunningExport {
-  /** In milliseconds of performance.now(). */
-  readonly began: number;
-  readonly turn: Stop;
-}
 
 // Milliseconds. The process looks at once for jobs that it queues itself. The interval finds the jobs of other
 // processes.
@@ -89,7 +81,7 @@ export function createDispatcher({ db, logger, work }: DispatcherOptions): Dispa
     forgetTurns(new Set(waiting.map(keyOf)));
     for (const type of ['AGENT_CHAT', 'EXPORT'] as const) {
       let tenants = waiting.filter((one) => one.type === type).map(({ tenant }) => tenant);
-      if (type === 'EXPORT') makeWay(tenants);
+      if (type === 'EXPORT') makeWayFor(tenants);
       // Take one job of each tenant in turn, until no tenant gets a place.
       while (tenants.length > 0 && !stop.signal.aborted) {
         const got: string[] = [];
@@ -100,16 +92,9 @@ export function createDispatcher({ db, logger, work }: DispatcherOptions): Dispa
   }
 
   /** Ends the turns of as many exports as there are tenants that wait and have none running. */
-  function makeWay(waiting: readonly string[]): void {
+  function makeWayFor(waiting: readonly string[]): void {
     const free = jobPlaces.EXPORT.places - places.EXPORT.taken();
-    const ending = [...runningExports].filter(({ turn }) => turn.aborted).length;
-    let wanted = waiting.filter((tenant) => places.EXPORT.taken(tenant) === 0).length - free - ending;
-    for (const { began, turn } of runningExports) {
-      if (wanted <= 0 || performance.now() - began < minTurn) return;
-      if (turn.aborted) continue;
-      turn.abort(new Error('the turn of the tenant is over'));
-      wanted -= 1;
-    }
+    makeWay(runningExports, waiting.filter((tenant) => places.EXPORT.taken(tenant) === 0).length - free);
   }
 
   /** Forgets the turns of tenants without waiting jobs. */
@@ -148,7 +133,7 @@ export function createDispatcher({ db, logger, work }: DispatcherOptions): Dispa
 
   function begin(job: TakenJob, release: Release): void {
     const { tenant, id, type } = job;
-    const running: RunningExport = { began: performance.now(), turn: new Stop() };
+    const running = new RunningExport();
     if (type === 'EXPORT') runningExports.add(running);
     const working = work(job, running.turn)
       .catch((error: unknown) =>

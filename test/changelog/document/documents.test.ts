@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { maxLargeDocuments } from '../../../src/changelog/history-reads.ts';
+import { shareFigures } from '../../../src/concurrency/semaphore.ts';
 import { memberOf } from '../../../src/json/members.ts';
 import { parseJson } from '../../../src/json/parse.ts';
 import { compactText } from '../../../src/json/text.ts';
@@ -10,6 +12,7 @@ import { createRecorder } from '../../../src/recording/record-change.ts';
 import { checkLaw } from '../../support/oracle/law.ts';
 import { entriesOf, isSame, type Written, writings } from '../../support/oracle/written-documents.ts';
 import { changeOf } from '../../support/server/history.ts';
+import { eventually } from '../../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
 const tenant = 'acme';
@@ -188,6 +191,31 @@ test('a large document, and one of many entries, are what was written', async ()
       complete: true,
     });
   }
+});
+
+test(`a process has ${maxLargeDocuments} large documents at once, and a tenant half of them`, async () => {
+  const { historyReads, db } = server.context;
+  const of = { entity: 'thing', entityId: 'long', when: { at: now } };
+  const change = documentChange('create', now - 9 * second, undefined, `{"text":"${'x'.repeat(1_100_000)}"}`);
+  const tenants = [tenant, 'bcme', 'ccme', 'dcme'] as const;
+  for (const one of tenants) {
+    await server.createTenant(one);
+    await createRecorder(db, one, () => now)([{ ...change, entityId: 'long' }]);
+  }
+  const open = (one: string) => historyReads.document(one, of);
+  const waiting = () => shareFigures().find(({ name }) => name === 'large documents')?.waiting;
+  const first = await open(tenant);
+  const others = [await open(tenant), await open('bcme')];
+  const third = open(tenant);
+  await eventually(waiting).toBe(1);
+  others.push(await open('ccme'));
+  const fifth = open('dcme');
+  await eventually(waiting).toBe(2);
+  first.release();
+  others.push(await fifth);
+  expect(waiting()).toBe(1);
+  for (const { release } of others) release();
+  (await third).release();
 });
 
 test('a document without an anchor takes what it does not know from its later entries', async () => {
