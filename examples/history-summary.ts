@@ -1,9 +1,9 @@
-// Counts changes: GET /changelog/{tenant}/histogram and /facets. Run it with, for instance:
+// Counts changes: GET /changelog/{tenant}/histogram and /facets; and how they come in: /ways. Run it with, for instance:
 // node examples/history-summary.ts 'entity:order'
 // With curl: curl -sG "$ANNALS_URL/changelog/demo/histogram" -H "Authorization: Bearer $TOKEN" -d buckets=31 --data-urlencode 'q=entity:order'
 import { demoClient } from './annals.ts';
 
-const annals = demoClient('changelog.changelog_read');
+const annals = demoClient('changelog.changelog_read changelog.changelog_manage');
 const [q = ''] = process.argv.slice(2);
 
 const { interval, buckets, totalElements } = await annals.history.histogram({ q, buckets: 31 });
@@ -15,3 +15,6 @@ for (const { at, count, create, delete: deleted } of buckets) {
 const { values, others } = await annals.history.facets({ q, field: 'actor', size: 5 });
 for (const { value, count } of values) console.log(`${value}: ${count}`);
 console.log(`all others: ${others}`);
+
+const { ways } = await annals.history.ways();
+for (const { way, by = '', lastRecordedAt } of ways) console.log(`${way} ${by} recorded last at ${lastRecordedAt}`);

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { barsOf, sumsOf } from '../src/overview/bars.ts';
 import { troubleOf } from '../src/overview/trouble.ts';
-import { waysOf } from '../src/overview/ways.ts';
 
 const hour = 3_600_000;
 const bucket = (at: string, count: number) => ({ at, count, create: count, update: 0, delete: 0 });
@@ -35,19 +34,5 @@ test('disabled agents come first, then those with most failures, each cause once
     { id: 'a', disabledReason: 'Refused', failures: 0, causes: [] },
     { id: 'c', disabledReason: undefined, failures: 3, causes: ['timeout'] },
     { id: 'b', disabledReason: undefined, failures: 1, causes: ['timeout'] },
-  ]);
-});
-
-test('each way tells its latest change and its entities, and what nobody noted says so', () => {
-  const shop = { way: 'recorder' as const, by: 'shop' };
-  const entries = [
-    { at: '1', entity: 'order', recordedBy: shop },
-    { at: '2', entity: 'quote' },
-    { at: '3', entity: 'product', recordedBy: shop },
-    { at: '0', entity: 'product', recordedBy: shop },
-  ];
-  expect(waysOf(entries)).toEqual([
-    { way: 'recorder', by: 'shop', at: '3', entities: ['product', 'order'] },
-    { way: undefined, by: undefined, at: '2', entities: ['quote'] },
   ]);
 });

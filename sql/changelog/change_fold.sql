@@ -37,7 +37,7 @@ begin
   if last_delta is null then
     return 0;
   end if;
-  -- What was recorded on a day stays counted when retention drops the entries.
+  -- What was recorded on a day, and when by which way, stays known when retention drops the entries.
   insert into usage_count as so_far (tenant, day, measure, amount)
     select of_tenant, d.day, part.measure, sum(part.amount)
       from change_delta d
@@ -45,6 +45,12 @@ begin
       where d.tenant = of_tenant and d.delta <= last_delta and d.day is not null
       group by d.day, part.measure
     on conflict (tenant, day, measure) do update set amount = so_far.amount + excluded.amount;
+  insert into change_way as known (tenant, recorder, recorded)
+    select of_tenant, d.recorder, max(d.recorded)
+      from change_delta d
+      where d.tenant = of_tenant and d.delta <= last_delta and d.recorder is not null
+      group by d.recorder
+    on conflict (tenant, recorder) do update set recorded = greatest(known.recorded, excluded.recorded);
   with taken as (
     delete from change_delta d where d.tenant = of_tenant and d.delta <= last_delta returning d.ats, d.kinds, d.actors
   )

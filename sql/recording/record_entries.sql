@@ -51,8 +51,8 @@ begin
         on conflict (tenant, at, identity) do nothing;
       complete := found;
       if found then
-        insert into change_delta (tenant, ats, kinds, actors, day, bytes)
-          values (of_tenant, array[entry_ats[1]], array[kind_of_entry], array[actor_of_entry], now / 86400000,
+        insert into change_delta (tenant, ats, kinds, actors, recorder, recorded, day, bytes)
+          values (of_tenant, array[entry_ats[1]], array[kind_of_entry], array[actor_of_entry], coalesce(recorder, 2), now, now / 86400000,
                   octet_length(entry_ids[1]) + octet_length(entry_paths[1]) + coalesce(octet_length(entry_names[1]), 0)
                     + coalesce(octet_length(entry_schema_versions[1]), 0) + coalesce(octet_length(entry_marks[1]), 0)
                     + coalesce(octet_length(entry_contexts[1]), 0));
@@ -112,8 +112,8 @@ begin
                   + coalesce(octet_length(schema_version), 0) + coalesce(octet_length(related), 0)
                   + coalesce(octet_length(marks), 0) + coalesce(octet_length(context), 0) as bytes
   ), delta as (
-    insert into change_delta (tenant, ats, kinds, actors, day, bytes)
-      select $1, array_agg(at), array_agg(kind), array_agg(actor), $2 / 86400000, sum(bytes) from entry having count(*) > 0
+    insert into change_delta (tenant, ats, kinds, actors, recorder, recorded, day, bytes)
+      select $1, array_agg(at), array_agg(kind), array_agg(actor), coalesce(recorder, 2), $2, $2 / 86400000, sum(bytes) from entry having count(*) > 0
   ), related as (
     insert into change_related (tenant, at, sequence, item, document, entity, entity_id)
       select $1, entry.at, entry.sequence, row_number() over (partition by entry.at, entry.sequence), change_document(item.entity_id),

@@ -20,6 +20,7 @@ import type { PageOfEntries } from './read/store.ts';
 import { type Facets, readFacets } from './summary/facets.ts';
 import { type Histogram, readHistogram } from './summary/histogram.ts';
 import type { FacetField } from './summary/summary-store.ts';
+import { type RecordingWays, readWays } from './ways/way-store.ts';
 
 /**
  * What can be read of the change history beside its list (contract 4), each from one snapshot of the database. Methods
@@ -32,6 +33,8 @@ export interface HistoryReads {
   facets(tenant: string, query: Query, asked: { field: FacetField; size: number }): Promise<Facets>;
   /** The entry of a ref; undefined if it is not kept any more. */
   entry(tenant: string, entry: ReferredEntry, withContext: boolean): Promise<PageOfEntries | undefined>;
+  /** When each way of a tenant recorded last. */
+  ways(tenant: string): Promise<RecordingWays>;
   /** The names of a field that begin with a prefix. */
   names(tenant: string, asked: NameSearch): Promise<string[]>;
   /**
@@ -74,6 +77,10 @@ export function createHistoryReads(options: HistoryOptions): HistoryReads {
       return await inSnapshot(tenant, ({ transaction, dictionary, horizon: since }) =>
         searchNames(dictionary, asked, (ids) => findVisible(transaction, tenant, of, { ids, since })),
       );
+    },
+
+    async ways(tenant) {
+      return await readWays(reading.db, tenant);
     },
 
     async entry(tenant, entry, withContext) {

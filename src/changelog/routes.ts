@@ -13,6 +13,7 @@ import { historyOperation, mayShowContext } from './operation.ts';
 import { historyBody } from './read/history-stream.ts';
 import { ChangelogHistoryResponse, HistoryPath, HistoryQuery } from './schemas.ts';
 import { summaryRoutes } from './summary/routes.ts';
+import { wayRoutes } from './ways/routes.ts';
 
 export interface ChangelogRoutesOptions {
   findPage: FindPage;
@@ -28,6 +29,7 @@ export async function changelogRoutes(app: HttpServer, options: ChangelogRoutesO
   await nameRoutes(app, options);
   await documentRoutes(app, options);
   await entryRoutes(app, options);
+  await wayRoutes(app, options);
 
   app.get(
     '/changelog/:tenant/changelogs',

@@ -1,4 +1,6 @@
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { maxWays } from '../../src/changelog/ways/way-store.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import type { RecordedBy } from '../../src/recording/change.ts';
 import { createRecorder, recordChanges } from '../../src/recording/record-change.ts';
@@ -128,4 +130,64 @@ test.each(['NDJSON', 'CSV'])('an export as %s has the context only where its job
     expect(full.split('\r\n')[0]).toBe(`${plain.split('\r\n')[0]},context,recordedBy`);
     expect(full).toContain(',"{""ip"":""10.0.0.1"",""price"":1.10}","{""way"":""import""}"\r\n');
   }
+});
+
+test('each way is listed with the moment at which it recorded last, folded or not', async () => {
+  const { db, pool } = server.database;
+  await server.createTenant('globex');
+  const token = await server.token('globex', { scope: 'changelog.changelog_manage' });
+  const ways = async () => await (await server.call('/changelog/globex/ways', { token })).json();
+  const fold = () =>
+    inTransaction(db, (one) => sql`select change_fold('globex')`.execute(one), { isolation: 'repeatable read' });
+  const start = Date.UTC(2026, 8, 15);
+  const at = (second: number) => new Date(start + second * 1_000).toISOString();
+  const recordAt = async (second: number, recordedBy: RecordedBy, ...ids: string[]) => {
+    const changes = ids.map((entityId) => changeOf({ at: start, entityId, identity: Buffer.alloc(16, entityId) }));
+    return await inTransaction(db, (one) => recordChanges(one, 'globex', changes, start + second * 1_000, recordedBy));
+  };
+  expect(await ways()).toEqual({ ways: [] });
+
+  await recordAt(1, { way: 'import' }, 'a', 'b');
+  await recordAt(2, { way: 'recorder', by: 'Shop' }, 'c');
+  await recordAt(3, { way: 'service' }, 'd');
+  await recordAt(4, { way: 'relay', by: 'Shop' }, 'e', 'f');
+  await recordAt(5, { way: 'import' }, 'g');
+  const expected = {
+    ways: [
+      { way: 'import', lastRecordedAt: at(5) },
+      { way: 'relay', by: 'Shop', lastRecordedAt: at(4) },
+      { way: 'service', lastRecordedAt: at(3) },
+      { way: 'recorder', by: 'Shop', lastRecordedAt: at(2) },
+    ],
+  };
+  expect(await ways()).toEqual(expected);
+  await fold();
+  expect(await ways()).toEqual(expected);
+  // What is there already is not recorded, alone or among others, and a clock that is late takes nothing back.
+  expect(await recordAt(6, { way: 'service' }, 'd')).toEqual(['duplicate']);
+  expect(await recordAt(6, { way: 'relay', by: 'Shop' }, 'e', 'f')).toEqual(['duplicate', 'duplicate']);
+  await recordAt(0, { way: 'service' }, 'h');
+  expect(await ways()).toEqual(expected);
+  await fold();
+  expect(await ways()).toEqual(expected);
+  const { rows } = await pool.query(`select from change_delta where tenant = 'globex'`);
+  expect(rows).toEqual([]);
+
+  // A tenant from before Annals noted it.
+  await pool.query(`insert into change_way values ('globex', 0, $1)`, [start - 1_000]);
+  expect(await ways()).toEqual({ ...expected, since: at(-1) });
+  const made = await pool.query(
+    `with made as (
+       insert into change_recorder (tenant, lookup, way, name)
+         select 'globex', gen_random_uuid(), 'capture', 'c' || n from generate_series(1, $1::integer) as n returning recorder
+     ) insert into change_way select 'globex', recorder, 0 from made`,
+    [maxWays - expected.ways.length + 1],
+  );
+  expect(made.rowCount).toBe(maxWays - 3);
+  expect((await ways()) as typeof expected).toMatchObject({ ways: { length: maxWays }, since: at(-1) });
+});
+
+test('a client that may not see how entries were recorded is not told the ways', async () => {
+  const token = await server.token(tenant, { scope: 'changelog.changelog_read' });
+  expect((await server.call(`/changelog/${tenant}/ways`, { token })).status).toBe(403);
 });

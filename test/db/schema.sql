@@ -100,6 +100,8 @@ table change_delta with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_thr
   day integer
   delta bigint not null generated always as identity
   kinds bigint[] not null
+  recorded bigint
+  recorder bigint
   tenant text collate "C" not null
   change_delta_pkey PRIMARY KEY (tenant, delta)
 
@@ -205,6 +207,13 @@ table change_type_backlog
   tenant text collate "C" not null
   change_type_backlog_pkey PRIMARY KEY (tenant)
   change_type_backlog_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+
+table change_way with (fillfactor=50)
+  recorded bigint not null
+  recorder bigint not null
+  tenant text collate "C" not null
+  change_way_pkey PRIMARY KEY (tenant, recorder)
+  change_way_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
 
 table completion_quota with (fillfactor=50)
   input_reserved bigint not null default 0
@@ -463,7 +472,7 @@ function change_document(entity_id text) returns uuid language sql immutable par
 function change_export_take(source refcursor, most bigint, OUT lines text, OUT entries integer, OUT last_at bigint, OUT last_sequence bigint) returns SETOF record language plpgsql cost 100 rows 1000 body 4ecb74550f879d9d
 function change_extent(of_tenant text, since bigint, kinds bigint[]) returns TABLE(entries bigint, pending bigint) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body e6faee5f25c72491
 function change_facet_values(of_tenant text, splits text[], actor_sets text[], kind_sets text[], moment_sets text[], befores bigint[], first_places integer[], field text, counted_keys bigint[], counted_entries bigint[], size bigint) returns TABLE(total bigint, value text, count bigint) language plpgsql stable cost 100 rows 1000 body 7cf9e53a265e7283
-function change_fold(of_tenant text, most bigint DEFAULT 500000) returns bigint language plpgsql cost 100 set plan_cache_mode=force_custom_plan set enable_mergejoin=off set enable_sort=off body b01122281fe29dfa
+function change_fold(of_tenant text, most bigint DEFAULT 500000) returns bigint language plpgsql cost 100 set plan_cache_mode=force_custom_plan set enable_mergejoin=off set enable_sort=off body 022bd677609883fb
 function change_fold_types(of_tenant text, most bigint DEFAULT 100000) returns boolean language plpgsql cost 100 set plan_cache_mode=force_custom_plan set enable_mergejoin=off set enable_sort=off body f9f38e80637ed4a7
 function change_horizon(of_tenant text, now bigint) returns bigint language plpgsql stable cost 100 body 369492afb91028ee
 function change_lineage(of_tenant text) returns text language sql stable cost 100 body 6d2fe029d80f9771
@@ -489,7 +498,7 @@ function decimal_parts(number numeric, OUT digits text, OUT exponent integer) re
 function document_values(document jsonb, keys jsonpath[], places jsonpath[]) returns jsonb language plpgsql immutable parallel safe cost 1000 body 8cdbc448828feb4f
 function index_bytes(of_index regclass) returns bigint language sql cost 100 body 6fa7949c4a71a4ed
 function inverted_bytes(bytes bytea) returns bytea language sql immutable strict parallel safe cost 100 body 1f38176dc5e28ccd
-function record_entries(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], way text, recorder_lookup uuid, recorder_name text) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan body cae901d6f5931aec
+function record_entries(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], way text, recorder_lookup uuid, recorder_name text) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan body 64d25969fbe6f36f
 function sort_key(value jsonb, descending boolean) returns bytea language plpgsql immutable parallel safe cost 1000 body e2cd2f3d17ca8632
 function tenant_rate_take(of_tenant text, rate double precision, portion integer) returns TABLE(granted integer, seconds double precision) language plpgsql cost 100 rows 1000 body f15aff1aa9a81f3f
 function tenants_with(of_table text, condition text) returns SETOF text language plpgsql cost 100 rows 1000 body 3a356a0a15e95e2c

@@ -263,6 +263,7 @@ listNames get /changelog/{tenant}/names
 listRequestLogs get /ai-service/{tenant}/agentic/logs/requests
 listSessionLogs get /ai-service/{tenant}/agentic/logs/sessions
 listSigningKeys get /.well-known/jwks.json
+listWays get /changelog/{tenant}/ways
 patchAgent patch /ai-service/{tenant}/agentic/agents/{id}
 patchInstance patch /schema/{tenant}/custom-entities/{type}/instances/{id}
 putAgent put /ai-service/{tenant}/agentic/agents/{id}

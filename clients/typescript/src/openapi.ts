@@ -1077,6 +1077,39 @@ export interface components {
                 reason: string;
             }[];
         };
+        /**
+         * @example {
+         *       "ways": [
+         *         {
+         *           "way": "recorder",
+         *           "by": "shop",
+         *           "lastRecordedAt": "2026-09-15T10:11:12.345Z"
+         *         }
+         *       ]
+         *     }
+         */
+        RecordingWays: {
+            /** @description The way that recorded last comes first. At most 500. */
+            ways: {
+                /**
+                 * @description As `recordedBy.way` of an entry.
+                 * @enum {string}
+                 */
+                way: "service" | "import" | "recorder" | "capture" | "relay";
+                /** @description The client or the capture. Imports and the service itself have none. */
+                by?: string;
+                /**
+                 * Format: date-time
+                 * @description When this way recorded last, by the clock of the service. Exact.
+                 */
+                lastRecordedAt: string;
+            }[];
+            /**
+             * Format: date-time
+             * @description Annals has not noted what recorded before this moment. Left out: it has noted all that this tenant recorded.
+             */
+            since?: string;
+        };
         RelatedItem: {
             /** @description The type of the related entity, `group` or `customer` for instance. */
             entity: string;

@@ -45,7 +45,7 @@ export function OverviewPage() {
         {allows('ai.agent_read', 'ai.agent_manage') ? <AgentsInTrouble from={now - day} /> : undefined}
         {allows('ai.completion_manage') ? <QuotaCard now={now} /> : undefined}
         {allows('usage.usage_read') ? <UsageCard now={now} /> : undefined}
-        {allows('changelog.changelog_manage') ? <WaysCard from={now - 30 * day} /> : undefined}
+        {allows('changelog.changelog_manage') ? <WaysCard now={now} /> : undefined}
       </div>
     </>
   );

@@ -29,7 +29,7 @@ export function overviewTests(the: () => ConsoleUnderTest): void {
     expect(await actor.getAttribute('href')).toMatch(/actor\?name=/);
     const ways = page.getByRole('region', { name: 'How changes come in' });
     await ways.getByText('annals import').waitFor();
-    await ways.getByText('A way that brought only earlier changes is not shown.').waitFor();
+    await ways.getByText('Documents that live in Annals').waitFor();
     const trouble = page.getByRole('region', { name: 'Agents with trouble' });
     await trouble.getByRole('link', { name: 'Troubled troubled' }).waitFor();
     await trouble.getByRole('link', { name: '1 failed request' }).first().waitFor();

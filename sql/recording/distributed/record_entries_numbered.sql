@@ -77,9 +77,9 @@ begin
         on conflict (tenant, at, identity) do nothing;
       complete := found;
       if found then
-        insert into change_delta (tenant, delta, ats, kinds, actors, day, bytes) overriding system value
+        insert into change_delta (tenant, delta, ats, kinds, actors, recorder, recorded, day, bytes) overriding system value
           values (of_tenant, numbers[rest + 2], array[entry_ats[1]], array[kind_ids[entry_kinds[1]]],
-                  array[actor_ids[entry_actors[1]]], now / 86400000,
+                  array[actor_ids[entry_actors[1]]], coalesce(recorder, 2), now, now / 86400000,
                   octet_length(entry_ids[1]) + octet_length(entry_paths[1]) + coalesce(octet_length(entry_names[1]), 0)
                     + coalesce(octet_length(entry_schema_versions[1]), 0) + coalesce(octet_length(entry_marks[1]), 0)
                     + coalesce(octet_length(entry_contexts[1]), 0));
@@ -116,8 +116,8 @@ begin
     all_bytes := all_bytes + one.bytes;
   end loop;
   if cardinality(ats) > 0 then
-    insert into change_delta (tenant, delta, ats, kinds, actors, day, bytes) overriding system value
-      values (of_tenant, numbers[rest + 2], ats, kinds, actors, now / 86400000, all_bytes);
+    insert into change_delta (tenant, delta, ats, kinds, actors, recorder, recorded, day, bytes) overriding system value
+      values (of_tenant, numbers[rest + 2], ats, kinds, actors, coalesce(recorder, 2), now, now / 86400000, all_bytes);
     if exists (select from unnest(relateds) as r (related) where r.related is not null) then
       insert into change_related (tenant, at, sequence, item, document, entity, entity_id)
         select of_tenant, item.at, item.sequence, item.item, item.document, item.entity, item.entity_id

@@ -1,7 +1,14 @@
 import type { ExactChangeEntry, ExactDocumentAtMoment } from '../json/exact-answers.ts';
 import { type HistoryAnswers, type HistoryPage, type HistoryParameters, historyWalk } from '../pages/history-page.ts';
 import type { Walk } from '../pages/walk.ts';
-import type { ChangeEntry, ChangeFacets, ChangeHistogram, ChangeNames, DocumentAtMoment } from '../schemas.ts';
+import type {
+  ChangeEntry,
+  ChangeFacets,
+  ChangeHistogram,
+  ChangeNames,
+  DocumentAtMoment,
+  RecordingWays,
+} from '../schemas.ts';
 import { parseAnswer } from '../transport/answer-json.ts';
 import { type CallOptions, type Parameters, path } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
@@ -103,6 +110,16 @@ export class History<
    */
   async names({ field, prefix, size }: NameParameters, options?: CallOptions): Promise<ChangeNames> {
     return await this.#fetch('names', { field, prefix, size }, options);
+  }
+
+  /**
+   * The ways in which changes were recorded, and when each of them recorded last. Needs `changelog.changelog_manage`.
+   *
+   * @example
+   * const { ways } = await annals.history.ways();
+   */
+  async ways(options?: CallOptions): Promise<RecordingWays> {
+    return await this.#fetch('ways', {}, options);
   }
 
   /**

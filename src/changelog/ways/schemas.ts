@@ -1,0 +1,37 @@
+import { Type } from 'typebox';
+import { maxWays } from './way-store.ts';
+
+const time = (description: string) => Type.String({ format: 'date-time', description });
+
+export const WaysAnswer = Type.Object(
+  {
+    ways: Type.Array(
+      Type.Object({
+        way: Type.Union(
+          [
+            Type.Literal('service'),
+            Type.Literal('import'),
+            Type.Literal('recorder'),
+            Type.Literal('capture'),
+            Type.Literal('relay'),
+          ],
+          { description: 'As `recordedBy.way` of an entry.' },
+        ),
+        by: Type.Optional(
+          Type.String({ description: 'The client or the capture. Imports and the service itself have none.' }),
+        ),
+        lastRecordedAt: time('When this way recorded last, by the clock of the service. Exact.'),
+      }),
+      { description: `The way that recorded last comes first. At most ${maxWays}.` },
+    ),
+    since: Type.Optional(
+      time(
+        'Annals has not noted what recorded before this moment. Left out: it has noted all that this tenant recorded.',
+      ),
+    ),
+  },
+  {
+    $id: 'RecordingWays',
+    examples: [{ ways: [{ way: 'recorder', by: 'shop', lastRecordedAt: '2026-09-15T10:11:12.345Z' }] }],
+  },
+);

@@ -1,0 +1,39 @@
+import { sql } from 'kysely';
+import type { Database } from '../../db/database.ts';
+import type { RecordedBy } from '../../recording/change.ts';
+
+/** A way in which changes come in. Times are milliseconds since 1970. */
+export interface RecordingWay {
+  readonly way: RecordedBy['way'];
+  /** The client or the capture. */
+  readonly by: string | null;
+  readonly recorded: number;
+}
+
+export interface RecordingWays {
+  /** The ways, the one that recorded last first. */
+  readonly ways: readonly RecordingWay[];
+  /** Ways that recorded only before this moment are not among them; undefined: all are. */
+  readonly since: number | undefined;
+}
+
+/** Ways that an answer has at most. Those that recorded last are among them. */
+export const maxWays = 500;
+
+/** When each way of a tenant recorded last; what waits to be folded is among it. One statement, one snapshot. */
+export async function readWays(db: Database, tenant: string): Promise<RecordingWays> {
+  const { rows } = await sql<{ way: RecordedBy['way'] | 'unknown'; by: string | null; recorded: number }>`
+    select case known.recorder when 0 then 'unknown' when 1 then 'service' when 2 then 'import' else r.way end as way,
+           r.name as by, max(known.recorded) as recorded
+      from (
+        select w.recorder, w.recorded from change_way w where w.tenant = ${tenant}
+        union all
+        select d.recorder, d.recorded from change_delta d where d.tenant = ${tenant} and d.recorder is not null
+      ) as known
+      left join change_recorder r on r.tenant = ${tenant} and r.recorder = known.recorder
+      group by 1, 2
+      order by min(known.recorder) = 0 desc, max(known.recorded) desc, 1, 2
+      limit ${maxWays + 1}`.execute(db);
+  const ways = rows.flatMap(({ way, ...rest }) => (way === 'unknown' ? [] : [{ way, ...rest }]));
+  return { ways: ways.slice(0, maxWays), since: rows.find(({ way }) => way === 'unknown')?.recorded };
+}
