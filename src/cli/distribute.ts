@@ -16,8 +16,10 @@ the coordinator. All rows of a tenant are on one worker, and stay together when 
 It first brings the database to the current schema, as "annals migrate" does, and then moves
 the rows in one transaction: where it fails, nothing is distributed. Nothing else may use the
 database meanwhile; services of Annals end and find the new form at their next start. A
-distributed database stays so: run the command again after an import by other means, or at
-any time. It prints the tables that it distributed, the number of shards, and the workers.
+distributed database stays so: run the command again after an import by other means, after
+the cluster has split a shard, or at any time. It prints the tables that it distributed, the
+number of shards, how many of them have routines of their own, and the workers. Those make
+pages and recording cheaper, and need the right to create schemas in the database.
 
 --shards is how many portions the tenants are spread over, 1 to ${maxShards}; the default is 32. Only
 the first call decides. A portion moves as a whole. docs/cluster.md tells how to move one.

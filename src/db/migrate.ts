@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { distributeRoutines } from './cluster/distribute-routines.ts';
+import { applyDistributedRoutines } from './cluster/distribute-routines.ts';
 import { beginSequential, distributeTables } from './cluster/distribute-tables.ts';
 import { isCopyOfCluster, isDistributed } from './cluster/is-distributed.ts';
 import { splitStatements } from './cluster/split-statements.ts';
@@ -63,7 +63,7 @@ async function migrateSchema(pool: pg.Pool, schema: Schema, distributed: boolean
       if (distributed) await beginSequential(client);
       // Another version may have been faster.
       checkLedger(await readLedger(client), schema, predecessors.migrations);
-      if ((await applyRoutines(client, schema)) && distributed) await distributeRoutines(client);
+      await (distributed ? applyDistributedRoutines(client, schema) : applyRoutines(client, schema));
     });
   });
   return ran;

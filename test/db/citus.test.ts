@@ -19,7 +19,14 @@ import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { callAgentic, putAgent } from '../support/server/agents.ts';
-import { createClusterDatabase, moveTenant, onAllNodes, placementOf, workerUrlOf } from '../support/server/cluster.ts';
+import {
+  createClusterDatabase,
+  moveTenant,
+  onAllNodes,
+  type Placement,
+  placementOf,
+  workerUrlOf,
+} from '../support/server/cluster.ts';
 import { makeDataFolder, removeDataFolder } from '../support/server/data-folder.ts';
 import type { TestDatabase } from '../support/server/database.ts';
 import { takeDatabaseAway } from '../support/server/database-away.ts';
@@ -288,6 +295,103 @@ test('recording, folding, pages and a chat go on while a shard moves, forth and 
   expect(rows[0]?.of).toBeGreaterThan(1);
 });
 
+/** Asks a worker which routines it would use for a tenant, and whether it has a table of the tenant's shard. */
+async function routinesOn({ host, port }: Placement, tenant: string, begin = 'select') {
+  const url = new URL(server.database.url);
+  url.host = `${host}:${port}`;
+  const client = new pg.Client(url.href);
+  await client.connect();
+  onTestFinished(() => client.end());
+  await client.query(begin);
+  const call = async (routine: 'shard_routines' | 'shard_routines_to_write') => {
+    const { rows } = await client.query<{ schema: string | null; copy: boolean }>(
+      `select ${routine}($1) as schema,
+              to_regclass(shard_name('tenant', get_shard_id_for_distribution_column('tenant', $1::text))) is not null as copy`,
+      [tenant],
+    );
+    return rows[0];
+  };
+  return { client, call };
+}
+
+test('pages are the same from the routines of a shard and from those of all shards, and a new call of distribute makes what lacks', async () => {
+  const tenant = 'routines';
+  const { db, pool } = server.database;
+  const token = await server.token(tenant);
+  const pages = async () => {
+    const paths = queries.map(
+      (query) => `/changelog/${tenant}/changelogs?page=1&size=7&q=${encodeURIComponent(query)}`,
+    );
+    const responses = await Promise.all(paths.map((path) => server.call(path, { token })));
+    return await Promise.all(responses.map((response) => response.text()));
+  };
+  const totalOf = (page = ''): unknown => JSON.parse(page).totalElements;
+  const record = createRecorder(db, tenant, () => now);
+  await record(changesOf(tenant, 0, 500));
+  await foldHistory(db, tenant);
+  await record(changesOf(tenant, 500, 1));
+  const ofShard = await pages();
+  expect(totalOf(ofShard[0])).toBe(501);
+  const { shard } = await placementOf(pool, tenant);
+  // A horizon beyond all entries shows that the shard's own routine answers.
+  await pool.query(
+    `create or replace function annals_shard_${shard}.change_horizon(of_tenant text, now bigint) returns bigint
+       language plpgsql stable as 'begin return 9223372036854775806; end'`,
+  );
+  expect(totalOf((await pages())[0])).toBe(0);
+  await pool.query(`drop schema annals_shard_${shard} cascade`);
+  expect(await pages()).toEqual(ofShard);
+  await record(changesOf(tenant, 501, 20));
+  await foldHistory(db, tenant);
+  expect(totalOf((await pages())[0])).toBe(521);
+  const { shards, shardsWithRoutines } = await distribute(pool);
+  expect(shardsWithRoutines).toBe(shards);
+  const routines = await routinesOn(await placementOf(pool, tenant), tenant);
+  expect(await routines.call('shard_routines')).toEqual({ schema: `annals_shard_${shard}`, copy: true });
+  await record(changesOf(tenant, 521, 20));
+  await foldHistory(db, tenant);
+  expect(totalOf((await pages())[0])).toBe(541);
+});
+
+test('a move ends only after a routine that writes to the shard, and nobody writes to the old copy after it', async () => {
+  const tenant = 'waited';
+  const { db, pool } = server.database;
+  await server.createTenant(tenant);
+  const record = createRecorder(db, tenant, () => now);
+  await record(changesOf(tenant, 0, 20));
+  const from = await placementOf(pool, tenant);
+  const earlier = await routinesOn(from, tenant, 'begin isolation level repeatable read');
+  const here = { schema: `annals_shard_${from.shard}`, copy: true };
+  expect(await earlier.call('shard_routines')).toEqual(here);
+  // Such a transaction has no id yet, so a move waits for its lock alone.
+  const writer = await routinesOn(from, tenant, 'begin');
+  expect(await writer.call('shard_routines_to_write')).toEqual(here);
+  let ended = false;
+  const moving = moveTenant(cluster, pool, tenant).finally(() => {
+    ended = true;
+  });
+  moving.catch(() => {});
+  const waiting = async () =>
+    (
+      await writer.client.query(
+        "select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock' and not granted",
+      )
+    ).rowCount;
+  await expect.poll(waiting, { timeout: 30_000 }).toBeGreaterThan(0);
+  expect(ended).toBe(false);
+  await writer.client.query('commit');
+  await moving;
+
+  // The old copy is still there. The cluster drops it some seconds later.
+  expect(await writer.call('shard_routines_to_write')).toEqual({ schema: null, copy: true });
+  const there = await routinesOn(await placementOf(pool, tenant), tenant);
+  expect(await there.call('shard_routines_to_write')).toEqual(here);
+  // A snapshot from before the move may read the old copy, but not write to it.
+  expect(await earlier.call('shard_routines')).toEqual(here);
+  expect(await earlier.call('shard_routines_to_write')).toEqual({ schema: null, copy: true });
+  expect(await record(changesOf(tenant, 20, 1))).toEqual(['recorded']);
+});
+
 test('entries of one millisecond keep their order when some were recorded before a move and some after', async () => {
   const tenant = 'ordered';
   const { db, pool } = server.database;
@@ -450,9 +554,13 @@ test('a database with tenants is distributed with all that they have, and a seco
   await pool.query("insert into tenant (tenant) values ('before')");
   const record = createRecorder(db, 'before', () => now);
   await record(changesOf('before', 0, 50));
-  const { tables, shards, workers } = await distribute(pool, { shards: 2 });
+  const { tables, shards, shardsWithRoutines, workers } = await distribute(pool, { shards: 2 });
   expect(tables).toContain('change_entry');
-  expect({ shards, workers }).toEqual({ shards: 2, workers: [...cluster.workers].sort() });
+  expect({ shards, shardsWithRoutines, workers }).toEqual({
+    shards: 2,
+    shardsWithRoutines: 2,
+    workers: [...cluster.workers].sort(),
+  });
   expect(await distribute(pool, { shards: 8 })).toMatchObject({ tables: [], shards: 2 });
   expect(await migrate(pool)).toEqual([]);
   expect(await record(changesOf('before', 40, 20))).toEqual([

@@ -1,11 +1,26 @@
 import type pg from 'pg';
+import { applyRoutines } from '../schema/apply-routines.ts';
 import { MigrationError } from '../schema/migration-error.ts';
+import type { Schema } from '../schema/read-schema.ts';
+import { dropShardRoutines, makeShardRoutines } from './make-shard-routines.ts';
+
+/**
+ * Makes the routines of a cluster those of the schema, on all nodes and for all shards. The caller is in a transaction, after
+ * beginSequential, holds the lock of the ledger, and has distributed the tables.
+ */
+export async function applyDistributedRoutines(client: pg.ClientBase, schema: Schema): Promise<void> {
+  if (await applyRoutines(client, schema)) {
+    await distributeRoutines(client);
+    await dropShardRoutines(client, 'all');
+  }
+  await makeShardRoutines(client, schema);
+}
 
 /**
  * Brings all routines of Annals to the workers. A call of one whose first parameter is `of_tenant` then runs on the
- * worker that has the tenant. The caller is in a transaction, after beginSequential, and the tables are distributed.
+ * worker that has the tenant.
  */
-export async function distributeRoutines(client: pg.ClientBase): Promise<void> {
+async function distributeRoutines(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ signature: string; ofTenant: boolean }>(
     `select p.oid::regprocedure::text as signature, coalesce(p.proargnames[1] = 'of_tenant', false) as "ofTenant"
        from pg_proc p

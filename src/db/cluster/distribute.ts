@@ -1,18 +1,19 @@
 import type pg from 'pg';
 import { migrate } from '../migrate.ts';
 import { whileAnnounced } from '../schema/announce-change.ts';
-import { applyRoutines } from '../schema/apply-routines.ts';
 import { lockLedger } from '../schema/ledger.ts';
 import { MigrationError } from '../schema/migration-error.ts';
 import { packageSchema, readSchema, type SchemaFolders } from '../schema/read-schema.ts';
 import { inPoolTransaction } from '../transaction.ts';
-import { distributeRoutines } from './distribute-routines.ts';
+import { applyDistributedRoutines } from './distribute-routines.ts';
 import { beginSequential, type DistributeTablesOptions, distributeTables, raiseNumbers } from './distribute-tables.ts';
 
 export interface Distribution {
   /** The tables that this call distributed. */
   tables: string[];
   shards: number;
+  /** The number of shards that have routines of their own (decision 0052). */
+  shardsWithRoutines: number;
   /** The workers that have shards, as `host:port`. */
   workers: string[];
 }
@@ -39,7 +40,7 @@ export async function distribute(
       await lockLedger(client);
       tables = await distributeTables(client, options);
       await raiseNumbers(client);
-      if (await applyRoutines(client, schema)) await distributeRoutines(client);
+      await applyDistributedRoutines(client, schema);
     });
   });
   return { tables, ...(await readShards(pool)) };
@@ -71,13 +72,15 @@ async function checkCoordinator(pool: pg.Pool): Promise<void> {
   }
 }
 
-async function readShards(pool: pg.Pool): Promise<{ shards: number; workers: string[] }> {
-  const { rows } = await pool.query<{ shards: number; workers: string[] }>(
-    `select count(*) as shards, array_agg(distinct node.nodename || ':' || node.nodeport) as workers
+async function readShards(pool: pg.Pool): Promise<Omit<Distribution, 'tables'>> {
+  const { rows } = await pool.query<Omit<Distribution, 'tables'>>(
+    `select count(*) as shards,
+            count(*) filter (where to_regnamespace('annals_shard_' || shard.shardid) is not null) as "shardsWithRoutines",
+            array_agg(distinct node.nodename || ':' || node.nodeport) as workers
        from pg_dist_shard shard
        join pg_dist_placement placement on placement.shardid = shard.shardid
        join pg_dist_node node on node.groupid = placement.groupid
        where shard.logicalrelid = 'tenant'::regclass`,
   );
-  return rows[0] ?? { shards: 0, workers: [] };
+  return rows[0] ?? { shards: 0, shardsWithRoutines: 0, workers: [] };
 }

@@ -19,8 +19,11 @@ export interface Routine {
 // routine too: the search path of an index build has nothing of ours in it.
 const beginning = /^(?:--[^\n]*\n|\s*\n)*create (function|procedure|aggregate) (?::"schema"\.)?([a-z_][a-z0-9_]*)\s*\(/;
 
-/** The form of the routines: for one server, or for a cluster whose workers have the tenants (decision 0040). */
-export type RoutineForm = 'single' | 'distributed';
+/**
+ * The form of the routines: for one server, for a cluster whose workers have the tenants (decision 0040), or for the tables of one
+ * shard, which are to a worker as those of one server (decision 0052).
+ */
+export type RoutineForm = 'single' | 'distributed' | 'shard';
 
 /**
  * Reads all routines below a folder. A routine that a cluster refuses, or answers otherwise, has a second form in a folder
@@ -32,8 +35,10 @@ export async function readRoutines(folder: string, form: RoutineForm = 'single')
   const second = all.filter(isSecond);
   const first = all.filter((routine) => !isSecond(routine));
   if (form === 'single') return first;
-  const only = first.filter(({ name }) => !second.some((one) => one.name === name));
-  return [...only.map(withoutKeptPlans), ...second];
+  const missing = (from: Routine[], names: Routine[]) =>
+    from.filter(({ name }) => !names.some((one) => one.name === name));
+  if (form === 'shard') return [...first, ...missing(second, first)];
+  return [...missing(first, second), ...second].map(withoutKeptPlans);
 }
 
 /** A cluster cannot plan a statement before it knows the tenant, and so refuses plans that serve all tenants. */
