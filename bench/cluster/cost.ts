@@ -22,8 +22,8 @@ import {
   urlsOfNodes,
 } from '../../test/support/server/cluster.ts';
 
-// The same work in a database that is distributed, and in another one of the coordinator's server that is not. What is
-// compared is the processor time of all database processes. All of them run on this machine.
+// The same work in a database of the coordinator that is not distributed, in one that is, and in one whose shards have no routines
+// of their own (decision 0052). What is compared is the processor time of all database processes. All of them run on this machine.
 const { values: settings } = parseArgs({
   options: { entries: { type: 'string', default: '20000' }, rounds: { type: 'string', default: '5' } },
 });
@@ -38,10 +38,19 @@ interface Side {
   findPage: (q: string) => Promise<unknown>;
   record: (count: number) => Promise<unknown>;
   fold: () => Promise<unknown>;
+  run: (statement: string) => Promise<unknown>;
   /** Milliseconds of processor time that the database's processes have taken so far. */
   spent: () => Promise<number>;
   close: () => Promise<void>;
 }
+
+// The floor: what any call costs that goes to a worker.
+const nothing = `create function bench_nothing(of_tenant text) returns integer language plpgsql stable as 'begin return 1; end'`;
+const newestEntry = 'select at from change_entry where tenant = $1 and at >= 5 order by at desc, sequence desc limit 1';
+const dropShardRoutines = `do $$ declare one text; begin
+  for one in select nspname from pg_namespace where nspname like 'annals_shard_%' loop
+    execute format('drop schema %I cascade', one);
+  end loop; end $$`;
 
 const regexes = new RegexMatcherPool();
 const sides: [name: string, side: Side][] = [];
@@ -52,14 +61,28 @@ try {
   await onCoordinator(`create database ${plain} template template0`);
   const [plainUrl = ''] = urlsOfNodes(cluster, plain);
   sides.push(['one server', await open(plainUrl, [plainUrl])]);
-  const clusterUrl = await createClusterDatabase(cluster, database);
-  const onCluster = createPool(clusterUrl, { maximum: 2 });
-  await distribute(onCluster, { shards: 4 });
-  await onCluster.end();
-  sides.push(['cluster', await open(clusterUrl, urlsOfNodes(cluster, database))]);
+  await query(plainUrl, nothing);
+  for (const [side, name] of [
+    ['cluster, all shards alike', `${database}_alike`],
+    ['cluster', database],
+  ] as const) {
+    const url = await createClusterDatabase(cluster, name);
+    const pool = createPool(url, { maximum: 2 });
+    await distribute(pool, { shards: 4 });
+    await pool.end();
+    await query(url, nothing);
+    await query(
+      url,
+      "select create_distributed_function('bench_nothing(text)', 'of_tenant', colocate_with => 'tenant', force_delegation => true)",
+    );
+    if (name !== database) await query(url, dropShardRoutines);
+    sides.push([side, await open(url, urlsOfNodes(cluster, name))]);
+  }
 
   const names = Array.from({ length: 100 }, (_none, n) => `a${n * 3}`).join(', ');
   const cases: [name: string, calls: number, work: (side: Side) => Promise<unknown>][] = [
+    ['a routine that does nothing', 50, ({ run }) => run('select bench_nothing($1)')],
+    ['one entry by its index', 50, ({ run }) => run(newestEntry)],
     ['page, no filter', 20, ({ findPage }) => findPage('')],
     ['page of an entity', 20, ({ findPage }) => findPage('entity:e1')],
     ['page of a document', 20, ({ findPage }) => findPage('entity:e1 entityId:d7')],
@@ -85,21 +108,29 @@ try {
     }
   }
   const rounds = Number(settings.rounds);
-  process.stdout.write('| | One server, ms | Cluster, ms | Factor |\n|---|---:|---:|---:|\n');
+  const heads = sides.map(([side], index) => `${side}, ms${index > 0 ? ' | factor' : ''}`);
+  process.stdout.write(`| | ${heads.join(' | ')} |\n|---|${'---:|'.repeat(2 * sides.length - 1)}\n`);
   for (const [name] of cases) {
-    const one = (sums.get(`${name} one server`) ?? 0) / rounds;
-    const other = (sums.get(`${name} cluster`) ?? 0) / rounds;
-    process.stdout.write(`| ${name} | ${one.toFixed(2)} | ${other.toFixed(2)} | ${(other / one).toFixed(1)} |\n`);
+    const spent = sides.map(([side]) => (sums.get(`${name} ${side}`) ?? 0) / rounds);
+    const [one = 0, ...others] = spent;
+    const cells = [one.toFixed(2), ...others.flatMap((other) => [other.toFixed(2), (other / one).toFixed(1)])];
+    process.stdout.write(`| ${name} | ${cells.join(' | ')} |\n`);
   }
 } finally {
   for (const [, side] of sides) await side.close();
   await regexes.close();
   await onCoordinator(`drop database if exists ${database}_one with (force)`);
-  await onAllNodes(cluster, `drop database if exists ${database} with (force)`);
+  for (const name of [database, `${database}_alike`]) {
+    await onAllNodes(cluster, `drop database if exists ${name} with (force)`);
+  }
 }
 
 async function onCoordinator(statement: string): Promise<void> {
-  const client = new pg.Client(coordinator[0]);
+  await query(coordinator[0] ?? '', statement);
+}
+
+async function query(url: string, statement: string): Promise<void> {
+  const client = new pg.Client(url);
   await client.connect();
   await client.query(statement);
   await client.end();
@@ -128,13 +159,14 @@ async function open(url: string, nodes: readonly string[]): Promise<Side> {
   while (recorded < entries) await record(2_000);
   await foldHistory(db, tenant);
   const importing = ((await spent()) - start) / entries;
-  process.stderr.write(`${nodes.length} nodes: ${importing.toFixed(3)} ms an entry, recorded and folded\n`);
+  process.stderr.write(`${new URL(url).pathname}: ${importing.toFixed(3)} ms an entry, recorded and folded\n`);
   for (const watch of begun) await watch.analyse();
   const findPage = createFindPage({ pool, db, regexes, now: () => now, dictionaries: new DictionaryCache(pool) });
   return {
     findPage: (q) => findPage(tenant, parseQuery(q, changelogDialect), { skip: 0, size: 20 }),
     record,
     fold: () => foldHistory(db, tenant),
+    run: (text) => pool.query({ name: text.slice(0, 40), text, values: [tenant] }),
     spent,
     async close() {
       for (const watch of begun) await watch.end();
