@@ -150,8 +150,9 @@ begin
       select change_read.total, change_read.current, e.at, e.sequence, e.kind, e.actor, e.entity_id, e.name, e.schema_version,
              e.related, e.paths
         from change_newest(of_tenant, now, some_actors, some_kinds, sinces[i], checkpoint, left_out, wanted,
-                           -- twice as long as it takes where entries are spread evenly
-                           1000 + 2 * (left_out + wanted) * greatest(least(befores[i], now) - sinces[i], 1) / counts[i]) as e;
+                           -- twice as long as it takes where entries are spread evenly; not as integers, whose product may be too large
+                           (1000 + least(2 * (left_out + wanted)::float8 / counts[i], 1)
+                                   * greatest(least(befores[i], now) - sinces[i], 1))::bigint) as e;
     get diagnostics added = row_count;
     wanted := wanted - added;
     left_out := 0;

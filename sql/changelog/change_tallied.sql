@@ -8,6 +8,10 @@ begin
         select one.children, one.upto from change_tally one
           where one.tenant = of_tenant and one.level = cell.depth and one.bucket = cell.bucket and one.actor = 0 and one.kind = 0
           offset 0
-      ) as t);
+      ) as t
+  ) + (
+    select coalesce(sum(t.upto[cardinality(t.upto)]), 0) from change_tally t
+      where t.tenant = of_tenant and t.level = 0 and t.actor = 0 and t.kind = 0 and t.bucket > moment / 88473600000
+  );
 end
 $$;

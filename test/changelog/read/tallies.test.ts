@@ -190,6 +190,61 @@ describe('tallies agree with what all entries say', () => {
   });
 });
 
+describe('a history of eight years, in four of the coarsest cells', () => {
+  const count = 4_000;
+  const sets = ['{"{0}"}', ''];
+
+  beforeAll(async () => {
+    await database.pool.query('truncate change_entry, change_related, change_delta, change_tally, change_folded');
+    const random = new Random(seed);
+    const changes = Array.from({ length: count }, (_none, index) => ({
+      ...randomChange(random, 60),
+      at: now - Math.floor((index * 3_000 * day) / count),
+      entity: entities[index % 2] ?? 'order',
+    }));
+    for (const start of [0, count / 2]) {
+      await createRecorder(database.db, tenant, () => now)(changes.slice(start, start + count / 2));
+    }
+    await foldHistory(database.db, tenant);
+    const { kinds } = await value<{ kinds: string }>(
+      `(select '{"{' || string_agg(distinct kind::text, ',') || '}"}' as kinds from change_entry where tenant = $1) as k`,
+      [tenant],
+    );
+    sets[1] = kinds;
+  });
+
+  test('the tallies count the entries of all later cells, but for those of one sparse cell of 32 days', async () => {
+    const entries = await readAll();
+    for (const moment of [0, now - 2_900 * day, now - 1_100 * day, now - day]) {
+      const { tallied } = await value<{ tallied: string }>('change_tallied($1, $2) as tallied', [tenant, moment]);
+      expect(Number(tallied)).toBeLessThanOrEqual(entries.filter(({ at }) => at >= moment).length);
+      expect(Number(tallied)).toBeGreaterThanOrEqual(entries.filter(({ at }) => at >= moment + 32 * day).length);
+    }
+  });
+
+  test('a checkpoint is near its entry, however long before the first entry the window begins', async () => {
+    for (const wanted of [count / 2, count - 1]) {
+      const { newer } = await value<{ newer: number }>('change_seek($1, $2, $3, $4, 0, $5, $6, 0)', [
+        tenant,
+        ...sets,
+        wanted,
+        count,
+        2 ** 52,
+      ]);
+      expect(newer).toBeLessThanOrEqual(wanted);
+      expect(wanted - newer).toBeLessThan(700);
+    }
+  });
+
+  test('millions of entries times the milliseconds of a long window are not too large a number', async () => {
+    const { rows } = await database.pool.query(
+      `select from change_read($1, $2, '{0}', '{null}', '{1}', $3, $4, 0, 5000000, null, null, null)`,
+      [tenant, now, ...sets],
+    );
+    expect(rows).toHaveLength(1 + count);
+  });
+});
+
 /** Some batches more, of which some are folded and others wait: a cell that becomes dense must not count these twice. */
 async function foldPartly(random: Random): Promise<void> {
   for (let batch = random.below(12); batch >= 0; batch--) await record(random, random.pick([1, 30, 200]), 60);
