@@ -59,7 +59,7 @@ export class ServiceCalls {
       }),
       this.#again(500, async () => {
         turn += 1;
-        const body = [{ key: `note${turn % 50}`, value: `${turn} ${'x'.repeat(500)}` }];
+        const body = [{ key: `note${turn}`, value: `${turn} ${'x'.repeat(500)}` }];
         await this.#send('configuration, write', 'POST', configurations, body);
       }),
       this.#again(100, () => this.#send('documents, read', 'GET', `${notes}?pageSize=20`)),
