@@ -1,5 +1,6 @@
-import { type DestinationStream, destination, type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 import { currentTrace } from '../concurrency/trace.ts';
+import { logStream } from './log-stream.ts';
 
 const secretFields: ReadonlySet<string> = new Set([
   'authorization',
@@ -29,11 +30,6 @@ export function createLogger(level: string, stream: DestinationStream = logStrea
     },
     stream,
   );
-}
-
-/** Writes to stderr, and lets nobody wait for it. */
-export function logStream() {
-  return destination({ fd: 2, sync: false });
 }
 
 /** Loggers whose lines have the id of a trace anyway. */

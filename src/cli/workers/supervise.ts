@@ -1,7 +1,8 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import type { FastifyBaseLogger } from 'fastify';
-import { createLogger, logStream } from '../../http/logger.ts';
+import { logStream } from '../../http/log-stream.ts';
+import { createLogger } from '../../http/logger.ts';
 import type { Figures } from '../../metrics/metrics.ts';
 import { type CommandIo, OperatorError } from '../command.ts';
 import { ReportedError } from '../error-report.ts';
