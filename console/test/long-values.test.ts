@@ -131,6 +131,8 @@ test('an answer that would end the page is not read: the page says how long it i
   const link = failure.getByRole('link', { name: 'Download' });
   expect(await link.getAttribute('href')).toBe(`${address}api/changelog/acme/documents?entity=long&entityId=1`);
   expect(await link.getAttribute('download')).toBe('annals.json');
+  // Nothing looks as if more were to come.
+  expect(await page.locator('.skeleton').count()).toBe(0);
   length = maxAnswerBytes;
   await page.getByRole('button', { name: 'Refresh' }).click();
   await page.locator('.json-tree').waitFor();

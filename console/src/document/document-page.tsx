@@ -75,30 +75,32 @@ function OneDocument({ view }: { readonly view: DocumentView }) {
       {life.error === undefined || state.error !== undefined ? undefined : (
         <FailureBox error={life.error} onRetry={life.reload} />
       )}
-      <div class="document-columns">
-        <section class="card document-life" aria-label="Changes of the document">
-          <LoadingLine active={life.isLoading} />
-          {life.value === undefined ? (
-            <Skeleton />
-          ) : (
-            <Timeline
-              life={life.value}
-              shown={shown}
-              compared={compared}
-              onShow={show}
-              onCompare={(change) => setParameters({ with: change === compared ? undefined : change })}
-            />
-          )}
-        </section>
-        <section class="card document-moment" aria-label="The document at a moment">
-          <LoadingLine active={state.isLoading || other.isLoading} />
-          {state.value === undefined || life.value === undefined ? (
-            <Skeleton />
-          ) : (
-            <Moment view={view} state={state.value} other={other.value} life={life.value} onShow={show} />
-          )}
-        </section>
-      </div>
+      {state.error === undefined ? (
+        <div class="document-columns">
+          <section class="card document-life" aria-label="Changes of the document">
+            <LoadingLine active={life.isLoading} />
+            {life.value === undefined ? (
+              <Skeleton />
+            ) : (
+              <Timeline
+                life={life.value}
+                shown={shown}
+                compared={compared}
+                onShow={show}
+                onCompare={(change) => setParameters({ with: change === compared ? undefined : change })}
+              />
+            )}
+          </section>
+          <section class="card document-moment" aria-label="The document at a moment">
+            <LoadingLine active={state.isLoading || other.isLoading} />
+            {state.value === undefined || life.value === undefined ? (
+              <Skeleton />
+            ) : (
+              <Moment view={view} state={state.value} other={other.value} life={life.value} onShow={show} />
+            )}
+          </section>
+        </div>
+      ) : undefined}
     </div>
   );
 }
