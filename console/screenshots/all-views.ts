@@ -32,6 +32,7 @@ export const allViews: readonly Picture[] = [
     address: address('history', { q: 'entity:quote type:delete actor:Nobody' }),
     ready: shows('.empty-state'),
   },
+  { name: 'history-days', address: 'history', ready: clicks('.entry-row', 'Days…') },
   { name: 'history-export', address: 'history', ready: clicks('.entry-row', 'Export') },
   { name: 'change', address: claims, ready: openChange },
   { name: 'change-before-and-after', address: claims, ready: openChangeAs('Before and after', '.json-tree') },
@@ -50,8 +51,10 @@ export const allViews: readonly Picture[] = [
     address: 'history',
     async ready(page) {
       await page.locator('.entry-row').first().waitFor();
-      await page.locator('.entry-actor').first().click();
-      await page.locator('.facet').first().waitFor();
+      const name = (await page.locator('.entry-actor').last().textContent()) ?? '';
+      await page.goto(new URL(address('actor', { name }), page.url()).href);
+      await page.getByRole('heading', { name }).waitFor();
+      await page.locator('.entry-row').first().waitFor();
     },
   },
   { name: 'actor-empty', address: address('actor', { name: 'Nobody' }), ready: shows('.empty-state') },

@@ -1,4 +1,6 @@
+import { useState } from 'preact/hooks';
 import { topTerms, withTime } from '../query-text/edit-query.ts';
+import { DaysDialog } from './days-dialog.tsx';
 
 interface TimePresetsProps {
   readonly q: string;
@@ -25,6 +27,7 @@ const presets: readonly {
 
 /** Ranges of time at a click. Each writes a term of the query. */
 export function TimePresets({ q, onQuery }: TimePresetsProps) {
+  const [isChoosing, setChoosing] = useState(false);
   const isDefault = !topTerms(q).some(({ field }) => field === 'occurredAt');
   const isAll = q.includes(allTime);
   const choose = (days: number | 'default' | 'all') => {
@@ -37,19 +40,33 @@ export function TimePresets({ q, onQuery }: TimePresetsProps) {
       );
   };
   return (
-    <fieldset class="segments">
-      <legend class="visually-hidden">Time</legend>
-      {presets.map(({ label, title, days }) => (
-        <button
-          key={label}
-          type="button"
-          title={title}
-          aria-pressed={(days === 'default' && isDefault) || (days === 'all' && isAll)}
-          onClick={() => choose(days)}
-        >
-          {label}
+    <>
+      <fieldset class="segments">
+        <legend class="visually-hidden">Time</legend>
+        {presets.map(({ label, title, days }) => (
+          <button
+            key={label}
+            type="button"
+            title={title}
+            aria-pressed={(days === 'default' && isDefault) || (days === 'all' && isAll)}
+            onClick={() => choose(days)}
+          >
+            {label}
+          </button>
+        ))}
+        <button type="button" title="From a day to a day" aria-haspopup="dialog" onClick={() => setChoosing(true)}>
+          Days…
         </button>
-      ))}
-    </fieldset>
+      </fieldset>
+      {isChoosing ? (
+        <DaysDialog
+          onClose={() => setChoosing(false)}
+          onChoose={(from, before) => {
+            setChoosing(false);
+            onQuery(withTime(q, { from, before }));
+          }}
+        />
+      ) : undefined}
+    </>
   );
 }

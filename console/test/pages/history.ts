@@ -172,12 +172,31 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     await expect.poll(() => page.locator('.entry-row').count()).toBe(2);
   });
 
-  test('an export runs as a job, and its file is downloaded', async () => {
-    const page = await the().open('history?q=type%3Adelete');
-    const total = await totalOf(page);
+  test('the month before this one is two clicks away, and its export runs as a job whose file is downloaded', async () => {
+    const { open, checkAccessibility } = the();
+    const page = await open('history?q=type%3Adelete');
+    await totalOf(page);
+    await page.getByRole('button', { name: 'Days…' }).click();
+    const first = await page.getByLabel('First day').inputValue();
+    const last = await page.getByLabel('Last day').inputValue();
+    const show = page.getByRole('dialog').getByRole('button', { name: 'Show' });
+    await page.getByLabel('Last day').fill('2000-01-01');
+    await page.getByText('The last day is before the first.').waitFor();
+    expect(await show.isDisabled()).toBe(true);
+    await checkAccessibility(page, 'dialog');
+    await page.getByLabel('Last day').fill(last);
+    await show.click();
+    const behind = new Date(Date.parse(last) + 86_400_000).toISOString().slice(0, 10);
+    expect([first, behind]).toEqual([expect.stringMatching(/-01$/), expect.stringMatching(/-01$/)]);
+    await expect
+      .poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue())
+      .toBe(`type:delete occurredAt:(>="${first}T00:00:00Z" AND <"${behind}T00:00:00Z")`);
     await page.getByRole('button', { name: 'Export', exact: true }).click();
     await page.getByLabel('Format').selectOption('NDJSON');
-    await page.getByRole('button', { name: /^Export \d+ entries$/ }).click();
+    const start = page.getByRole('button', { name: /^Export \d+ entr(y|ies)$/ });
+    const total = Number((await start.textContent())?.replace(/\D/g, ''));
+    expect(total).toBeGreaterThan(0);
+    await start.click();
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('link', { name: 'Download' }).click(),
