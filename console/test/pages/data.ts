@@ -21,6 +21,7 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     );
     const page = await open('data/types');
     await page.getByRole('link', { name: 'SHELF' }).click();
+    await page.getByRole('heading', { name: 'Shelf SHELF' }).waitFor();
     await page.getByText('53 instances').waitFor();
     const rows = () => page.locator('tbody .row-link').allInnerTexts();
     await expect.poll(rows).toEqual(ids.slice(0, 50));

@@ -165,7 +165,9 @@ function ConfigurationRow({
           </code>
         )}
       </td>
-      <td class="number">{version}</td>
+      <td class="number" data-label="version">
+        {version}
+      </td>
       <td>
         <span class="row-actions">
           <HistoryLink entity="configuration" entityId={key} />

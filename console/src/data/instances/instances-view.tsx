@@ -24,8 +24,11 @@ export function InstancesView() {
   const { parameters } = place.value;
   const type = parameters.get('type') ?? '';
   const open = parameters.get('item') ?? undefined;
-  const definition = useRequest(`definition ${type}`, (signal) => readSchema(type, signal));
-  const schema = definition.isCurrent ? definition.value : undefined;
+  const definition = useRequest(`definition ${type}`, (signal) => readDefinition(type, signal));
+  const known = definition.isCurrent ? definition.value : undefined;
+  const jsonSchema = known?.get('jsonSchema');
+  const schema = jsonSchema instanceof Map ? jsonSchema : undefined;
+  const title = known === undefined ? undefined : instanceTitle(known);
   const list = useList({
     name: `instances ${type}`,
     read: (wanted, signal) => annals().exact.instances(type).list(wanted, { signal }),
@@ -40,7 +43,21 @@ export function InstancesView() {
   const isPanelOpen = open !== undefined || parameters.get('edit') === 'new';
   return (
     <>
-      <PageHeader title={<Name text={type} />} lead={<Link to={{ path: 'data/types' }}>All types</Link>}>
+      <PageHeader
+        title={
+          title === undefined ? (
+            <Name text={type} />
+          ) : (
+            <>
+              <Name text={title} />{' '}
+              <span class="muted">
+                <Name text={type} />
+              </span>
+            </>
+          )
+        }
+        lead={<Link to={{ path: 'data/types' }}>All types</Link>}
+      >
         {add}
       </PageHeader>
       <FilterBar filter={list.filter} onFilter={list.setFilter} example={exampleOf(columns)}>
@@ -155,12 +172,11 @@ function Cell({ value }: { readonly value: JsonValue | undefined }) {
   );
 }
 
-/** The schema of a type. A client without a scope for types sees the instances without it. */
-async function readSchema(type: string, signal: AbortSignal): Promise<JsonObject | undefined> {
+/** A type as it is defined: its name and its schema. A client without a scope for types sees the instances without them. */
+async function readDefinition(type: string, signal: AbortSignal): Promise<JsonObject | undefined> {
   if (!allows('schema.schema_read', 'schema.schema_manage')) return undefined;
   try {
-    const schema = (await annals().exact.customEntities.get(type, { signal })).get('jsonSchema');
-    return schema instanceof Map ? schema : undefined;
+    return await annals().exact.customEntities.get(type, { signal });
   } catch (error) {
     // The list says that there is no such type.
     if (error instanceof ApiError && error.status === 404) return undefined;
