@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sentValues } from '../../src/configuration/sent-values.ts';
 import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { statementsWaiting } from '../support/server/statements-waiting.ts';
 
 let server: TestServer;
 let token: string;
@@ -52,13 +53,7 @@ test('of two that create the same items in opposite order one creates them, and 
   const items = ['d1', 'd2', 'd3'].map((key) => ({ key, value: 1 }));
   const sent = [items, items.toReversed()].map((body) => send('POST', base, JSON.stringify(body)));
   // Both hold all that comes before the item in the middle, and wait.
-  await eventually(async () => {
-    // Not within the transaction: that would see the same activity again and again.
-    const { rows } = await pool.query(
-      "select count(*) as waiting from pg_stat_activity where wait_event_type = 'Lock'",
-    );
-    return rows[0].waiting;
-  }).toBeGreaterThanOrEqual(2);
+  await eventually(async () => (await statementsWaiting(server.database)).length).toBeGreaterThanOrEqual(2);
   await blocker.query('rollback');
   blocker.release();
   expect((await Promise.all(sent)).map(({ status }) => status).toSorted()).toEqual([201, 409]);

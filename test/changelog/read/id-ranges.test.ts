@@ -112,16 +112,10 @@ test('an index of ids answers a pattern alone', async () => {
   };
   const client = await pool.connect();
   try {
-    await client.query('begin');
-    // The planner reads a small table as a whole otherwise. A cluster hands on what is set only where it is told to.
-    for (const setting of [
-      "citus.propagate_set_commands = 'local'",
-      'enable_seqscan = off',
-      'enable_bitmapscan = off',
-      'enable_indexscan = off',
-    ]) {
-      await client.query(`set local ${setting}`);
-    }
+    // The planner reads a small table as a whole otherwise.
+    await client.query(
+      'begin; set local enable_seqscan = off; set local enable_bitmapscan = off; set local enable_indexscan = off',
+    );
     const { rows } = await client.query(`explain ${text}`, values);
     await client.query('rollback');
     expect(JSON.stringify(rows)).toContain('Index Only Scan using change_entry_short_id');

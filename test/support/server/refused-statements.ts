@@ -18,21 +18,21 @@ export async function refuseStatements(pool: pg.Pool, refused: Refused): Promise
   const { table, on, tenant, message, condition = 'raise_exception' } = refused;
   const row = on === 'insert' ? 'new' : 'old';
   const when = tenant === undefined ? '' : `when (${row}.tenant = '${tenant}')`;
-  // A cluster takes triggers only from those who ask for them. One server ignores the setting.
   await inTurn(pool, [
-    'set citus.enable_unsafe_triggers = on',
     `create function refuse() returns trigger language plpgsql as
        $$ begin raise exception '${message}' using errcode = '${condition}'; end $$`,
     `create trigger refuse before ${on} on ${table} for each row ${when} execute function refuse()`,
-    'reset citus.enable_unsafe_triggers',
   ]);
   return () => inTurn(pool, [`drop trigger refuse on ${table}`, 'drop function refuse()']);
 }
 
+/** A cluster takes triggers only from those who ask for them. One server ignores the setting. */
 async function inTurn(pool: pg.Pool, statements: readonly string[]): Promise<void> {
   const client = await pool.connect();
   try {
+    await client.query('set citus.enable_unsafe_triggers = on');
     for (const statement of statements) await client.query(statement);
+    await client.query('reset citus.enable_unsafe_triggers');
   } finally {
     client.release();
   }
