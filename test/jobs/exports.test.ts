@@ -5,10 +5,11 @@ import { createExportHistory } from '../../src/changelog/export/export-history.t
 import { foldHistory } from '../../src/changelog/fold/fold.ts';
 import { DictionaryCache } from '../../src/changelog/names/dictionary-cache.ts';
 import { dropPortion, setRetention } from '../../src/changelog/retention/retention.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
 import type { ExportHistory, ExportPiece } from '../../src/ports/export-history.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change } from '../../src/recording/change.ts';
-import { createRecorder } from '../../src/recording/record-change.ts';
+import { createRecorder, recordChange } from '../../src/recording/record-change.ts';
 import { arbitraryHistory } from '../support/oracle/history-arbitrary.ts';
 import { checkLaw, someOf } from '../support/oracle/law.ts';
 import { arbitraryQuery } from '../support/oracle/query-arbitrary.ts';
@@ -136,17 +137,24 @@ describe('an export is one snapshot', () => {
   test('one that was cut off goes on in it, though others recorded meanwhile and were under way when it began', async () => {
     await server.createTenant('resumed');
     await record('resumed', manyChanges(100));
-    const underWay = await server.database.pool.connect();
-    await underWay.query('begin');
-    await underWay.query(
-      `insert into change_entry (tenant, at, kind, actor, document, identity, entity_id, paths)
-         select tenant, at - 1, kind, actor, document, gen_random_uuid(), 'under way', paths
-           from change_entry where tenant = 'resumed'`,
-    );
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    const { promise: committing, resolve: commit } = Promise.withResolvers<void>();
+    const underWay = inTransaction(server.context.db, async (transaction) => {
+      for (const one of manyChanges(100)) {
+        const identity = randomBytes(16);
+        await recordChange(transaction, 'resumed', { ...one, identity, entityId: 'under way' }, now);
+      }
+      begin();
+      await committing;
+    });
+    await begun;
     const whole = linesOf(await piecesOf('resumed', 'entity:product', 'NDJSON'));
     for (const cut of [1, 2, 7]) {
       const first = await cutAfter('resumed', cut);
-      if (cut === 2) await underWay.query('commit');
+      if (cut === 2) {
+        commit();
+        await underWay;
+      }
       await record('resumed', manyChanges(20, 'someone new'));
       const last = first.at(-1);
       if (last === undefined) throw new Error('nothing was exported');
@@ -159,7 +167,6 @@ describe('an export is one snapshot', () => {
       expect(lines.filter((line) => line.includes('under way')).length).toBe(cut === 7 ? 100 : 0);
       expect(new Set(lines).size).toBe(lines.length);
     }
-    underWay.release();
   });
 
   test('one that was cut off begins anew where retention has passed its beginning meanwhile', async () => {
