@@ -118,9 +118,10 @@ test('totals stay as they are while the rows go and after, with late entries and
   const record = createRecorder(server.context.db, 'dropped', () => now);
   const horizon = await readHorizon(server.context.db, 'dropped', now);
   let wanted = 8 * 3;
+  let gone = 0;
   expect(await totals('dropped')).toEqual(everywhere(wanted));
   for (let round = 0; round < 12; round++) {
-    expect((await dropPortion(server.context.db, 'dropped', horizon, { most: 12 })).dropped).toBeGreaterThan(0);
+    gone += (await dropPortion(server.context.db, 'dropped', horizon, { most: 12 })).dropped;
     // Just within the horizon, so that cells of which a part has gone already become dense.
     const late = Array.from({ length: 20 }, (_, index) => change(7, { at: horizon + index }));
     expect(new Set(await record(late))).toEqual(new Set(['recorded']));
@@ -129,6 +130,8 @@ test('totals stay as they are while the rows go and after, with late entries and
     if (round % 2 === 0) await foldHistory(server.context.db, 'dropped');
     expect(await totals('dropped')).toEqual(everywhere(wanted));
   }
+  // On a slow machine the service comes to drop some as well.
+  expect(gone).toBeGreaterThan(0);
   await dropAll('dropped');
   expect(await totals('dropped')).toEqual(everywhere(wanted));
   const { rows } = await server.database.pool.query<{ entries: number; related: number }>(
