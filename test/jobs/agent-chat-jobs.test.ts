@@ -155,7 +155,10 @@ describe('a chat that is a job', () => {
     expect(runs).toBe(1);
     // The worker lives, and says so; now and then it is too late.
     while (runs === 1) {
-      await sql`update job set held_until = now() where id = ${id} and attempt = 1`.execute(database.db);
+      // A job that is free already waits for a worker: it is left as it is.
+      await sql`update job set held_until = now() where tenant = ${tenant} and id = ${id} and attempt = 1 and held_until is not null`.execute(
+        database.db,
+      );
       await sleep(50);
     }
     expect(await ended(jobs, id)).toMatchObject({ status: 'success', response: 2 });
