@@ -83,6 +83,8 @@ export async function entryConditions(
       case 'document':
         return documentSatisfies(part);
       case 'related':
+        // A cluster refuses a subquery that reads nothing.
+        if ([...part.ids, ...part.entities].some(acceptsNothing)) return sql`false`;
         return sql`exists (
           select from change_related r
             where r.tenant = e.tenant and r.at = e.at and r.sequence = e.sequence and ${itemSatisfies(part)})`;
@@ -132,6 +134,10 @@ export function itemSatisfies(term: RelatedTerm): SqlCondition {
   const ids = term.ids.map((matcher) => matches(matcher, sql`r.document`, sql`r.entity_id`));
   const entities = term.entities.map((matcher) => matches(matcher, undefined, sql`r.entity`));
   return sql`(${sql.join([...ids, ...entities], sql` and `)})`;
+}
+
+function acceptsNothing(matcher: ResolvedMatcher): boolean {
+  return matcher.kind === 'ids' && matcher.isIn && matcher.count === 0;
 }
 
 /** Whether the term names its documents one by one, so that an index finds them. False if they are too many. */
