@@ -1,6 +1,7 @@
-import { Socket } from 'node:net';
 import pg from 'pg';
 import type { Tracer } from '../concurrency/trace.ts';
+import { socketOf } from './connection-socket.ts';
+import { clientsInTurn } from './opening-in-turn.ts';
 import { isBehindPooler, withoutNames } from './pooler.ts';
 import { traceStatements } from './traced-statements.ts';
 
@@ -38,6 +39,7 @@ export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
   const { statementLimit = Number.POSITIVE_INFINITY } = options;
   const { silenceLimit = statementLimit + silenceAfterLimit } = options;
   const pool = new pg.Pool({
+    Client: clientsInTurn(),
     connectionString: url,
     application_name: options.applicationName ?? 'annals',
     max: options.maximum ?? 10,
@@ -84,14 +86,6 @@ function endSilence(
     if ((await isAtWork(client)) || stream.bytesRead > bytesRead) stream.setTimeout(milliseconds);
     else stream.destroy(new Error('Connection terminated: the server is silent'));
   });
-}
-
-/** The driver has this property, but its types do not show it. */
-function socketOf(client: pg.PoolClient): Socket {
-  const connection: unknown = 'connection' in client ? client.connection : undefined;
-  const stream = typeof connection === 'object' && connection !== null && 'stream' in connection && connection.stream;
-  if (!(stream instanceof Socket)) throw new Error('the driver does not tell the socket of a connection');
-  return stream;
 }
 
 const parserOf: Record<number, (text: string) => unknown> = {

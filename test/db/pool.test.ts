@@ -1,5 +1,8 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { enterTrace, type Tracer } from '../../src/concurrency/trace.ts';
+import { maxOpening } from '../../src/db/opening-in-turn.ts';
 import { createPool } from '../../src/db/pool.ts';
 import { createTenant, tenantExists, tenantPattern } from '../../src/db/tenants.ts';
 import { inPoolTransaction, inTransaction } from '../../src/db/transaction.ts';
@@ -61,6 +64,42 @@ test('a connection whose server has gone without a word is closed, and the next 
   expect((await pool.query('select 2 as n')).rows).toEqual([{ n: 2 }]);
   await pool.end();
   await proxy.close();
+});
+
+test('a pool opens its connections two at a time, and gives up those that wait for their turn', async () => {
+  const pool = createPool(database.url, { maximum: 10 });
+  const clients = await Promise.all(Array.from({ length: 10 }, () => pool.connect()));
+  expect(pool.totalCount).toBe(10);
+  for (const client of clients) client.release();
+  await pool.end();
+
+  const accepted: Socket[] = [];
+  let isRefusing = false;
+  const server = createServer((socket) => {
+    accepted.push(socket);
+    if (isRefusing) socket.destroy();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const askTenTimes = async (connectionLimit: number): Promise<string[]> => {
+    const asked = createPool(`postgres://nobody@127.0.0.1:${port}/none`, { maximum: 10, connectionLimit });
+    const answers = await Promise.allSettled(Array.from({ length: 10 }, () => asked.query('select 1')));
+    await asked.end();
+    return answers.map((answer) => (answer.status === 'rejected' ? String(answer.reason.message) : 'answered'));
+  };
+  const refused = askTenTimes(60_000);
+  await eventually(() => accepted.length).toBe(maxOpening);
+  // Connections are accepted in the order in which they were asked for: no other was.
+  connect(port, '127.0.0.1').on('error', () => {});
+  await eventually(() => accepted.length).toBe(maxOpening + 1);
+  isRefusing = true;
+  for (const socket of accepted) socket.destroy();
+  expect(await refused).not.toContain('answered');
+  expect(accepted).toHaveLength(11);
+  isRefusing = false;
+  expect(new Set(await askTenTimes(200))).toEqual(new Set(['Connection terminated due to connection timeout']));
+  for (const socket of accepted) socket.destroy();
+  server.close();
 });
 
 test('behind a pooler statements have no names, and can be traced', async () => {
