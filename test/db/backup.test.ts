@@ -134,7 +134,9 @@ test('a backup of an earlier schema becomes what an upgrade makes of its databas
   await old.pool.query('drop table of_others');
   await migrate(old.pool);
   const rows = await rowsOfTables(target);
-  expect(rows).toEqual(await rowsOfTables(old));
+  // This table has the moment of the upgrade, which is not the same.
+  const anyMoment = { change_way: expect.stringMatching(/^1 /) };
+  expect(rows).toEqual({ ...(await rowsOfTables(old)), ...anyMoment });
   expect(rows.change_entry).toMatch(/^4000 /);
   expect(rows.completion_quota).toMatch(/^1 /);
   // An index that the service replaces beside writers, where there are entries.
