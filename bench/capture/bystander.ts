@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createPool } from '../../src/db/connections/pool.ts';
 import { createDatabase } from '../../src/db/database.ts';
-import { createPool } from '../../src/db/pool.ts';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { createClient } from '../../src/oauth/clients.ts';
 import { connect, start, type World } from './world.ts';
 

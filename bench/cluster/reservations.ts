@@ -4,9 +4,9 @@ import { parseArgs, promisify } from 'node:util';
 import type pg from 'pg';
 import { createQuota } from '../../src/completions/quota.ts';
 import { distribute } from '../../src/db/cluster/distribute.ts';
+import { createPool } from '../../src/db/connections/pool.ts';
 import { createDatabase } from '../../src/db/database.ts';
-import { createPool } from '../../src/db/pool.ts';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { createLogger } from '../../src/http/logger.ts';
 import {
   clusterOfEnvironment,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createPool } from '../../src/db/pool.ts';
+import { createPool } from '../../src/db/connections/pool.ts';
 import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
 import { outboxSql } from '../../src/relay/outbox-sql.ts';
 import { ask } from '../capture/world.ts';

@@ -5,9 +5,9 @@ import type pg from 'pg';
 import { foldHistory } from '../../src/changelog/fold/fold.ts';
 import { foldAlong } from '../../src/changelog/fold/fold-along.ts';
 import { analyseHistory } from '../../src/changelog/fold/statistics.ts';
+import { createPool } from '../../src/db/connections/pool.ts';
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { createPool } from '../../src/db/pool.ts';
 import type { Change, ChangeType, RelatedItem } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 

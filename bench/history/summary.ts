@@ -7,10 +7,10 @@ import { foldHistory } from '../../src/changelog/fold/fold.ts';
 import { countBacklogPortion } from '../../src/changelog/fold/type-backlog.ts';
 import { createHistoryReads } from '../../src/changelog/history-reads.ts';
 import { DictionaryCache } from '../../src/changelog/names/dictionary-cache.ts';
+import { createPool } from '../../src/db/connections/pool.ts';
 import { createDatabase } from '../../src/db/database.ts';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { createPool } from '../../src/db/pool.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 

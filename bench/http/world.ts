@@ -4,11 +4,11 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import pg from 'pg';
 import { foldTenants } from '../../src/changelog/fold/fold.ts';
+import { createPool } from '../../src/db/connections/pool.ts';
 import { createDatabase } from '../../src/db/database.ts';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { createPool } from '../../src/db/pool.ts';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { createClient } from '../../src/oauth/clients.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 

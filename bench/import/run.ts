@@ -7,9 +7,9 @@ import { basename, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
+import { createPool } from '../../src/db/connections/pool.ts';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { createPool } from '../../src/db/pool.ts';
 import { copyIn, copyOut } from './copy.ts';
 import { writeShopFile } from './shop-file.ts';
 

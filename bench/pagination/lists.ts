@@ -7,10 +7,10 @@ import { readConfig } from '../../src/config/config.ts';
 import { type Context, createContext } from '../../src/context.ts';
 import { createSortIndex, dropSortIndex } from '../../src/custom-entities/sort-indexes.ts';
 import { createValueIndex } from '../../src/custom-entities/value-index.ts';
+import { createPool } from '../../src/db/connections/pool.ts';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { createPool } from '../../src/db/pool.ts';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { fill, tokenOf } from './instances.ts';
 import { quantile, table } from './table.ts';
 

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig } from '../../src/config/config.ts';
 import { createContext } from '../../src/context.ts';
+import { createPool } from '../../src/db/connections/pool.ts';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { createPool } from '../../src/db/pool.ts';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { measurePages } from './pages.ts';
 import { measureWrites } from './writes.ts';
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../../src/db/database.ts';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { createClient } from '../../src/oauth/clients.ts';
 import { type Acknowledged, type Caller, Session } from './clients.ts';

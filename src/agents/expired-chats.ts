@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Database } from '../db/database.ts';
-import { forEachTenant } from '../db/tenants-with.ts';
+import { forEachTenant } from '../db/tenants/tenants-with.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { writeLogs } from './log-store.ts';
 import { noteOf } from './request-log.ts';

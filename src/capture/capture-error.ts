@@ -1,4 +1,4 @@
-import { SourceError } from '../db/source.ts';
+import { SourceError } from '../db/source/source.ts';
 
 /** An error of capture that the operator can correct. */
 export class CaptureError extends SourceError {

@@ -1,6 +1,6 @@
 import type { Tracer } from '../concurrency/trace.ts';
 import type { Database } from '../db/database.ts';
-import type { Source } from '../db/source.ts';
+import type { Source } from '../db/source/source.ts';
 import type { TakeChanges } from '../recording/batch.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import type { CaptureFigures } from './figures.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SourceError } from '../db/source.ts';
+import { SourceError } from '../db/source/source.ts';
 import { RefusedChangesError } from '../recording/record-mapped.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import { CaptureFigures } from './figures.ts';

@@ -1,5 +1,5 @@
-import { type Source, withSource } from '../db/source.ts';
-import { type CatalogueTable, readCatalogue } from '../db/source-catalogue.ts';
+import { type Source, withSource } from '../db/source/source.ts';
+import { type CatalogueTable, readCatalogue } from '../db/source/source-catalogue.ts';
 import type { Mapping, TableMapping } from '../recording/mapping/mapping.ts';
 import { PostgresTypes } from '../recording/mapping/postgres-types.ts';
 import { rowRules } from '../recording/mapping/row-rules.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import type { CatalogueTable } from '../db/source-catalogue.ts';
-import { quotedTable } from '../db/table-names.ts';
+import type { CatalogueTable } from '../db/source/source-catalogue.ts';
+import { quotedTable } from '../db/source/table-names.ts';
 import { objectText } from '../json/members.ts';
 import { parseJson } from '../json/parse.ts';
 import { type Change, contentOf, differenceOfChange } from '../recording/change.ts';

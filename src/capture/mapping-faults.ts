@@ -1,5 +1,5 @@
-import type { CatalogueTable } from '../db/source-catalogue.ts';
-import { plainTable } from '../db/table-names.ts';
+import type { CatalogueTable } from '../db/source/source-catalogue.ts';
+import { plainTable } from '../db/source/table-names.ts';
 import { keyColumns, type Mapping, type TableMapping } from '../recording/mapping/mapping.ts';
 import { maskedColumns } from '../recording/mapping/masked-columns.ts';
 import { type TableFault, tableFaults } from './table-faults.ts';

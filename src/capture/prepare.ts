@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import { connectSource, withSource } from '../db/source.ts';
-import type { CatalogueTable } from '../db/source-catalogue.ts';
+import { connectSource, withSource } from '../db/source/source.ts';
+import type { CatalogueTable } from '../db/source/source-catalogue.ts';
 import { GapError } from './capture-error.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import { compareTables } from './compare-tables.ts';

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { plainTable, quotedTable, type TableName } from '../db/table-names.ts';
+import { plainTable, quotedTable, type TableName } from '../db/source/table-names.ts';
 
 interface PublicationRow {
   all_tables: string;

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { type Source, withSource } from '../db/source.ts';
+import { type Source, withSource } from '../db/source/source.ts';
 import { CaptureError } from './capture-error.ts';
 import { readPublication } from './publication.ts';
 import { dropSlot } from './slot.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { TimeSlice } from '../concurrency/time-slice.ts';
-import { connectSource } from '../db/source.ts';
+import { connectSource } from '../db/source/source.ts';
 import { PostgresTypes } from '../recording/mapping/postgres-types.ts';
 import { CaptureError, GapError } from './capture-error.ts';
 import type { CaptureOptions } from './capture-options.ts';

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { type CatalogueTable, readCatalogue } from '../db/source-catalogue.ts';
+import { type CatalogueTable, readCatalogue } from '../db/source/source-catalogue.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import { CaptureError } from './capture-error.ts';
 import { faultsOfTable } from './mapping-faults.ts';

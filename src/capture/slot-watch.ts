@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { type Source, withSource } from '../db/source.ts';
+import { type Source, withSource } from '../db/source/source.ts';
 import type { CaptureLog } from './capture-options.ts';
 import type { CaptureFigures } from './figures.ts';
 import type { Lsn } from './lsn.ts';

@@ -1,5 +1,5 @@
-import type { CatalogueTable } from '../db/source-catalogue.ts';
-import { plainTable } from '../db/table-names.ts';
+import type { CatalogueTable } from '../db/source/source-catalogue.ts';
+import { plainTable } from '../db/source/table-names.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import type { Row } from '../recording/mapping/row-change.ts';
 import type { Relation, RelationColumn, Tuple } from './pgoutput.ts';

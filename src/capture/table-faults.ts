@@ -1,5 +1,5 @@
-import type { CatalogueTable } from '../db/source-catalogue.ts';
-import { plainTable, quotedTable } from '../db/table-names.ts';
+import type { CatalogueTable } from '../db/source/source-catalogue.ts';
+import { plainTable, quotedTable } from '../db/source/table-names.ts';
 
 /** Why a table cannot be published, and the statement that mends it where there is one. */
 export interface TableFault {

@@ -4,7 +4,7 @@ import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import type { BackupManifest } from '../db/backup/manifest.ts';
 import { writeBackup } from '../db/backup/write-backup.ts';
-import { createPool } from '../db/pool.ts';
+import { createPool } from '../db/connections/pool.ts';
 import { hasCode } from '../db/write-once.ts';
 import { parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';

@@ -4,7 +4,7 @@ import { deletePosition } from '../capture/position.ts';
 import { removeCapture } from '../capture/remove.ts';
 import { defaultSlot, slotPattern } from '../capture/setup.ts';
 import { readConfig } from '../config/config.ts';
-import type { Source } from '../db/source.ts';
+import type { Source } from '../db/source/source.ts';
 import { createLogger } from '../http/logger.ts';
 import { measureCapture } from '../installation-figures.ts';
 import { takenObserver } from '../metrics/recording.ts';

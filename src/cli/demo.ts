@@ -2,7 +2,7 @@ import { changelogDialect } from '../changelog/dialect.ts';
 import type { Config } from '../config/config.ts';
 import type { Context } from '../context.ts';
 import { storeDocuments } from '../custom-entities/store-documents.ts';
-import { createTenant } from '../db/tenants.ts';
+import { createTenant } from '../db/tenants/tenants.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { claimsAfter, claimType } from '../demo/claims-as-instances.ts';
 import { generateShopHistory } from '../demo/generate-shop-history.ts';

@@ -1,7 +1,7 @@
 import { readConfig } from '../config/config.ts';
 import { distribute } from '../db/cluster/distribute.ts';
-import { createPool } from '../db/pool.ts';
-import { resolveTls } from '../db/tls.ts';
+import { createPool } from '../db/connections/pool.ts';
+import { resolveTls } from '../db/connections/tls.ts';
 import { parseCommand } from './arguments.ts';
 import { type Command, OperatorError, UsageError } from './command.ts';
 

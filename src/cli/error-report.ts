@@ -1,9 +1,9 @@
 import { constants } from 'node:os';
 import { ConfigError } from '../config/config.ts';
 import { BackupError } from '../db/backup/backup-error.ts';
+import { TlsError, tlsFailure } from '../db/connections/tls.ts';
 import { EmbeddedDatabaseError } from '../db/embedded/embedded-database-error.ts';
 import { MigrationError } from '../db/schema/migration-error.ts';
-import { TlsError, tlsFailure } from '../db/tls.ts';
 import { AnnalsError } from '../errors.ts';
 import { OperatorError, UsageError } from './command.ts';
 import { Stopped } from './stopped.ts';

@@ -1,7 +1,7 @@
 import { foldHistory } from '../changelog/fold/fold.ts';
 import { foldAlong } from '../changelog/fold/fold-along.ts';
 import { analyseHistory, buildHistoryIndexes } from '../changelog/fold/statistics.ts';
-import { tenantExists } from '../db/tenants.ts';
+import { tenantExists } from '../db/tenants/tenants.ts';
 import { createRecorder } from '../recording/record-change.ts';
 import { parseCommand } from './arguments.ts';
 import { type Command, OperatorError, UsageError } from './command.ts';

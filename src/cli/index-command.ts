@@ -3,7 +3,7 @@ import { canHaveRangeIndex } from '../custom-entities/key-ranges.ts';
 import { createSortIndex, dropSortIndex, listSortIndexes } from '../custom-entities/sort-indexes.ts';
 import { createValueIndex, valueIndexName } from '../custom-entities/value-index.ts';
 import type { Database } from '../db/database.ts';
-import { madeIndexes } from '../db/late-indexes.ts';
+import { madeIndexes } from '../db/indexes/late-indexes.ts';
 import { noSuchAction, parseCommand } from './arguments.ts';
 import { type Command, OperatorError, UsageError } from './command.ts';
 import { withInterruptibleDatabase } from './with-database.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type Config, ConfigError, readConfig } from '../config/config.ts';
+import { resolveTls } from '../db/connections/tls.ts';
 import { openEmbeddedDatabase } from '../db/embedded/open-embedded-database.ts';
-import { resolveTls } from '../db/tls.ts';
 import { readIfThere, writeOnce } from '../db/write-once.ts';
 import { OperatorError } from './command.ts';
 

@@ -4,7 +4,7 @@ import { type Config, readConfig } from '../config/config.ts';
 import { checkKeys } from '../db/backup/manifest.ts';
 import { BackupReader } from '../db/backup/read-backup.ts';
 import { checkSchemaOf, type RestoredBackup, restoreBackup } from '../db/backup/restore-backup.ts';
-import { createPool } from '../db/pool.ts';
+import { createPool } from '../db/connections/pool.ts';
 import { hasCode } from '../db/write-once.ts';
 import { parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';

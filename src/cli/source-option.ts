@@ -1,6 +1,6 @@
 import type { Database } from '../db/database.ts';
-import { readSource, type Source, SourceAwayError, SourceError } from '../db/source.ts';
-import { tenantExists } from '../db/tenants.ts';
+import { readSource, type Source, SourceAwayError, SourceError } from '../db/source/source.ts';
+import { tenantExists } from '../db/tenants/tenants.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import { RefusedChangesError } from '../recording/record-mapped.ts';
 import { RecorderError } from '../relay/recorder-client.ts';

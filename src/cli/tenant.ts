@@ -1,6 +1,6 @@
 import { summariseHistory } from '../changelog/read/history-summary.ts';
-import { deleteTenant } from '../db/delete-tenant.ts';
-import { createTenant, listTenants, tenantExists, tenantPattern } from '../db/tenants.ts';
+import { deleteTenant } from '../db/tenants/delete-tenant.ts';
+import { createTenant, listTenants, tenantExists, tenantPattern } from '../db/tenants/tenants.ts';
 import { revokeClients } from '../oauth/clients.ts';
 import { noSuchAction, parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, UsageError } from './command.ts';

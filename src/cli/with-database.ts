@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, readConfig } from '../config/config.ts';
 import { isDistributed } from '../db/cluster/is-distributed.ts';
+import { createPool } from '../db/connections/pool.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { migrate } from '../db/migrate.ts';
-import { createPool } from '../db/pool.ts';
 import { packageSchema, readSchema, type Schema } from '../db/schema/read-schema.ts';
 import { type SchemaWatch, watchSchema } from '../db/schema/watch-schema.ts';
 import { createSealer, type Sealer } from '../sealing.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Database } from '../db/database.ts';
-import { forEachTenant, tenantsWith } from '../db/tenants-with.ts';
+import { forEachTenant, tenantsWith } from '../db/tenants/tenants-with.ts';
 import './tables.ts';
 
 /** A request with an Idempotency-Key: its client, and the SHA-256 of the key. */

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from '../db/database.ts';
 import type { Statements } from '../db/statements.ts';
-import { forEachTenant, tenantsWith } from '../db/tenants-with.ts';
+import { forEachTenant, tenantsWith } from '../db/tenants/tenants-with.ts';
 import './tables.ts';
 
 export interface Tokens {

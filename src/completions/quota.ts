@@ -3,7 +3,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { createWaitQueue, type FirstInQueue } from '../concurrency/wait-queue.ts';
 import type { Database } from '../db/database.ts';
 import type { Statements } from '../db/statements.ts';
-import { forEachTenant } from '../db/tenants-with.ts';
+import { forEachTenant } from '../db/tenants/tenants-with.ts';
 import { AnnalsError } from '../errors.ts';
 import type { FailedUsage, Message, Tool } from '../providers/port.ts';
 import { createLedger } from './quota-ledger.ts';

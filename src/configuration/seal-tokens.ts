@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Database } from '../db/database.ts';
-import { forEachTenant } from '../db/tenants-with.ts';
+import { forEachTenant } from '../db/tenants/tenants-with.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import type { Sealer } from '../sealing.ts';
 import { providerTokenKeys } from './item.ts';

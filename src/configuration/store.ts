@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely';
 import type { Database } from '../db/database.ts';
 import type { Statements } from '../db/statements.ts';
 import type { Tables } from '../db/tables.ts';
-import { tenantsWith } from '../db/tenants-with.ts';
+import { tenantsWith } from '../db/tenants/tenants-with.ts';
 import type { ConfigurationItem } from './item.ts';
 import './tables.ts';
 

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { doWork, requestLimit } from '../concurrency/work.ts';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
-import { forEachTenant } from '../db/tenants-with.ts';
+import { forEachTenant } from '../db/tenants/tenants-with.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AccessTokenFault } from '../http/access-token-fault.ts';
 import type { Credentials } from '../http/credentials.ts';

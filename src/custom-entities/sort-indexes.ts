@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely';
 import pg from 'pg';
 import type { Database } from '../db/database.ts';
-import { type MadeIndex, madeIndexes } from '../db/late-indexes.ts';
+import { type MadeIndex, madeIndexes } from '../db/indexes/late-indexes.ts';
 import { AnnalsError } from '../errors.ts';
 import { keysetOf } from '../pagination/keyset.ts';
 import { parseSort, type Sort } from '../pagination/sort.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database } from '../db/database.ts';
-import { isBeingBuilt } from '../db/index-builds.ts';
+import { isBeingBuilt } from '../db/indexes/index-builds.ts';
 
 /**
  * Looks up an index. An index that another process is building counts as present. An index whose build broke off is

@@ -1,6 +1,6 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import { buildIndex } from '../db/build-index.ts';
 import type { Database } from '../db/database.ts';
+import { buildIndex } from '../db/indexes/build-index.ts';
 import { step } from '../query/array-values.ts';
 import { isArrayIndex } from '../query/document-field.ts';
 import { dropUnfinished } from './unfinished-index.ts';

@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { isAtLimit, isUnreachable, isWorkerUnreachable } from '../db/unreachable.ts';
+import { isAtLimit, isUnreachable, isWorkerUnreachable } from '../db/connections/unreachable.ts';
 import { AnnalsError, type ErrorType } from '../errors.ts';
 import { AccessTokenFault } from './access-token-fault.ts';
 import { ClientGone } from './client-gone.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
-import { forEachTenant, tenantsWith } from '../db/tenants-with.ts';
+import { forEachTenant, tenantsWith } from '../db/tenants/tenants-with.ts';
 import './tables.ts';
 
 export interface Mail {

@@ -2,7 +2,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { createTransport } from 'nodemailer';
 import type { Config } from '../config/config.ts';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
-import { forEachTenant } from '../db/tenants-with.ts';
+import { forEachTenant } from '../db/tenants/tenants-with.ts';
 import { inTransaction } from '../db/transaction.ts';
 import {
   countWaiting,

@@ -1,5 +1,5 @@
 import type { Database } from '../db/database.ts';
-import { tenantExists } from '../db/tenants.ts';
+import { tenantExists } from '../db/tenants/tenants.ts';
 import { AnnalsError } from '../errors.ts';
 import { isScope, type Scope, scopes } from '../http/scopes.ts';
 import {

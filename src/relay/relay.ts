@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { BatchTrace } from '../concurrency/batch-trace.ts';
 import type { Tracer } from '../concurrency/trace.ts';
 import type { Database } from '../db/database.ts';
-import { connectSource, type Source, SourceError, withSource } from '../db/source.ts';
+import { connectSource, type Source, SourceError, withSource } from '../db/source/source.ts';
 import { inTransaction } from '../db/transaction.ts';
 import type { TakeChanges } from '../recording/batch.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';

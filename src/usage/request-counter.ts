@@ -1,5 +1,5 @@
 import { mayBeMoved } from '../db/cluster/tenant-moved.ts';
-import { isWorkerUnreachable } from '../db/unreachable.ts';
+import { isWorkerUnreachable } from '../db/connections/unreachable.ts';
 import { dayOf } from './days.ts';
 import { type CountedRequests, OutcomeUnknown } from './usage-store.ts';
 

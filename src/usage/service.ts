@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Static } from 'typebox';
-import type { TenantPool } from '../db/tenant-pool.ts';
+import type { TenantPool } from '../db/connections/tenant-pool.ts';
 import { type Days, dateOf, dayOf } from './days.ts';
 import { RequestCounter } from './request-counter.ts';
 import type { UsageOfDay } from './schemas.ts';

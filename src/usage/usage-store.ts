@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { TenantPool } from '../db/tenant-pool.ts';
+import type { TenantPool } from '../db/connections/tenant-pool.ts';
 import type { Days } from './days.ts';
 
 export type Measure = 'entries' | 'bytes' | 'requests' | 'inputTokens' | 'outputTokens';

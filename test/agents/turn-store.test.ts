@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { hasEarlierRunning, takePlace } from '../../src/agents/turn-store.ts';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 

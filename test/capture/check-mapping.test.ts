@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { checkMapping, checkMappingAt, type TableReport } from '../../src/capture/check-mapping.ts';
-import { readSource } from '../../src/db/source.ts';
+import { readSource } from '../../src/db/source/source.ts';
 import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
 import { annals } from '../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { removeCapture } from '../../src/capture/remove.ts';
-import { readSource } from '../../src/db/source.ts';
+import { readSource } from '../../src/db/source/source.ts';
 import type { TestDatabase } from '../support/server/database.ts';
 import { entriesOf } from '../support/server/entries.ts';
 import { eventually } from '../support/server/patience.ts';

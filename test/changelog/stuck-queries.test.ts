@@ -4,9 +4,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { changelogDialect } from '../../src/changelog/dialect.ts';
 import { createFindPage, type FindPage } from '../../src/changelog/find-page.ts';
 import { doWork } from '../../src/concurrency/work.ts';
+import { createTenantPool, type TenantPool } from '../../src/db/connections/tenant-pool.ts';
 import { createDatabase } from '../../src/db/database.ts';
-import { createTenantPool, type TenantPool } from '../../src/db/tenant-pool.ts';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';

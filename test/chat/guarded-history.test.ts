@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { migrate } from '../../src/db/migrate.ts';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { packageFolder } from '../../src/package-folder.ts';
 import { callAgentic, putAgent } from '../support/server/agents.ts';
 import { createEmptyTestDatabase } from '../support/server/database.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import type { GivenChange } from '../../src/recording/batch.ts';
 import { createTakeChanges } from '../../src/recording/take-changes.ts';

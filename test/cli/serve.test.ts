@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createPool } from '../../src/db/pool.ts';
+import { createPool } from '../../src/db/connections/pool.ts';
 import { type RunningCommand, startAnnals } from '../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 

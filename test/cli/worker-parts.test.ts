@@ -7,7 +7,7 @@ import { closeUntakenConnections } from '../../src/cli/workers/untaken-connectio
 import { passOnLines } from '../../src/cli/workers/whole-lines.ts';
 import { heapOfWorker, runtimeOptions, workerCount } from '../../src/cli/workers/worker-count.ts';
 import { readConfig } from '../../src/config/config.ts';
-import { sharesOf } from '../../src/db/tenant-pool.ts';
+import { sharesOf } from '../../src/db/connections/tenant-pool.ts';
 import type { HttpServer } from '../../src/http/http-server-type.ts';
 import { whileListening } from '../../src/http/while-listening.ts';
 

@@ -6,7 +6,7 @@ import {
   type RequestName,
   readRequest,
 } from '../../src/completions/idempotent-request-store.ts';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
 let database: TestDatabase;

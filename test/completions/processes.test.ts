@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createQuota, type Quota, quotaLimits } from '../../src/completions/quota.ts';
 import { defaultTimes } from '../../src/completions/service.ts';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { createLogger } from '../../src/http/logger.ts';
 import { createClient } from '../../src/oauth/clients.ts';
 import { Random } from '../support/oracle/random.ts';

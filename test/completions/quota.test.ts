@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { QueryConfig } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createQuota, inputBound, type Quota, quotaLimits, type Reservation } from '../../src/completions/quota.ts';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { AnnalsError } from '../../src/errors.ts';
 import { createLogger } from '../../src/http/logger.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { beforeEach, expect, test } from 'vitest';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import {
   createSingleTestDatabase,
   createTestDatabaseForThisTest,

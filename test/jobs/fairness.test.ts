@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { createLogger } from '../../src/http/logger.ts';
 import { createDispatcher, jobPlaces } from '../../src/jobs/dispatcher.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { createClient } from '../../src/oauth/clients.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';

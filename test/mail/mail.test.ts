@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { createLogger } from '../../src/http/logger.ts';
 import type { Mail } from '../../src/mail/mail-store.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as rest } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { createClientStates, type FindClientState } from '../../src/oauth/client-states.ts';
 import { createClient, revokeClient } from '../../src/oauth/clients.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';

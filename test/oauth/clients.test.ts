@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { createClient, listClients, revokeClient } from '../../src/oauth/clients.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { doWork } from '../../src/concurrency/work.ts';
-import { createTenantPool } from '../../src/db/tenant-pool.ts';
+import { createTenantPool } from '../../src/db/connections/tenant-pool.ts';
 import { databaseRegex } from '../../src/query/database-regex.ts';
 import { compileRegex, RegexFault } from '../../src/query/regex.ts';
 import { Stop } from '../../src/stop-signal.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { type InOwnTransaction, type Recordable, recordRead } from '../../src/recorder/record-changes.ts';
 import { readMapping } from '../../src/recording/mapping/read-mapping.ts';

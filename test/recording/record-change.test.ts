@@ -5,7 +5,7 @@ import { changelogDialect } from '../../src/changelog/dialect.ts';
 import { createFindPage, type FindPage } from '../../src/changelog/find-page.ts';
 import { foldHistory } from '../../src/changelog/fold/fold.ts';
 import { setRetention } from '../../src/changelog/retention/retention.ts';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { inTransaction, isLostRace } from '../../src/db/transaction.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';

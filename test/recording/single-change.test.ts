@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTenant } from '../../src/db/tenants.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { recordChanges } from '../../src/recording/record-change.ts';

@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Tracer } from '../../src/concurrency/trace.ts';
-import { readSource } from '../../src/db/source.ts';
+import { readSource } from '../../src/db/source/source.ts';
 import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
 import type { PlacedChange } from '../../src/recording/record-mapped.ts';
 import { recordOverHttp } from '../../src/relay/record-over-http.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { readSource } from '../../src/db/source.ts';
+import { readSource } from '../../src/db/source/source.ts';
 import { measureRelay } from '../../src/installation-figures.ts';
 import { Metrics, textOf } from '../../src/metrics/metrics.ts';
 import { readMapping } from '../../src/recording/mapping/read-mapping.ts';

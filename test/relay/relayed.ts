@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
 import type { Tracer } from '../../src/concurrency/trace.ts';
-import { readSource } from '../../src/db/source.ts';
-import { createTenant } from '../../src/db/tenants.ts';
+import { readSource } from '../../src/db/source/source.ts';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
 import { createTakeChanges } from '../../src/recording/take-changes.ts';
 import { outboxSql } from '../../src/relay/outbox-sql.ts';

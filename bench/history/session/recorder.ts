@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { foldTenants } from '../../../src/changelog/fold/fold.ts';
+import { createPool } from '../../../src/db/connections/pool.ts';
 import { createDatabase } from '../../../src/db/database.ts';
-import { createPool } from '../../../src/db/pool.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { Random } from '../../../src/demo/random.ts';
 import type { Change } from '../../../src/recording/change.ts';

@@ -1,6 +1,6 @@
 import { CompiledQuery } from 'kysely';
 import type { Database, DatabaseTransaction } from '../../db/database.ts';
-import { tenantsWith } from '../../db/tenants-with.ts';
+import { tenantsWith } from '../../db/tenants/tenants-with.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import type { StopSignal } from '../../stop-signal.ts';
 

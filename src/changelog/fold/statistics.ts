@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { analyseChanged } from '../../db/analyse-changed.ts';
-import { buildIndex } from '../../db/build-index.ts';
 import type { Database } from '../../db/database.ts';
-import { madeIndexes } from '../../db/late-indexes.ts';
+import { buildIndex } from '../../db/indexes/build-index.ts';
+import { madeIndexes } from '../../db/indexes/late-indexes.ts';
 import { maxIndexedBytes } from '../read/id-range.ts';
 
 const tables = ['change_entry', 'change_related', 'change_tally', 'change_kind', 'change_actor', 'change_delta'];

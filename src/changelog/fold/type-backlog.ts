@@ -1,6 +1,6 @@
 import { CompiledQuery } from 'kysely';
 import type { Database } from '../../db/database.ts';
-import { tenantsWith } from '../../db/tenants-with.ts';
+import { tenantsWith } from '../../db/tenants/tenants-with.ts';
 import { inTransaction } from '../../db/transaction.ts';
 
 /** Approximate number of entries that one transaction reads. Folds of the tenant wait for it. */

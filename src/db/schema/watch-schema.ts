@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { repeat } from '../../repeat.ts';
-import { createPool } from '../pool.ts';
+import { createPool } from '../connections/pool.ts';
 import { announcementLife } from './announce-change.ts';
 import type { Schema } from './read-schema.ts';
 import { hasOwnTransactionIds } from './transaction-ids.ts';

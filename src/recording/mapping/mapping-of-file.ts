@@ -1,4 +1,4 @@
-import { tenantPattern } from '../../db/tenants.ts';
+import { tenantPattern } from '../../db/tenants/tenants.ts';
 import {
   type Mapping,
   type SchemaVersionRule,

@@ -2,7 +2,7 @@ import { CompiledQuery } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { foldTenants, tenantsToFold } from '../../../src/changelog/fold/fold.ts';
 import type { DatabaseTransaction } from '../../../src/db/database.ts';
-import { createTenant } from '../../../src/db/tenants.ts';
+import { createTenant } from '../../../src/db/tenants/tenants.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import {

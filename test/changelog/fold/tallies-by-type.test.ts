@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { foldHistory, foldPortion } from '../../../src/changelog/fold/fold.ts';
 import { countBacklogPortion, countBacklogs } from '../../../src/changelog/fold/type-backlog.ts';
 import { dropPortion, readHorizon, setRetention } from '../../../src/changelog/retention/retention.ts';
-import { createTenant } from '../../../src/db/tenants.ts';
+import { createTenant } from '../../../src/db/tenants/tenants.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';

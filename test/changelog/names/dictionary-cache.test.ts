@@ -7,8 +7,8 @@ import { DictionaryCache } from '../../../src/changelog/names/dictionary-cache.t
 import { Matches } from '../../../src/changelog/names/matches.ts';
 import { readNames } from '../../../src/changelog/names/name-store.ts';
 import { doWork } from '../../../src/concurrency/work.ts';
-import { createTenantPool } from '../../../src/db/tenant-pool.ts';
-import { createTenant } from '../../../src/db/tenants.ts';
+import { createTenantPool } from '../../../src/db/connections/tenant-pool.ts';
+import { createTenant } from '../../../src/db/tenants/tenants.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';

@@ -13,7 +13,7 @@ import { planTallies } from '../../../src/changelog/plan/tally-plan.ts';
 import { entryConditions } from '../../../src/changelog/read/predicate.ts';
 import { TimeSlice } from '../../../src/concurrency/time-slice.ts';
 import { doWork } from '../../../src/concurrency/work.ts';
-import { createTenant } from '../../../src/db/tenants.ts';
+import { createTenant } from '../../../src/db/tenants/tenants.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { RegexBudget, RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';

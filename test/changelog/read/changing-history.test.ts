@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { changelogDialect } from '../../../src/changelog/dialect.ts';
 import { createFindPage } from '../../../src/changelog/find-page.ts';
 import { foldHistory } from '../../../src/changelog/fold/fold.ts';
-import { createTenant } from '../../../src/db/tenants.ts';
+import { createTenant } from '../../../src/db/tenants/tenants.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import type { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';

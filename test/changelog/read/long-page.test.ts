@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { changelogDialect } from '../../../src/changelog/dialect.ts';
 import { createFindPage, type FindPage } from '../../../src/changelog/find-page.ts';
 import { historyBody } from '../../../src/changelog/read/history-stream.ts';
-import { createTenant } from '../../../src/db/tenants.ts';
+import { createTenant } from '../../../src/db/tenants/tenants.ts';
 import { piecesOf } from '../../../src/pagination/pieces.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';

@@ -7,10 +7,10 @@ import { DictionaryCache } from '../../../src/changelog/names/dictionary-cache.t
 import type { Selection } from '../../../src/changelog/plan/tally-plan.ts';
 import { readTalliedPage } from '../../../src/changelog/read/tallied-page.ts';
 import { dropPortion, setRetention } from '../../../src/changelog/retention/retention.ts';
+import { createPool } from '../../../src/db/connections/pool.ts';
 import { createDatabase } from '../../../src/db/database.ts';
-import { createPool } from '../../../src/db/pool.ts';
 import type { Statements } from '../../../src/db/statements.ts';
-import { createTenant } from '../../../src/db/tenants.ts';
+import { createTenant } from '../../../src/db/tenants/tenants.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';

@@ -2,7 +2,7 @@ import { appendFile, mkdtemp, rename, rm, truncate, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createTenant } from '../../../src/db/tenants.ts';
+import { createTenant } from '../../../src/db/tenants/tenants.ts';
 import { FollowedByAnotherError, followFile } from '../../../src/recording/follow/follow-file.ts';
 import type { ImportCounts } from '../../../src/recording/import.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';

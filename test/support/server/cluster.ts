@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { distribute } from '../../../src/db/cluster/distribute.ts';
-import { createPool } from '../../../src/db/pool.ts';
+import { createPool } from '../../../src/db/connections/pool.ts';
 
 /** A Citus cluster that the tests run on, in place of the embedded database. */
 export interface TestCluster {

@@ -3,7 +3,7 @@ import { buildApp } from '../../../src/app.ts';
 import type { CompletionTimes } from '../../../src/completions/service.ts';
 import { readConfig } from '../../../src/config/config.ts';
 import { type Clock, type Context, createContext } from '../../../src/context.ts';
-import { createTenant } from '../../../src/db/tenants.ts';
+import { createTenant } from '../../../src/db/tenants/tenants.ts';
 import { basePathOf, withoutBasePath } from '../../../src/http/base-path.ts';
 import type { HttpServer } from '../../../src/http/http-server-type.ts';
 import { createLogger } from '../../../src/http/logger.ts';

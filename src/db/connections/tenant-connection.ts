@@ -1,0 +1,158 @@
+import pg from 'pg';
+import type { Step } from '../../concurrency/work.ts';
+import { mayBeMoved, TenantMoved } from '../cluster/tenant-moved.ts';
+import type { Canceller } from './canceller.ts';
+import { closeAfter } from './dead-connections.ts';
+import { marked, newMark } from './pooler.ts';
+import { isUnreachable } from './unreachable.ts';
+
+/** Sends a statement when it may run; `text` tells it from others. */
+export type InTurn = <Result>(text: string, send: () => Promise<Result>) => Promise<Result>;
+
+const atOnce: InTurn = (_text, send) => send();
+
+export interface TenantConnectionOptions {
+  readonly canceller: Canceller;
+  /** The pooler chooses the server process, so Annals finds statements by a mark. */
+  readonly pooled: boolean;
+  /** Milliseconds in which the server must end a cancelled statement, or a transaction that is rolled back. */
+  readonly maxSilence: number;
+  /** Whether the database is a cluster that has just moved tenants. */
+  readonly hasMovedTenants: () => Promise<boolean>;
+}
+
+/** A connection of one caller, until it is released. When its step is aborted, Annals cancels what runs on it. */
+export class TenantConnection {
+  readonly #client: pg.PoolClient;
+  readonly #canceller: Canceller;
+  readonly #pooled: boolean;
+  readonly #maxSilence: number;
+  readonly #hasMovedTenants: () => Promise<boolean>;
+  #step: Step | undefined;
+  /** Something other than the server's answer has ended a statement, so the state of the connection is unknown. */
+  #broken = false;
+  #giveBack: () => void = () => {};
+  #inTurn = atOnce;
+  /** Tells the statement under way from others, where a pooler chooses the server process. */
+  #mark: string | undefined;
+
+  constructor(client: pg.PoolClient, { canceller, pooled, maxSilence, hasMovedTenants }: TenantConnectionOptions) {
+    this.#client = client;
+    this.#canceller = canceller;
+    this.#pooled = pooled;
+    this.#maxSilence = maxSilence;
+    this.#hasMovedTenants = hasMovedTenants;
+  }
+
+  /** Only for the pool: the connection belongs to another caller now. `inTurn` sends its statements; default: at once. */
+  begin(step: Step | undefined, giveBack: () => void, inTurn = atOnce): this {
+    this.#step = step;
+    this.#inTurn = inTurn;
+    this.#giveBack = giveBack;
+    return this;
+  }
+
+  /** What names the statement under way to a canceller; undefined if nothing does. */
+  get running(): number | string | undefined {
+    return this.#pooled ? this.#mark : backendOf(this.#client);
+  }
+
+  /** Annals does not cancel what drives itself, for example COPY. */
+  query<Driven extends pg.Submittable>(driven: Driven): Driven;
+  query<Row extends pg.QueryResultRow>(
+    statement: string | pg.QueryConfig,
+    values?: readonly unknown[],
+  ): Promise<pg.QueryResult<Row>>;
+  query(
+    statement: string | pg.QueryConfig | pg.Submittable,
+    values?: readonly unknown[],
+  ): Promise<pg.QueryResult> | pg.Submittable {
+    if (typeof statement === 'object' && 'submit' in statement) {
+      this.#mark = undefined;
+      return this.#client.query(statement);
+    }
+    if (this.#step === undefined) return this.#send(statement, values);
+    if (isRollback(statement)) return this.#rollBack(statement);
+    const [step, text] = [this.#step, typeof statement === 'string' ? statement : statement.text];
+    return this.#inTurn(text, () => this.#queryInStep(step, statement, values));
+  }
+
+  /** Returns the connection to the pool, or closes it. */
+  release(destroy: boolean | Error = false): void {
+    const [step, giveBack] = [this.#step, this.#giveBack];
+    this.#step = undefined;
+    this.#giveBack = () => {};
+    try {
+      this.#client.release(destroy || this.#broken);
+    } finally {
+      step?.end();
+      giveBack();
+    }
+  }
+
+  async #queryInStep(
+    { signal }: Step,
+    statement: string | pg.QueryConfig,
+    values: readonly unknown[] | undefined,
+  ): Promise<pg.QueryResult> {
+    signal.throwIfAborted();
+    let stopCancelling: (() => Promise<void>) | undefined;
+    let answered = () => {};
+    const sent = this.#send(statement, values);
+    const { running } = this;
+    const onAbort = () => {
+      if (running !== undefined) stopCancelling = this.#canceller.cancel(running);
+      answered = closeAfter(this.#client, this.#maxSilence);
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      return await sent;
+    } catch (error) {
+      if (signal.aborted && (isCancelled(error) || isUnreachable(error))) throw signal.reason;
+      throw mayBeMoved(error) && (await this.#hasMovedTenants()) ? new TenantMoved({ cause: error }) : error;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      answered();
+      // The cancel request must not reach the next statement of any caller.
+      await stopCancelling?.();
+    }
+  }
+
+  /** To close the connection rolls back as well. */
+  async #rollBack(statement: string | pg.QueryConfig): Promise<pg.QueryResult> {
+    const answered = closeAfter(this.#client, this.#maxSilence);
+    try {
+      return await this.#send(statement, undefined);
+    } finally {
+      answered();
+    }
+  }
+
+  async #send(statement: string | pg.QueryConfig, values: readonly unknown[] | undefined): Promise<pg.QueryResult> {
+    this.#mark = this.#pooled ? newMark() : undefined;
+    const text = this.#mark === undefined ? statement : marked(this.#mark, statement);
+    try {
+      return values === undefined ? await this.#client.query(text) : await this.#client.query(text, [...values]);
+    } catch (error) {
+      this.#broken ||= !(error instanceof pg.DatabaseError) || error.severity === 'FATAL';
+      throw error;
+    }
+  }
+}
+
+/** The transaction of an aborted step must end too. */
+function isRollback(statement: string | pg.QueryConfig): boolean {
+  return statement === 'rollback';
+}
+
+/** SQLSTATE 57014, from pg_cancel_backend or from a statement_timeout. */
+function isCancelled(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '57014';
+}
+
+/** The driver has this property, but its types do not show it. */
+function backendOf(client: pg.PoolClient): number {
+  const backend = 'processID' in client ? client.processID : undefined;
+  if (typeof backend !== 'number') throw new Error('the driver does not tell the server process of a connection');
+  return backend;
+}

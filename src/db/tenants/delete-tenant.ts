@@ -1,0 +1,127 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
+import type { Database } from '../database.ts';
+import { inTransaction } from '../transaction.ts';
+import { hasCode } from '../write-once.ts';
+import { type TenantTable, tenantTables } from './tenant-tables.ts';
+
+export interface DeleteTenantOptions {
+  /** Called after each portion with the number of rows deleted so far. */
+  onProgress?: ((rows: number) => void) | undefined;
+  /** The number of rows of a portion; tests use a smaller one. */
+  portion?: number;
+}
+
+const defaultPortion = 1_000;
+// Milliseconds that transactions from before the deletion get to end. A request has 30 seconds.
+const maxWait = 60_000;
+const look = 100;
+const foreignKeyViolation = '23503';
+
+/**
+ * Deletes a tenant with everything that it has, in short transactions with pauses between them, while the service runs.
+ * Idempotent: a call after an interrupted one goes on where that one stopped. Returns the number of deleted rows; 0
+ * means that there was nothing. Revoke its clients first: otherwise they go on writing.
+ */
+export async function deleteTenant(db: Database, tenant: string, options: DeleteTenantOptions = {}): Promise<number> {
+  const { onProgress, portion = defaultPortion } = options;
+  const tables = await tenantTables(db);
+  const owned = tables.filter(({ name }) => name !== 'tenant');
+  let rows = 0;
+
+  /** Goes through all tables once and returns the number of rows deleted. */
+  async function pass(): Promise<number> {
+    const before = rows;
+    for (const table of owned) {
+      for await (const deleted of portionsOf(db, table, tenant, portion)) {
+        rows += deleted;
+        onProgress?.(rows);
+      }
+    }
+    return rows - before;
+  }
+
+  // What its last requests wrote meanwhile is left for another pass, or for the last transaction.
+  while ((await pass()) >= portion);
+  rows += await deleteRest(db, tables, tenant);
+  // A transaction that began before can still write a row that refers to no other one.
+  await olderTransactionsEnded(db);
+  await pass();
+  return rows;
+}
+
+/** Deletes the rows of one table and yields the number of each portion. It rests after each one for as long as that took. */
+async function* portionsOf(
+  db: Database,
+  { name, key }: TenantTable,
+  tenant: string,
+  size: number,
+): AsyncGenerator<number, void> {
+  const table = sql.table(name);
+  const columns = sql.join(key.map((column) => sql.ref(column.name)));
+  let after: string[] | undefined;
+  for (;;) {
+    const begun = performance.now();
+    // Without a key besides the tenant there is one row.
+    const last =
+      key.length === 0 ? sql`null::text[]` : sql`array[${sql.join(key.map((one) => sql`${sql.ref(one.name)}::text`))}]`;
+    const values = after?.map((value, index) => sql`${value}::text::${sql.raw(key[index]?.type ?? 'text')}`);
+    // The next portion begins behind this one, and so does not read past deleted rows again.
+    const behind = values === undefined ? sql`` : sql`and (${columns}) > (${sql.join(values)})`;
+    const order = key.length === 0 ? sql`` : sql`order by ${columns}`;
+    const statement = sql<{ deleted: number; last: string[] | null }>`
+      with portion as (
+        select ctid as place, row_number() over (${order}) as number, ${last} as key
+          from ${table} where tenant = ${tenant} ${behind} ${order} limit ${size}::integer
+      ), deleted as (
+        delete from ${table} where tenant = ${tenant} and ctid = any(array(select place from portion)) returning 1
+      )
+      select (select count(*) from deleted) as deleted, (select key from portion order by number desc limit 1) as last`;
+    let deleted = 0;
+    try {
+      const { rows } = await inTransaction(db, (transaction) => statement.execute(transaction), { retries: 3 });
+      deleted = rows[0]?.deleted ?? 0;
+      after = rows[0]?.last ?? undefined;
+    } catch (error) {
+      // A row that refers to one of these was written meanwhile: the next pass deletes both.
+      if (hasCode(error, foreignKeyViolation)) return;
+      throw error;
+    }
+    if (deleted > 0) yield deleted;
+    if (after === undefined) return;
+    await sleep(performance.now() - begun);
+  }
+}
+
+/** Deletes what is left and the tenant itself. Its lock keeps out whoever writes rows that refer to the tenant. */
+async function deleteRest(db: Database, tables: readonly TenantTable[], tenant: string): Promise<number> {
+  return await inTransaction(
+    db,
+    async (transaction) => {
+      await sql`select from tenant where tenant = ${tenant} for update`.execute(transaction);
+      let rows = 0;
+      for (const { name } of tables) {
+        const { numAffectedRows = 0n } = await sql`delete from ${sql.table(name)} where tenant = ${tenant}`.execute(
+          transaction,
+        );
+        rows += Number(numAffectedRows);
+      }
+      return rows;
+    },
+    { retries: 3 },
+  );
+}
+
+async function olderTransactionsEnded(db: Database): Promise<void> {
+  const { rows: clock } = await sql<{ now: Date }>`select clock_timestamp() as now`.execute(db);
+  const end = performance.now() + maxWait;
+  while (performance.now() < end) {
+    const { rows } = await sql`
+      select from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid() and xact_start < ${clock[0]?.now ?? null} limit 1`.execute(
+      db,
+    );
+    if (rows.length === 0) return;
+    await sleep(look);
+  }
+}

@@ -1,0 +1,34 @@
+import type { Database } from '../database.ts';
+
+/** The rule for a tenant's name (spec A: path parameters), and our limit of 63 characters. */
+export const tenantPattern = /^[a-z][a-z0-9]{1,62}$/;
+
+/** Creates a tenant; idempotent. Returns false if the tenant exists (contract 1). */
+export async function createTenant(db: Database, tenant: string): Promise<boolean> {
+  const result = await db
+    .insertInto('tenant')
+    .values({ tenant })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst();
+  return result.numInsertedOrUpdatedRows === 1n;
+}
+
+export interface ListedTenant {
+  readonly name: string;
+  readonly createdAt: Date;
+}
+
+/** All tenants, by name. */
+export async function listTenants(db: Database): Promise<ListedTenant[]> {
+  return await db
+    .selectFrom('tenant')
+    .select(['tenant as name', 'created_at as createdAt'])
+    .orderBy('tenant')
+    .execute();
+}
+
+/** Whether the tenant exists. */
+export async function tenantExists(db: Database, tenant: string): Promise<boolean> {
+  const row = await db.selectFrom('tenant').select('tenant').where('tenant', '=', tenant).executeTakeFirst();
+  return row !== undefined;
+}
