@@ -139,7 +139,10 @@ async function record(pool: pg.Pool, db: Database): Promise<void> {
       foldAlong(
         createRecorder(db, tenant, () => benchNow),
         () => foldHistory(db, tenant),
-        () => analyseHistory(db),
+        {
+          ofEntries: () => analyseHistory(db, 'entries').then(() => analyseHistory(db, 'related')),
+          ofTallies: () => analyseHistory(db, 'tallies'),
+        },
       ),
     ]),
   );

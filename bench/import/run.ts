@@ -11,6 +11,7 @@ import { createPool } from '../../src/db/connections/pool.ts';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { copyIn, copyOut } from './copy.ts';
+import { ProcessorTimes } from './processor-time.ts';
 import { writeShopFile } from './shop-file.ts';
 
 // What recording costs over writing the same rows: `annals import` of a file, in a process of its own as an operator
@@ -21,6 +22,7 @@ const { values: settings, positionals: files } = parseArgs({
     lines: { type: 'string', default: '200000' },
     rounds: { type: 'string', default: '5' },
     data: { type: 'string', default: join(import.meta.dirname, '../../data/bench') },
+    parts: { type: 'boolean', default: false },
   },
 });
 
@@ -33,6 +35,8 @@ const template = 'annals_bench_import_template';
 interface Run {
   seconds: number;
   entries: number;
+  /** Milliseconds of processor time by part; empty without `--parts`. */
+  parts: ReadonlyMap<string, number>;
 }
 
 await mkdir(settings.data, { recursive: true });
@@ -43,11 +47,19 @@ const server = createPool(embedded.url, { maximum: 1 });
 try {
   await makeTemplate();
   const lines: string[] = [];
-  for (const file of files.length > 0 ? files : [await shopFile()]) lines.push(await measure(file));
+  const parts: string[] = [];
+  for (const file of files.length > 0 ? files : [await shopFile()]) {
+    const { imports, copies } = await measure(file);
+    lines.push(lineOf(file, imports, copies));
+    if (settings.parts) parts.push(...partLines(imports, 'import'), ...partLines(copies, 'COPY'));
+  }
   process.stdout.write(
     '| file | entries | import / COPY, entries a second (all runs) | import | COPY |\n|---|---:|---:|---:|---:|\n' +
       `${lines.join('\n')}\n`,
   );
+  if (parts.length > 0) {
+    process.stdout.write(`\n| processor time | µs an entry (all runs) |\n|---|---:|\n${parts.join('\n')}\n`);
+  }
 } finally {
   await server.query(`drop database if exists ${template}`);
   await server.end();
@@ -60,7 +72,7 @@ async function shopFile(): Promise<string> {
   return path;
 }
 
-async function measure(file: string): Promise<string> {
+async function measure(file: string): Promise<{ imports: Run[]; copies: Run[] }> {
   const imports: Run[] = [];
   const copies: Run[] = [];
   for (let round = 0; round < Number(settings.rounds); round++) {
@@ -71,6 +83,10 @@ async function measure(file: string): Promise<string> {
       `${basename(file)}: import ${run.seconds.toFixed(2)} s, COPY ${copies.at(-1)?.seconds.toFixed(2)} s\n`,
     );
   }
+  return { imports, copies };
+}
+
+function lineOf(file: string, imports: readonly Run[], copies: readonly Run[]): string {
   const ratios = imports
     .map((one, round) => speed(one) / speed(copies[round] ?? one))
     .sort((one, other) => one - other);
@@ -81,14 +97,26 @@ async function measure(file: string): Promise<string> {
   );
 }
 
+/** The median of each part's microseconds for an entry. */
+function partLines(runs: readonly Run[], what: string): string[] {
+  const names = [...new Set(runs.flatMap((run) => [...run.parts.keys()]))];
+  const of = (name: string) => runs.map((run) => ((run.parts.get(name) ?? 0) * 1000) / run.entries);
+  const line = (name: string, times: readonly number[]) =>
+    `| ${what}: ${name} | ${median(times).toFixed(1)} (${times.map((time) => time.toFixed(1)).join(' ')}) |`;
+  const sums = runs.map((_, run) => names.reduce((sum, name) => sum + (of(name)[run] ?? 0), 0));
+  return [...names.map((name) => line(name, of(name))), line('all', sums)];
+}
+
 async function importFile(url: string, file: string): Promise<{ run: Run; rows: Map<string, Buffer[]> }> {
   const begun = performance.now();
   const command = spawn(process.execPath, [launcher, 'import', '--tenant', tenant, file], {
     env: { ...process.env, DATABASE_URL: url, ANNALS_SECRET_KEY: randomBytes(32).toString('base64') },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  const times = await startTimes(url, command.pid);
   const [answer, [code]] = await Promise.all([text(command.stdout), once(command, 'exit')]);
   const seconds = (performance.now() - begun) / 1000;
+  await times?.stop();
   const counts: { recorded: number } = JSON.parse(answer);
   if (code !== 0 || counts.recorded === 0) throw new Error(`the import ended with ${code} and ${answer.trim()}`);
   const rows = await withClient(url, async (client) => {
@@ -97,18 +125,25 @@ async function importFile(url: string, file: string): Promise<{ run: Run; rows: 
     for (const table of tables) all.set(table, await copyOut(client, `select * from ${table} order by ctid`));
     return all;
   });
-  return { run: { seconds, entries: counts.recorded }, rows };
+  return { run: { seconds, entries: counts.recorded, parts: times?.parts ?? new Map() }, rows };
 }
 
 async function copyRows(url: string, rows: ReadonlyMap<string, Buffer[]>, entries: number): Promise<Run> {
   return await withClient(url, async (client) => {
+    const times = await startTimes(url);
     const begun = performance.now();
     for (const [table, chunks] of rows) await copyIn(client, table, chunks);
     const seconds = (performance.now() - begun) / 1000;
+    await times?.stop();
     const { rows: counted } = await client.query('select count(*)::integer as entries from change_entry');
     if (counted[0].entries !== entries) throw new Error(`${counted[0].entries} of ${entries} entries were copied`);
-    return { seconds, entries };
+    return { seconds, entries, parts: times?.parts ?? new Map() };
   });
+}
+
+async function startTimes(url: string, process?: number): Promise<ProcessorTimes | undefined> {
+  if (!settings.parts) return undefined;
+  return await ProcessorTimes.start(embedded.url, new URL(url).pathname.slice(1), process);
 }
 
 /** A database with the schema and the tenant, so that neither of the two has to make them. */

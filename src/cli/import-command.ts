@@ -59,14 +59,15 @@ Example:
         return code;
       }
       const recorder = createRecorder(db, tenant, now);
-      const { record, finish } = foldAlong(
-        recorder,
-        () => foldHistory(db, tenant),
-        async () => {
+      const { record, finish } = foldAlong(recorder, () => foldHistory(db, tenant), {
+        async ofEntries() {
+          // An index is complete only after the last fold, so the table that needs none is first.
+          await analyseHistory(db, 'related');
           await buildHistoryIndexes(db);
-          await analyseHistory(db);
+          await analyseHistory(db, 'entries');
         },
-      );
+        ofTallies: () => analyseHistory(db, 'tallies'),
+      });
       const code = await runImport({ tenant, file, record, rules, stdin, stdout, stderr, signal });
       if (!signal.aborted) await finish();
       if (watch.reason !== undefined) throw new OperatorError(watch.reason);

@@ -4,15 +4,23 @@ import type { Change, Outcome, RecordBatch } from '../../recording/change.ts';
 // the end, when nothing is recorded in parallel. The cost per entry is the same as in a much larger fold.
 const entriesAtOnce = 50_000;
 
+/** What the end of an import leaves in order for queries: indexes and statistics. */
+export interface TableUpkeep {
+  /** Of the tables that recording writes. It runs beside the last fold. */
+  ofEntries(): Promise<unknown>;
+  /** Of the tables that folding writes. It runs after the last fold. */
+  ofTallies(): Promise<unknown>;
+}
+
 /**
  * A recorder that folds while it records, for an import that may run where no service folds. `finish` folds the rest and
- * analyses the tables. The import does not fail if folding fails: totals are exact without folding, and a later fold does
- * the work.
+ * does the upkeep of the tables. The import does not fail if this work fails: totals are exact without folding, and a later
+ * fold does the work.
  */
 export function foldAlong(
   record: RecordBatch,
   fold: () => Promise<unknown>,
-  analyse: () => Promise<unknown> = async () => {},
+  upkeep?: TableUpkeep,
 ): { record: RecordBatch; finish(): Promise<void> } {
   let unfolded = 0;
   let folding: Promise<unknown> | undefined;
@@ -25,6 +33,11 @@ export function foldAlong(
         folding = undefined;
       });
     return folding;
+  }
+
+  async function foldRest(): Promise<void> {
+    await folding;
+    if (unfolded > 0) await foldNow();
   }
 
   async function foldAfter(recording: Promise<readonly Outcome[]>): Promise<readonly Outcome[]> {
@@ -42,9 +55,7 @@ export function foldAlong(
       },
     }),
     async finish() {
-      await folding;
-      if (unfolded > 0) await foldNow();
-      await analyse().catch(() => {});
+      await Promise.allSettled([upkeep?.ofEntries(), foldRest().then(() => upkeep?.ofTallies())]);
     },
   };
 }

@@ -5,11 +5,18 @@ import { buildIndex } from '../../db/indexes/build-index.ts';
 import { madeIndexes } from '../../db/indexes/late-indexes.ts';
 import { maxIndexedBytes } from '../read/id-range.ts';
 
-const tables = ['change_entry', 'change_related', 'change_tally', 'change_kind', 'change_actor', 'change_delta'];
+const tables = {
+  entries: ['change_entry'],
+  related: ['change_related'],
+  tallies: ['change_tally', 'change_kind', 'change_actor', 'change_delta'],
+};
+
+/** Tables of the history that change together. */
+export type HistoryTables = keyof typeof tables;
 
 /** Analyses the tables of the history that have changed much, so that the planner knows their current contents. */
-export async function analyseHistory(db: Database): Promise<void> {
-  await analyseChanged(db, tables);
+export async function analyseHistory(db: Database, of?: HistoryTables): Promise<void> {
+  await analyseChanged(db, of === undefined ? Object.values(tables).flat() : tables[of]);
 }
 
 /** The indexes of the history that Annals builds after the start, so that writers do not wait for them. */

@@ -27,5 +27,11 @@ export async function buildIndex(db: Database, { name, table, definition }: Late
   await sql`drop index concurrently if exists ${sql.id(name)}`.execute(db);
   await sql`create index concurrently if not exists ${sql.id(name)} on ${sql.id(table)} ${definition}`.execute(db);
   // Without statistics of its expressions, the planner may not use the index.
-  await sql`analyze ${sql.id(table)}`.execute(db);
+  if (await hasExpressions(db, name)) await sql`analyze ${sql.id(table)}`.execute(db);
+}
+
+async function hasExpressions(db: Database, name: string): Promise<boolean> {
+  const { rows } = await sql`
+    select from pg_index i where i.indexrelid = to_regclass(${name}) and i.indexprs is not null`.execute(db);
+  return rows.length > 0;
 }
