@@ -3,7 +3,9 @@ import { actorTests } from './pages/actor.ts';
 import { dataTests } from './pages/data.ts';
 import { deskTests } from './pages/desk.ts';
 import { documentTests } from './pages/document.ts';
+import { entryDetailTests } from './pages/entry-detail.ts';
 import { historyTests } from './pages/history.ts';
+import { historyQueryTests } from './pages/history-query.ts';
 import { keyboardTests } from './pages/keyboard.ts';
 import { overviewTests } from './pages/overview.ts';
 import { sessionTests } from './pages/session.ts';
@@ -22,6 +24,8 @@ afterAll(() => started?.end());
 
 describe('signing in', () => sessionTests(() => started));
 describe('History', () => historyTests(() => started));
+describe('query', () => historyQueryTests(() => started));
+describe('entry', () => entryDetailTests(() => started));
 describe('Document', () => documentTests(() => started));
 describe('Actor', () => actorTests(() => started));
 describe('AI desk', () => deskTests(() => started));

@@ -4,7 +4,7 @@ import { lineOf, lineStarts } from './line-starts.ts';
 import { Skeleton } from './loading.tsx';
 import { Text } from './name.tsx';
 
-/** Pixels of a line; `components.css` has the same. */
+/** Pixels of a line; `values.css` has the same. */
 const lineHeight = 20;
 /** Lines above and below those in view. */
 const margin = 20;

@@ -7,6 +7,7 @@ import { Link } from '../router/link.tsx';
 import { place, setParameters, type Target } from '../router/location.ts';
 import { PathSummary } from './path-summary.tsx';
 import { isField } from './query-bar.tsx';
+import './entry-list.css';
 
 interface EntryListProps {
   readonly entries: readonly Entry[];

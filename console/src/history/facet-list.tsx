@@ -4,6 +4,7 @@ import { ChangeTypeMark, changeTypes } from '../components/change-type.tsx';
 import { Name } from '../components/name.tsx';
 import { countText } from '../components/numbers.ts';
 import { chosenValues, toggleValue } from '../query-text/edit-query.ts';
+import './facet-list.css';
 
 interface FacetListProps {
   readonly field: FacetField;

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
-import { sidewaysRoom } from './history.ts';
+import { sidewaysRoom } from '../support/sideways-room.ts';
 
 const types = '/schema/demo/custom-entities';
 const attack = '<img src=x onerror=alert(1)>\u202egnp';

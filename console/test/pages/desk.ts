@@ -3,7 +3,7 @@ import { vendorFormats } from '../../../test/support/vendor/vendor-formats.ts';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { findMotion, findUnaskedAnimations } from '../support/find-motion.ts';
-import { sidewaysRoom } from './history.ts';
+import { sidewaysRoom } from '../support/sideways-room.ts';
 
 const agents = '/ai-service/demo/agentic/agents';
 const usage = { input: 412, output: 96 };

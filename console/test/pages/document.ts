@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { recordLife } from '../support/record-life.ts';
-import { sidewaysRoom } from './history.ts';
+import { sidewaysRoom } from '../support/sideways-room.ts';
 
 const versions = [
   '{"name":"Lamp","price":{"amount":1.10,"currency":"EUR"},"tags":["new"]}',

@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { chips, facetCounts, totalOf } from '../support/history-page.ts';
 import { recordLife } from '../support/record-life.ts';
+import { sidewaysRoom } from '../support/sideways-room.ts';
 
-/** What a person does on the History page. */
+/** What a person finds on the History page. */
 export function historyTests(the: () => ConsoleUnderTest): void {
   test('the total, the chart, the facets and the list say the same', async () => {
     const { open, checkAccessibility } = the();
@@ -20,79 +21,6 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     const few = await open('history?q=entity%3Acoupon+type%3Adelete');
     await few.locator('.bar-chart canvas').waitFor();
     await checkAccessibility(few);
-  });
-
-  test('a query is written with suggestions and the keyboard alone', async () => {
-    const page = await the().open('history');
-    await page.locator('.entry-row').first().waitFor();
-    await page.keyboard.press('/');
-    await page.keyboard.type('ent');
-    await page.getByRole('option', { name: /^entity the type/ }).waitFor();
-    await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('Enter');
-    await page.keyboard.type('PROD');
-    await page.getByRole('option', { name: 'product' }).waitFor();
-    await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('Tab');
-    await page.keyboard.type('type:update');
-    await page.keyboard.press('Escape');
-    await page.keyboard.press('Enter');
-    await expect
-      .poll(() => page.url())
-      .toContain(`q=${new URLSearchParams({ q: 'entity:product type:update' }).toString().slice(2)}`);
-    await expect.poll(() => chips(page)).toEqual(['entity product', 'type update']);
-    await expect.poll(async () => (await facetCounts(page, 'Entity')).map(([name]) => name)).toEqual(['product']);
-  });
-
-  test('a fault is shown under its character, in the words of the service', async () => {
-    const { open, checkAccessibility } = the();
-    const page = await open('history?q=entity%3Aorder+status%3AOPEN', { statuses: [400] });
-    await page.getByRole('alert').getByText('Position 14: Unsupported query field: status').waitFor();
-    expect(await page.locator('.query-token.fault').textContent()).toBe('s');
-    expect(await page.locator('.facet-others').allInnerTexts()).toEqual(['not counted', 'not counted', 'not counted']);
-    await checkAccessibility(page);
-    await page.getByRole('button', { name: 'Remove status' }).click();
-    await expect.poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('entity:order');
-    await page.locator('.entry-row').first().waitFor();
-  });
-
-  test('a click on a facet writes the query, and the way back leads to what was there', async () => {
-    const page = await the().open('history');
-    const all = await totalOf(page);
-    const [, deletes = 0] = (await facetCounts(page, 'Type')).find(([name]) => name === 'delete') ?? [];
-    await page.locator('.facet', { hasText: 'Type' }).getByRole('button', { name: 'delete' }).click();
-    await expect.poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('type:delete');
-    await expect.poll(() => totalOf(page)).toBe(deletes);
-    await page.goBack();
-    await expect.poll(() => totalOf(page)).toBe(all);
-  });
-
-  test('a drag over the chart narrows the time to the bars that it touched', async () => {
-    const page = await the().open('history');
-    const all = await totalOf(page);
-    const plot = page.locator('.bar-chart .u-over');
-    const box = await plot.boundingBox();
-    if (box === null) throw new Error('no chart');
-    await page.mouse.move(box.x + box.width * 0.4, box.y + 40);
-    await page.mouse.down();
-    await page.mouse.move(box.x + box.width * 0.6, box.y + 40, { steps: 4 });
-    await page.mouse.up();
-    await expect
-      .poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue())
-      .toMatch(/^occurredAt:\(>="\S+T00:00:00\.000Z" AND <"\S+T00:00:00\.000Z"\)$/);
-    await expect.poll(() => totalOf(page)).toBeLessThan(all);
-    expect(await totalOf(page)).toBeGreaterThan(0);
-    // A click takes one bar, and the keyboard can do the same.
-    const several = await totalOf(page);
-    const bars = await plot.boundingBox();
-    await page.mouse.click((bars?.x ?? 0) + (bars?.width ?? 0) / 2, (bars?.y ?? 0) + 40);
-    await expect.poll(() => totalOf(page)).toBeLessThan(several);
-    const narrowed = page.url();
-    await page.getByRole('application').focus();
-    await page.keyboard.press('ArrowRight');
-    await page.keyboard.press('ArrowRight');
-    await page.keyboard.press('Enter');
-    await expect.poll(() => page.url()).not.toBe(narrowed);
   });
 
   test('pages keep the query, and j, k and Enter lead to a detail that has an address of its own', async () => {
@@ -114,30 +42,6 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     await shared.keyboard.press('Escape');
     await expect.poll(() => shared.url()).not.toContain('entry=');
     expect(await shared.getByText('Page 2 of').count()).toBe(1);
-  });
-
-  test('a detail shows each path with its words compared, the document before and after, and the JSON as it was written', async () => {
-    const { server, tenant, open } = the();
-    await recordLife(server, tenant, { entity: 'note' }, [
-      '{"text":"Ships within three days, to the EU only.","price":1.10}',
-      '{"text":"Ships within two days, to the EU and Norway.","price":1E400,"10":-0,"2":9007199254740993}',
-    ]);
-    const page = await open('history?q=entity%3Anote+type%3Aupdate');
-    await page.locator('.entry-link').click();
-    const panel = page.getByRole('complementary');
-    await panel.getByRole('heading', { name: 'price' }).waitFor();
-    expect(await panel.locator('mark').allInnerTexts()).toEqual(['three', 'only', 'two', 'and Norway']);
-    for (const text of ['1.10', '1E400', '-0', '9007199254740993'])
-      await panel.getByText(text, { exact: true }).waitFor();
-    await panel.getByRole('button', { name: 'Before and after' }).click();
-    await panel.getByText('1.10', { exact: true }).waitFor();
-    // Members stand in the order of the document, which is not that of JavaScript.
-    await panel.getByRole('button', { name: 'JSON', exact: true }).click();
-    const json = await panel.locator('.lines-view').textContent();
-    expect(json).toContain('"after": 1E400');
-    expect(json).toContain('"after": 9007199254740993');
-    await panel.getByRole('link', { name: 'Robin' }).click();
-    await page.getByRole('heading', { name: 'Robin' }).waitFor();
   });
 
   test('an empty result says why, and widens the time to where something is', async () => {
@@ -217,57 +121,6 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     expect(await first.textContent()).toBe(clock('UTC'));
   });
 
-  test('names and values with markup, addresses and marks of direction stay text', async () => {
-    const { server, tenant, open } = the();
-    const attack = `<img src=x onerror="document.title='owned'"><style>*{display:none}</style>`;
-    const actor = `Eve\u202e ${attack}`.slice(0, 190);
-    const related = [{ entity: attack.slice(0, 60), entityId: '"><svg onload=alert(1)>' }];
-    await recordLife(
-      server,
-      tenant,
-      { entity: 'attack', entityId: attack, actor, name: 'javascript:alert(1)', related },
-      [
-        JSON.stringify({
-          [attack]: 'javascript:alert(1)',
-          text: '</script><script>alert(1)</script>',
-          mark: 'user\u202etxt.exe',
-        }),
-      ],
-    );
-    const page = await open('history?q=entity%3Aattack');
-    await page.locator('.entry-link').click();
-    const panel = page.getByRole('complementary');
-    await panel.getByText('</script><script>alert(1)</script>').waitFor();
-    await panel.getByText('U+202E').first().waitFor();
-    for (const link of await page.locator('a[href]').all())
-      expect(await link.getAttribute('href')).not.toMatch(/^\s*javascript:/i);
-    expect(await page.locator('main img, main style, main script, aside img, aside script').count()).toBe(0);
-    expect(await page.title()).toBe('History · Annals');
-    await panel.getByRole('link', { name: /^Eve/ }).click();
-    await page.locator('h1', { hasText: 'Eve' }).waitFor();
-    expect(await page.locator('h1 bdi').count()).toBe(1);
-  });
-
-  test('a page of entries with 1,000 paths each, and one of long values, have few elements', async () => {
-    const { server, tenant, open } = the();
-    const wide = Object.fromEntries(
-      Array.from({ length: 1_000 }, (_, index) => [`field${index}`, `value ${index} ${'x'.repeat(40)}`]),
-    );
-    const versions = Array.from({ length: 9 }, (_, n) => JSON.stringify(n % 2 === 0 ? { ...wide, n } : { n }));
-    versions.push(JSON.stringify({ ...wide, big: 'lorem '.repeat(200_000) }));
-    await recordLife(server, tenant, { entity: 'wide' }, versions);
-    const page = await open('history?q=entity%3Awide');
-    await expect.poll(() => page.locator('.entry-row').count()).toBe(10);
-    expect(await page.locator('.history-entries *').count()).toBeLessThan(10 * 60);
-    await page.locator('.entry-link').first().click();
-    const panel = page.getByRole('complementary');
-    await panel.locator('.path-item').first().waitFor();
-    expect(await panel.locator('.path-item').count()).toBeLessThan(200);
-    await panel.getByRole('button', { name: 'JSON', exact: true }).click();
-    await panel.locator('.lines-view .line').first().waitFor();
-    expect(await panel.locator('.lines-view .line').count()).toBeLessThan(120);
-  });
-
   test('on a narrow screen everything is there and nothing scrolls sideways', async () => {
     const { open, checkAccessibility } = the();
     const page = await open('history?q=entity%3Acoupon+type%3Adelete', { width: 380, height: 760 });
@@ -281,33 +134,4 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     expect(await sidewaysRoom(page)).toBe(0);
     await checkAccessibility(page);
   });
-}
-
-/** The pixels that a page is wider than its window. */
-export async function sidewaysRoom(page: Page): Promise<number> {
-  return await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-}
-
-async function totalOf(page: Page): Promise<number> {
-  const total = page.locator('.history-total');
-  await expect.poll(() => total.textContent()).toMatch(/^[\d,]+$/);
-  return Number((await total.textContent())?.replaceAll(',', ''));
-}
-
-async function chips(page: Page): Promise<string[]> {
-  return (await page.locator('.chip').allInnerTexts()).map((text) => text.replaceAll(/\s+/g, ' ').trim());
-}
-
-async function facetCounts(page: Page, title: string): Promise<[string, number][]> {
-  const facet = page.locator('.facet', { hasText: title });
-  await facet.locator('.facet-value').first().waitFor();
-  const texts = await facet
-    .locator('.facet-value')
-    .evaluateAll((values) =>
-      values.map((value) => [
-        value.querySelector('.facet-text')?.textContent ?? '',
-        value.querySelector('.facet-count')?.textContent ?? '',
-      ]),
-    );
-  return texts.map(([name = '', count = '']) => [name.replace(/^[+~−]/, ''), Number(count.replaceAll(',', ''))]);
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { caller } from '../support/caller.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
-import { sidewaysRoom } from './history.ts';
+import { sidewaysRoom } from '../support/sideways-room.ts';
 
 /** What a person sees first. */
 export function overviewTests(the: () => ConsoleUnderTest): void {

@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest';
+import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { recordLife } from '../support/record-life.ts';
+
+/** What a person sees of one entry, whatever its values are. */
+export function entryDetailTests(the: () => ConsoleUnderTest): void {
+  test('a detail shows each path with its words compared, the document before and after, and the JSON as it was written', async () => {
+    const { server, tenant, open } = the();
+    await recordLife(server, tenant, { entity: 'note' }, [
+      '{"text":"Ships within three days, to the EU only.","price":1.10}',
+      '{"text":"Ships within two days, to the EU and Norway.","price":1E400,"10":-0,"2":9007199254740993}',
+    ]);
+    const page = await open('history?q=entity%3Anote+type%3Aupdate');
+    await page.locator('.entry-link').click();
+    const panel = page.getByRole('complementary');
+    await panel.getByRole('heading', { name: 'price' }).waitFor();
+    expect(await panel.locator('mark').allInnerTexts()).toEqual(['three', 'only', 'two', 'and Norway']);
+    for (const text of ['1.10', '1E400', '-0', '9007199254740993'])
+      await panel.getByText(text, { exact: true }).waitFor();
+    await panel.getByRole('button', { name: 'Before and after' }).click();
+    await panel.getByText('1.10', { exact: true }).waitFor();
+    // Members stand in the order of the document, which is not that of JavaScript.
+    await panel.getByRole('button', { name: 'JSON', exact: true }).click();
+    const json = await panel.locator('.lines-view').textContent();
+    expect(json).toContain('"after": 1E400');
+    expect(json).toContain('"after": 9007199254740993');
+    await panel.getByRole('link', { name: 'Robin' }).click();
+    await page.getByRole('heading', { name: 'Robin' }).waitFor();
+  });
+
+  test('names and values with markup, addresses and marks of direction stay text', async () => {
+    const { server, tenant, open } = the();
+    const attack = `<img src=x onerror="document.title='owned'"><style>*{display:none}</style>`;
+    const actor = `Eve\u202e ${attack}`.slice(0, 190);
+    const related = [{ entity: attack.slice(0, 60), entityId: '"><svg onload=alert(1)>' }];
+    await recordLife(
+      server,
+      tenant,
+      { entity: 'attack', entityId: attack, actor, name: 'javascript:alert(1)', related },
+      [
+        JSON.stringify({
+          [attack]: 'javascript:alert(1)',
+          text: '</script><script>alert(1)</script>',
+          mark: 'user\u202etxt.exe',
+        }),
+      ],
+    );
+    const page = await open('history?q=entity%3Aattack');
+    await page.locator('.entry-link').click();
+    const panel = page.getByRole('complementary');
+    await panel.getByText('</script><script>alert(1)</script>').waitFor();
+    await panel.getByText('U+202E').first().waitFor();
+    for (const link of await page.locator('a[href]').all())
+      expect(await link.getAttribute('href')).not.toMatch(/^\s*javascript:/i);
+    expect(await page.locator('main img, main style, main script, aside img, aside script').count()).toBe(0);
+    expect(await page.title()).toBe('History · Annals');
+    await panel.getByRole('link', { name: /^Eve/ }).click();
+    await page.locator('h1', { hasText: 'Eve' }).waitFor();
+    expect(await page.locator('h1 bdi').count()).toBe(1);
+  });
+
+  test('a page of entries with 1,000 paths each, and one of long values, have few elements', async () => {
+    const { server, tenant, open } = the();
+    const wide = Object.fromEntries(
+      Array.from({ length: 1_000 }, (_, index) => [`field${index}`, `value ${index} ${'x'.repeat(40)}`]),
+    );
+    const versions = Array.from({ length: 9 }, (_, n) => JSON.stringify(n % 2 === 0 ? { ...wide, n } : { n }));
+    versions.push(JSON.stringify({ ...wide, big: 'lorem '.repeat(200_000) }));
+    await recordLife(server, tenant, { entity: 'wide' }, versions);
+    const page = await open('history?q=entity%3Awide');
+    await expect.poll(() => page.locator('.entry-row').count()).toBe(10);
+    expect(await page.locator('.history-entries *').count()).toBeLessThan(10 * 60);
+    await page.locator('.entry-link').first().click();
+    const panel = page.getByRole('complementary');
+    await panel.locator('.path-item').first().waitFor();
+    expect(await panel.locator('.path-item').count()).toBeLessThan(200);
+    await panel.getByRole('button', { name: 'JSON', exact: true }).click();
+    await panel.locator('.lines-view .line').first().waitFor();
+    expect(await panel.locator('.lines-view .line').count()).toBeLessThan(120);
+  });
+}

@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest';
+import type { ConsoleUnderTest } from '../support/console-under-test.ts';
+import { chips, facetCounts, totalOf } from '../support/history-page.ts';
+
+/** How a person asks on the History page. */
+export function historyQueryTests(the: () => ConsoleUnderTest): void {
+  test('a query is written with suggestions and the keyboard alone', async () => {
+    const page = await the().open('history');
+    await page.locator('.entry-row').first().waitFor();
+    await page.keyboard.press('/');
+    await page.keyboard.type('ent');
+    await page.getByRole('option', { name: /^entity the type/ }).waitFor();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.keyboard.type('PROD');
+    await page.getByRole('option', { name: 'product' }).waitFor();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('type:update');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Enter');
+    await expect
+      .poll(() => page.url())
+      .toContain(`q=${new URLSearchParams({ q: 'entity:product type:update' }).toString().slice(2)}`);
+    await expect.poll(() => chips(page)).toEqual(['entity product', 'type update']);
+    await expect.poll(async () => (await facetCounts(page, 'Entity')).map(([name]) => name)).toEqual(['product']);
+  });
+
+  test('a fault is shown under its character, in the words of the service', async () => {
+    const { open, checkAccessibility } = the();
+    const page = await open('history?q=entity%3Aorder+status%3AOPEN', { statuses: [400] });
+    await page.getByRole('alert').getByText('Position 14: Unsupported query field: status').waitFor();
+    expect(await page.locator('.query-token.fault').textContent()).toBe('s');
+    expect(await page.locator('.facet-others').allInnerTexts()).toEqual(['not counted', 'not counted', 'not counted']);
+    await checkAccessibility(page);
+    await page.getByRole('button', { name: 'Remove status' }).click();
+    await expect.poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('entity:order');
+    await page.locator('.entry-row').first().waitFor();
+  });
+
+  test('a click on a facet writes the query, and the way back leads to what was there', async () => {
+    const page = await the().open('history');
+    const all = await totalOf(page);
+    const [, deletes = 0] = (await facetCounts(page, 'Type')).find(([name]) => name === 'delete') ?? [];
+    await page.locator('.facet', { hasText: 'Type' }).getByRole('button', { name: 'delete' }).click();
+    await expect.poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('type:delete');
+    await expect.poll(() => totalOf(page)).toBe(deletes);
+    await page.goBack();
+    await expect.poll(() => totalOf(page)).toBe(all);
+  });
+
+  test('a drag over the chart narrows the time to the bars that it touched', async () => {
+    const page = await the().open('history');
+    const all = await totalOf(page);
+    const plot = page.locator('.bar-chart .u-over');
+    const box = await plot.boundingBox();
+    if (box === null) throw new Error('no chart');
+    await page.mouse.move(box.x + box.width * 0.4, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.6, box.y + 40, { steps: 4 });
+    await page.mouse.up();
+    await expect
+      .poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue())
+      .toMatch(/^occurredAt:\(>="\S+T00:00:00\.000Z" AND <"\S+T00:00:00\.000Z"\)$/);
+    await expect.poll(() => totalOf(page)).toBeLessThan(all);
+    expect(await totalOf(page)).toBeGreaterThan(0);
+    // A click takes one bar, and the keyboard can do the same.
+    const several = await totalOf(page);
+    const bars = await plot.boundingBox();
+    await page.mouse.click((bars?.x ?? 0) + (bars?.width ?? 0) / 2, (bars?.y ?? 0) + 40);
+    await expect.poll(() => totalOf(page)).toBeLessThan(several);
+    const narrowed = page.url();
+    await page.getByRole('application').focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.url()).not.toBe(narrowed);
+  });
+}
