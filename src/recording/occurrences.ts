@@ -1,15 +1,16 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { OccurrenceTable } from './occurrence-table.ts';
 
-/** Lines kept in memory, at about 100 bytes each, before they go to disk. */
-const maximumInMemory = 200_000;
+/** Keys kept in memory, at about 40 bytes each, before they go to disk. */
+const maximumInMemory = 500_000;
 
 /**
- * Counts exactly how often each key has come, for any number of keys, in bounded memory. Beyond the bound, keys go to a temporary
+ * Counts exactly how often each key has come, for any number of keys of 16 bytes, in bounded memory. Beyond the bound, keys go to a temporary
  * database. SQLite makes it without a name, so it ends with the process, also with a killed one.
  */
 export class Occurrences {
   readonly #maximum: number;
-  #recent = new Map<string, number>();
+  readonly #recent = new OccurrenceTable();
   #database: DatabaseSync | undefined;
   #select: StatementSync | undefined;
 
@@ -19,9 +20,8 @@ export class Occurrences {
 
   /** Counts the key, and returns how often it came before. */
   next(key: Buffer): number {
-    const name = key.toString('latin1');
-    const before = this.#recent.get(name) ?? this.#stored(key);
-    this.#recent.set(name, before + 1);
+    const before = this.#recent.count(key) || this.#stored(key);
+    this.#recent.set(key, before + 1);
     if (this.#recent.size >= this.#maximum) this.#store();
     return before;
   }
@@ -39,12 +39,10 @@ export class Occurrences {
     this.#database ??= this.#open();
     const upsert = this.#database.prepare('insert or replace into occurrence (key, count) values (?, ?)');
     this.#database.exec('begin');
-    // In key order, so that SQLite writes a large tree page after page.
-    for (const [name, count] of [...this.#recent].sort(([one], [other]) => (one < other ? -1 : 1))) {
-      upsert.run(Buffer.from(name, 'latin1'), count);
-    }
+    // In key order, SQLite writes a large tree page after page.
+    for (const { key, count } of this.#recent.inOrder()) upsert.run(key, count);
     this.#database.exec('commit');
-    this.#recent = new Map();
+    this.#recent.clear();
   }
 
   #open(): DatabaseSync {

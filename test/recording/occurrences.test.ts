@@ -1,6 +1,15 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { OccurrenceTable } from '../../src/recording/occurrence-table.ts';
 import { Occurrences } from '../../src/recording/occurrences.ts';
+
+/** Few different words, so that keys differ in one word alone and stand in each other's places. */
+function keyOf(number: number): Buffer {
+  const key = Buffer.alloc(16, 0x80);
+  key.writeInt32BE(Math.floor(number / 5) - 1, 0);
+  key.writeInt32BE(number % 5, 12);
+  return key;
+}
 
 test('keys are counted exactly, however few of them fit into memory', () => {
   fc.assert(
@@ -10,7 +19,7 @@ test('keys are counted exactly, however few of them fit into memory', () => {
       try {
         for (const key of keys) {
           const before = seen.get(key) ?? 0;
-          expect(occurrences.next(Buffer.from([key, 0, 0xff]))).toBe(before);
+          expect(occurrences.next(keyOf(key))).toBe(before);
           seen.set(key, before + 1);
         }
       } finally {
@@ -19,4 +28,25 @@ test('keys are counted exactly, however few of them fit into memory', () => {
     }),
     { numRuns: 100 },
   );
+});
+
+test('keys go in the order of their bytes, however many there are', () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(fc.nat({ max: 3_000 }), { maxLength: 1_000 }), (numbers) => {
+      const table = new OccurrenceTable();
+      for (const number of numbers) table.set(keyOf(number), number + 1);
+      expect(table.size).toBe(numbers.length);
+      const expected = numbers
+        .map((number) => ({ key: keyOf(number), count: number + 1 }))
+        .toSorted((one, other) => Buffer.compare(one.key, other.key));
+      expect([...table.inOrder()]).toEqual(expected);
+      table.clear();
+      expect([...table.inOrder()]).toEqual([]);
+    }),
+    { numRuns: 20 },
+  );
+});
+
+test('a key has 16 bytes', () => {
+  expect(() => new OccurrenceTable().count(Buffer.alloc(15))).toThrow('16 bytes');
 });
