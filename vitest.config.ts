@@ -21,10 +21,10 @@ const leavesOutBrowser = process.env.CI === undefined && findChromium() === unde
 if (leavesOutBrowser) console.warn(`No Chromium can run here, so these do not run: ${browserTests.join(', ')}.`);
 
 // A cluster is no part of the project. Where its address is given, all tests run on it; elsewhere those of clusters do not.
-const clusterTests = ['test/db/cluster/citus.test.ts', 'test/db/cluster/citus-upkeep.test.ts'];
+const clusterTests = 'test/db/cluster/citus*.test.ts';
 const leavesOutCluster = process.env.CITUS_DATABASE_URL === undefined;
 if (leavesOutCluster)
-  console.warn(`CITUS_DATABASE_URL and CITUS_WORKERS name no cluster, so ${clusterTests.join(' and ')} do not run.`);
+  console.warn(`CITUS_DATABASE_URL and CITUS_WORKERS name no cluster, so ${clusterTests} do not run.`);
 
 // Vitest begins with the largest files. These are small and take long: as the last ones they would run alone.
 const longFiles = [
@@ -52,7 +52,7 @@ export default defineConfig({
       ...configDefaults.exclude,
       ...(leavesOutPooler ? [poolerTest] : []),
       ...(leavesOutDump ? [dumpTest] : []),
-      ...(leavesOutCluster ? clusterTests : []),
+      ...(leavesOutCluster ? [clusterTests] : []),
       ...(leavesOutBrowser ? browserTests : []),
     ],
     globalSetup: ['test/support/oracle/seed-of-run.ts', 'test/support/server/database-server.ts'],
