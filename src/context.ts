@@ -15,17 +15,16 @@ import type { Config } from './config/config.ts';
 import { readNotificationEmail } from './configuration/notification-email.ts';
 import { type Configuration, createConfiguration } from './configuration/service.ts';
 import { type Console, createConsole } from './console/service.ts';
+import { createConnections } from './context/connections.ts';
 import { createDocumentLists } from './custom-entities/document-lists.ts';
 import { createSchemaChecker } from './custom-entities/schema-checker.ts';
 import { type CustomEntities, createCustomEntities } from './custom-entities/service.ts';
-import { createPool } from './db/connections/pool.ts';
-import { createTenantPool, sharesOf, type TenantPool } from './db/connections/tenant-pool.ts';
-import { createDatabase, type Database } from './db/database.ts';
+import type { TenantPool } from './db/connections/tenant-pool.ts';
+import type { Database } from './db/database.ts';
 import { createLogger } from './http/logger.ts';
 import { TenantRate } from './http/tenant-rate.ts';
 import { createTakePortion } from './http/tenant-rate-store.ts';
 import { measureInstallation } from './installation-figures.ts';
-import { jobPlaces } from './jobs/dispatcher.ts';
 import { createJobs, type Jobs } from './jobs/service.ts';
 import { createMailQueue, type MailQueue } from './mail/service.ts';
 import { measureConnections } from './metrics/connections.ts';
@@ -131,29 +130,17 @@ export async function createContext(options: ContextOptions): Promise<Context> {
   const models = await readModels(config.modelsFile);
   const onLostConnection = (error: Error) => logger.warn({ err: error }, 'a connection to the database was lost');
   const tracer = await openTracer(config.traces, logger);
-  const pool = createTenantPool(databaseUrl, { onLostConnection, tracer, ...sharesOf(processes) });
-  const db = createDatabase(pool);
-  const vitalPool = createPool(databaseUrl, { onLostConnection, maximum: 2, statementLimit: 10_000, tracer });
-  const vital = { pool: vitalPool, db: createDatabase(vitalPool) };
-  // An export holds its connection until it ends. A tenant has one at a time, and it may read all the time.
-  const exportLimits = {
-    reads: jobPlaces.EXPORT.places,
-    writes: 0,
-    slow: jobPlaces.EXPORT.places,
-    readsFor: 'exports',
-    statementLimit: Number.POSITIVE_INFINITY,
-  };
-  const exportsPool = createTenantPool(databaseUrl, { onLostConnection, tracer, ...exportLimits });
-  const exportsDb = createDatabase(exportsPool);
+  const connections = createConnections({ databaseUrl, processes, onLostConnection, tracer });
+  const { pool, db, vital } = connections;
   const destroy = async () => {
-    await Promise.all([db.destroy(), vital.db.destroy(), exportsDb.destroy(), endMeasuring()]);
+    await Promise.all([connections.close(), endMeasuring()]);
   };
   let endMeasuring = async () => {};
   const metrics = config.metrics === undefined ? undefined : new Metrics();
   if (metrics !== undefined) {
     measureProcess(metrics, productVersion());
     const [shared = [], own = []] = pool.pools.map((one) => [one]);
-    measureConnections(metrics, { shared, own, vital: [vitalPool], exports: exportsPool.pools });
+    measureConnections(metrics, { shared, own, vital: [vital.pool], exports: connections.exports.pool.pools });
     if (worker === undefined) endMeasuring = measureInstallation(metrics, databaseUrl);
   }
   const regexes = new RegexMatcherPool();
@@ -238,7 +225,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       logger,
       now: () => clock.now(),
       documents,
-      exportHistory: createExportHistory({ ...history, db: exportsDb }),
+      exportHistory: createExportHistory({ ...history, db: connections.exports.db }),
       runChat: (chat, run) => runQueuedChat({ chats: agents.chats, scopesNow }, chat, run),
       tracer,
       onEnded: (type, status) => metrics?.count('annals_jobs_ended_total', { type, status }),

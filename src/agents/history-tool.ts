@@ -26,7 +26,7 @@ export interface ToolRun {
 /** If a query finds more entries than this, a narrower query serves the model better. */
 const maxEntries = 50;
 const defaultEntries = 10;
-const maxOutputBytes = 48 * 1024;
+export const maxOutputBytes = 48 * 1024;
 
 export const historyTool: Tool = {
   name: changeHistoryTool,

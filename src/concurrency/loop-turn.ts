@@ -1,11 +1,11 @@
 import { onShortWorkEnd, othersHaveShortWork } from './short-work.ts';
 
 /** Milliseconds of rest for each millisecond of computing, while other tenants have short requests under way. */
-const restPerComputing = 2;
+export const restPerComputing = 2;
 /** Milliseconds. Only on a busy machine a turn takes so long that a rest would be longer. */
-const maxRest = 50;
+export const maxRest = 50;
 /** A tenant that has not computed for so many milliseconds goes on without a rest: its own short requests compute too. */
-const freshAfter = 250;
+export const freshAfter = 250;
 
 /** When the computations of this turn of the event loop began (milliseconds of performance.now()); undefined if none has. */
 let begun: number | undefined;

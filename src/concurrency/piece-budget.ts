@@ -22,7 +22,7 @@ export const maxBytesOfLongPieces = 64 * 1024 * 1024;
  * the event loop. Clients that take pages of hundreds of megabytes would otherwise keep all processors busy, and each
  * statement of another tenant would wait behind them. A piece that takes longer than this makes way for the next one.
  */
-const maxTurnOfPiece = 250;
+export const maxTurnOfPiece = 250;
 
 const readsOfPieces = new Semaphore({ places: 1, name: 'reads of pieces of answers' });
 

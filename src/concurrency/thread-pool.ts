@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { AnnalsError } from '../errors.ts';
 import { Stop, type StopSignal } from '../stop-signal.ts';
 import { type Release, Semaphore } from './semaphore.ts';
@@ -9,10 +10,20 @@ export interface ThreadPoolOptions extends ThreadLimits {
   readonly file: URL;
   /** Maximum number of threads. Each starts when it is first needed. */
   readonly threads: number;
-  /** Maximum number of requests of one tenant that wait; default 256. The next one is refused with 429. */
+  /** Maximum number of requests of one tenant that wait; default `maxWaitingCalls`. The next one is refused with 429. */
   readonly maxWaitingOfTenant?: number;
   /** What the threads are for, for the message of a refusal: `regular expressions at work`. */
   readonly name: string;
+}
+
+/** Requests of one tenant that wait for a thread. */
+export const maxWaitingCalls = 256;
+
+export const maxThreads = 4;
+
+/** One thread less than the machine has cores, but at least one and at most `maxThreads`. */
+export function defaultThreads(): number {
+  return Math.max(1, Math.min(maxThreads, availableParallelism() - 1));
 }
 
 /**
@@ -28,7 +39,7 @@ export class ThreadPool<Request, Reply> {
   readonly #closed = new Stop();
 
   constructor(options: ThreadPoolOptions) {
-    const { threads: places, maxWaitingOfTenant = 256, name } = options;
+    const { threads: places, maxWaitingOfTenant = maxWaitingCalls, name } = options;
     this.#options = options;
     this.#places = new Semaphore({ places, maxWaitingOfTenant, name });
   }

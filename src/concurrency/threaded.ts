@@ -1,7 +1,6 @@
-import { availableParallelism } from 'node:os';
 import { AnnalsError } from '../errors.ts';
 import { threadFile } from './thread.ts';
-import { ThreadPool } from './thread-pool.ts';
+import { defaultThreads, ThreadPool } from './thread-pool.ts';
 import type { ThreadedCall, ThreadedOutcome } from './threaded-worker.ts';
 
 /** Texts of more characters together are long: reading them may hold the event loop for more than a few milliseconds. */
@@ -15,7 +14,7 @@ export interface Threaded<Args extends readonly unknown[], Result> {
 
 const pool = new ThreadPool<ThreadedCall, ThreadedOutcome>({
   file: threadFile(import.meta.url, 'threaded-worker'),
-  threads: Math.max(1, Math.min(4, availableParallelism() - 1)),
+  threads: defaultThreads(),
   memory: 512,
   newMemory: 8,
   name: 'long documents at work',

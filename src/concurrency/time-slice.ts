@@ -4,10 +4,13 @@ import { othersHaveShortWork } from './short-work.ts';
 import { currentWork } from './work.ts';
 
 /** Milliseconds. A shorter computation never rests, however much others have computed in the same turn of the event loop. */
-const minLength = 1;
+export const minSlice = 1;
 
 /** Milliseconds of a slice while other tenants have short requests under way. */
-const lengthBesideOthers = 4;
+export const sliceBesideOthers = 4;
+
+/** Milliseconds of a slice. */
+export const defaultSlice = 8;
 
 /**
  * Divides a long computation on the event loop into slices, so that other requests go on between them. All computations
@@ -28,7 +31,7 @@ export class TimeSlice {
   #begun = performance.now();
 
   /** `length` is in milliseconds. */
-  constructor(length = 8) {
+  constructor(length = defaultSlice) {
     const work = currentWork();
     this.#signal = work?.signal;
     this.#tenant = work?.tenant ?? '';
@@ -38,8 +41,8 @@ export class TimeSlice {
 
   /** Whether the slice is used up. Check it every few thousand steps. */
   get isDue(): boolean {
-    const length = othersHaveShortWork(this.#tenant) ? Math.min(this.#length, lengthBesideOthers) : this.#length;
-    return ageOfTurn() >= length && performance.now() - this.#begun >= Math.min(minLength, this.#length);
+    const length = othersHaveShortWork(this.#tenant) ? Math.min(this.#length, sliceBesideOthers) : this.#length;
+    return ageOfTurn() >= length && performance.now() - this.#begun >= Math.min(minSlice, this.#length);
   }
 
   /** Lets other work run, then starts the next slice. Throws the reason if the current work was aborted. */

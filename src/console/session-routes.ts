@@ -9,7 +9,7 @@ const path = `${consoleApiPath}/session`;
 const schema = { hide: true };
 const config = { isOfSession: true };
 /** In bytes. The sender is not known yet. */
-const bodyLimit = 16 * 1024;
+export const maxSignInBytes = 16 * 1024;
 
 const SignIn = Type.Object({
   clientId: Type.Optional(Type.String()),
@@ -22,7 +22,7 @@ export async function sessionRoutes(
   app: HttpServer,
   { sessions, allowsSignIn }: { sessions: Sessions; allowsSignIn: boolean },
 ): Promise<void> {
-  app.post(path, { config, schema: { ...schema, body: SignIn }, bodyLimit }, async (request, reply) => {
+  app.post(path, { config, schema: { ...schema, body: SignIn }, bodyLimit: maxSignInBytes }, async (request, reply) => {
     if (!allowsSignIn) throw insecure();
     const given = readSignIn(request.body);
     const session =

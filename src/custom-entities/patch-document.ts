@@ -7,7 +7,7 @@ import { parsePointer } from '../json/pointer.ts';
 import { maxDocument } from '../json/size.ts';
 import type { JsonNode } from '../json/tape.ts';
 
-const maxOperations = 1_000;
+export const maxOperations = 1_000;
 
 /** An operation, with its pointers as the client wrote them. */
 interface ReadOperation {

@@ -97,7 +97,7 @@ export async function findDocuments(
 }
 
 /** Maximum number of instances in a range of keys. To compare the keys of more costs more than the exact condition. */
-const maxInRange = 20_000;
+export const maxInRange = 20_000;
 
 /** The conditions on keys for the ranges of the query that an index leads to few instances for. */
 async function findRanges(

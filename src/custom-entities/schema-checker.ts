@@ -13,9 +13,9 @@ export interface SchemaChecker {
 }
 
 /** Maximum milliseconds of one check. In some schemas, each level of a document doubles the work. */
-const timeLimit = 1_000;
+export const maxSchemaCheck = 1_000;
 /** One tenant has one of them. */
-const threads = 2;
+export const schemaThreads = 2;
 
 /**
  * Checks documents against the schemas that tenants write, in separate threads. So a slow schema delays the check of
@@ -24,11 +24,11 @@ const threads = 2;
 export function createSchemaChecker(options: { timeLimit?: number } = {}): SchemaChecker {
   const pool = new ThreadPool<SchemaRequest, SchemaReply>({
     file: threadFile(import.meta.url, 'schema-worker'),
-    threads,
+    threads: schemaThreads,
     memory: 256,
     name: 'checks against schemas',
   });
-  const limit = options.timeLimit ?? timeLimit;
+  const limit = options.timeLimit ?? maxSchemaCheck;
 
   async function ask(request: SchemaRequest): Promise<SchemaReply | 'too slow'> {
     try {

@@ -26,7 +26,7 @@ import { cutOffSlowClients } from './slow-clients.ts';
 import { limitRate, type TenantRate } from './tenant-rate.ts';
 import { compileValidator } from './validation.ts';
 
-const maxBody = 1024 * 1024;
+export const maxBodyBytes = 1024 * 1024;
 
 /** A server with everything that holds for every room, and no route yet. */
 export async function createHttpServer(options: {
@@ -74,7 +74,7 @@ export async function createHttpServer(options: {
     // `faultOfHead` measures the request line and the header fields, which the parser counts together. It also answers
     // a missing Host, because Node would do it without a body.
     http: { maxHeaderSize: maxParsedHead, requireHostHeader: false },
-    bodyLimit: maxBody,
+    bodyLimit: maxBodyBytes,
     // Long enough for the largest body on a slow line, short enough that idle senders do not pile up (milliseconds).
     requestTimeout: 120_000,
     keepAliveTimeout: 65_000,

@@ -7,13 +7,13 @@ import { parseJsonInSlices } from '../json/parse-in-slices.ts';
 import type { HttpServer } from './http-server-type.ts';
 
 /** Levels of arrays and objects in a body (contract: how changes are recorded, limits). */
-const maxDepth = 100;
+export const maxBodyLevels = 100;
 
 /** JSON values in a body (contract: one tenant cannot stop another). */
-const maxValues = 100_000;
+export const maxBodyValues = 100_000;
 
 /** A body of more values is large: it is read and checked in slices, and few of them at once. */
-const maxValuesOfSmallBody = 10_000;
+export const maxValuesOfSmallBody = 10_000;
 
 /**
  * To decode a longer body and to count its values takes milliseconds, so only one is read in a turn of the loop. A value
@@ -91,7 +91,7 @@ const utf8Names: ReadonlySet<string> = new Set(['utf-8', 'utf8']);
 /** Keeps the text of a short body. */
 function takeText(request: FastifyRequest, body: Buffer): void {
   request.bodyText = textOf(body);
-  const meter = new JsonMeter(request.bodyText, { maxDepth, maxValues });
+  const meter = new JsonMeter(request.bodyText, { maxDepth: maxBodyLevels, maxValues: maxBodyValues });
   meter.read(request.bodyText.length);
   checkMeasure(meter);
 }
@@ -99,7 +99,7 @@ function takeText(request: FastifyRequest, body: Buffer): void {
 /** Keeps the text of a long body; returns how many values it has. */
 async function takeTextInSlices(request: FastifyRequest, body: Buffer | undefined, slice: TimeSlice): Promise<number> {
   request.bodyText = textOf(body ?? Buffer.alloc(0));
-  const meter = new JsonMeter(request.bodyText, { maxDepth, maxValues });
+  const meter = new JsonMeter(request.bodyText, { maxDepth: maxBodyLevels, maxValues: maxBodyValues });
   while (!meter.isDone) {
     meter.read(charactersBetweenPauses);
     if (slice.isDue) await slice.rest();
@@ -109,8 +109,8 @@ async function takeTextInSlices(request: FastifyRequest, body: Buffer | undefine
 }
 
 function checkMeasure({ values, isTooDeep }: JsonMeasure): void {
-  if (isTooDeep) throw notValid(`The request body is nested deeper than ${maxDepth} levels.`);
-  if (values > maxValues) throw tooManyValues();
+  if (isTooDeep) throw notValid(`The request body is nested deeper than ${maxBodyLevels} levels.`);
+  if (values > maxBodyValues) throw tooManyValues();
 }
 
 function textOf(body: Buffer): string {
@@ -174,7 +174,7 @@ function notValid(message: string): AnnalsError {
 }
 
 function tooManyValues(): AnnalsError {
-  return new AnnalsError('payload_too_large', `The request body must have at most ${maxValues} JSON values.`);
+  return new AnnalsError('payload_too_large', `The request body must have at most ${maxBodyValues} JSON values.`);
 }
 
 function unsupported(message: string): AnnalsError {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpServer } from './http-server-type.ts';
 
 /** Milliseconds after which a turn of the event loop begins no further request. */
-const maxTurn = 8;
+export const maxTurnOfRequests = 8;
 
 /**
  * Lets a turn of the event loop begin only so many requests as it has time for; the others begin in the next turns, in the
@@ -24,7 +24,7 @@ export function beginRequestsInTurns(app: HttpServer): void {
     return now;
   }
 
-  const isOver = () => performance.now() - (begun ?? beginTurn()) >= maxTurn;
+  const isOver = () => performance.now() - (begun ?? beginTurn()) >= maxTurnOfRequests;
 
   function beginWaiting(): void {
     beginTurn();

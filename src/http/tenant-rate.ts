@@ -15,7 +15,7 @@ export interface TenantRateOptions {
 }
 
 /** How much of the rate a process takes ahead, and how long that counts (milliseconds). */
-const portionTime = 100;
+export const portionTime = 100;
 
 /** How long a request waits for the database, and how long nobody asks it again afterwards (milliseconds). */
 const maxWait = 1_000;

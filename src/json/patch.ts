@@ -23,7 +23,7 @@ export const maxPatchedLevels = 100;
  * Maximum size of all that a patch adds, moves and copies. Otherwise a patch of 1 KiB could copy a document a thousand
  * times.
  */
-const maxMoved = { bytes: 4 * 1_048_576, values: 4 * maxDocument.values } as const;
+export const maxMoved = { bytes: 4 * 1_048_576, values: 4 * maxDocument.values } as const;
 
 /**
  * Applies a patch to a document and returns the JSON text of the new document. Values that no operation changes keep

@@ -5,8 +5,10 @@ import { hashClientSecret, secretMatches, tenantOfClientId } from './client-iden
 import { TokenError } from './token-error.ts';
 
 /** `burst` failures at once, then one in `interval` milliseconds. */
-const perClientAndAddress = { burst: 10, interval: 5_000 };
-const perAddress = { burst: 100, interval: 500 };
+export const guessLimits = {
+  perClientAndAddress: { burst: 10, interval: 5_000 },
+  perAddress: { burst: 100, interval: 500 },
+};
 
 const maxRemembered = 10_000;
 
@@ -40,8 +42,8 @@ export interface GuessLimiter {
  *   the oldest of them, which are the flood's own.
  */
 export function createGuessLimiter(elapsed: () => number): GuessLimiter {
-  const clientsAtAddress = createFailureCounter(perClientAndAddress, elapsed);
-  const addresses = createFailureCounter(perAddress, elapsed);
+  const clientsAtAddress = createFailureCounter(guessLimits.perClientAndAddress, elapsed);
+  const addresses = createFailureCounter(guessLimits.perAddress, elapsed);
   const knownSecrets = createBoundedCache<Uint8Array>(maxRemembered);
   const underWay = new AttemptsUnderWay();
 

@@ -60,7 +60,7 @@ const schema = {
 };
 
 /** In bytes. The sender is not known yet, so a form gets little memory. */
-const maxForm = 16 * 1024;
+export const maxFormBytes = 16 * 1024;
 
 /** `POST /oauth/token`, in a plugin of its own: it reads forms, and its errors have the form of RFC 6749. */
 export async function tokenRoute(
@@ -87,12 +87,16 @@ export async function tokenRoute(
 
   // RFC 6749 names the faults of a form. readTokenRequest finds them; a schema could not name them.
   const validatorCompiler = () => (value: unknown) => ({ value });
-  app.post('/oauth/token', { config: { errors }, schema, validatorCompiler, bodyLimit: maxForm }, async (request) => {
-    const form = request.body as unknown as QueryParameters | null;
-    if (form === null) throw notAForm();
-    const tokenRequest = readTokenRequest(request.headers.authorization, form);
-    return await guesses.limit({ ...tokenRequest, address: request.ip }, () => grantToken(tokenRequest));
-  });
+  app.post(
+    '/oauth/token',
+    { config: { errors }, schema, validatorCompiler, bodyLimit: maxFormBytes },
+    async (request) => {
+      const form = request.body as unknown as QueryParameters | null;
+      if (form === null) throw notAForm();
+      const tokenRequest = readTokenRequest(request.headers.authorization, form);
+      return await guesses.limit({ ...tokenRequest, address: request.ip }, () => grantToken(tokenRequest));
+    },
+  );
 }
 
 function notAForm(): TokenError {

@@ -1,6 +1,5 @@
-import { availableParallelism } from 'node:os';
 import { ThreadLost, threadFile } from '../concurrency/thread.ts';
-import { ThreadPool } from '../concurrency/thread-pool.ts';
+import { defaultThreads, ThreadPool } from '../concurrency/thread-pool.ts';
 import { QueryError } from './query-error.ts';
 import { compileRegex, measureRegex, RegexFault, regexStepBudget, regexSteps, regexWorkLimit } from './regex.ts';
 import type { RegexReply, RegexRequest } from './regex-worker.ts';
@@ -47,7 +46,7 @@ export class RegexMatcherPool {
     this.#timeLimit = options.timeLimit ?? 10_000;
     this.#threads = new ThreadPool({
       file: threadFile(import.meta.url, 'regex-worker'),
-      threads: options.threads ?? Math.max(1, Math.min(4, availableParallelism() - 1)),
+      threads: options.threads ?? defaultThreads(),
       memory: options.memory ?? 256,
       ...(options.waiting === undefined ? {} : { maxWaitingOfTenant: options.waiting }),
       name: 'regular expressions at work',
@@ -126,10 +125,13 @@ function* partsOf(source: string, names: readonly string[], budget: RegexBudget)
   }
 }
 
+/** A thread tries so many characters of names, 16 more for each name, before another tenant may have it. */
+export const charactersOfPart = 64 * 1024;
+
 function endOfPart(names: readonly string[], start: number): number {
   let characters = 0;
   let end = start;
-  while (end < names.length && characters < 65_536) {
+  while (end < names.length && characters < charactersOfPart) {
     characters += (names[end]?.length ?? 0) + 16;
     end += 1;
   }

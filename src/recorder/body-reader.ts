@@ -1,12 +1,13 @@
-import { availableParallelism } from 'node:os';
 import { ThreadLost, threadFile } from '../concurrency/thread.ts';
-import { ThreadPool } from '../concurrency/thread-pool.ts';
+import { defaultThreads, ThreadPool } from '../concurrency/thread-pool.ts';
 import { AnnalsError } from '../errors.ts';
 import type { ThreadBodyReply, ThreadBodyRequest } from './body-worker.ts';
 import type { ReadBody } from './read-body.ts';
 
 /** Milliseconds of a thread for one body. */
-const timeLimit = 30_000;
+export const maxBodyTime = 30_000;
+/** So a tenant, which has half of the threads, does not keep another one waiting. */
+export const minThreads = 2;
 /** MiB of heap of a thread. */
 const memory = 512;
 
@@ -20,7 +21,7 @@ export class BodyReader {
     this.#mapping = mapping;
     this.#threads = new ThreadPool({
       file: threadFile(import.meta.url, 'body-worker'),
-      threads: Math.max(2, Math.min(4, availableParallelism() - 1)),
+      threads: Math.max(minThreads, defaultThreads()),
       memory,
       name: 'bodies of changes at work',
     });
@@ -31,9 +32,11 @@ export class BodyReader {
    * 429 or 503.
    */
   async read(request: Omit<ThreadBodyRequest, 'mapping'>): Promise<ReadBody | 'longer'> {
-    const reply = await this.#threads.ask({ ...request, mapping: this.#mapping }, timeLimit).catch((error: unknown) => {
-      throw error instanceof ThreadLost ? notRead(error) : error;
-    });
+    const reply = await this.#threads
+      .ask({ ...request, mapping: this.#mapping }, maxBodyTime)
+      .catch((error: unknown) => {
+        throw error instanceof ThreadLost ? notRead(error) : error;
+      });
     if (!('refusal' in reply)) return reply;
     if (reply.refusal === 'longer') return 'longer';
     throw new AnnalsError(reply.refusal === 'tooLarge' ? 'payload_too_large' : 'validation_violation', reply.message);

@@ -49,7 +49,7 @@ export interface DocumentAt {
 }
 
 /** Bytes of entries that are read for a document without a place for a large one. */
-const maxSmallBytes = 1024 * 1024;
+export const maxSmallBytes = 1024 * 1024;
 const entriesAtOnce = 5_000;
 
 /**

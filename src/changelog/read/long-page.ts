@@ -9,7 +9,7 @@ import { type PageOfEntries, type Place, readEntries, readLengths } from './stor
 
 // Maximum bytes of text of a page in one piece; memory holds them several times. The second maximum is for a caller that
 // takes no pieces. An entry that is longer than a piece is a piece of its own; an entry has at most about 32 MiB.
-const maxPageBytes = 8 * 1024 * 1024;
+export const maxPageBytes = 8 * 1024 * 1024;
 const maxBytesWithoutPieces = 64 * 1024 * 1024;
 
 type EntriesOfPage = Pick<PageQuery, 'tenant' | 'inPieces' | 'withContext' | 'withIdentity'>;

@@ -31,7 +31,7 @@ export interface PoolOptions {
 }
 
 /** Milliseconds. */
-const silenceAfterLimit = 5_000;
+export const silenceAfterLimit = 5_000;
 
 /** A connection pool for PostgreSQL. The first query opens the first connection. The wait for a connection is limited. */
 export function createPool(url: string, options: PoolOptions = {}): pg.Pool {

@@ -12,7 +12,7 @@ export const maxSlowStatements = 4;
 const controlsTransaction = /^(begin|start|set|commit)\b/i;
 
 /** Milliseconds after a slow statement for which its tenant is one that may send more. */
-const watchFor = 10_000;
+export const watchFor = 10_000;
 
 /** Statements that are remembered of a tenant, by their texts, and tenants that are watched. */
 const maxRemembered = 200;

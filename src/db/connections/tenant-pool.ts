@@ -54,6 +54,9 @@ export interface TenantPool extends Statements {
   readonly options: object;
 }
 
+/** Milliseconds after which the database ends a statement of a request by itself: 5 s more than the request may take. */
+export const defaultStatementLimit = 35_000;
+
 /** Milliseconds: 5 s more than the database takes to end a statement of a request. */
 export const defaultSilenceLimit = 40_000;
 
@@ -73,11 +76,11 @@ export function sharesOf(processes: number): typeof defaultShares {
  * Without this limit, readers in closed loops leave a writer a third of its rate: each of its statements comes after
  * theirs.
  */
-const beside = { places: 2, milliseconds: 20 };
+export const readsBesideWrites = { places: 2, milliseconds: 20 };
 
 export function createTenantPool(url: string, options: TenantPoolOptions = {}): TenantPool {
   const { reads, writes, own } = { ...defaultShares, ...options };
-  const { applicationName, onLostConnection, statementLimit = 35_000, readsFor = 'reading' } = options;
+  const { applicationName, onLostConnection, statementLimit = defaultStatementLimit, readsFor = 'reading' } = options;
   const { maxSilence = defaultSilence, silenceLimit = defaultSilenceLimit } = options;
   const pooled = isBehindPooler(url);
   const common = {
@@ -98,7 +101,7 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
     writes: new Semaphore({ places: writes, name: 'connections for writing' }),
   };
   const besideWrites = new Semaphore({
-    places: beside.places,
+    places: readsBesideWrites.places,
     ...(writes === 0 ? {} : { name: 'statements that read beside writes' }),
   });
   const slowStatements = new SlowStatements(options.slow);
@@ -131,7 +134,7 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
   /** A slow statement makes way for the next one to begin. */
   async function beginBesideWrites(tenant: string, signal: StopSignal): Promise<() => void> {
     const release = await besideWrites.acquire(tenant, signal);
-    const timer = setTimeout(release, beside.milliseconds);
+    const timer = setTimeout(release, readsBesideWrites.milliseconds);
     return () => {
       clearTimeout(timer);
       release();
