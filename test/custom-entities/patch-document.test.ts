@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { patchDocument } from '../../src/custom-entities/patch-document.ts';
+import { maxOperations, patchDocument } from '../../src/custom-entities/patch-document.ts';
 import { AnnalsError } from '../../src/errors.ts';
 
 function patch(document: unknown, operations: unknown): unknown {
@@ -114,11 +114,16 @@ describe('RFC 6902', () => {
     ['test what is not there', [{ op: 'test', path: '/x', value: null }]],
     ['move into itself', [{ op: 'move', from: '/o', path: '/o/x' }]],
     ['remove the document', [{ op: 'remove', path: '' }]],
-    ['more than 1,000 operations', Array(1001).fill({ op: 'add', path: '/b', value: 1 })],
+    [`more than ${maxOperations} operations`, Array(maxOperations + 1).fill({ op: 'add', path: '/b', value: 1 })],
   ])('%s is 400', (_name, operations) => {
     const error = refusalOf({ a: 1, s: 'text', o: {}, l: [1, 2] }, operations);
     expect([error.status, error.type]).toEqual([400, 'validation_violation']);
   });
+});
+
+test(`a patch may have ${maxOperations} operations`, () => {
+  const operations = Array(maxOperations).fill({ op: 'add', path: '/b', value: 1 });
+  expect(patch({ a: 1 }, operations)).toEqual({ a: 1, b: 1 });
 });
 
 test('all operations are applied or none', () => {

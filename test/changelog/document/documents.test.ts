@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { maxSmallBytes } from '../../../src/changelog/document/document-at.ts';
 import { maxLargeDocuments } from '../../../src/changelog/history-reads.ts';
 import { shareFigures } from '../../../src/concurrency/semaphore.ts';
 import { memberOf } from '../../../src/json/members.ts';
@@ -196,12 +197,17 @@ test('a large document, and one of many entries, are what was written', async ()
 test(`a process has ${maxLargeDocuments} large documents at once, and a tenant half of them`, async () => {
   const { historyReads, db } = server.context;
   const of = { entity: 'thing', entityId: 'long', when: { at: now } };
-  const change = documentChange('create', now - 9 * second, undefined, `{"text":"${'x'.repeat(1_100_000)}"}`);
+  const written = (text: string) => documentChange('create', now - 9 * second, undefined, JSON.stringify({ text }));
+  const around = written('').paths.length;
+  const longest = { ...written('x'.repeat(maxSmallBytes - around)), entityId: 'longest without a place' };
+  expect(longest.paths).toHaveLength(maxSmallBytes);
+  const change = written('x'.repeat(maxSmallBytes - around + 1));
   const tenants = [tenant, 'bcme', 'ccme', 'dcme'] as const;
   for (const one of tenants) {
     await server.createTenant(one);
     await createRecorder(db, one, () => now)([{ ...change, entityId: 'long' }]);
   }
+  await record(longest);
   const open = (one: string) => historyReads.document(one, of);
   const waiting = () => shareFigures().find(({ name }) => name === 'large documents')?.waiting;
   const first = await open(tenant);
@@ -209,6 +215,8 @@ test(`a process has ${maxLargeDocuments} large documents at once, and a tenant h
   const third = open(tenant);
   await eventually(waiting).toBe(1);
   others.push(await open('ccme'));
+  // All places are taken. A document of one byte less needs none.
+  others.push(await historyReads.document(tenant, { ...of, entityId: longest.entityId }));
   const fifth = open('dcme');
   await eventually(waiting).toBe(2);
   first.release();

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { runHistoryTool } from '../../src/agents/history-tool.ts';
+import { maxOutputBytes, runHistoryTool } from '../../src/agents/history-tool.ts';
+import type { AskHistory } from '../../src/agents/ports.ts';
 import { AnnalsError } from '../../src/errors.ts';
 
 const call = { id: 'call-1', name: 'change-history', input: '{"q":"entity:order"}' };
@@ -20,4 +21,18 @@ test.each([
   ['one that is known as internal', new AnnalsError('internal_service_error', 'An internal error occurred.')],
 ])('a fault of the service is none that the model is told of: %s', async (_title, fault) => {
   await expect(runHistoryTool(() => Promise.reject(fault), call, chat)).rejects.toBe(fault);
+});
+
+test.each([
+  ['what is left for the chat', maxOutputBytes - 1, maxOutputBytes - 1],
+  ['48 KiB', maxOutputBytes, maxOutputBytes],
+  ['48 KiB, however much is left for the chat', maxOutputBytes + 1, maxOutputBytes],
+])('a result has at most %s', async (_title, left, allowed) => {
+  const asked: number[] = [];
+  const ask: AskHistory = async (_tenant, { maxBytes }) => {
+    asked.push(maxBytes);
+    return { text: '{}', shown: 0, left: 0, total: 0 };
+  };
+  await runHistoryTool(ask, call, { ...chat, maxBytes: left });
+  expect(asked).toEqual([allowed]);
 });
