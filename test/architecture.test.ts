@@ -95,3 +95,33 @@ test('the arrow is checked against imports of every kind', () => {
   expect(errors.length).toBeGreaterThan(10);
   expect(imports).toContainEqual({ from: 'oauth/clients.ts', to: 'oauth/tables.ts' });
 });
+
+/** A function literal that is assigned to a property: `owner.name = () => …`, with `=`, `??=` or `||=`. */
+const assignedFunction =
+  /[\w)\]](?:\.#?\w+|\[[^\]\n]*\])\s+(?:\?\?|\|\|)?=\s+(?:async\s+)?(?:function\b|\([^()]*\)(?::\s*[\w<>[\]|. ]+)?\s*=>|\w+\s*=>)/g;
+
+test('no function literal is assigned to a property, so that requests are garbage soon (decision 0058)', () => {
+  const found = files.flatMap((file) =>
+    [...readFileSync(join(source, file), 'utf8').matchAll(assignedFunction)].map(([text]) => `${file}: ${text}`),
+  );
+  expect(found).toEqual([]);
+});
+
+test.each([
+  'request.release = () => {};',
+  'this.#giveBack = (error?: Error): void => end(error);',
+  'args[args.length - 1] = async (...results: unknown[]) => results;',
+  'of(one).listener ??= function listen() {};',
+  'one.two = three => three;',
+])('the search for function literals finds %s', (text) => {
+  expect(text.match(assignedFunction)).toHaveLength(1);
+});
+
+test.each([
+  'const release = () => {};',
+  'request.release = release;',
+  'one.two === (() => 1)',
+  'return { end: () => {} };',
+])('the search for function literals leaves out %s', (text) => {
+  expect(text.match(assignedFunction)).toBeNull();
+});

@@ -5,12 +5,15 @@ interface Deadline {
   /** In milliseconds of performance.now(). */
   readonly until: number;
   readonly limit: number;
-  readonly stop: Stop;
+  /** Undefined where the work has ended. */
+  stop: Stop | undefined;
 }
 
 // All deadlines share one timer. Most work ends within a millisecond, and a timer for each would cost a large part of
-// that.
-const deadlines = new Set<Deadline>();
+// that. A deadline stays here until the timer's next look and holds nothing of its work. A Set would cost more: after each
+// few changes it has a new table, to which the old one refers. So all tables, and all work in them, would live until the
+// next full garbage collection.
+let deadlines: Deadline[] = [];
 const lookEvery = 50;
 let looking: NodeJS.Timeout | undefined;
 
@@ -19,22 +22,25 @@ let looking: NodeJS.Timeout | undefined;
  * the function that removes the deadline.
  */
 export function setDeadline(stop: Stop, limit: number, rest = limit): () => void {
-  const deadline = { until: performance.now() + rest, limit, stop };
-  deadlines.add(deadline);
+  const deadline: Deadline = { until: performance.now() + rest, limit, stop };
+  deadlines.push(deadline);
   looking ??= setInterval(lookAtDeadlines, lookEvery).unref();
   return () => {
-    deadlines.delete(deadline);
+    deadline.stop = undefined;
   };
 }
 
 function lookAtDeadlines(): void {
   const now = performance.now();
-  for (const deadline of deadlines) {
-    if (deadline.until > now) continue;
-    deadlines.delete(deadline);
-    deadline.stop.abort(tooLate(deadline.limit));
+  const looked = deadlines;
+  // What is aborted may set further deadlines.
+  deadlines = [];
+  for (const deadline of looked) {
+    if (deadline.stop === undefined) continue;
+    if (deadline.until > now) deadlines.push(deadline);
+    else deadline.stop.abort(tooLate(deadline.limit));
   }
-  if (deadlines.size > 0) return;
+  if (deadlines.length > 0) return;
   clearInterval(looking);
   looking = undefined;
 }

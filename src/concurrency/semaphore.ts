@@ -72,7 +72,7 @@ export class Semaphore {
   readonly #maxWaitingOfTenant: number;
   readonly #taken = new Map<string, number>();
   /** The tenant whose last turn is longest ago comes first. */
-  readonly #waiting = new Map<string, Set<Waiting>>();
+  readonly #waiting = new Map<string, Waiting[]>();
   /** Less than 0 where places of the reserve are taken. */
   #free: number;
 
@@ -95,8 +95,8 @@ export class Semaphore {
 
   /** The number of callers that wait, of one tenant or of all. */
   waiting(tenant?: string): number {
-    if (tenant !== undefined) return this.#waiting.get(tenant)?.size ?? 0;
-    return this.#waiting.values().reduce((sum, { size }) => sum + size, 0);
+    if (tenant !== undefined) return this.#waiting.get(tenant)?.length ?? 0;
+    return this.#waiting.values().reduce((sum, { length }) => sum + length, 0);
   }
 
   /** Whether a caller of another tenant waits. */
@@ -130,16 +130,18 @@ export class Semaphore {
   }
 
   async #wait(tenant: string, signal: StopSignal | undefined, places: number): Promise<Release> {
-    const queue = this.#waiting.get(tenant) ?? new Set();
-    if (queue.size >= this.#maxWaitingOfTenant) throw this.#refusal();
+    const queue = this.#waiting.get(tenant) ?? [];
+    if (queue.length >= this.#maxWaitingOfTenant) throw this.#refusal();
     const { promise, resolve, reject } = Promise.withResolvers<Release>();
     const waiting: Waiting = { places, begin: () => resolve(this.#take(tenant, places)) };
     const onAbort = () => {
-      if (!queue.delete(waiting)) return;
-      if (queue.size === 0) this.#waiting.delete(tenant);
+      const index = queue.indexOf(waiting);
+      if (index === -1) return;
+      queue.splice(index, 1);
+      if (queue.length === 0) this.#waiting.delete(tenant);
       reject(signal?.reason);
     };
-    queue.add(waiting);
+    queue.push(waiting);
     this.#waiting.set(tenant, queue);
     signal?.addEventListener('abort', onAbort, { once: true });
     try {
@@ -172,11 +174,7 @@ export class Semaphore {
     else this.#taken.set(tenant, taken);
     this.#free += places;
     // The tenant has just had a turn, so the others come first.
-    const ownQueue = this.#waiting.get(tenant);
-    if (ownQueue !== undefined) {
-      this.#waiting.delete(tenant);
-      this.#waiting.set(tenant, ownQueue);
-    }
+    this.#comesLast(tenant);
     // The released places may be enough for callers of several tenants: the next caller of each tenant, in turn.
     let served = true;
     while (served) {
@@ -186,17 +184,23 @@ export class Semaphore {
   }
 
   /** Whether the next caller of the tenant got its places. */
-  #serve(tenant: string, queue: Set<Waiting>): boolean {
-    for (const waiting of queue) {
-      if (!this.#hasPlaces(tenant, waiting.places)) return false;
-      queue.delete(waiting);
-      // The tenant had its turn: all other waiting tenants now come before it.
-      this.#waiting.delete(tenant);
-      if (queue.size > 0) this.#waiting.set(tenant, queue);
-      waiting.begin();
-      return true;
-    }
-    return false;
+  #serve(tenant: string, queue: Waiting[]): boolean {
+    const [waiting] = queue;
+    if (waiting === undefined || !this.#hasPlaces(tenant, waiting.places)) return false;
+    queue.shift();
+    if (queue.length === 0) this.#waiting.delete(tenant);
+    else this.#comesLast(tenant);
+    waiting.begin();
+    return true;
+  }
+
+  /** All other waiting tenants now come before this one. */
+  #comesLast(tenant: string): void {
+    const queue = this.#waiting.get(tenant);
+    // Each change of the order makes garbage that lives long.
+    if (queue === undefined || this.#waiting.size === 1) return;
+    this.#waiting.delete(tenant);
+    this.#waiting.set(tenant, queue);
   }
 
   #refusal(): AnnalsError {

@@ -44,8 +44,10 @@ export function limitBodies(app: HttpServer, limits: BodyLimits = defaultBodyLim
   app.decorateRequest('reserveBody');
   app.decorateRequest('reservedBytes', 0);
   app.addHook('preParsing', (request, reply, _payload, done) => {
-    request.admitLargeBody = () => shares.admitLargeBody(request, reply);
-    request.reserveBody = (wanted) => shares.reserveBody(request, reply, wanted);
+    const admitLargeBody = () => shares.admitLargeBody(request, reply);
+    const reserveBody = (wanted: number) => shares.reserveBody(request, reply, wanted);
+    request.admitLargeBody = admitLargeBody;
+    request.reserveBody = reserveBody;
     const bytes = bytesToReserve(request);
     request.reservedBytes = bytes;
     // A body that is too large is refused without being read.
@@ -103,10 +105,11 @@ class BodyShares {
     const release = await this.#acquire(this.#largeBodies, request, reply, 1);
     const letHeapGrow = keepHeapSmall();
     holdUntilAnswered(reply, letHeapGrow);
-    request.releaseLargeBody = () => {
+    const releaseLargeBody = () => {
       release();
       letHeapGrow();
     };
+    request.releaseLargeBody = releaseLargeBody;
   }
 
   async #acquire(share: Semaphore, request: FastifyRequest, reply: FastifyReply, places: number): Promise<Release> {

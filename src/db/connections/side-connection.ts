@@ -25,10 +25,11 @@ export function createSideConnection(
     const client = await pool.connect();
     const giveBack = client.release.bind(client);
     let isGiven = false;
-    client.release = (destroy) => {
+    const giveBackOnce = (destroy?: boolean | Error) => {
       if (!isGiven) giveBack(destroy);
       isGiven = true;
     };
+    client.release = giveBackOnce;
     // The driver closes the socket of a client that is still at work.
     cut = () => client.release(true);
     return client;

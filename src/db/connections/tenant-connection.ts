@@ -31,7 +31,7 @@ export class TenantConnection {
   #step: Step | undefined;
   /** Something other than the server's answer has ended a statement, so the state of the connection is unknown. */
   #broken = false;
-  #giveBack: () => void = () => {};
+  #giveBack = nothing;
   #inTurn = atOnce;
   /** Tells the statement under way from others, where a pooler chooses the server process. */
   #mark: string | undefined;
@@ -81,7 +81,7 @@ export class TenantConnection {
   release(destroy: boolean | Error = false): void {
     const [step, giveBack] = [this.#step, this.#giveBack];
     this.#step = undefined;
-    this.#giveBack = () => {};
+    this.#giveBack = nothing;
     try {
       this.#client.release(destroy || this.#broken);
     } finally {
@@ -132,12 +132,35 @@ export class TenantConnection {
     this.#mark = this.#pooled ? newMark() : undefined;
     const text = this.#mark === undefined ? statement : marked(this.#mark, statement);
     try {
-      return values === undefined ? await this.#client.query(text) : await this.#client.query(text, [...values]);
+      return await answerOf(this.#client, text, values);
     } catch (error) {
+      // The driver makes the error where it reads from the socket. The log should say who sent the statement.
+      if (error instanceof Error) Error.captureStackTrace(error);
       this.#broken ||= !(error instanceof pg.DatabaseError) || error.severity === 'FATAL';
       throw error;
     }
   }
+}
+
+function nothing(): void {}
+
+/**
+ * The driver's answer. It is asked by a callback: the driver's own promise assigns a function literal to a property, and so
+ * each statement, its rows and its request would live until the next full garbage collection (decision 0058).
+ */
+function answerOf(
+  client: pg.PoolClient,
+  statement: string | pg.QueryConfig,
+  values: readonly unknown[] | undefined,
+): Promise<pg.QueryResult> {
+  const { promise, resolve, reject } = Promise.withResolvers<pg.QueryResult>();
+  const settle = (error: Error | null, result: pg.QueryResult) => {
+    if (error) reject(error);
+    else resolve(result);
+  };
+  if (typeof statement === 'string') client.query(statement, [...(values ?? [])], settle);
+  else client.query(values === undefined ? statement : { ...statement, values: [...values] }, settle);
+  return promise;
 }
 
 /** The transaction of an aborted step must end too. */

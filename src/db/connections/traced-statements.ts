@@ -25,10 +25,11 @@ export function traceStatements(client: pg.ClientBase, tracer: Tracer): void {
       });
       const callback = args.at(-1);
       if (typeof callback === 'function') {
-        args[args.length - 1] = (...results: unknown[]) => {
+        const callBack = (...results: unknown[]) => {
           span.end({ hasFailed: results[0] instanceof Error });
           callback(...results);
         };
+        args[args.length - 1] = callBack;
         return query(...args);
       }
       const result = query(...args);
