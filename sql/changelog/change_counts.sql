@@ -1,7 +1,9 @@
 -- How many entries of one selection (see change_rank) are in each of some ranges of time: range i is [moments[i], moments[i + 1]), the
 -- last one ends at `before` (null: never). They are told apart by `split`: by 'kind' (`of_kinds` then names them), by 'actor', by 'type', or
 -- not at all (key 0). With 'type' the selection has any actor, and `of_kinds` are the numbers of types (change_type_number). That is right
--- only where the tenant has no backlog (change_type_backlog). A range may come in several rows, which are to be added up, or in none.
+-- only where the tenant has no backlog (change_type_backlog). With 'kind' and actors `of_kinds` may have the numbers of types beside all kinds of
+-- these types: where an actor has tallies by type (change_fold_actor_types), they count and have the keys of types.
+-- A range may come in several rows, which are to be added up, or in none.
 --
 -- A child of a cell that is within one range counts there as a whole. One that a moment cuts is looked into: its key has tallies
 -- of its parts if it is dense, else its entries are read. So a cell is read once, however many moments are in it.
@@ -26,7 +28,11 @@ declare
   first_moment constant bigint := moments[1];
   last_moment constant bigint := coalesce(before, 9223372036854775807);
   last_range constant integer := cardinality(moments);
-  few constant bigint := 100 * (1 + cardinality(of_kinds));
+  -- so many tallies may be added up in a cell of an actor, by kind or by type
+  all_kinds constant bigint := (select count(*) from unnest(of_kinds) as k where k > 0);
+  all_types constant bigint := (select count(*) from unnest(of_kinds) as k where k < 0);
+  typed_actors constant boolean := by_actors and all_types > 0;
+  types constant bigint[] := array(select k from unnest(tallied) as k where k <= 0);
   cuts constant bigint[] := case when before is null then moments else moments || before end;
   cell bigint;
   part bigint;
@@ -44,10 +50,10 @@ declare
   few_cells bigint[];
 begin
   if by_actors and not of_any_kind then
-    -- to read the few entries of an actor costs less than the tallies of all its kinds
-    select array_agg(t.actor) filter (where t.entries >= few), array_agg(t.bucket) filter (where t.entries >= few),
-           array_agg(t.actor) filter (where t.entries < few), array_agg(t.bucket) filter (where t.entries < few)
-      into dense_keys, dense_cells, few_keys, few_cells
+    -- to read the few entries of an actor costs less than its tallies by kind: some hundred for each of them
+    select array_agg(t.actor) filter (where cost.few), array_agg(t.bucket) filter (where cost.few),
+           array_agg(t.actor) filter (where not cost.few), array_agg(t.bucket) filter (where not cost.few)
+      into few_keys, few_cells, dense_keys, dense_cells
       from change_coarse_cells(of_tenant, first_moment, before) as coarse (bucket)
       cross join unnest(case when of_actors = '{0}' then array(select a.actor from change_actor a where a.tenant = of_tenant) else of_actors end)
         as of (actor)
@@ -60,7 +66,23 @@ begin
           from change_tally one
           where one.tenant = of_tenant and one.level = 0 and one.bucket = coarse.bucket and one.actor = of.actor and one.kind = 0
           offset 0
-      ) as t;
+      ) as t
+      cross join lateral (
+        select case
+            when typed_actors and exists (
+              select from change_tally typed where typed.tenant = of_tenant and typed.level = 0 and typed.bucket = t.bucket
+                 and typed.actor = t.actor and typed.kind between -3 and -1)
+              then all_types
+            when t.entries >= 100 * (1 + all_kinds) then all_kinds
+            -- as many as there are, but not more than are too many
+            else (select count(*) from (
+              select from change_tally own where own.tenant = of_tenant and own.level = 0 and own.bucket = t.bucket
+                 and own.actor = t.actor and own.kind > 0
+                limit t.entries / 100) as own)
+          end as tallies
+          offset 0
+      ) as known
+      cross join lateral (select t.entries < 100 * (1 + known.tallies) as few) as cost;
     sparse_keys := coalesce(few_keys, '{}');
     sparse_cells := coalesce(few_cells, '{}');
     sparse_lengths := array_fill(change_cell(0), array[cardinality(sparse_keys)]);
@@ -90,37 +112,55 @@ begin
               select width_bucket(c.bucket * cell + n * part, cuts) as first, width_bucket(c.bucket * cell + (n + 1) * part - 1, cuts) as last
             ) as r
         ) as ranges
-    ), node as materialized (
-      select pair.key, pair.bucket, t.kind, t.children[i] as child, t.upto[i] - coalesce(t.upto[i - 1], 0) as entries,
-             looked_into.of_child[t.children[i] + 1] as range
+    ), tally as materialized (
+      select pair.key, pair.bucket, t.kind, t.children, t.upto, looked_into.of_child, looked_into.first_child, looked_into.last_child
         from unnest(dense_keys, dense_cells) as pair (key, bucket)
         join looked_into on looked_into.bucket = pair.bucket
+        cross join lateral (
+          select typed_actors and exists (
+            select from change_tally typed where typed.tenant = of_tenant and typed.level = depth and typed.bucket = pair.bucket
+               and typed.actor = pair.key and typed.kind between -3 and -1) as has_types
+            offset 0
+        ) as actor
         cross join lateral (
           select one.kind, one.children, one.upto from change_tally one
             where one.tenant = of_tenant and one.level = depth and one.bucket = pair.bucket
               and one.actor = case when has_guide then pair.key else 0 end
               and one.kind >= case when has_guide then lowest else pair.key end
-              and one.kind <= case when has_guide then highest else pair.key end
-              and (not has_guide or one.kind = any (tallied))
+              -- where types count, their kinds do not
+              and one.kind <= case when actor.has_types then 0 when has_guide then highest else pair.key end
+              and (not has_guide or one.kind = any (case when actor.has_types then types else tallied end))
             offset 0
         ) as t
-        -- from the first child that is in a range up to the last one
-        cross join lateral generate_series(width_bucket(looked_into.first_child, t.children) + 1,
-                                           width_bucket(looked_into.last_child, t.children)) as i
     ), counted as materialized (
-      select case when split in ('kind', 'type') then node.kind when split = 'actor' then node.key else 0 end as key, node.range, sum(node.entries)::bigint as entries
-        from node
-        where node.range between 1 and last_range and (of_any_kind or node.kind <> 0)
+      -- from the first child that is in a range up to the last one
+      select case when split in ('kind', 'type') then tally.kind when split = 'actor' then tally.key else 0 end as key,
+             tally.of_child[tally.children[i] + 1] as range, sum(tally.upto[i] - coalesce(tally.upto[i - 1], 0))::bigint as entries
+        from tally
+        cross join lateral generate_series(width_bucket(tally.first_child, tally.children) + 1,
+                                           width_bucket(tally.last_child, tally.children)) as i
+        where of_any_kind or tally.kind <> 0
         group by 1, 2
     ), cut as (
-      select node.key, node.bucket * (cell / part) + node.child as bucket, depth < 4 and node.entries >= 64 as is_dense
-        from node
-        where node.range = -1 and (not has_guide or node.kind = 0)
+      select tally.key, tally.bucket * (cell / part) + place.child as bucket, depth < 4 and inside.entries >= 64 as is_dense
+        from (
+          select looked_into.bucket, (n - 1)::smallint as child
+            from looked_into cross join lateral generate_subscripts(looked_into.of_child, 1) as n
+            where looked_into.of_child[n] = -1
+            offset 0
+        ) as place
+        join tally on tally.bucket = place.bucket and (not has_guide or tally.kind = 0)
+        cross join lateral (
+          select coalesce(tally.upto[width_bucket(place.child, tally.children)], 0)
+                   - coalesce(tally.upto[width_bucket((place.child - 1)::smallint, tally.children)], 0) as entries
+        ) as inside
+        where inside.entries > 0
     )
     select counts.keys, counts.ranges, counts.entries, cuts.dense_keys, cuts.dense_cells, cuts.few_keys, cuts.few_cells
       into found_keys, found_ranges, found_entries, dense_keys, dense_cells, few_keys, few_cells
       from (
         select array_agg(counted.key) as keys, array_agg(counted.range) as ranges, array_agg(counted.entries) as entries from counted
+          where counted.range between 1 and last_range
       ) as counts
       cross join (
         select array_agg(cut.key) filter (where cut.is_dense) as dense_keys, array_agg(cut.bucket) filter (where cut.is_dense) as dense_cells,

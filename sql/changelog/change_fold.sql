@@ -25,6 +25,11 @@ declare
   dense_actors bigint[] := '{}';
   dense_buckets bigint[] := '{}';
   dense_known boolean[] := '{}';
+  -- the actors and buckets of those of the level that is being written
+  written_actors bigint[];
+  written_buckets bigint[];
+  -- without them no cell of an actor has tallies by type
+  many_kinds boolean;
 begin
   if not pg_try_advisory_xact_lock(hashtextextended('change_fold ' || of_tenant, 0)) then
     return null;
@@ -61,8 +66,14 @@ begin
   select array_agg(k.kind), array_agg(change_type_number(k.type)) into typed_kinds, types
     from change_kind k where k.tenant = of_tenant and k.kind in (select distinct unnest(kinds));
   select b.level, b.bucket into backlog_level, backlog_bucket from change_type_backlog b where b.tenant = of_tenant;
+  select count(*) >= change_many_kinds() into many_kinds
+    from (select from change_kind k where k.tenant = of_tenant limit change_many_kinds()) as k;
 
   for depth in 0..4 loop
+    if many_kinds then
+      select array_agg(d.actor), array_agg(d.bucket) into written_actors, written_buckets
+        from unnest(dense_actors, dense_buckets) as d (actor, bucket) where d.actor > 0;
+    end if;
     with entry as materialized (
       -- as many as there are to be told apart: children are numbered from 1970 on
       select w.kind, w.actor, w.at / change_cell(depth + 1) as child, count(*) as entries
@@ -205,6 +216,9 @@ begin
           select from change_tally t where t.tenant = of_tenant and t.level = depth + 1 and t.bucket = next.bucket
              and t.actor = next.actor and t.kind = next.kind) as known
       ) as known;
+    if many_kinds then
+      perform change_fold_actor_types(of_tenant, depth, ats, kinds, actors, written_actors, written_buckets);
+    end if;
     exit when dense_kinds is null;
     -- what no dense cell has is not looked at again
     if depth >= 1 then

@@ -1,8 +1,7 @@
 import type { Dictionary } from '../names/dictionary.ts';
 import type { QueryParts } from '../read/query-parts.ts';
 import type { Search } from '../read/search-store.ts';
-import type { Split } from './tally-counts.ts';
-import { typesOfSelection } from './types-of-selection.ts';
+import type { TalliedTypes } from './types-of-selection.ts';
 
 /** In nanoseconds, measured with 600,000 entries. */
 interface CountingCosts {
@@ -18,17 +17,26 @@ interface CountingCosts {
 
 export const defaultCosts: CountingCosts = { key: 60_000, bound: 6_000, range: 1_600, entry: 500 };
 
-/** How many tallies tell apart the values of the part that tallies can count. With the split `type`: tallies by type where they suffice. */
-export function keysOf({ intervals }: QueryParts, split: Split, dictionary: Dictionary): number {
+/** An actor has tallies by type in the cells in which it has so many kinds. See change_many_kinds. */
+const manyKinds = 24;
+
+/** How many tallies tell apart the values of the part that tallies can count. With `talliedTypes`: by type where they suffice. */
+export function keysOf(
+  { intervals }: QueryParts,
+  split: 'kind' | 'actor',
+  dictionary: Dictionary,
+  talliedTypes?: TalliedTypes,
+): number {
   const every = { actors: dictionary.actors.length, kinds: dictionary.kinds.length };
   return intervals
     .flatMap(({ selections }) => selections)
     .reduce((sum, selection) => {
       const { actors, kinds } = selection;
-      const types = split === 'type' ? typesOfSelection(selection, dictionary) : undefined;
-      if (types !== undefined) return sum + 1 + types.length;
-      if (split !== 'actor') return sum + (actors?.length ?? 1) * (kinds?.length ?? every.kinds);
-      return sum + (actors?.length ?? every.actors) * (1 + (kinds?.length ?? 0));
+      const types = talliedTypes?.(selection);
+      if (types !== undefined && actors === null) return sum + 1 + types.length;
+      if (split === 'actor') return sum + (actors?.length ?? every.actors) * (1 + (kinds?.length ?? 0));
+      const ofActor = kinds?.length ?? every.kinds;
+      return sum + (actors?.length ?? 1) * (types === undefined || ofActor < manyKinds ? ofActor : 1 + types.length);
     }, 0);
 }
 

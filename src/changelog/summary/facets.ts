@@ -4,7 +4,7 @@ import { cheaperParts, defaultCosts, keysOf } from './counting-costs.ts';
 import { countTallied, type FacetField, type FacetValue, readFacetValues } from './summary-store.ts';
 import { byTypes, partsInRanges } from './tally-counts.ts';
 import { rangeOfActors, readTopActors } from './top-actors.ts';
-import { hasTalliesByType } from './types-of-selection.ts';
+import { talliedTypes } from './types-of-selection.ts';
 
 /** The values of a field with most entries. */
 export interface Facets {
@@ -31,12 +31,12 @@ export async function readFacets(
       return { field: asked.field, total: matches, values, others: othersOf(matches, values) };
     }
   }
-  const isByType = asked.field === 'type' && (await hasTalliesByType(snapshot, found));
+  const types = asked.field === 'type' ? await talliedTypes(snapshot, found) : undefined;
   const split = asked.field === 'actor' ? 'actor' : 'kind';
-  const keys = keysOf(found, isByType ? 'type' : split, snapshot.dictionary) * costs.key;
+  const keys = keysOf(found, split, snapshot.dictionary, types) * costs.key;
   const { intervals, search } = cheaperParts(found, { keys, entries: matches * costs.entry });
   const inRange = partsInRanges(intervals, [snapshot.since], split);
-  const parts = isByType ? byTypes(inRange, snapshot.dictionary) : inRange;
+  const parts = types === undefined ? inRange : byTypes(inRange, snapshot.dictionary, types);
   const { total, values } = await readFacetValues(snapshot, { parts, search }, asked);
   return { field: asked.field, total, values, others: othersOf(total, values) };
 }

@@ -5,7 +5,7 @@ import { cheaperParts, defaultCosts, keysOf } from './counting-costs.ts';
 import { boundariesOf, type HistogramInterval, intervalFor } from './histogram-interval.ts';
 import { countParts, countSearch, readExtentOfParts } from './summary-store.ts';
 import { byTypes, partsInRanges } from './tally-counts.ts';
-import { entryTypes, hasTalliesByType } from './types-of-selection.ts';
+import { entryTypes, talliedTypes } from './types-of-selection.ts';
 
 export interface HistogramBucket {
   /** Its begin, in milliseconds since 1970. */
@@ -50,11 +50,11 @@ export async function readHistogram(
   const interval = intervalFor(from, end, maxBuckets);
   const begins = boundariesOf(from, end, interval).slice(0, -1);
   const moments = [...begins, end];
-  const hasTypes = await hasTalliesByType(snapshot, parts);
-  const keys = keysOf(parts, hasTypes ? 'type' : 'kind', dictionary) * moments.length * costs.range;
+  const types = await talliedTypes(snapshot, parts);
+  const keys = keysOf(parts, 'kind', dictionary, types) * moments.length * costs.range;
   const { intervals, search } = cheaperParts(parts, { keys, entries: total * costs.entry });
   const inRanges = partsInRanges(intervals, moments, 'kind');
-  const counts = await countParts(snapshot, hasTypes ? byTypes(inRanges, dictionary) : inRanges);
+  const counts = await countParts(snapshot, byTypes(inRanges, dictionary, types));
   if (search !== undefined) counts.push(...(await countSearch(snapshot, search, moments)));
   const buckets = begins.map((at) => ({ at, count: 0, create: 0, update: 0, delete: 0 }));
   let after = 0;

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { DatabaseTransaction } from '../../db/database.ts';
 import { statementsOf } from '../../db/statements.ts';
+import type { Interval } from '../plan/tally-plan.ts';
 import type { QueryParts } from '../read/query-parts.ts';
 import type { QuerySnapshot } from '../read/query-snapshot.ts';
 import { found, type Search } from '../read/search-store.ts';
@@ -21,17 +22,43 @@ export async function readExtentOfParts(
   snapshot: QuerySnapshot,
   { intervals, search }: QueryParts,
 ): Promise<{ total: number; oldest: number | undefined }> {
-  const { transaction, tenant, now } = snapshot;
+  const { transaction } = snapshot;
   const total = await countTallied(snapshot, { intervals });
-  const oldest = { now, intervals, skip: total - 1, size: 1 };
-  const last = total === 0 ? undefined : await readTalliedPlaces(transaction, tenant, oldest);
-  const moments = last === undefined ? [] : last.places.map(({ at }) => at);
+  const moments = total === 0 ? [] : await oldestTallied(snapshot, { intervals, total });
   if (search === undefined) return { total, oldest: moments[0] };
   const { rows } = await sql<{ total: number; oldest: number | null }>`
     select count(*) as total, min(e.at) as oldest ${found(search)}`.execute(transaction);
   const [others] = rows;
   if (others === undefined || others.oldest === null) return { total, oldest: moments[0] };
   return { total: total + others.total, oldest: Math.min(...moments, others.oldest) };
+}
+
+/** To ask more intervals than this for their oldest entry one by one costs more than to look for it by tallies. */
+const maxAsked = 8;
+
+/** When the oldest of the entries occurred that the tallies count. */
+async function oldestTallied(
+  { transaction, tenant, now }: QuerySnapshot,
+  { intervals, total }: { intervals: readonly Interval[]; total: number },
+): Promise<number[]> {
+  const all = intervals.flatMap(({ selections }) => selections);
+  // Among the entries of an actor, one of some kinds may be hard to find.
+  if (all.length > maxAsked || all.some(({ actors, kinds }) => actors !== null && kinds !== null)) {
+    const { places } = await readTalliedPlaces(transaction, tenant, { now, intervals, skip: total - 1, size: 1 });
+    return places.map(({ at }) => at);
+  }
+  const times: number[] = [];
+  for (const { since, before, selections } of intervals.toReversed()) {
+    for (const { actors, kinds } of selections) {
+      const { rows } = await statementsOf(transaction).query<{ oldest: number | null }>({
+        text: 'select change_oldest($1, $2, $3, $4, $5) as oldest',
+        values: [tenant, actors ?? [0], kinds ?? [0], since, before],
+      });
+      times.push(...rows.flatMap(({ oldest }) => oldest ?? []));
+    }
+    if (times.length > 0) return times;
+  }
+  return times;
 }
 
 /** How many entries of a type are in a range of a list of moments. Ranges without entries are left out. */

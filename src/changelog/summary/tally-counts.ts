@@ -1,6 +1,6 @@
 import type { Dictionary } from '../names/dictionary.ts';
 import type { Interval, Selection } from '../plan/tally-plan.ts';
-import { typesOfSelection } from './types-of-selection.ts';
+import type { TalliedTypes } from './types-of-selection.ts';
 
 /** What entries are told apart by. */
 export type Split = 'kind' | 'actor' | 'type';
@@ -35,11 +35,21 @@ export function partsInRanges(
   });
 }
 
-/** The same parts. Those that tallies by type count are told apart by type, with the numbers of types as their kinds. */
-export function byTypes(parts: readonly CountedPart[], dictionary: Dictionary): CountedPart[] {
+/**
+ * The same parts. Those that tallies by type count are told apart by type, with the numbers of types as their kinds. Those
+ * of actors have these numbers beside their kinds: in a cell with few kinds, an actor has no tallies by type.
+ */
+export function byTypes(
+  parts: readonly CountedPart[],
+  dictionary: Dictionary,
+  talliedTypes: TalliedTypes,
+): CountedPart[] {
   return parts.map((part) => {
-    const kinds = typesOfSelection(part.selection, dictionary);
-    return kinds === undefined ? part : { ...part, selection: { actors: null, kinds }, split: 'type' };
+    const types = talliedTypes(part.selection);
+    if (types === undefined) return part;
+    const { actors, kinds } = part.selection;
+    if (actors === null) return { ...part, selection: { actors, kinds: types }, split: 'type' };
+    return { ...part, selection: { actors, kinds: [...types, ...(kinds ?? dictionary.kinds.map(({ id }) => id))] } };
   });
 }
 

@@ -12,14 +12,12 @@ export type EntryType = keyof typeof typeNumbers;
 export const entryTypes = Object.keys(typeNumbers) as EntryType[];
 
 /**
- * The numbers of the types that a selection consists of. Undefined if it has not all kinds of a type, or only some actors:
- * tallies by type do not count such a selection.
+ * The numbers of the types that a selection consists of. Undefined if it has only some kinds of a type.
  *
  * @example
  * typesOfSelection({ actors: null, kinds: null }, dictionary); // [-1, -2, -3]
  */
-export function typesOfSelection({ actors, kinds }: Selection, dictionary: Dictionary): number[] | undefined {
-  if (actors !== null) return undefined;
+export function typesOfSelection({ kinds }: Selection, dictionary: Dictionary): number[] | undefined {
   const wanted = kinds === null ? undefined : new Set(kinds);
   const types: number[] = [];
   for (const type of entryTypes) {
@@ -31,16 +29,23 @@ export function typesOfSelection({ actors, kinds }: Selection, dictionary: Dicti
   return types;
 }
 
+/** The numbers of the types of a selection that tallies count by type. Undefined for any other selection. */
+export type TalliedTypes = (selection: Selection) => number[] | undefined;
+
 /**
- * Whether the tallies of a tenant count all folded entries by type, where a query has a selection that could use that. The
- * entries of an earlier version are counted by type in the background.
+ * Finds out which selections of a query tallies count by type. Of some actors they do in each cell with many kinds, beside
+ * the tallies by kind. Of the tenant they do, in place of the kinds, when the background has counted the entries that an
+ * earlier version folded.
  */
-export async function hasTalliesByType(
+export async function talliedTypes(
   { transaction, tenant, dictionary }: QuerySnapshot,
   { intervals }: Pick<QueryParts, 'intervals'>,
-): Promise<boolean> {
-  const selections = intervals.flatMap((interval) => interval.selections);
-  if (!selections.some((selection) => typesOfSelection(selection, dictionary) !== undefined)) return false;
-  const { rows } = await sql`select from change_type_backlog where tenant = ${tenant}`.execute(transaction);
-  return rows.length === 0;
+): Promise<TalliedTypes> {
+  const ofTenant = intervals.flatMap(({ selections }) => selections.filter(({ actors }) => actors === null));
+  const canBe = ofTenant.some((selection) => typesOfSelection(selection, dictionary) !== undefined);
+  const backlog = canBe
+    ? (await sql`select from change_type_backlog where tenant = ${tenant}`.execute(transaction)).rows
+    : [];
+  return (selection) =>
+    selection.actors === null && backlog.length > 0 ? undefined : typesOfSelection(selection, dictionary);
 }

@@ -59,49 +59,55 @@ function someChanges(): Change[] {
 
 /**
  * The places of the tenant's tallies whose number of a type is not that of the entries that are folded. A cell that is not
- * counted by type yet is to have none. What is before the horizon is not looked at.
+ * counted by type yet is to have none. Of an actor only the cells come into question that have tallies by type. What is
+ * before the horizon is not looked at.
  */
 async function faults(): Promise<object[]> {
   const horizon = await readHorizon(database.db, tenant, now);
   const { rows } = await database.pool.query(
     `with cell as (
-       select t.level, t.bucket, change_cell(t.level) as length, change_cell(t.level + 1) as part,
+       select t.level, t.bucket, t.actor, change_cell(t.level) as length, change_cell(t.level + 1) as part,
               not exists (select from change_type_backlog b where b.tenant = $1
                  and (-t.level, t.bucket) >= (-b.level, b.bucket)) as is_counted
          from change_tally t where t.tenant = $1 and t.actor = 0 and t.kind = 0
+       union
+       select t.level, t.bucket, t.actor, change_cell(t.level), change_cell(t.level + 1), true
+         from change_tally t where t.tenant = $1 and t.actor > 0 and t.kind < 0
      ), folded as (
-       select e.at, e.kind, 1 as entries from change_entry e where e.tenant = $1
+       select e.at, e.kind, e.actor, 1 as entries from change_entry e where e.tenant = $1
        union all
-       select p.at, p.kind, -1 from change_delta d cross join lateral unnest(d.ats, d.kinds) as p (at, kind) where d.tenant = $1
+       select p.at, p.kind, p.actor, -1
+         from change_delta d cross join lateral unnest(d.ats, d.kinds, d.actors) as p (at, kind, actor) where d.tenant = $1
      ), wanted as (
-       select cell.level, folded.at / cell.part as child, change_type_number(k.type) as type, sum(folded.entries) as entries
+       select cell.level, cell.actor, folded.at / cell.part as child, change_type_number(k.type) as type, sum(folded.entries) as entries
          from cell
-         join folded on folded.at / cell.length = cell.bucket
+         join folded on folded.at / cell.length = cell.bucket and cell.actor in (0, folded.actor)
          join change_kind k on k.tenant = $1 and k.kind = folded.kind
          where cell.is_counted
-         group by 1, 2, 3
+         group by 1, 2, 3, 4
          having sum(folded.entries) > 0
      ), found as (
-       select t.level, t.bucket * (change_cell(t.level) / change_cell(t.level + 1)) + node.child as child, t.kind as type,
+       select t.level, t.actor, t.bucket * (change_cell(t.level) / change_cell(t.level + 1)) + node.child as child, t.kind as type,
               node.upto - coalesce(t.upto[node.i - 1], 0) as entries
          from change_tally t
          cross join lateral unnest(t.children, t.upto) with ordinality as node (child, upto, i)
          where t.tenant = $1 and t.kind < 0
      )
-     select level, child, type, wanted.entries as wanted, found.entries as found
-       from wanted full join found using (level, child, type)
+     select level, actor, child, type, wanted.entries as wanted, found.entries as found
+       from wanted full join found using (level, actor, child, type)
        where wanted.entries is distinct from found.entries and child * change_cell(level + 1) >= $2`,
     [tenant, horizon],
   );
   return rows;
 }
 
-async function rowsByType(): Promise<number> {
-  const { rows } = await database.pool.query<{ count: number }>(
-    'select count(*) from change_tally where tenant = $1 and kind < 0',
+async function rowsByType(): Promise<{ ofTenant: number; ofActors: number }> {
+  const { rows } = await database.pool.query<{ ofTenant: number; ofActors: number }>(
+    `select count(*) filter (where actor = 0) as "ofTenant", count(*) filter (where actor > 0) as "ofActors"
+       from change_tally where tenant = $1 and kind < 0`,
     [tenant],
   );
-  return rows[0]?.count ?? 0;
+  return rows[0] ?? { ofTenant: 0, ofActors: 0 };
 }
 
 const isOpen = async () => (await database.pool.query('select from change_type_backlog')).rowCount === 1;
@@ -132,17 +138,49 @@ test(
     await record(someChanges());
     await foldHistory(db, tenant);
     await withoutTalliesByType(database.pool, tenant);
-    expect(await rowsByType()).toBe(0);
+    expect(await rowsByType()).toEqual({ ofTenant: 0, ofActors: 0 });
     let portions = 1;
     while (!(await countBacklogPortion(db, tenant, 200))) portions += 1;
     expect(portions).toBeGreaterThan(4);
     expect(backlogs + portions).toBeGreaterThan(5);
     expect(await isOpen()).toBe(false);
     expect(await faults()).toEqual([]);
-    expect(await rowsByType()).toBeGreaterThan(3);
+    expect((await rowsByType()).ofTenant).toBeGreaterThan(3);
+    // The background leaves the cells of actors to the folds that write them.
+    await record(Array.from({ length: 90 }, (_none, index) => changeOf({ at: now, entity: `e${index}`, actor: 'p0' })));
+    await foldHistory(db, tenant);
+    expect((await rowsByType()).ofActors).toBeGreaterThan(0);
+    expect(await faults()).toEqual([]);
   },
   patient,
 );
+
+test('an actor has tallies by type from 24 kinds in a cell on, and keeps them', async () => {
+  const { db } = database;
+  const record = createRecorder(db, tenant, () => now);
+  const fold = async (changes: Partial<Change>[]) => {
+    await record(changes.map((change) => changeOf({ at: now, actor: 'm', ...change })));
+    await foldHistory(db, tenant);
+    expect(await faults()).toEqual([]);
+    const { rows } = await database.pool.query(
+      `select t.level::integer, array_agg(t.kind::integer order by t.kind) filter (where t.kind < 0) as types
+         from change_tally t join change_actor a using (tenant, actor) where a.name = 'm' and t.kind <= 0 group by 1 order by 1`,
+    );
+    return rows;
+  };
+  const entitiesTo = (count: number) => Array.from({ length: count }, (_none, index) => ({ entity: `m${index}` }));
+  // At level 0 from the first entry on; finer cells begin at 64 entries.
+  expect(await fold(entitiesTo(23))).toEqual([{ level: 0, types: null }]);
+  expect(await fold([{ entity: 'm23', type: 'delete' }])).toEqual([{ level: 0, types: [-3, -2] }]);
+  expect(await fold([{ entity: 'm0', type: 'create' }])).toEqual([{ level: 0, types: [-3, -2, -1] }]);
+  // From here on all levels are built from entries that were folded before.
+  const dense = await fold(entitiesTo(24).concat(entitiesTo(24)));
+  expect(dense).toEqual([0, 1, 2, 3, 4].map((level) => ({ level, types: [-3, -2, -1] })));
+  // Of a new minute with few kinds all coarser cells have them.
+  const before = { at: now - minute, entity: 'm1' };
+  await fold(Array.from({ length: 80 }, () => before));
+  expect(await rowsByType()).toMatchObject({ ofActors: 5 * 3 });
+});
 
 test('a fold and a count of the backlog that began at once do not lose an entry', async () => {
   const { db } = database;
