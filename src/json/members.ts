@@ -41,9 +41,41 @@ export function kindOf({ tape, node }: JsonNode): JsonKind {
 export function memberNodes(tape: JsonTape, object: number): Map<string, number> {
   const nodes = new Map<string, number>();
   for (let key = firstChild(tape, object); key !== -1; key = nextChild(tape, key)) {
-    nodes.set(decodedString(tape, key), key + cellsOfNode);
+    nodes.set(keyText(tape, key), key + cellsOfNode);
   }
   return nodes;
+}
+
+interface KnownKey {
+  hash: number;
+  bytes: Buffer;
+  text: string;
+}
+
+/** Keys that came before. Lines of an import have the same few: to compare bytes takes a part of the time of decoding them. */
+const knownKeys = new Array<KnownKey | undefined>(256);
+const maxKnownKeyBytes = 32;
+
+function keyText(tape: JsonTape, key: number): string {
+  const start = cellAt(tape.cells, key + startCell) + 1;
+  const end = cellAt(tape.cells, key + endCell) - 1;
+  const detail = cellAt(tape.cells, key + detailCell);
+  if (end - start > maxKnownKeyBytes || (detail & isEscaped) !== 0) return decodedString(tape, key);
+  const hash = detail >> 2;
+  const place = hash & (knownKeys.length - 1);
+  const known = knownKeys[place];
+  if (known?.hash === hash && hasBytes(tape.bytes, start, end, known.bytes)) return known.text;
+  const text = decodedString(tape, key);
+  knownKeys[place] = { hash, bytes: Buffer.from(tape.bytes.subarray(start, end)), text };
+  return text;
+}
+
+function hasBytes(source: Buffer, start: number, end: number, bytes: Buffer): boolean {
+  if (end - start !== bytes.length) return false;
+  for (let index = 0; index < bytes.length; index += 1) {
+    if (source[start + index] !== bytes[index]) return false;
+  }
+  return true;
 }
 
 /**

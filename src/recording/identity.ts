@@ -13,9 +13,15 @@ export function identityOfCloudEvent(source: string, id: string): Buffer {
 
 const linePrefix = Buffer.from('annals:line:');
 
+/** Where the prefix stands before lines of usual length, one at a time. */
+const scratch = Buffer.concat([linePrefix], 16 * 1024);
+
 /** The key that equal lines share: the identity of the first of them. `line` has no line end. */
 export function identityOfLine(line: Buffer): Buffer {
-  return identityOf(Buffer.concat([linePrefix, line]));
+  const length = linePrefix.length + line.length;
+  if (length > scratch.length) return identityOf(Buffer.concat([linePrefix, line]));
+  line.copy(scratch, linePrefix.length);
+  return identityOf(scratch.subarray(0, length));
 }
 
 /** The identity of a line of which the file had `occurrence` equal ones before. */

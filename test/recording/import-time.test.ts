@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { importTime } from '../../src/recording/import-time.ts';
 
@@ -11,6 +12,24 @@ test.each([
   ['2100-12-31T23:59:59.999999Z', Date.UTC(2101, 0, 1) - 1],
 ])('%s is %d', (text, at) => {
   expect(importTime(text)).toBe(at);
+});
+
+test('every moment is read as JavaScript writes it', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: Date.UTC(2101, 0, 1) - 1 }), (at) => {
+      expect(importTime(new Date(at).toISOString())).toBe(at);
+    }),
+  );
+});
+
+test('a character that is no digit is found at each place of a time', () => {
+  for (const [place, character] of [...'2024-02-28T12:34:56.789Z'].entries()) {
+    if (!/\d/.test(character)) continue;
+    for (const other of '/:é') {
+      const text = `2024-02-28T12:34:56.789Z`.slice(0, place) + other + '2024-02-28T12:34:56.789Z'.slice(place + 1);
+      expect(importTime(text)).toBe('is no RFC 3339 time with Z or an offset');
+    }
+  }
 });
 
 test('what is finer than a millisecond is cut, not rounded', () => {
