@@ -11,7 +11,7 @@ import { type Behaviour, startVendor, type Vendor, type VendorRequest } from '..
 const random = new Random();
 
 // All of them: ANNALS_TOKEN_CHATS=1000 npx vitest run test/chat/tokens.test.ts
-const chats = Number(process.env.ANNALS_TOKEN_CHATS ?? 120);
+const chats = Number(process.env.ANNALS_TOKEN_CHATS ?? 80);
 const atOnce = 8;
 const sessions = 40;
 const tenant = 'acme';

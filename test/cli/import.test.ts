@@ -16,7 +16,7 @@ import { createTestDatabase, type TestDatabase } from '../support/server/databas
 const random = new Random();
 
 // So many moments to be killed at; more by hand: ANNALS_KILLS=30
-const kills = Number(process.env.ANNALS_KILLS ?? 2);
+const kills = Number(process.env.ANNALS_KILLS ?? 1);
 const timeout = 60_000 + kills * 30_000;
 
 let folder: string;

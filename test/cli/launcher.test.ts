@@ -33,13 +33,19 @@ describe.each(['execve', 'spawn'])('by %s', (way) => {
     const help = await startAnnals(['--help'], { ANNALS_LAUNCHER_WAY: way }).ended;
     expect(help).toMatchObject({ code: 0, stderr: '' });
   });
+});
 
-  test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('%s ends the service in an orderly way', async (signal) => {
-    const service = startAnnals(['serve'], { ...environment, ANNALS_LAUNCHER_WAY: way });
-    const baseUrl = await service.firstLine;
-    service.process.kill(signal);
-    expect(await service.ended).toEqual({ code: 0, signal: null, stdout: `${baseUrl}\n`, stderr: '' });
-  });
+// By execve the service gets them itself, and serve.test.ts has the two others.
+test.concurrent.each([
+  ['execve', 'SIGHUP'],
+  ['spawn', 'SIGHUP'],
+  ['spawn', 'SIGINT'],
+  ['spawn', 'SIGTERM'],
+] as const)('by %s, %s ends the service in an orderly way', async (way, signal) => {
+  const service = startAnnals(['serve'], { ...environment, ANNALS_LAUNCHER_WAY: way });
+  const baseUrl = await service.firstLine;
+  service.process.kill(signal);
+  expect(await service.ended).toEqual({ code: 0, signal: null, stdout: `${baseUrl}\n`, stderr: '' });
 });
 
 test('a service whose launcher was killed ends by itself', async () => {

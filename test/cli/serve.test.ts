@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { createPool } from '../../src/db/connections/pool.ts';
 import { type RunningCommand, startAnnals } from '../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
@@ -29,12 +28,14 @@ afterEach(async () => {
 
 afterAll(() => database.drop());
 
-test.each(['SIGTERM', 'SIGINT'] as const)('serve prints its base URL alone, and %s ends it with 0', async (signal) => {
+test('serve prints its base URL alone, makes the signing key before a token is asked for, and SIGTERM ends it with 0', async () => {
   const service = serve();
   const baseUrl = await service.firstLine;
   expect(baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
   expect((await fetch(`${baseUrl}/health/ready`)).status).toBe(200);
-  service.process.kill(signal);
+  const keys = async () => (await database.pool.query('select kid from oauth_signing_key')).rowCount;
+  await expect.poll(keys).toBe(1);
+  service.process.kill('SIGTERM');
   expect(await service.ended).toEqual({ code: 0, signal: null, stdout: `${baseUrl}\n`, stderr: '' });
 });
 
@@ -57,15 +58,18 @@ test('what is in flight when serve is asked to end is still answered', async () 
   expect((await service.ended).code).toBe(0);
 });
 
-test('a port in use is exit code 1 and says what to set', async () => {
+test('a port in use is exit code 1 and says what to set; SIGINT ends the other process with 0', async () => {
   const first = serve();
-  const { port } = new URL(await first.firstLine);
+  const baseUrl = await first.firstLine;
+  const { port } = new URL(baseUrl);
   const second = serve({ PORT: port });
   expect(await second.ended).toMatchObject({
     code: 1,
     stdout: '',
     stderr: `annals: port ${port} of 127.0.0.1 is in use; set PORT to another one, or to 0 for any free one\n`,
   });
+  first.process.kill('SIGINT');
+  expect(await first.ended).toEqual({ code: 0, signal: null, stdout: `${baseUrl}\n`, stderr: '' });
 });
 
 test('a host that is not ours is exit code 1 and says what to set', async () => {
@@ -92,22 +96,3 @@ async function refuses(baseUrl: URL): Promise<void> {
     if (!accepted) return;
   }
 }
-
-test('serve makes the signing key once it listens, before a token is asked for', async () => {
-  const own = await createTestDatabase();
-  try {
-    const service = serve({ DATABASE_URL: own.url });
-    await service.firstLine;
-    const pool = createPool(own.url, { maximum: 1 });
-    try {
-      const keys = async () => (await pool.query('select kid from oauth_signing_key')).rowCount;
-      await expect.poll(keys).toBe(1);
-    } finally {
-      await pool.end();
-    }
-    service.process.kill('SIGTERM');
-    expect(await service.ended).toMatchObject({ code: 0, stderr: '' });
-  } finally {
-    await own.drop();
-  }
-});

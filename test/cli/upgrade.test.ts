@@ -1,61 +1,89 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { open, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, type TestContext, test } from 'vitest';
 import { annals, type RunningCommand, startAnnals } from '../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
-import { copyPackage, temporaryFolder } from '../support/server/package-copy.ts';
-import { eventually } from '../support/server/patience.ts';
+import { copyPackage } from '../support/server/package-copy.ts';
 
-// Whole processes, some of them one after another.
+// Whole processes, some of them one after another. The tests wait most of their time, so they run at once.
 const timeout = 180_000;
 
-let database: TestDatabase;
-let environment: Record<string, string>;
-const running: RunningCommand[] = [];
+/** A database of its own for a test, and processes that use it. They end with the test. */
+class World {
+  readonly database: TestDatabase;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly #running: RunningCommand[] = [];
 
-beforeEach(async () => {
-  database = await createTestDatabase();
-  environment = {
-    DATABASE_URL: database.url,
-    ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
-    PORT: '0',
-    LOG_LEVEL: 'warn',
-  };
-});
-
-afterEach(async () => {
-  for (const command of running.splice(0)) {
-    command.process.kill('SIGKILL');
-    await command.ended;
+  private constructor(database: TestDatabase) {
+    this.database = database;
+    this.environment = {
+      DATABASE_URL: database.url,
+      ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
+      PORT: '0',
+      LOG_LEVEL: 'warn',
+    };
   }
-  await database.drop();
-});
 
-function serve(packageFolder?: string): RunningCommand {
-  const launcher = packageFolder === undefined ? undefined : join(packageFolder, 'bin', 'annals.js');
-  const command = startAnnals(['serve'], environment, launcher);
-  running.push(command);
-  return command;
+  static async make({ onTestFinished }: TestContext): Promise<World> {
+    const world = new World(await createTestDatabase());
+    onTestFinished(async () => {
+      for (const command of world.#running) {
+        command.process.kill('SIGKILL');
+        await command.ended;
+      }
+      await world.database.drop();
+    });
+    return world;
+  }
+
+  start(args: string[], packageFolder?: string): RunningCommand {
+    const launcher = packageFolder === undefined ? undefined : join(packageFolder, 'bin', 'annals.js');
+    const command = startAnnals(args, this.environment, launcher);
+    this.#running.push(command);
+    return command;
+  }
+
+  serve(packageFolder?: string): RunningCommand {
+    return this.start(['serve'], packageFolder);
+  }
+
+  /** Resolves when the database knows a process. */
+  async registered(): Promise<void> {
+    while ((await this.database.pool.query('select from schema_process')).rowCount !== 1) await sleep(20);
+  }
 }
 
-/** The next version: a routine more, and a migration after which this version could read no page of the history. */
-async function nextVersion(): Promise<string> {
-  const folder = await copyPackage();
-  const version = join(folder, 'sql', 'version.txt');
+let folder: string;
+/** The folder of the next version. */
+let nextVersion: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'annals-upgrade-'));
+  nextVersion = join(folder, 'next');
+  await mkdir(nextVersion);
+  await copyPackage(nextVersion);
+  await makeNextVersion(nextVersion);
+});
+
+afterAll(() => rm(folder, { recursive: true }));
+
+/** The next version has a routine more, and a migration after which this version could read no page of the history. */
+async function makeNextVersion(next: string): Promise<void> {
+  const version = join(next, 'sql', 'version.txt');
   await writeFile(version, String(Number(await readFile(version, 'utf8')) + 1));
   await writeFile(
-    join(folder, 'migrations', '0900-next.sql'),
+    join(next, 'migrations', '0900-next.sql'),
     'alter table change_entry rename column paths to paths_next;\n',
   );
   await writeFile(
-    join(folder, 'sql', 'recording', 'next.sql'),
+    join(next, 'sql', 'recording', 'next.sql'),
     `create function next() returns integer language sql as 'select 1'\n`,
   );
-  return folder;
 }
 
 interface Asked {
@@ -80,7 +108,7 @@ async function askUntilGone(baseUrl: string, token: string): Promise<Asked> {
   }
 }
 
-async function tokenFor(baseUrl: string): Promise<string> {
+async function tokenFor(baseUrl: string, environment: World['environment']): Promise<string> {
   await annals(['tenant', 'create', 'acme'], environment);
   const made = await annals(
     ['client', 'create', '--tenant', 'acme', '--scope', 'changelog.changelog_read'],
@@ -99,12 +127,14 @@ async function tokenFor(baseUrl: string): Promise<string> {
 
 test('a process whose database a newer one migrates is not ready, answers rightly to its end, and ends with 1', {
   timeout,
-}, async () => {
-  const old = serve();
+  concurrent: true,
+}, async (context) => {
+  const world = await World.make(context);
+  const { database, environment } = world;
+  const old = world.serve();
   const baseUrl = await old.firstLine;
-  const asking = askUntilGone(baseUrl, await tokenFor(baseUrl));
-  const version = await nextVersion();
-  const [next, second] = [serve(version), serve(version)];
+  const asking = askUntilGone(baseUrl, await tokenFor(baseUrl, environment));
+  const [next, second] = [world.serve(nextVersion), world.serve(nextVersion)];
 
   const ended = await old.ended;
   expect(ended.code).toBe(1);
@@ -122,13 +152,13 @@ test('a process whose database a newer one migrates is not ready, answers rightl
   expect((await database.pool.query('select next() as n')).rows).toEqual([{ n: 1 }]);
   expect((await database.pool.query('select from schema_change')).rowCount).toBe(0);
 
-  const again = await serve().ended;
+  const again = await world.serve().ended;
   expect(again).toMatchObject({ code: 1, stdout: '' });
   expect(again.stderr).toContain('The database was brought to 0900-next.sql by a newer version of Annals');
   expect((await fetch(`${nextUrl}/health/ready`)).status).toBe(200);
 });
 
-test.each([
+test.for([
   [
     'migrations',
     `insert into migration (number, name, checksum) values (901, '0901-later.sql', '')`,
@@ -139,32 +169,41 @@ test.each([
     `update routine_set set hash = 'another' where replaced_at is null`,
     'The routines of the database are those of another version',
   ],
-])('a process whose %s were changed behind its back ends with 1', { timeout }, async (_what, statement, reason) => {
-  const service = serve();
-  await service.firstLine;
-  await database.pool.query(statement);
-  const ended = await service.ended;
-  expect(ended.code).toBe(1);
-  expect(ended.stderr).toContain(reason);
-});
+])(
+  'a process whose %s were changed behind its back ends with 1',
+  { timeout, concurrent: true },
+  async ([, statement = '', reason], context) => {
+    const world = await World.make(context);
+    const service = world.serve();
+    await service.firstLine;
+    await world.database.pool.query(statement);
+    const ended = await service.ended;
+    expect(ended.code).toBe(1);
+    expect(ended.stderr).toContain(reason);
+  },
+);
 
-test('an import ends with 1 when another version migrates, and what it recorded stays', { timeout }, async () => {
+test('an import ends with 1 when another version migrates, and what it recorded stays', {
+  timeout,
+  concurrent: true,
+}, async (context) => {
+  const world = await World.make(context);
+  const { database, environment } = world;
   await annals(['tenant', 'create', 'acme'], environment);
-  const pipe = join(await temporaryFolder(), 'changes.ndjson');
+  const pipe = join(folder, 'changes.ndjson');
   await promisify(execFile)('mkfifo', [pipe]);
-  const command = startAnnals(['import', '--tenant', 'acme', pipe], environment);
-  running.push(command);
+  const command = world.start(['import', '--tenant', 'acme', pipe]);
   const writer = await open(pipe, 'w');
-  onTestFinished(() => writer.close());
+  context.onTestFinished(() => writer.close());
   const change = { op: 'insert', entity: 'note', entityId: 'n-1', at: '2026-01-01T00:00:00Z', after: { a: 1 } };
   await writer.write(`${JSON.stringify(change)}\n`);
-  await eventually(async () => (await database.pool.query('select from schema_process')).rowCount).toBe(1);
+  await world.registered();
   await database.pool.query(
     `insert into schema_change (newest, routines_hash, announced_at) values (999, 'next', clock_timestamp())`,
   );
   // A read of a pipe ends with what comes through it.
   const comes = setInterval(() => void writer.write('\n').catch(() => {}), 200);
-  onTestFinished(() => clearInterval(comes));
+  context.onTestFinished(() => clearInterval(comes));
   const ended = await command.ended;
   expect(ended.code).toBe(1);
   expect(ended.stderr).toContain('Another version of Annals is about to bring the database to its schema');
@@ -173,11 +212,13 @@ test('an import ends with 1 when another version migrates, and what it recorded 
 
 test('a process that was killed without a word holds an upgrade up only until it counts as gone', {
   timeout,
-}, async () => {
-  const old = serve();
+  concurrent: true,
+}, async (context) => {
+  const world = await World.make(context);
+  const old = world.serve();
   await old.firstLine;
-  await eventually(async () => (await database.pool.query('select from schema_process')).rowCount).toBe(1);
+  await world.registered();
   old.process.kill('SIGKILL');
-  const next = serve(await nextVersion());
+  const next = world.serve(nextVersion);
   expect((await fetch(`${await next.firstLine}/health/ready`)).status).toBe(200);
 });

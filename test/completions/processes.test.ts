@@ -26,6 +26,7 @@ const start = wholeQuota
 
 let database: TestDatabase;
 let quota: Quota;
+let services: ServiceProcesses;
 let vendor: Vendor;
 let secret: string;
 /** What the vendor has counted so far, and what of it the clients have had answers for. */
@@ -36,6 +37,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   quota = createQuota({ pool: database.pool, db: database.db, logger: createLogger('silent') });
   vendor = await startVendor();
+  services = await startThree();
 });
 
 beforeEach(() => {
@@ -54,6 +56,7 @@ beforeEach(() => {
 });
 
 afterAll(async () => {
+  refuseSecrets(await services.end());
   await vendor.close();
   await database.drop();
 });
@@ -61,8 +64,7 @@ afterAll(async () => {
 test('from three processes the quota is used up to its last token, and never beyond', {
   timeout: 300_000,
 }, async () => {
-  const services = await startThree();
-  const { tenant, token } = await newTenant(services, 'whole');
+  const { tenant, token } = await newTenant('whole');
   let leftAtFirstRefusal: number | undefined;
   const statuses = await inParallel(async () => {
     const status = await complete(await services.next(), tenant, token);
@@ -71,14 +73,12 @@ test('from three processes the quota is used up to its last token, and never bey
     }
     return status;
   });
-  const log = await services.end();
 
   expect([...new Set(statuses)].sort()).toEqual([200, 403]);
   expect(counted.input).toBeLessThanOrEqual(quotaLimits.input);
   expect(counted.output).toBeLessThanOrEqual(quotaLimits.output);
   expect(await quota.state(tenant)).toEqual({ used: counted, reserved: { input: 0, output: 0 } });
   expect(leftAtFirstRefusal).toBeLessThan(16);
-  refuseSecrets(log);
   console.info(
     `${runs} completions: ${tally(statuses)}; left at the first refusal: ${leftAtFirstRefusal} output tokens`,
   );
@@ -87,16 +87,14 @@ test('from three processes the quota is used up to its last token, and never bey
 test('with processes killed under way it is never passed, and what was in flight is charged in full', {
   timeout: 300_000,
 }, async () => {
-  const services = await startThree();
-  const { tenant, token } = await newTenant(services, 'killed');
+  const { tenant, token } = await newTenant('killed');
   const over = new AbortController();
-  const kills = killNowAndThen(services, over.signal);
+  const kills = killNowAndThen(over.signal);
   const lapse = wholeQuota ? Promise.resolve() : letLeasesEnd(over.signal);
   const statuses = await inParallel(async () => await complete(await services.next(), tenant, token).catch(() => 0));
   over.abort();
   const killed = await kills;
   await lapse;
-  const log = await services.end();
 
   expect(counted.input).toBeLessThanOrEqual(quotaLimits.input);
   expect(counted.output).toBeLessThanOrEqual(quotaLimits.output);
@@ -112,7 +110,6 @@ test('with processes killed under way it is never passed, and what was in flight
     expect(used[kind] - dead[kind]).toBeGreaterThanOrEqual(answered[kind]);
     expect(used[kind] - dead[kind]).toBeLessThanOrEqual(counted[kind]);
   }
-  refuseSecrets(log);
   console.info(
     `${runs} completions, ${killed} kills: ${tally(statuses)}; ${dead.calls} calls in flight charged in full with ` +
       `${dead.output} output tokens; counted by the vendor ${counted.output}, charged ${used.output}`,
@@ -129,7 +126,7 @@ async function startThree(): Promise<ServiceProcesses> {
   });
 }
 
-async function newTenant(services: ServiceProcesses, tenant: string): Promise<{ tenant: string; token: string }> {
+async function newTenant(tenant: string): Promise<{ tenant: string; token: string }> {
   await createTenant(database.db, tenant);
   await database.pool.query('insert into completion_quota (tenant, input_used, output_used) values ($1, $2, $3)', [
     tenant,
@@ -178,7 +175,7 @@ async function inParallel(work: () => Promise<number>): Promise<number[]> {
 }
 
 /** Kills one after another, each as soon as calls are in flight again; answers how many. */
-async function killNowAndThen(services: ServiceProcesses, over: AbortSignal): Promise<number> {
+async function killNowAndThen(over: AbortSignal): Promise<number> {
   const most = wholeQuota ? 9 : 2;
   let killed = 0;
   while (!over.aborted && killed < most) {

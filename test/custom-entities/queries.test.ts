@@ -10,7 +10,7 @@ import { type SchemaClient, schemaClient } from '../support/server/schema-client
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 // More of them: ANNALS_LAW_FILTERS=20000 npx vitest run test/custom-entities/queries.test.ts
-const filters = Number(process.env.ANNALS_LAW_FILTERS ?? 400);
+const filters = Number(process.env.ANNALS_LAW_FILTERS ?? 250);
 
 let server: TestServer;
 let token: string;

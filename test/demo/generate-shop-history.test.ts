@@ -7,29 +7,35 @@ const day = 86_400_000;
 const noon = Date.parse('2026-03-04T12:00:00.000Z');
 const nows = [noon, Date.parse('2026-05-31T00:00:00.001Z'), Date.parse('2027-12-25T23:59:59.999Z')];
 
-function history(now = noon, seed = 1): DemoChange[] {
-  return [...generateShopHistory({ seed, now })];
+const histories = new Map<string, readonly DemoChange[]>();
+
+/** Made once for each seed and moment. */
+function history(now = noon, seed = 1): readonly DemoChange[] {
+  const key = `${now} ${seed}`;
+  const known = histories.get(key) ?? [...generateShopHistory({ seed, now })];
+  histories.set(key, known);
+  return known;
 }
 
-function count<Key>(changes: DemoChange[], key: (change: DemoChange) => Key): Map<Key, number> {
+function count<Key>(changes: readonly DemoChange[], key: (change: DemoChange) => Key): Map<Key, number> {
   const counts = new Map<Key, number>();
   for (const change of changes) counts.set(key(change), (counts.get(key(change)) ?? 0) + 1);
   return counts;
 }
 
 test('the same seed and the same moment give the same history', () => {
-  expect(history()).toEqual(history());
+  expect(isDeepStrictEqual([...generateShopHistory({ seed: 1, now: noon })], history())).toBe(true);
 });
 
 test('another seed gives another history', () => {
-  expect(history(noon, 1)).not.toEqual(history(noon, 2));
+  expect(isDeepStrictEqual(history(noon, 1), history(noon, 2))).toBe(false);
 });
 
 test('later on the same UTC day the history is the same and only goes on further', () => {
   const early = history(noon);
   const late = history(noon + day / 2 - 1);
   expect(late.length).toBeGreaterThan(early.length);
-  expect(late.slice(0, early.length)).toEqual(early);
+  expect(isDeepStrictEqual(late.slice(0, early.length), early)).toBe(true);
 });
 
 test('a week later the same things have happened, a week later', () => {
@@ -45,8 +51,7 @@ test('about 5,000 changes, in order of time, within the last 90 days and none at
     expect(changes.length).toBeLessThan(5_500);
     let previous = now - 90 * day;
     for (const { at } of changes) {
-      expect(Number.isInteger(at)).toBe(true);
-      expect(at).toBeGreaterThan(previous);
+      if (!Number.isInteger(at) || at <= previous) expect.fail(`${at} comes after ${previous}`);
       previous = at;
     }
     expect(previous).toBeLessThan(now);
@@ -89,7 +94,7 @@ test('what a change has as before is the last state of its document, and an upda
     const states = new Map<string, unknown>();
     for (const { op, entity, entityId, before, after } of history(now)) {
       const key = `${entity} ${entityId}`;
-      expect(before).toEqual(states.get(key));
+      expect(isDeepStrictEqual(before, states.get(key)), key).toBe(true);
       if (op === 'insert') expect(before).toBeUndefined();
       else expect(before).toBeDefined();
       expect(after === undefined).toBe(op === 'delete');

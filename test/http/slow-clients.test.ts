@@ -62,7 +62,8 @@ test('a client that takes no byte of its answer is cut off', async () => {
   socket.destroy();
 });
 
-test('a client that takes its answer slowly gets it whole', async () => {
+// These two wait most of their time.
+test.concurrent('a client that takes its answer slowly gets it whole', async () => {
   const { socket, seen } = await ask('/big');
   const began = performance.now();
   for (; seen.bytes < bytes && !seen.closed; await sleep(performance.now() - began < 3 * silence ? 50 : 0)) {
@@ -74,7 +75,7 @@ test('a client that takes its answer slowly gets it whole', async () => {
   socket.destroy();
 });
 
-test('a client that waits for its answer is not cut off', async () => {
+test.concurrent('a client that waits for its answer is not cut off', async () => {
   const { socket } = await ask('/late');
   const [answer]: Buffer[] = await once(socket, 'data');
   expect(answer?.toString()).toContain('"late"');

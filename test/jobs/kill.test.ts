@@ -14,7 +14,7 @@ import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
 const random = new Random();
 
 // More of them: ANNALS_KILLS=30 npx vitest run test/jobs/kill.test.ts
-const kills = Number(process.env.ANNALS_KILLS ?? 2);
+const kills = Number(process.env.ANNALS_KILLS ?? 1);
 const tenant = 'killed';
 const entries = 20_000;
 

@@ -6,7 +6,7 @@ import { type Listing, readInstances, storeInstances } from '../support/server/i
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 // More of them: ANNALS_LAW_CONCURRENT_WALKS=200 npx vitest run test/pagination/concurrent-walk.test.ts
-const walks = Number(process.env.ANNALS_LAW_CONCURRENT_WALKS ?? 12);
+const walks = Number(process.env.ANNALS_LAW_CONCURRENT_WALKS ?? 8);
 const place = { tenant: 'acme', type: 'THING' };
 const path = '/schema/acme/custom-entities/THING/instances';
 const json = { 'content-type': 'application/json' };

@@ -16,7 +16,7 @@ import {
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 // More of them: ANNALS_LAW_WALKS=5000 npx vitest run test/pagination/walk-law.test.ts
-const walks = Number(process.env.ANNALS_LAW_WALKS ?? 60);
+const walks = Number(process.env.ANNALS_LAW_WALKS ?? 40);
 const walksOfCollection = 10;
 const tenant = 'alpha';
 const listings = [instancesOfThing, ...aiListings];

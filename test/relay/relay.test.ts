@@ -303,6 +303,9 @@ test('two relays and four writers: each document in the order of its changes, an
   }
 });
 
+// More of them: ANNALS_KILLS=30
+const kills = Number(process.env.ANNALS_KILLS ?? 1);
+
 test('kill -9 of the relay: every committed change is an entry exactly once', async () => {
   const application = await createApplication(
     `create table items (id int primary key, version int);
@@ -328,7 +331,7 @@ test('kill -9 of the relay: every committed change is an entry exactly once', as
       await sleep(5);
     }
   });
-  for (let kill = 0; kill < 3; kill++) {
+  for (let kill = 0; kill < kills; kill++) {
     const running = start();
     await running.firstLine;
     const before = await countOfEntries(history);

@@ -24,7 +24,7 @@ const minute = 60_000;
 const day = 86_400_000;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 /** Pages that each of four readers asks for; many more by hand. */
-const reads = Number(process.env.ANNALS_PAGES ?? 120);
+const reads = Number(process.env.ANNALS_PAGES ?? 80);
 
 let history: TestHistory;
 

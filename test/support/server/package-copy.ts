@@ -39,9 +39,12 @@ export async function temporaryFolder(): Promise<string> {
   return folder;
 }
 
-/** Copies this package to be edited, built or run; it shares the installed packages. Returns the folder. */
-export async function copyPackage(): Promise<string> {
-  const folder = await temporaryFolder();
+/**
+ * Copies this package to be edited, built or run; it shares the installed packages. Returns the folder, which is removed
+ * when the test ends unless the caller gives one.
+ */
+export async function copyPackage(given?: string): Promise<string> {
+  const folder = given ?? (await temporaryFolder());
   for (const part of parts) await cp(join(packageFolder(), part), join(folder, part), { recursive: true });
   await linkModules(folder);
   return folder;
