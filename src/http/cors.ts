@@ -25,7 +25,7 @@ export async function allowOrigins(app: HttpServer, origins: readonly string[]):
   const options: FastifyCorsOptions = {
     origin: origins.includes('*') ? '*' : [...origins],
     methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-    exposedHeaders,
+    exposedHeaders: exposedHeaders.join(', '),
     // Seconds that a browser may remember the answer to its preflight.
     maxAge: 7200,
   };

@@ -67,15 +67,15 @@ test('a line of a worker goes out at once where it comes behind another one', as
   await until(() => written().endsWith('{"level":"warn","worker":1}\n'));
 });
 
-test('4,096 characters wait for no more, and 4,095 do', async () => {
+test('16,384 characters wait for no more, and 16,383 do', async () => {
   const [short, long] = [startLog(), startLog()];
-  short.stream.write(`${'a'.repeat(4_094)}\n`);
-  long.stream.write(`${'a'.repeat(4_095)}\n`);
-  await until(() => long.written().length === 4_096);
+  short.stream.write(`${'a'.repeat(16_382)}\n`);
+  long.stream.write(`${'a'.repeat(16_383)}\n`);
+  await until(() => long.written().length === 16_384);
   await aWhile();
   expect(short.written()).toBe('');
   short.stream.flushSync();
-  expect(short.written()).toHaveLength(4_095);
+  expect(short.written()).toHaveLength(16_383);
 });
 
 test('it says when it wants no more, and when it does again', async () => {
