@@ -38,22 +38,30 @@ const maxAsked = 8;
 
 /** When the oldest of the entries occurred that the tallies count. */
 async function oldestTallied(
-  { transaction, tenant, now }: QuerySnapshot,
+  snapshot: QuerySnapshot,
   { intervals, total }: { intervals: readonly Interval[]; total: number },
 ): Promise<number[]> {
-  const all = intervals.flatMap(({ selections }) => selections);
-  // Among the entries of an actor, one of some kinds may be hard to find.
-  if (all.length > maxAsked || all.some(({ actors, kinds }) => actors !== null && kinds !== null)) {
-    const { places } = await readTalliedPlaces(transaction, tenant, { now, intervals, skip: total - 1, size: 1 });
-    return places.map(({ at }) => at);
-  }
+  const { transaction, tenant, now } = snapshot;
+  const isMany = intervals.reduce((sum, { selections }) => sum + selections.length, 0) > maxAsked;
+  const asked = isMany ? undefined : await oldestAsked(snapshot, intervals);
+  if (asked !== undefined) return asked;
+  const { places } = await readTalliedPlaces(transaction, tenant, { now, intervals, skip: total - 1, size: 1 });
+  return places.map(({ at }) => at);
+}
+
+/** The times of the oldest entries of the selections of the first interval that has any. Undefined: they are hard to find. */
+async function oldestAsked(
+  { transaction, tenant }: QuerySnapshot,
+  intervals: readonly Interval[],
+): Promise<number[] | undefined> {
   const times: number[] = [];
   for (const { since, before, selections } of intervals.toReversed()) {
     for (const { actors, kinds } of selections) {
-      const { rows } = await statementsOf(transaction).query<{ oldest: number | null }>({
-        text: 'select change_oldest($1, $2, $3, $4, $5) as oldest',
+      const { rows } = await statementsOf(transaction).query<{ oldest: number | null; decided: boolean }>({
+        text: 'select oldest, decided from change_oldest($1, $2, $3, $4, $5)',
         values: [tenant, actors ?? [0], kinds ?? [0], since, before],
       });
+      if (rows.some(({ decided }) => !decided)) return undefined;
       times.push(...rows.flatMap(({ oldest }) => oldest ?? []));
     }
     if (times.length > 0) return times;

@@ -135,6 +135,8 @@ async function check(recorded: readonly Change[], horizon: number): Promise<void
     return { at, count: own.length, create, update, delete: deleted };
   });
   expect(wanted.filter(({ at }) => at < first)).toEqual([]);
+  if (wanted.length > 0)
+    expect({ q, from: found.from }).toEqual({ q, from: Math.min(found.to, ...wanted.map(({ at }) => at)) });
   expect({ q, ...found }).toEqual({
     q,
     from: found.from,
@@ -206,4 +208,33 @@ test('where an actor has tallies by type, those of its kinds are not read', asyn
   expect((await readTypesOf('actor:machine')).values).toEqual(
     values.toSorted((one, other) => (one.value < other.value ? -1 : 1)),
   );
+});
+
+test('the oldest entry of some kinds is looked for among 1,000 entries of an actor, or by tallies', async () => {
+  const { db, pool } = history.database;
+  const record = createRecorder(db, tenant, () => now);
+  const begin = now - 10 * day;
+  const updates = Array.from({ length: 999 }, (_none, index) =>
+    changeOf({ at: begin + index, actor: 'slow', entity: 'x' }),
+  );
+  await record([...updates, changeOf({ at: begin + 2_000, actor: 'slow', entity: 'x', type: 'delete' })]);
+  const ask = async (actors: string[], type: string) => {
+    const { rows } = await pool.query(
+      `select oldest, decided from change_oldest($1, array(select actor from change_actor where name = any ($2)),
+         array(select kind from change_kind where entity = 'x' and type = $3), $4, null)`,
+      [tenant, actors, type, begin],
+    );
+    return rows;
+  };
+  expect(await ask(['slow'], 'delete')).toEqual([{ oldest: begin + 2_000, decided: true }]);
+  await record([changeOf({ at: begin + 1_500, actor: 'slow', entity: 'x' })]);
+  expect(await ask(['slow'], 'delete')).toEqual([{ oldest: null, decided: false }]);
+  expect(await ask(['slow'], 'update')).toEqual([{ oldest: begin, decided: true }]);
+  expect((await readHistogramOf('actor:slow type:delete', 60)).from).toBe(begin + 2_000);
+  // One of another actor counts where it is older than the 1,000 that were looked at.
+  await record([changeOf({ at: begin + 1_600, actor: 'late', entity: 'x', type: 'delete' })]);
+  expect(await ask(['slow', 'late'], 'delete')).toEqual([{ oldest: begin + 1_600, decided: false }]);
+  await record([changeOf({ at: begin + 1_400, actor: 'late', entity: 'x', type: 'delete' })]);
+  expect(await ask(['slow', 'late'], 'delete')).toEqual([{ oldest: begin + 1_400, decided: true }]);
+  expect((await readHistogramOf('actor:(slow,late) type:delete', 60)).from).toBe(begin + 1_400);
 });
