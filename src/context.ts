@@ -180,7 +180,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
             onUnreachable: (error) =>
               logger.warn({ err: error }, 'the database cannot be asked for the rate of a tenant'),
           });
-    const dictionaries = new DictionaryCache(pool, { most: Math.floor(maxNameBytes / processes) });
+    const dictionaries = new DictionaryCache(pool, { maxBytes: Math.floor(maxNameBytes / processes) });
     const history = { pool, db, regexes, now: () => clock.now(), dictionaries };
     const findPage = createFindPage(history);
     const historyReads = createHistoryReads(history);

@@ -116,8 +116,8 @@ function readInput(input: string): { q: string; page: number; size: number } | u
   }
 }
 
-function isWithin(value: unknown, most: number): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= most;
+function isWithin(value: unknown, max: number): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= max;
 }
 
 /** The original JSON text, so numbers keep every digit, and a note for the model. */

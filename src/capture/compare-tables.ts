@@ -30,7 +30,7 @@ export interface Comparison {
 }
 
 /** Everything that a comparison records is by this actor. */
-export const systemActor = 'system';
+const systemActor = 'system';
 
 /** Rows that are read at once: at least, and as many as have about so many bytes. */
 const firstPage = 100;

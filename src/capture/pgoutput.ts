@@ -36,7 +36,7 @@ export type PgoutputMessage =
   | { kind: 'other' };
 
 /** The server sent what this version of the protocol does not have. */
-export class PgoutputError extends Error {
+class PgoutputError extends Error {
   constructor(message: string) {
     super(message);
     this.name = 'PgoutputError';

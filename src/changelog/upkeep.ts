@@ -55,7 +55,8 @@ export async function changelogUpkeep(app: HttpServer, { db, now, folds }: Upkee
       {
         what: 'dropping expired history',
         every: dropEvery,
-        work: (signal, onError) => dropExpired(db, { signal, onError, now, most: rowsAtOnce, rest: restAfter(signal) }),
+        work: (signal, onError) =>
+          dropExpired(db, { signal, onError, now, maxRows: rowsAtOnce, rest: restAfter(signal) }),
       },
       { what: 'analysing the change history', every: analyseEvery, work: () => analyseHistory(db) },
       { what: 'building an index of the change history', every: buildEvery, work: () => buildHistoryIndexes(db) },

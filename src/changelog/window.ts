@@ -1,7 +1,7 @@
 import type { Condition, Query } from '../query/ast.ts';
 
 /** Milliseconds of the default window. It applies if a query has no from-bound of its own (spec A, rule 2). */
-export const defaultWindowLength = 30 * 86_400_000;
+const defaultWindowLength = 30 * 86_400_000;
 
 /** The beginning of the default window, in milliseconds since 1970. The window includes it and has no upper bound. */
 export function defaultWindowFrom(nowMs: number): number {

@@ -182,7 +182,7 @@ function sha256(text: string): Buffer {
 }
 
 /** The hash of a body. Bodies with the same JSON value have the same hash. */
-export const fingerprintOf = threaded(
+const fingerprintOf = threaded(
   import.meta.url,
   'fingerprintOf',
   (bodyText: string): Uint8Array => sha256(canonicalText(JSON.parse(bodyText))),

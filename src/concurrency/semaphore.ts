@@ -204,11 +204,11 @@ export class Semaphore {
   }
 
   #refusal(): AnnalsError {
-    const most = `at most ${this.#maxOfTenant} at once`;
+    const limit = `at most ${this.#maxOfTenant} at once`;
     const waiting = this.#maxWaitingOfTenant === 0 ? '' : `, and at most ${this.#maxWaitingOfTenant} that wait`;
     return new AnnalsError(
       'rate_limit_exceeded',
-      `The tenant has used its share of ${this.name}: ${most}${waiting}. Try again shortly.`,
+      `The tenant has used its share of ${this.name}: ${limit}${waiting}. Try again shortly.`,
       { headers: { 'Retry-After': '1' } },
     );
   }

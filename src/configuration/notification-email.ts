@@ -1,7 +1,7 @@
 import type { Configuration } from './service.ts';
 
 /** Where e-mails to the tenant go (contract: auto-disable). */
-export const notificationEmailKey = 'notificationEmail';
+const notificationEmailKey = 'notificationEmail';
 
 /** Characters of JSON text. An address has 254 characters, and JSON can write each with six. */
 const maxAddressText = 2_000;

@@ -18,10 +18,7 @@ export async function sealTokensAtStart(app: HttpServer, sealing: TokenSealing):
 }
 
 /** Idempotent, also where several processes do it at once. It is no change of the item and has no change entry. */
-export async function sealProviderTokens(
-  sealing: TokenSealing,
-  logger: Pick<FastifyBaseLogger, 'warn'>,
-): Promise<void> {
+async function sealProviderTokens(sealing: TokenSealing, logger: Pick<FastifyBaseLogger, 'warn'>): Promise<void> {
   const tenants = await tenantsWithUnsecured(sealing.db, providerTokenKeys);
   await forEachTenant(tenants, (tenant) => sealTokensOf(sealing, tenant, logger));
 }

@@ -2,7 +2,7 @@ import type { SealedColumn } from '../db/reseal.ts';
 import type { Sealer } from '../sealing.ts';
 
 /** What a sealed value is bound to: its row. It does not open in another one. The name of a tenant has no blank. */
-export function purposeOf(tenant: string, key: string): string {
+function purposeOf(tenant: string, key: string): string {
   return `configuration ${tenant} ${key}`;
 }
 

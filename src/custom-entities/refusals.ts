@@ -3,7 +3,7 @@ import { AnnalsError } from '../errors.ts';
 /** Ids of types: capital letters, digits and `_`; the first character is a letter (contract 9). */
 export const typeIdPattern = /^[A-Z][A-Z0-9_]{0,62}$/;
 
-export const maxInstanceIdBytes = 255;
+const maxInstanceIdBytes = 255;
 
 /**
  * The id that no instance can get (contract 9). Clients of the API family send operations on many instances to

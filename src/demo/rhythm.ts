@@ -15,7 +15,7 @@ export function startOfDay(time: number): number {
   return Math.floor(time / dayInMilliseconds) * dayInMilliseconds;
 }
 
-export function isWeekend(time: number): boolean {
+function isWeekend(time: number): boolean {
   const weekday = new Date(time).getUTCDay();
   return weekday === 0 || weekday === 6;
 }

@@ -147,7 +147,7 @@ function tenantOf(request: FastifyRequest): string {
 }
 
 /** JSON of changes is rarely compressed to less than a tenth. A body that turns out larger reserves anew. */
-export const expectedRatio = 10;
+const expectedRatio = 10;
 
 /** A body in chunks does not tell its length, so it gets as much as its operation takes. */
 function bytesToReserve({ headers, routeOptions }: FastifyRequest): number {

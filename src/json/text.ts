@@ -44,7 +44,7 @@ function textBetween({ ascii, bytes }: JsonTape, start: number, end: number): st
 }
 
 /** Whether two strings or keys decode to the same text, however each is written. */
-export function isSameString(first: JsonTape, one: number, second: JsonTape, other: number): boolean {
+function isSameString(first: JsonTape, one: number, second: JsonTape, other: number): boolean {
   if (isSameSource(first, one, second, other)) return true;
   const flags = cellAt(first.cells, one + detailCell) | cellAt(second.cells, other + detailCell);
   return (flags & isEscaped) !== 0 && decodedString(first, one) === decodedString(second, other);
@@ -75,7 +75,7 @@ function isNumber(byte: number): boolean {
 }
 
 /** Whether two nodes have the same bytes. */
-export function isSameSource(first: JsonTape, one: number, second: JsonTape, other: number): boolean {
+function isSameSource(first: JsonTape, one: number, second: JsonTape, other: number): boolean {
   const start = cellAt(first.cells, one + startCell);
   const length = cellAt(first.cells, one + endCell) - start;
   const otherStart = cellAt(second.cells, other + startCell);

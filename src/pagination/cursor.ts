@@ -11,7 +11,7 @@ export interface CursorScope {
 }
 
 /** Milliseconds after which a cursor is expired (contract 10). */
-export const cursorLifetime = 24 * 60 * 60 * 1000;
+const cursorLifetime = 24 * 60 * 60 * 1000;
 
 const maxCursorBytes = 4096;
 const timeBytes = 6;

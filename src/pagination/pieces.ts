@@ -8,13 +8,13 @@ export const maxStreamedBytes = maxPieceBytes / 4;
 export const maxPartBytes = 96 * 1024;
 
 /**
- * Puts items into pieces whose lengths add up to at most `most`. The order stays the same. A longer item is a piece of
+ * Puts items into pieces whose lengths add up to at most `maxBytes`. The order stays the same. A longer item is a piece of
  * its own.
  *
  * @example
  * piecesOf(['a', 'b', 'c'], [3, 4, 9], 8); // [['a', 'b'], ['c']]
  */
-export function piecesOf<Item>(items: readonly Item[], lengths: readonly number[], most = maxPieceBytes): Item[][] {
+export function piecesOf<Item>(items: readonly Item[], lengths: readonly number[], maxBytes = maxPieceBytes): Item[][] {
   const pieces: Item[][] = [];
   let room = 0;
   for (const [index, item] of items.entries()) {
@@ -22,7 +22,7 @@ export function piecesOf<Item>(items: readonly Item[], lengths: readonly number[
     const last = pieces.at(-1);
     if (last === undefined || length > room) {
       pieces.push([item]);
-      room = most - length;
+      room = maxBytes - length;
     } else {
       last.push(item);
       room -= length;

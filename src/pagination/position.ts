@@ -14,7 +14,7 @@ export interface RowPlace {
 }
 
 /** Maximum bytes of a position: a cursor of 4 KiB can hold no more. */
-export const maxPositionBytes = 3_000;
+const maxPositionBytes = 3_000;
 
 const flagAfter = 1;
 const flagEnd = 2;

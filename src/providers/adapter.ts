@@ -29,8 +29,6 @@ export interface Adapter {
   faultOfRefusal?(status: number, body: unknown): ProviderFault | undefined;
 }
 
-export const noUsage: Usage = { inputTokens: undefined, outputTokens: undefined };
-
 /** Converts a message to the form of the provider packages. */
 export function promptMessage(message: Message): LanguageModelV4Message {
   switch (message.role) {

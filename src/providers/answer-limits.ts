@@ -10,7 +10,7 @@ export const answerLimits = {
   /** Bytes of an answer that is not streamed, above which it is read alone in a turn of the event loop. */
   shortBytes: 32 * 1024,
   /** Bytes of an answer that is not streamed, above which the heap is kept small for a while. */
-  usualBytes: 128 * 1024,
+  longBytes: 128 * 1024,
   /** Bytes of a stream, including its events. */
   streamBytes: 64 * 1024 * 1024,
   /** Bytes of one event of a stream. */

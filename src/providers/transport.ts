@@ -112,7 +112,7 @@ export function createTransport({ guard, connectTimeout }: TransportOptions = {}
             // To read a long answer takes milliseconds, and a turn of the loop may receive several of them.
             if (answer.length > answerLimits.shortBytes) await new TimeSlice().rest();
             // Its texts are garbage soon, but too long for the quick collections of it.
-            if (answer.length > answerLimits.usualBytes) setImmediate(keepHeapSmall());
+            if (answer.length > answerLimits.longBytes) setImmediate(keepHeapSmall());
             if (hasMoreValues(answer, answerLimits.wholeValues)) throw new Error('the answer has too many values');
             exchange.body = answer.toString('utf8');
             if (answer.length > answerLimits.shortBytes && cutAnswer !== undefined) cutBody(exchange, cutAnswer);

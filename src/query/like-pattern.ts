@@ -6,6 +6,6 @@ export function likePattern({ parts }: Pick<Glob, 'parts'>): string {
 }
 
 /** The text with a backslash before each character that has a meaning in LIKE. */
-export function escapeLike(text: string): string {
+function escapeLike(text: string): string {
   return text.replaceAll(/[\\%_]/g, '\\$&');
 }

@@ -78,7 +78,7 @@ export async function recordRead(
 }
 
 /** The parts of a body: each truncate by itself, and what stands between two. */
-export function betweenTruncates(changes: readonly Recordable[]): Recordable[][] {
+function betweenTruncates(changes: readonly Recordable[]): Recordable[][] {
   const parts: Recordable[][] = [];
   for (const change of changes) {
     const last = parts.at(-1);

@@ -2,9 +2,9 @@ import { childrenOf, kindOf } from '../json/members.ts';
 import { cellAt, type JsonNode, sizeCell } from '../json/tape.ts';
 
 /** What the JSON text of a change's context may have, in bytes without insignificant whitespace. */
-export const maxContextBytes = 4096;
+const maxContextBytes = 4096;
 /** How deep a context may nest, its own object included. */
-export const maxContextLevels = 4;
+const maxContextLevels = 4;
 
 /** What is wrong with the `context` of a change, or undefined. */
 export function faultOfContext(context: JsonNode): string | undefined {

@@ -1,5 +1,5 @@
 /** The bytes of a key, which must be a hash: its first bytes decide where it stands. */
-export const keyBytes = 16;
+const keyBytes = 16;
 
 const wordsOfKey = keyBytes / 4;
 const cellsOfSlot = wordsOfKey + 1;

@@ -3,9 +3,9 @@ import { lanes } from './outbox-functions.ts';
 /** The role that owns the outbox and its functions. Nobody logs in as it. */
 export const ownerRole = 'annals_outbox';
 /** The role that reads and empties the outbox. The relay's login is a member of it. */
-export const relayRole = 'annals_relay';
+const relayRole = 'annals_relay';
 /** What the comment on the schema says, so that it is known as ours. */
-export const schemaComment = 'Annals outbox';
+const schemaComment = 'Annals outbox';
 
 /** Roles and schema. Refuses a schema of the same name that is not ours. */
 export const createSchema = `do $annals$

@@ -178,7 +178,7 @@ describe('an export is one snapshot', () => {
     const [first] = await cutAfter('retained', 1, always);
     if (first === undefined) throw new Error('nothing was exported');
     const { horizon } = await setRetention(server.context.db, 'retained', 40, now);
-    while ((await dropPortion(server.context.db, 'retained', horizon, { most: 1_000 })).dropped > 0);
+    while ((await dropPortion(server.context.db, 'retained', horizon, { maxRows: 1_000 })).dropped > 0);
     const resume = { ...first.of, after: first.last };
     const pieces = await collect({ tenant: 'retained', q: always, format: 'NDJSON', resume });
     expect(pieces[0]?.isFirst).toBe(true);

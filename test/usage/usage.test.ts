@@ -212,7 +212,7 @@ async function dropAll(tenant: string): Promise<void> {
       throw error;
     },
     now: () => now,
-    most: 1_000,
+    maxRows: 1_000,
     rest: async () => {},
   });
 }

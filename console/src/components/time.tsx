@@ -7,7 +7,7 @@ const storageKey = 'annals.time-zone';
 
 export const timeZone = signal<TimeZoneChoice>(readChoice());
 
-export function chooseTimeZone(choice: TimeZoneChoice): void {
+function chooseTimeZone(choice: TimeZoneChoice): void {
   timeZone.value = choice;
   try {
     localStorage.setItem(storageKey, choice);

@@ -161,10 +161,10 @@ class EntryReader {
   /** Ranges of at most 4 MiB, or of one entry. */
   async *ranges(
     { from, until }: { from: Place; until: Place | undefined },
-    most = Number.POSITIVE_INFINITY,
+    max = Number.POSITIVE_INFINITY,
   ): AsyncGenerator<{ from: Place; until: Place } | 'too many bytes'> {
     let next = from;
-    for (let left = most; left > 0; ) {
+    for (let left = max; left > 0; ) {
       const count = Math.min(left, entriesAtOnce);
       const measured: MeasuredEntry[] = await measureEntries(this.#of, { from: next, until }, count);
       const lengths = measured.map(({ bytes }) => bytes);

@@ -104,16 +104,16 @@ export interface MeasuredEntry extends Place {
   readonly bytes: number;
 }
 
-/** The places and lengths of the entries in a range, oldest first, `most` at most. Both ends are included. */
+/** The places and lengths of the entries in a range, oldest first, at most `max`. Both ends are included. */
 export async function measureEntries(
   of: DocumentEntries,
   { from, until }: { from: Place; until: Place | undefined },
-  most: number,
+  max: number,
 ): Promise<MeasuredEntry[]> {
   const { rows } = await sql<MeasuredEntry>`
     select e.at, e.sequence, ${bytesOfEntry} as bytes from change_entry e
       where ${isOf(of)} and ${isFrom(from)} and ${until === undefined ? sql`true` : isUntil(until)}
-      order by e.at, e.sequence limit ${most}`.execute(of.transaction);
+      order by e.at, e.sequence limit ${max}`.execute(of.transaction);
   return rows;
 }
 

@@ -22,7 +22,7 @@ export const maxNameBytes = 256 * 1024 * 1024;
 
 export interface DictionaryCacheOptions {
   /** Maximum bytes of all names together; default 256 MB. */
-  most?: number;
+  maxBytes?: number;
   /**
    * Some tenants have more names than this maximum. The cache drops such a tenant after this many milliseconds; default 1
    * minute.
@@ -38,7 +38,7 @@ export interface DictionaryCacheOptions {
  */
 export class DictionaryCache {
   readonly #pool: Statements;
-  readonly #most: number;
+  readonly #maxBytes: number;
   readonly #idle: number;
   readonly #timeLimit: number;
   /** The least recently used tenant comes first. */
@@ -46,7 +46,7 @@ export class DictionaryCache {
 
   constructor(pool: Statements, options: DictionaryCacheOptions = {}) {
     this.#pool = pool;
-    this.#most = options.most ?? maxNameBytes;
+    this.#maxBytes = options.maxBytes ?? maxNameBytes;
     this.#idle = options.idle ?? 60_000;
     this.#timeLimit = options.timeLimit ?? requestLimit;
   }
@@ -124,7 +124,7 @@ export class DictionaryCache {
   #evict(): void {
     let bytes = this.#cached.values().reduce((sum, { dictionary }) => sum + bytesOf(dictionary), 0);
     for (const [tenant, cached] of this.#cached) {
-      if (bytes <= this.#most) return;
+      if (bytes <= this.#maxBytes) return;
       if (this.#cached.size === 1) this.#dropWhenIdle(tenant, cached);
       else this.#cached.delete(tenant);
       bytes -= bytesOf(cached.dictionary);

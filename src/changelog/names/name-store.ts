@@ -6,18 +6,18 @@ import type { Actor, Dictionary, Kind, NamesRead } from './dictionary.ts';
 /** Bytes of memory that a name takes besides its text: the object, the head of its text, its place in the list. */
 const bytesOfName = 80;
 /** Maximum bytes of the names of one tenant: about 10 million names. */
-const maxBytes = 1024 * 1024 * 1024;
+const maxBytesOfNames = 1024 * 1024 * 1024;
 const namesAtOnce = 4_096;
 
 /**
  * Reads the names registered since a dictionary was read, and perhaps some that it already has. Reads all names if there
- * is no dictionary. Throws service_unavailable if the names take more than `most` bytes of memory.
+ * is no dictionary. Throws service_unavailable if the names take more than `maxBytes` bytes of memory.
  */
 export async function readNames(
   statements: Statements,
   tenant: string,
   known: Pick<Dictionary, 'since' | 'lineage'> | undefined,
-  most = maxBytes,
+  maxBytes = maxBytesOfNames,
 ): Promise<NamesRead> {
   const { rows } = await statements.query<{
     since: string;
@@ -53,12 +53,12 @@ export async function readNames(
            group by a.batch
        ) as n on true
        order by n.batch`,
-    values: [tenant, known?.since ?? '0', known?.lineage ?? '', bytesOfName, most],
+    values: [tenant, known?.since ?? '0', known?.lineage ?? '', bytesOfName, maxBytes],
   });
   const [head] = rows;
   if (head === undefined) throw new Error('the database told no snapshot');
-  if (head.bytes > most) {
-    const message = `The change history has more names of actors than the ${Math.round(most / 1e6)} MB that are kept of a tenant.`;
+  if (head.bytes > maxBytes) {
+    const message = `The change history has more names of actors than the ${Math.round(maxBytes / 1e6)} MB that are kept of a tenant.`;
     throw new AnnalsError('service_unavailable', message);
   }
   const kinds: Kind[] = [];

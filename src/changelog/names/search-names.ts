@@ -37,27 +37,27 @@ export async function searchNames(
   const begins = new RegExp(`^${RegExp.escape(prefix)}`, 'iu');
   const found: string[] = [];
   let after: string | undefined;
-  for (let most = fewNames; found.length < size; most = Math.min(manyNames, 4 * most)) {
-    const names = await firstNames(dictionary, { field, begins, after, most }, slice);
+  for (let max = fewNames; found.length < size; max = Math.min(manyNames, 4 * max)) {
+    const names = await firstNames(dictionary, { field, begins, after, max }, slice);
     const visible = await findVisible(names.flatMap(({ ids }) => ids));
     found.push(...names.filter(({ ids }) => ids.some((id) => visible.has(id))).map(({ name }) => name));
     after = names.at(-1)?.name;
-    if (names.length < most) break;
+    if (names.length < max) break;
   }
   return found.slice(0, size);
 }
 
-/** The first `most` names after a name, in the order of code points. */
+/** The first `max` names after a name, in the order of code points. */
 async function firstNames(
   { actors, kinds }: Dictionary,
-  { field, begins, after, most }: { field: NameField; begins: RegExp; after: string | undefined; most: number },
+  { field, begins, after, max }: { field: NameField; begins: RegExp; after: string | undefined; max: number },
   slice: TimeSlice,
 ): Promise<NumberedName[]> {
   const first: NumberedName[] = [];
   const add = (name: string, id: number) => {
     if (after !== undefined && compareCodePoints(name, after) <= 0) return;
     const last = first.at(-1);
-    if (first.length === most && last !== undefined && compareCodePoints(name, last.name) > 0) return;
+    if (first.length === max && last !== undefined && compareCodePoints(name, last.name) > 0) return;
     if (!begins.test(name)) return;
     const place = placeOf(name, first);
     if (first[place]?.name === name) {
@@ -65,7 +65,7 @@ async function firstNames(
       return;
     }
     first.splice(place, 0, { name, ids: [id] });
-    if (first.length > most) first.pop();
+    if (first.length > max) first.pop();
   };
   const numbered = field === 'actor' ? actors : kinds;
   for (let index = 0; index < numbered.length; index++) {

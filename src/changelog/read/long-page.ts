@@ -23,7 +23,7 @@ export async function readPlaces(
 ): Promise<Pick<PageOfEntries, 'entries' | 'pieces'>> {
   const statements = statementsOf(transaction);
   const entries = await readEntries(statements, tenant, places, {
-    most: inPieces ? maxPageBytes : maxBytesWithoutPieces,
+    maxBytes: inPieces ? maxPageBytes : maxBytesWithoutPieces,
     withContext,
     withIdentity,
   });

@@ -9,7 +9,7 @@ export type PageRead =
   /** One statement cannot answer, or should not: the plan is large, or an entry has much text. */
   | { readonly kind: 'several statements' };
 
-export const outdatedNames: PageRead = { kind: 'outdated names' };
+const outdatedNames: PageRead = { kind: 'outdated names' };
 export const severalStatements: PageRead = { kind: 'several statements' };
 
 /** Maximum bytes of an entry's text. Annals reads a page with a longer entry in several statements. */

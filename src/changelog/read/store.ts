@@ -100,19 +100,19 @@ const bytesOfEntry = 'octet_length(e.paths) + coalesce(octet_length(e.related), 
 
 export interface EntryOptions {
   /** Maximum bytes of all texts together. */
-  readonly most?: number;
+  readonly maxBytes?: number;
   /** Whether entries come with their circumstances. */
   readonly withContext?: boolean;
   /** Whether entries come with their identities. */
   readonly withIdentity?: boolean;
 }
 
-/** The entries at these places, in the same order; undefined if their texts have more than `most` bytes together. */
+/** The entries at these places, in the same order; undefined if their texts have more than `maxBytes` bytes together. */
 export async function readEntries(
   statements: Statements,
   tenant: string,
   places: readonly Place[],
-  { most = Number.MAX_SAFE_INTEGER, withContext = false, withIdentity = false }: EntryOptions = {},
+  { maxBytes = Number.MAX_SAFE_INTEGER, withContext = false, withIdentity = false }: EntryOptions = {},
 ): Promise<EntryRow[] | undefined> {
   // PostgreSQL knows the lengths without the texts, so Annals does not read a text that is too long.
   const { rows } = await statements.query<EntryRow & { fits: boolean } & Partial<Circumstances>>({
@@ -125,7 +125,7 @@ export async function readEntries(
                  join change_entry e on e.tenant = $1 and e.at = place.at and e.sequence = place.sequence ${withNames}
              ) as found
              order by found.ordinal`,
-    values: [tenant, places.map((place) => place.at), places.map((place) => place.sequence), most],
+    values: [tenant, places.map((place) => place.at), places.map((place) => place.sequence), maxBytes],
   });
   if (rows[0]?.fits === false) return undefined;
   if (!withContext) return rows;

@@ -32,7 +32,7 @@ export async function setRetention(db: Database, tenant: string, keepDays: numbe
 }
 
 /** The tenants that have dropped some of their history, or are to drop some. */
-export async function tenantsWithRetention(db: Database): Promise<string[]> {
+async function tenantsWithRetention(db: Database): Promise<string[]> {
   return await tenantsWith(db, 'change_retention', 'true');
 }
 
@@ -55,7 +55,7 @@ export async function dropPortion(
   db: Database,
   tenant: string,
   horizon: number,
-  { most, from = 0 }: { most: number; from?: number },
+  { maxRows, from = 0 }: { maxRows: number; from?: number },
 ): Promise<{ dropped: number; reached: number }> {
   const statement = CompiledQuery.raw(
     `with expired as (
@@ -83,7 +83,7 @@ export async function dropPortion(
        )
        select (select count(*) from entry) + (select count(*) from related) + (select count(*) from tally) as dropped,
               (select coalesce(max(at), $4::bigint) from expired) as reached`,
-    [tenant, horizon, most, from],
+    [tenant, horizon, maxRows, from],
   );
   const { rows } = await inTransaction(
     db,
@@ -96,7 +96,7 @@ export async function dropPortion(
 export interface DropExpiredOptions {
   now: () => number;
   /** The number of rows of a portion. */
-  most: number;
+  maxRows: number;
   signal: AbortSignal;
   /** Called with the milliseconds that a portion took. */
   rest: (taken: number) => Promise<void>;
@@ -108,7 +108,7 @@ export interface DropExpiredOptions {
  * others. If the turn of a tenant fails, the next run tries it again.
  */
 export async function dropExpired(db: Database, options: DropExpiredOptions): Promise<void> {
-  const { now, most, signal, rest, onError } = options;
+  const { now, maxRows, signal, rest, onError } = options;
   const reached = new Map<string, number>();
   /** The horizons before which no rows are left. */
   const done = new Map<string, number>();
@@ -124,7 +124,7 @@ export async function dropExpired(db: Database, options: DropExpiredOptions): Pr
         const horizon = await readHorizon(db, tenant, now());
         if (done.get(tenant) === horizon) continue;
         isOpen = true;
-        const portion = await dropPortion(db, tenant, horizon, { most, from: reached.get(tenant) ?? 0 });
+        const portion = await dropPortion(db, tenant, horizon, { maxRows, from: reached.get(tenant) ?? 0 });
         reached.set(tenant, portion.reached);
         if (portion.dropped === 0) done.set(tenant, horizon);
       } catch (error) {

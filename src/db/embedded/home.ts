@@ -17,7 +17,7 @@ export interface Home {
 }
 
 /** The parent folder of homes that cannot be in their data folder (contract 1: as root). */
-export const systemFolder = '/var/lib/annals';
+const systemFolder = '/var/lib/annals';
 
 /** Finds the home of a data folder. The first call chooses it and leaves a pointer. */
 export async function findHome(dataDir: string): Promise<Home> {

@@ -4,7 +4,7 @@ import { MigrationError } from './migration-error.ts';
 import type { Schema } from './read-schema.ts';
 
 // Milliseconds. A process that has not been seen for this long has ended without a notice.
-export const processLife = 10_000;
+const processLife = 10_000;
 /** Milliseconds after which an announcement without renewal is expired. */
 export const announcementLife = 30_000;
 const renewEvery = 5_000;

@@ -30,6 +30,6 @@ export async function readMigrations(folder: string): Promise<Migration[]> {
 }
 
 /** What a database stores about an applied migration. */
-export function checksumOf(text: string): string {
+function checksumOf(text: string): string {
   return createHash('sha256').update(text.replaceAll('\r\n', '\n')).digest('hex');
 }

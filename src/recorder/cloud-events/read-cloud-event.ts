@@ -1,4 +1,4 @@
-import { elementsOf, kindOf, membersOf, objectText, stringOf } from '../../json/members.ts';
+import { kindOf, membersOf, objectText, stringOf } from '../../json/members.ts';
 import { parseJson } from '../../json/parse.ts';
 import { type JsonNode, JsonSyntaxError } from '../../json/tape.ts';
 import { compactText } from '../../json/text.ts';
@@ -27,17 +27,6 @@ export function readStructuredEvent(event: JsonNode): CloudEvent {
     else if (kindOf(value) !== 'null') attributes.set(name, stringOf(value) ?? compactText(value));
   }
   return checked({ attributes, data: data !== undefined && kindOf(data) === 'null' ? undefined : data });
-}
-
-/** The events of a body of `application/cloudevents-batch+json`, to be read one by one. Throws `CloudEventError`. */
-export function eventsOfBatch(batch: JsonNode): readonly JsonNode[] {
-  if (kindOf(batch) !== 'array') throw new CloudEventError('is no JSON array');
-  return elementsOf(batch);
-}
-
-/** Whether a request is a CloudEvent in binary mode. */
-export function isBinaryEvent(header: (name: string) => string | undefined): boolean {
-  return header('ce-specversion') !== undefined;
 }
 
 /** Reads an event in binary mode: the attributes are headers, and the body is the data. Throws `CloudEventError`. */

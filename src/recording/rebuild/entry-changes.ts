@@ -81,7 +81,7 @@ function valuesOf(paths: string, { root = false }: { root?: boolean }): ChangedV
 }
 
 /** The keys of a path: a dot stands between two, and `\` makes the next character a part of a key. */
-export function keysOf(path: string): string[] {
+function keysOf(path: string): string[] {
   if (!path.includes('\\')) return path.split('.');
   const keys: string[] = [];
   let key = '';

@@ -130,7 +130,7 @@ test(
         backlogs += 1;
       } else {
         const { horizon } = await setRetention(db, tenant, keepDays, now);
-        await dropPortion(db, tenant, horizon, { most: 100 });
+        await dropPortion(db, tenant, horizon, { maxRows: 100 });
         keepDays = Math.max(40, keepDays - 1);
       }
       expect(await faults()).toEqual([]);

@@ -81,7 +81,7 @@ test('a name with a lower number that comes later has its place among the others
 
 describe('the cache', () => {
   test('keeps the tenants asked last, as far as there is room', async () => {
-    const cache = new DictionaryCache(database.pool, { most: 4_000 });
+    const cache = new DictionaryCache(database.pool, { maxBytes: 4_000 });
     for (const tenant of ['little1', 'little2']) await cache.get(tenant);
     expect(cache.known('little1')).toBeDefined();
     await cache.get('little3');
@@ -93,7 +93,7 @@ describe('the cache', () => {
   });
 
   test('keeps a tenant that has more names than there is room for while it is asked, and no longer', async () => {
-    const cache = new DictionaryCache(database.pool, { most: 100_000, idle: 300 });
+    const cache = new DictionaryCache(database.pool, { maxBytes: 100_000, idle: 300 });
     await cache.get('little1');
     const [one, other] = await Promise.all([cache.get('many'), cache.get('many')]);
     expect(one).toBe(other);

@@ -201,7 +201,7 @@ test(
       until(async () => {
         const { horizon } = await setRetention(db, tenant, keepDays, now);
         keepDays = Math.max(20, keepDays - 1);
-        await dropPortion(db, tenant, horizon, { most: 200 });
+        await dropPortion(db, tenant, horizon, { maxRows: 200 });
       }, 40),
     ];
     try {

@@ -91,7 +91,7 @@ test(
       until(async () => {
         keepDays = Math.max(21, keepDays - 1);
         const { horizon } = await setRetention(db, tenant, keepDays, now);
-        await dropPortion(db, tenant, horizon, { most: 200 });
+        await dropPortion(db, tenant, horizon, { maxRows: 200 });
       }, 50),
     ];
     // Two processes; two readers of each share what it remembers.

@@ -83,7 +83,7 @@ async function dropAll(tenant: string): Promise<number> {
   let dropped = 0;
   const horizon = await readHorizon(server.context.db, tenant, now);
   for (;;) {
-    const portion = await dropPortion(server.context.db, tenant, horizon, { most: 50 });
+    const portion = await dropPortion(server.context.db, tenant, horizon, { maxRows: 50 });
     if (portion.dropped === 0) break;
     dropped += portion.dropped;
   }
@@ -121,7 +121,7 @@ test('totals stay as they are while the rows go and after, with late entries and
   let gone = 0;
   expect(await totals('dropped')).toEqual(everywhere(wanted));
   for (let round = 0; round < 12; round++) {
-    gone += (await dropPortion(server.context.db, 'dropped', horizon, { most: 12 })).dropped;
+    gone += (await dropPortion(server.context.db, 'dropped', horizon, { maxRows: 12 })).dropped;
     // Just within the horizon, so that cells of which a part has gone already become dense.
     const late = Array.from({ length: 20 }, (_, index) => change(7, { at: horizon + index }));
     expect(new Set(await record(late))).toEqual(new Set(['recorded']));
@@ -242,7 +242,7 @@ test('what is expired goes of all tenants in turn, and whose turn fails keeps no
   const rests: number[] = [];
   await dropExpired(db, {
     now: () => now,
-    most: 40,
+    maxRows: 40,
     signal,
     rest: async (taken) => void rests.push(taken),
     onError: (error) => void errors.push(error),
@@ -285,7 +285,7 @@ test('to see that no tally is expired, none that is kept is looked at', async ()
       return rows[0]?.looked ?? 0;
     };
     const before = await looked();
-    expect(await dropPortion(db, 'kept', today - 100 * day, { most: 1_000 })).toMatchObject({ dropped: 0 });
+    expect(await dropPortion(db, 'kept', today - 100 * day, { maxRows: 1_000 })).toMatchObject({ dropped: 0 });
     expect((await looked()) - before).toBeLessThan(100);
   } finally {
     await alone.end();

@@ -174,7 +174,7 @@ test('a histogram and facets by type of dense actors are a plain count, whatever
     else if (act < 7 && step > steps / 2) {
       keepDays = Math.max(20, keepDays - 9);
       const { horizon } = await setRetention(db, tenant, keepDays, now);
-      await dropPortion(db, tenant, horizon, { most: 5_000 });
+      await dropPortion(db, tenant, horizon, { maxRows: 5_000 });
     }
     const horizon = await readHorizon(db, tenant, now);
     for (let asked = 0; asked < 3; asked++) await check(recorded, horizon);

@@ -164,7 +164,7 @@ test('retention deletes the entries of all others while a worker is away', async
   };
   await checkUpkeep({
     prepare,
-    upkeep: () => dropExpired(db, { now: () => now, most: 100, signal, rest: async () => {}, onError: () => {} }),
+    upkeep: () => dropExpired(db, { now: () => now, maxRows: 100, signal, rest: async () => {}, onError: () => {} }),
     isDone: async (tenant) => !(await hasRows('select from change_entry where tenant = $1', tenant)),
   });
 });

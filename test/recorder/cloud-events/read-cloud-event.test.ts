@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseJson } from '../../../src/json/parse.ts';
 import {
-  eventsOfBatch,
-  isBinaryEvent,
   lineOfCloudEvent,
   readBinaryEvent,
   readStructuredEvent,
@@ -66,11 +64,6 @@ describe('a CloudEvent', () => {
       expect(lineOf({ ...event, datacontenttype: type }).line).toBe(lineOf(event).line);
     },
   );
-
-  test('comes in a batch, which is an array', () => {
-    expect(eventsOfBatch(parseJson(JSON.stringify([event, event])))).toHaveLength(2);
-    expect(() => eventsOfBatch(parseJson('{}'))).toThrow('is no JSON array');
-  });
 });
 
 describe('in binary mode', () => {
@@ -80,8 +73,6 @@ describe('in binary mode', () => {
   test('the attributes are headers and the body is the data', () => {
     const read = readBinaryEvent([...headers, ['content-type', 'application/json']], JSON.stringify(data));
     expect(lineOfCloudEvent(read)).toEqual(lineOf(event));
-    expect(isBinaryEvent((name) => (name === 'ce-specversion' ? '1.0' : undefined))).toBe(true);
-    expect(isBinaryEvent(() => undefined)).toBe(false);
   });
 
   test('values are percent-decoded, and a quoted one is without its quotes', () => {
