@@ -173,6 +173,7 @@ export class Semaphore {
     if (taken === 0) this.#taken.delete(tenant);
     else this.#taken.set(tenant, taken);
     this.#free += places;
+    if (this.#waiting.size === 0) return;
     // The tenant has just had a turn, so the others come first.
     this.#comesLast(tenant);
     // The released places may be enough for callers of several tenants: the next caller of each tenant, in turn.

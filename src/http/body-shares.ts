@@ -55,7 +55,8 @@ export function limitBodies(app: HttpServer, limits: BodyLimits = defaultBodyLim
     else shares.admitBody(request, reply, bytes, done);
   });
   app.addHook('preHandler', (request, _reply, done) => {
-    if (request.routeOptions.config.work === 'calls') request.releaseLargeBody?.();
+    if (request.releaseLargeBody !== undefined && request.routeOptions.config.work === 'calls')
+      request.releaseLargeBody();
     done();
   });
 }
@@ -150,11 +151,15 @@ function tenantOf(request: FastifyRequest): string {
 const expectedRatio = 10;
 
 /** A body in chunks does not tell its length, so it gets as much as its operation takes. */
-function bytesToReserve({ headers, routeOptions }: FastifyRequest): number {
+function bytesToReserve(request: FastifyRequest): number {
+  const { headers } = request;
+  if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return 0;
+  // Fastify makes this object anew each time.
+  const { routeOptions } = request;
   const { bodyLimit } = routeOptions;
   const isCompressed = routeOptions.config.readsAnyBody === true && headers['content-encoding'] !== undefined;
   const length = Number(headers['content-length'] ?? 0);
   if (isCompressed && headers['transfer-encoding'] === undefined && length <= bodyLimit)
     return Math.min(bodyLimit, length * expectedRatio);
-  return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : routeOptions.bodyLimit;
+  return headers['transfer-encoding'] === undefined ? length : bodyLimit;
 }

@@ -49,9 +49,10 @@ const largeBodies = new WeakSet<object>();
 export function acceptJsonBodies(app: HttpServer): void {
   app.decorateRequest('bodyText', '');
   app.removeAllContentTypeParsers();
-  app.addHook('preParsing', (request, _reply, _payload, done) =>
-    done(request.routeOptions.config.readsAnyBody === true ? null : unreadableBody(request)),
-  );
+  app.addHook('preParsing', (request, _reply, _payload, done) => {
+    const fault = unreadableBody(request);
+    done(fault !== null && request.routeOptions.config.readsAnyBody === true ? null : fault);
+  });
   acceptJsonOf(app, 'application/json');
 }
 

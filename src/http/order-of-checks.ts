@@ -6,7 +6,7 @@ import type { ConsoleAccess, Credentials, VerifyAccessToken, VerifyBasic } from 
 import { nothingAtThisPath } from './error-answers.ts';
 import type { HttpServer } from './http-server-type.ts';
 import { pathIsMalformed } from './request-target.ts';
-import { insufficientScopes } from './scopes.ts';
+import { insufficientScopes, type Scope } from './scopes.ts';
 import { isTenantName } from './tenant-name.ts';
 
 /**
@@ -46,16 +46,17 @@ export function checkInOrder(
   app.addHook('onRoute', refuseUnguardedRoute);
 
   app.addHook('onRequest', (request, _reply, done) => {
-    if (request.routeOptions.config.scopes === undefined) {
+    const { scopes } = request.routeOptions.config;
+    if (scopes === undefined) {
       done(admitAnybody(request));
       return;
     }
     try {
       const credentials = verify(request);
       if (credentials instanceof Promise) {
-        credentials.then((verified) => done(admit(request, verified)), done);
+        credentials.then((verified) => done(admit(request, verified, scopes)), done);
       } else {
-        done(admit(request, credentials));
+        done(admit(request, credentials, scopes));
       }
     } catch (error) {
       done(error instanceof Error ? error : new Error('The access token could not be checked.', { cause: error }));
@@ -87,7 +88,7 @@ function admitAnybody(request: FastifyRequest): AnnalsError | undefined {
   return request.is404 || !isReachable ? nothingAtThisPath() : undefined;
 }
 
-function admit(request: FastifyRequest, credentials: Credentials): Error | undefined {
+function admit(request: FastifyRequest, credentials: Credentials, scopes: readonly Scope[]): Error | undefined {
   if (pathIsMalformed(request.raw)) return malformedPath();
   const { tenant } = request.params as { tenant: string };
   if (!isTenantName(tenant)) {
@@ -95,8 +96,7 @@ function admit(request: FastifyRequest, credentials: Credentials): Error | undef
       details: [{ field: 'tenant', message: 'must match ^[a-z][a-z0-9]+$ and have at most 63 characters' }],
     });
   }
-  const { scopes } = request.routeOptions.config;
-  const sufficient = scopes?.some((scope) => credentials.scopes.includes(scope)) ?? false;
+  const sufficient = scopes.some((scope) => credentials.scopes.includes(scope));
   if (credentials.tenant !== tenant || !sufficient) return insufficientScopes();
   request.verifiedCredentials = credentials;
   return undefined;
