@@ -477,7 +477,7 @@ function change_fold_actor_types(of_tenant text, depth integer, ats bigint[], ki
 function change_fold_types(of_tenant text, most bigint DEFAULT 100000) returns boolean language plpgsql cost 100 set plan_cache_mode=force_custom_plan set enable_mergejoin=off set enable_sort=off body f9f38e80637ed4a7
 function change_horizon(of_tenant text, now bigint) returns bigint language plpgsql stable cost 100 body 369492afb91028ee
 function change_lineage(of_tenant text) returns text language sql stable cost 100 body 6d2fe029d80f9771
-function change_many_kinds() returns integer language sql immutable parallel safe cost 100 body 8e53cfe37f0325d9
+function change_many_kinds() returns integer language sql immutable parallel safe cost 100 body feb9e4fee4b4e974
 function change_newest(of_tenant text, now bigint, actor_sets text[], kind_sets text[], since bigint, before bigint, skip bigint, size bigint, span bigint) returns SETOF change_entry language plpgsql stable cost 100 rows 50 body 063a9173e68283b9
 function change_oldest(of_tenant text, actors bigint[], kinds bigint[], since bigint, before bigint) returns TABLE(oldest bigint, decided boolean) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body d2709ee6601955fc
 function change_pending(of_tenant text, of_actors bigint[], of_kinds bigint[]) returns TABLE(at bigint, key bigint) language sql stable cost 100 rows 1000 body 2f688caaecbca999

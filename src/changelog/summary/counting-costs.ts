@@ -18,7 +18,7 @@ interface CountingCosts {
 export const defaultCosts: CountingCosts = { key: 60_000, bound: 6_000, range: 1_600, entry: 500 };
 
 /** An actor has tallies by type in the cells in which it has so many kinds. See change_many_kinds. */
-const manyKinds = 24;
+const manyKinds = 32;
 
 /** How many tallies tell apart the values of the part that tallies can count. With `talliedTypes`: by type where they suffice. */
 export function keysOf(

@@ -45,7 +45,7 @@ function someChanges(): Change[] {
           : crowd - random.below([minute, day][random.below(2)] ?? day),
       actor,
       type: types[random.below(3)] ?? 'update',
-      entity: `e${random.below(actor === 'p1' ? 3 : 30)}`,
+      entity: `e${random.below(actor === 'p1' ? 3 : 40)}`,
     });
   });
 }
@@ -57,7 +57,7 @@ async function recordTwins(): Promise<Change[]> {
     changeOf({
       at: now - (index % 9) * day,
       actor: 'twin',
-      entity: `e${index % 30}`,
+      entity: `e${index % 40}`,
       type: types[index % 3] ?? 'update',
     }),
   );
@@ -187,7 +187,7 @@ test('where an actor has tallies by type, those of its kinds are not read', asyn
     changeOf({
       at: now - (index % 300) * minute,
       actor: 'machine',
-      entity: `e${index % 30}`,
+      entity: `e${index % 40}`,
       type: types[index % 3] ?? 'update',
     }),
   );
