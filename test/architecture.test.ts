@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 const source = join(import.meta.dirname, '..', 'src');
 
 /**
- * The one arrow: main, cli → app → context → rooms → ports → query | pagination | recording | providers | http → json | db → concurrency → errors.
+ * The dependency direction: main, cli → app → context → modules → ports → query | pagination | recording | providers | http → json | db → concurrency → errors.
  * A part may import from the layers below its own and from itself; parts of one layer do not know each other.
  */
 const layers: readonly (readonly string[])[] = [
@@ -33,7 +33,7 @@ const layers: readonly (readonly string[])[] = [
     'metrics',
     'tracing',
   ],
-  // What one room makes and another uses, as types; context.ts hands it over.
+  // What one module makes and another uses, as types; context.ts hands it over.
   ['ports'],
   ['query', 'pagination', 'recording', 'providers', 'http'],
   ['json', 'db'],
@@ -71,12 +71,12 @@ function layerOf(part: string): number {
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
 const imports = files.flatMap(importsOf);
 
-test('every part of the house stands in a layer', () => {
+test('every module stands in a layer', () => {
   expect(files.length).toBeGreaterThan(50);
   for (const file of files) expect(layerOf(partOf(file)), file).not.toBe(-1);
 });
 
-test('imports follow the one arrow: downwards, and never from one room into another', () => {
+test('imports lead to lower layers, and never from one module into another of its layer', () => {
   const against = imports.filter(({ from, to }) => {
     const [importer, imported] = [partOf(from), partOf(to)];
     const step = `${importer} → ${imported}`;
@@ -90,7 +90,7 @@ test('what is imported is there, and nothing is imported from outside of src', (
   for (const { from, to } of imports) expect(files, from).toContain(to);
 });
 
-test('the arrow is checked against imports of every kind', () => {
+test('imports of every kind are checked', () => {
   const errors = imports.filter(({ to }) => to === 'errors.ts');
   expect(errors.length).toBeGreaterThan(10);
   expect(imports).toContainEqual({ from: 'oauth/clients.ts', to: 'oauth/tables.ts' });

@@ -105,7 +105,7 @@ export async function watchMetrics(
         const { alertname, alertstate: state = '', severity = '', __name__, ...labels } = metric;
         const of = Object.entries(labels).filter(([label]) => ['role', 'way', 'provider'].includes(label));
         const name = [alertname, ...of.map(([label, value]) => `${label}=${value}`)].join(' ');
-        for (const times of stretches(values.map(([second]) => second * 1000))) {
+        for (const times of rangesOf(values.map(([second]) => second * 1000))) {
           found.push({ name, severity, state, ...times });
         }
       }
@@ -126,7 +126,7 @@ export async function watchQuietly(watch: Watch | undefined, seconds: number): P
 }
 
 /** Moments that follow each other without a gap, as one. */
-function stretches(moments: readonly number[]): { since: number; until: number }[] {
+function rangesOf(moments: readonly number[]): { since: number; until: number }[] {
   const found: { since: number; until: number }[] = [];
   for (const moment of moments) {
     const last = found.at(-1);

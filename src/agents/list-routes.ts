@@ -41,9 +41,9 @@ export function listRoutes(
   { agents: { documents }, paginator }: AgentRoutesOptions,
   { path, tags, one, many, item, scopes, rowsFor }: Listing,
 ): void {
-  async function answer(request: ListRequest, reply: FastifyReply, verb: 'list' | 'search', q = '') {
+  async function answer(request: ListRequest, reply: FastifyReply, action: 'list' | 'search', q = '') {
     const { credentials, query } = request;
-    const wanted = paginator.read(request, { tenant: credentials.tenant, operation: `${verb} ${many}`, filter: q });
+    const wanted = paginator.read(request, { tenant: credentials.tenant, operation: `${action} ${many}`, filter: q });
     const { texts, headers } = await documents.page(rowsFor(credentials), { q, fields: query.fields }, wanted);
     return await reply.headers(headers).type(jsonType).send(arrayBody(texts));
   }

@@ -38,7 +38,7 @@ export interface Configuration {
   create(tenant: string, items: readonly (SentItem & { key: string })[], actor: string): Promise<ConfigurationItem[]>;
   replace(tenant: string, key: string, item: SentItem, actor: string): Promise<ConfigurationItem>;
   remove(tenant: string, key: string, actor: string): Promise<void>;
-  /** The value in the clear, for the rooms that need it; undefined where it is not set. */
+  /** The value in the clear, for the modules that need it; undefined where it is not set. */
   read(tenant: string, key: string): Promise<ConfigurationValue | undefined>;
   /** The tenant's own token for the first provider with the item that it is from; undefined where it has none. */
   readProviderToken(tenant: string): Promise<{ item: ProviderTokenKey; token: string } | undefined>;

@@ -32,7 +32,7 @@ interface SignedInClient {
   readonly revoked: boolean;
 }
 
-/** What the console uses of the clients, which are another room's. */
+/** What the console uses of the clients, which are another module's. */
 export interface ConsoleClients {
   /** Rejects with an AccessTokenFault, and with rate_limit_exceeded (429) after too many wrong secrets. */
   checkSecret(client: { clientId: string; clientSecret: string; address: string }): Promise<SignedInClient>;

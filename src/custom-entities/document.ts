@@ -26,7 +26,7 @@ export interface DocumentState {
   readonly modifiedAt: number;
 }
 
-const deepest = 100;
+const maxLevels = 100;
 const kept = new Set(['version', 'createdAt', 'modifiedAt']);
 
 /** Reads the JSON text of a document. Throws validation_violation with a detail for each wrong field. */
@@ -133,7 +133,7 @@ export function refuse(details: readonly ErrorDetail[], message = 'The request b
 
 function parseObject(text: string): JsonNode {
   try {
-    const node = parseJson(text, deepest);
+    const node = parseJson(text, maxLevels);
     if (kindOf(node) === 'object') return node;
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error;

@@ -30,10 +30,10 @@ export async function instanceRoutes(
   acceptJsonOf(app, 'application/json-patch+json');
 
   /** The list and the search differ only in the place of `q`. */
-  async function answer(request: InstancesRequest, reply: FastifyReply, verb: 'list' | 'search', q = '') {
+  async function answer(request: InstancesRequest, reply: FastifyReply, action: 'list' | 'search', q = '') {
     const { tenant, type } = request.params;
     const selection = parseFields(request.query.fields);
-    const wanted = paginator.read(request, { tenant, operation: `${verb} instances of ${type}`, filter: q });
+    const wanted = paginator.read(request, { tenant, operation: `${action} instances of ${type}`, filter: q });
     const { texts, headers } = await instances.list(tenant, type, q, wanted);
     const shown = selection === undefined ? texts : await mapTexts(texts, (some) => selectFields(some, selection));
     return await reply.headers(headers).type(jsonType).send(arrayBody(shown));

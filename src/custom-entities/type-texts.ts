@@ -33,8 +33,8 @@ export interface WrittenType extends TypeRow {
   readonly name: string | undefined;
 }
 
-const largestSchema = 64 * 1024;
-const deepestSchema = 32;
+const maxSchemaBytes = 64 * 1024;
+const maxSchemaLevels = 32;
 
 /** Checks the JSON text of a type. Throws validation_violation with a detail for each wrong field. */
 export const readSentType = threaded(
@@ -91,8 +91,8 @@ function schemaNodeOf(rest: DocumentInput['rest']): JsonNode | undefined {
 
 function faultOfSchema(schema: Parameters<typeof sourceText>[0]): string | undefined {
   if (!['object', 'true', 'false'].includes(kindOf(schema))) return 'must be a JSON Schema: an object or a boolean';
-  if (Buffer.byteLength(sourceText(schema)) > largestSchema) return `must have at most ${largestSchema} bytes`;
-  return levelsOf(schema) > deepestSchema ? `must have at most ${deepestSchema} levels` : undefined;
+  if (Buffer.byteLength(sourceText(schema)) > maxSchemaBytes) return `must have at most ${maxSchemaBytes} bytes`;
+  return levelsOf(schema) > maxSchemaLevels ? `must have at most ${maxSchemaLevels} levels` : undefined;
 }
 
 function levelsOf(value: Parameters<typeof sourceText>[0]): number {

@@ -28,7 +28,7 @@ import { compileValidator } from './validation.ts';
 
 export const maxBodyBytes = 1024 * 1024;
 
-/** A server with everything that holds for every room, and no route yet. */
+/** A server with everything that holds for every module, and no route yet. */
 export async function createHttpServer(options: {
   logger: FastifyBaseLogger;
   verifyAccessToken: VerifyAccessToken;

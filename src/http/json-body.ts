@@ -34,7 +34,7 @@ declare module 'fastify' {
   }
 
   interface FastifyRequest {
-    /** The JSON body as it was written, for rooms that keep numbers as they came (contract: how changes are recorded). */
+    /** The JSON body as it was written, for modules that keep numbers as they came (contract: how changes are recorded). */
     bodyText: string;
   }
 }
@@ -43,7 +43,7 @@ const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
 const largeBodies = new WeakSet<object>();
 
 /**
- * JSON is the only body there is, unless a room adds its own. Keys such as `__proto__` are data: JSON.parse makes them
+ * JSON is the only body there is, unless a module adds its own. Keys such as `__proto__` are data: JSON.parse makes them
  * own properties, which harm nobody as long as no code copies by assignment.
  */
 export function acceptJsonBodies(app: HttpServer): void {

@@ -127,14 +127,14 @@ class Reader {
 
   /** The text of a repetition, '' where there is none, undefined where it may take PostgreSQL long. */
   #repetition({ repeats, isGroup }: { repeats: boolean; isGroup: boolean }): string | undefined {
-    const [, simple, least, , most] =
+    const [, simple, min, , max] =
       /^(?:([*+?])|\{(\d{1,4})(,(\d{0,4}))?\})\??/.exec(this.#source.slice(this.#offset)) ?? [];
-    if (simple === undefined && least === undefined) return /^[*+?{]/.test(this.#rest(1)) ? undefined : '';
+    if (simple === undefined && min === undefined) return /^[*+?{]/.test(this.#rest(1)) ? undefined : '';
     const written = this.#take(/(?:[*+?]|\{[\d,]+\})\??/y) ?? '';
     if (repeats || /^[*+?{]/.test(this.#rest(1))) return undefined;
     if (simple !== undefined) return simple;
-    if (isGroup || Math.max(Number(least), Number(most ?? 0)) > maxRepetitions) return undefined;
-    if (most !== undefined && most !== '' && Number(most) < Number(least)) return undefined;
+    if (isGroup || Math.max(Number(min), Number(max ?? 0)) > maxRepetitions) return undefined;
+    if (max !== undefined && max !== '' && Number(max) < Number(min)) return undefined;
     return written.replace(/\?$/, '');
   }
 

@@ -92,13 +92,13 @@ export function measureRegex(source: string): RegexMeasure {
       groups.alternative();
       offset += 1;
     } else {
-      const [written, least, most] = matchRepetition(source, offset);
+      const [written, min, max] = matchRepetition(source, offset);
       if (written === '') {
         refuseBackReference(source, offset);
         groups.atom();
         offset = readCharacter(source, offset).end;
       } else {
-        groups.repeat(least, most);
+        groups.repeat(min, max);
         offset += written.length;
       }
     }
@@ -118,13 +118,13 @@ function matchAt(pattern: RegExp, source: string, offset: number): string {
   return pattern.exec(source)?.[0] ?? '';
 }
 
-function matchRepetition(source: string, offset: number): [written: string, least: number, most: number | undefined] {
+function matchRepetition(source: string, offset: number): [written: string, min: number, max: number | undefined] {
   repetition.lastIndex = offset;
   const found = repetition.exec(source);
   if (found === null) return ['', 0, undefined];
-  const [written, least, comma, most] = found;
-  if (least === undefined) return [written, 0, undefined];
-  return [written, Number(least), comma === '' ? Number(least) : most === '' ? undefined : Number(most)];
+  const [written, min, comma, max] = found;
+  if (min === undefined) return [written, 0, undefined];
+  return [written, Number(min), comma === '' ? Number(min) : max === '' ? undefined : Number(max)];
 }
 
 const lookAround = /\(\?<?[=!]/y;
@@ -178,8 +178,8 @@ class GroupSizes {
     this.#last = 0;
   }
 
-  repeat(least: number, most: number | undefined): void {
-    const written = most === undefined ? Math.max(1, least) * this.#last + 2 : most * this.#last + most - least;
+  repeat(min: number, max: number | undefined): void {
+    const written = max === undefined ? Math.max(1, min) * this.#last + 2 : max * this.#last + max - min;
     // Huge sizes stay finite, so that they still add up.
     const repeated = Math.min(Math.max(1, written), 1e12);
     this.#total += repeated - this.#last;

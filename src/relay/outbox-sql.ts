@@ -30,11 +30,11 @@ export function outboxSql(mapping: Mapping): string {
 }
 
 /** A rule for values, as the function annals.hide takes it. A star stands for any key. */
-function hideRules({ mask, ignore }: ValueRules, leastIgnored: number): { path: string[]; masks: boolean }[] {
+function hideRules({ mask, ignore }: ValueRules, minIgnored: number): { path: string[]; masks: boolean }[] {
   const pathOf = ({ keys }: PathPattern) => keys.map((key) => key ?? '*');
   return [
     ...ignore
-      .filter(({ keys }) => keys.length >= leastIgnored)
+      .filter(({ keys }) => keys.length >= minIgnored)
       .map((pattern) => ({ path: pathOf(pattern), masks: false })),
     ...mask.map((pattern) => ({ path: pathOf(pattern), masks: true })),
   ];

@@ -90,11 +90,11 @@ test('with processes killed under way it is never passed, and what was in flight
   const { tenant, token } = await newTenant('killed');
   const over = new AbortController();
   const kills = killNowAndThen(over.signal);
-  const lapse = wholeQuota ? Promise.resolve() : letLeasesEnd(over.signal);
+  const leasesEnd = wholeQuota ? Promise.resolve() : letLeasesEnd(over.signal);
   const statuses = await inParallel(async () => await complete(await services.next(), tenant, token).catch(() => 0));
   over.abort();
   const killed = await kills;
-  await lapse;
+  await leasesEnd;
 
   expect(counted.input).toBeLessThanOrEqual(quotaLimits.input);
   expect(counted.output).toBeLessThanOrEqual(quotaLimits.output);

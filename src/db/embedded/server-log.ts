@@ -2,7 +2,7 @@ import { copyFile, open, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { giveTo, type Home } from './home.ts';
 
-const largestLog = 4 * 1024 * 1024;
+const maxLogBytes = 4 * 1024 * 1024;
 
 /** The file of the server's log. */
 export function serverLogFile(home: Home): string {
@@ -22,7 +22,7 @@ export async function openServerLog(home: Home) {
 export async function boundServerLog(home: Home): Promise<void> {
   const path = serverLogFile(home);
   const found = await stat(path).catch(() => undefined);
-  if (found === undefined || found.size <= largestLog) return;
+  if (found === undefined || found.size <= maxLogBytes) return;
   await copyFile(path, `${path}.old`);
   // The server keeps the file open for appending, so it continues at the new end.
   await truncate(path);

@@ -31,7 +31,7 @@ export async function checkLaw<Value>(
   await fc.assert(property, { numRuns: runs, seed, ...(path === undefined ? {} : { path }) });
 }
 
-/** Up to twice as many items as `usual`, which shrink to a single one. */
-export function someOf<Item>(items: fc.Arbitrary<Item>, usual: number): fc.Arbitrary<Item[]> {
-  return fc.array(items, { minLength: 1, maxLength: 2 * usual, size: 'max' });
+/** Up to twice as many items as `half`, which shrink to a single one. */
+export function someOf<Item>(items: fc.Arbitrary<Item>, half: number): fc.Arbitrary<Item[]> {
+  return fc.array(items, { minLength: 1, maxLength: 2 * half, size: 'max' });
 }
