@@ -5,6 +5,7 @@ import { inTransaction } from '../../src/db/transaction.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder, recordChanges } from '../../src/recording/record-change.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { statementsWaiting } from '../support/server/statements-waiting.ts';
 
 /** From so many changes on, the database takes another way (sql/recording/record_entries.sql). */
 const minMany = 64;
@@ -114,14 +115,7 @@ test('of many, one that somebody else is recording is a duplicate once the other
   const waiting = await inTransaction(database.db, async (transaction) => {
     await recordChanges(transaction, 'race', [changeNumber(7)], now, { way: 'import' });
     const outcomes = record(changes(minMany));
-    await expect
-      .poll(async () => {
-        const { rows } = await database.pool.query(
-          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-        );
-        return rows.length;
-      })
-      .toBe(1);
+    await expect.poll(() => statementsWaiting(database), { timeout: 60_000 }).toHaveLength(1);
     return { outcomes };
   });
   const outcomes = await waiting.outcomes;
