@@ -35,9 +35,9 @@ const day = 86_400_000;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 /** The entries are spread over so many days before now. */
 const days = 60;
-const usualActors = 8_000;
+const defaultActors = 8_000;
 const actors = Number(settings.actors);
-const isDense = actors < usualActors;
+const isDense = actors < defaultActors;
 const types = ['create', 'update', 'delete'];
 
 interface Row {

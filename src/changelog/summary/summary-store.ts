@@ -49,13 +49,13 @@ async function oldestTallied(
   return places.map(({ at }) => at);
 }
 
-/** The times of the oldest entries of the selections of the first interval that has any. Undefined: they are hard to find. */
+/** The time of the oldest entry of all selections; none if there is no entry. Undefined: it is hard to find. */
 async function oldestAsked(
   { transaction, tenant }: QuerySnapshot,
   intervals: readonly Interval[],
 ): Promise<number[] | undefined> {
-  const times: number[] = [];
   for (const { since, before, selections } of intervals.toReversed()) {
+    const times: number[] = [];
     for (const { actors, kinds } of selections) {
       const { rows } = await statementsOf(transaction).query<{ oldest: number | null; decided: boolean }>({
         text: 'select oldest, decided from change_oldest($1, $2, $3, $4, $5)',
@@ -64,9 +64,9 @@ async function oldestAsked(
       if (rows.some(({ decided }) => !decided)) return undefined;
       times.push(...rows.flatMap(({ oldest }) => oldest ?? []));
     }
-    if (times.length > 0) return times;
+    if (times.length > 0) return [Math.min(...times)];
   }
-  return times;
+  return [];
 }
 
 /** How many entries of a type are in a range of a list of moments. Ranges without entries are left out. */

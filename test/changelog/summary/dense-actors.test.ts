@@ -247,4 +247,9 @@ test('the oldest entry of some kinds is looked for among 1,000 entries of an act
   await record([changeOf({ at: begin + 1_400, actor: 'late', entity: 'x', type: 'delete' })]);
   expect(await ask(['slow', 'late'], 'delete')).toEqual([{ oldest: begin + 1_400, decided: true }]);
   expect((await readHistogramOf('actor:(slow,late) type:delete', 60)).from).toBe(begin + 1_400);
+  // Of several selections the oldest counts, whichever comes first.
+  const [late, slow] = ['(actor:late type:delete)', '(actor:slow type:update)'];
+  for (const arms of [`(${late} OR ${slow})`, `(${slow} OR ${late})`]) {
+    expect((await readHistogramOf(`compoundLogicalQuery:${arms}`, 60)).from).toBe(begin);
+  }
 });
