@@ -21,9 +21,9 @@ export const maxWaitingCalls = 256;
 
 export const maxThreads = 4;
 
-/** One thread less than the machine has cores, but at least one and at most `maxThreads`. */
-export function defaultThreads(): number {
-  return Math.max(1, Math.min(maxThreads, availableParallelism() - 1));
+/** One thread less than the machine has cores, but at least `min` and at most `maxThreads`. */
+export function defaultThreads(min = 1, cores = availableParallelism()): number {
+  return Math.max(min, Math.min(maxThreads, cores - 1));
 }
 
 /**

@@ -17,11 +17,11 @@ export class BodyReader {
   readonly #mapping: string | undefined;
 
   /** `mapping` is the text of the mapping's file. */
-  constructor(mapping: string | undefined) {
+  constructor(mapping: string | undefined, threads = defaultThreads(minThreads)) {
     this.#mapping = mapping;
     this.#threads = new ThreadPool({
       file: threadFile(import.meta.url, 'body-worker'),
-      threads: Math.max(minThreads, defaultThreads()),
+      threads,
       memory,
       name: 'bodies of changes at work',
     });

@@ -9,7 +9,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { doWork } from '../../src/concurrency/work.ts';
 import { AnnalsError } from '../../src/errors.ts';
 import { QueryError } from '../../src/query/query-error.ts';
-import { RegexBudget, RegexMatcherPool } from '../../src/query/regex-pool.ts';
+import { charactersOfPart, RegexBudget, RegexMatcherPool } from '../../src/query/regex-pool.ts';
 
 const pool = new RegexMatcherPool({ threads: 1 });
 afterAll(() => pool.close());
@@ -153,6 +153,21 @@ describe('a pool', () => {
     await match('bystander', 'Doe 7$', people);
     expect(order).toEqual(['bystander']);
     for (const found of await Promise.all(attack)) expect(found).toHaveLength(many.length);
+  });
+
+  it.each([
+    ['does not lose its thread over one portion of names', 0, ['first', 'next']],
+    ['makes way after one portion of names', 1, ['next', 'first']],
+  ])('%s', async (_title, more, expected) => {
+    const charactersOfName = 64;
+    // Each name counts 16 more than it has characters.
+    const name = 'Jane Doe'.padEnd(charactersOfName - 16, '.');
+    const portion = Array.from({ length: charactersOfPart / charactersOfName }, () => name);
+    const order: string[] = [];
+    const match = (tenant: string, names: readonly string[]) =>
+      doWork({ tenant }, () => pool.matchNames('Doe', names)).finally(() => order.push(tenant));
+    await Promise.all([match('first', portion.concat(Array(more).fill(name))), match('next', portion)]);
+    expect(order).toEqual(expected);
   });
 
   it('rejects with 503 what is under way when it is closed, and what comes after', async () => {
