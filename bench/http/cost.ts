@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { load } from './load.ts';
 import { processorTimeOf } from './processor-time.ts';
-import { statementsOf } from './statements.ts';
-import { makeWorld, operations, startServer } from './world.ts';
+import { statementsOf, withRows } from './statements.ts';
+import { historyPage, makeWorld, operations, startServer } from './world.ts';
 
-// The processor time of a request beside that of a bare handler which sends the same statement and the same answer. Both
-// servers run during the whole of it and are asked in turn; the medians of the rounds are compared.
+// The processor time of a request beside that of bare handlers which give the same answer: one asks for its entries as
+// rows, the other sends Annals' own statement. All servers run during the whole of it and are asked in turn; the medians of the
+// rounds are compared.
 const { values: settings } = parseArgs({
   options: {
     rounds: { type: 'string', default: '7' },
@@ -37,12 +38,18 @@ try {
   servers.push(annals);
   const token = await world.tokenOf(annals.baseUrl);
   const statements = await statementsOf(Object.values(operations), world.environment, token);
-  const bare = await startServer('bare.ts', { ...world.environment, STATEMENTS: JSON.stringify(statements) });
-  servers.push(bare);
+  const startBare = async (sent: typeof statements) => {
+    const server = await startServer('bare.ts', { ...world.environment, STATEMENTS: JSON.stringify(sent) });
+    servers.push(server);
+    return server;
+  };
+  const bare = await startBare(withRows(statements, historyPage));
+  const bareWithOwn = await startBare(statements);
 
   // Each column has the ratio to another one.
   const columns = [
     { name: 'bare handler', server: bare, to: 'bare handler' },
+    { name: "with Annals' statement", server: bareWithOwn, to: 'bare handler' },
     { name: 'Annals', server: annals, to: 'bare handler' },
   ];
   if (settings.before !== undefined) {

@@ -54,6 +54,19 @@ export async function statementsOf(
   }
 }
 
+/** A page of the history as a row for each entry, whatever Annals asks for. It takes the values of Annals' statement. */
+const pageAsRows = `select total, current, at, kind, actor, entity_id as "entityId", name, schema_version as "schemaVersion",
+  case when octet_length(paths) + coalesce(octet_length(related), 0) <= 262144 then related end as related,
+  case when octet_length(paths) + coalesce(octet_length(related), 0) <= 262144 then paths end as paths
+  from change_read($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::xid8, $11, $12)`;
+
+/** The same statements, but the one of this page of the history answers with a row for each entry. */
+export function withRows(statements: Record<string, Answered>, page: string): Record<string, Answered> {
+  const own = statements[page];
+  if (own === undefined) throw new Error(`nobody has found out what ${page} sends`);
+  return { ...statements, [page]: { ...own, name: 'page as rows', text: pageAsRows } };
+}
+
 function statementOf([statement, values]: readonly unknown[]): pg.QueryConfig {
   if (typeof statement === 'string') return { text: statement, values: Array.isArray(values) ? values : [] };
   if (

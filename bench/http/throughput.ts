@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { type Load, load } from './load.ts';
-import { statementsOf } from './statements.ts';
-import { makeWorld, operations, startServer } from './world.ts';
+import { statementsOf, withRows } from './statements.ts';
+import { historyPage, makeWorld, operations, startServer } from './world.ts';
 
 // Requests a second at 64 connections, with one worker and with two, of Annals and of a bare handler that sends the same
 // statement and the same answer. The load is made by this process, which takes its share of the machine's cores.
@@ -32,7 +32,7 @@ const servers: Server[] = [];
 try {
   for (const workers of ['1', '2']) servers.push(await startAnnals(workers));
   const token = await world.tokenOf(servers[0]?.baseUrl ?? '');
-  const statements = await statementsOf(Object.values(operations), world.environment, token);
+  const statements = withRows(await statementsOf(Object.values(operations), world.environment, token), historyPage);
   for (const workers of ['1', '2']) {
     const environment = { ...world.environment, WORKERS: workers, STATEMENTS: JSON.stringify(statements) };
     servers.push({ name: `bare handler, ${workers}`, ...(await startServer('bare.ts', environment)) });

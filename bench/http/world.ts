@@ -15,9 +15,11 @@ import { createRecorder } from '../../src/recording/record-change.ts';
 const tenant = 'bench';
 const entries = 3_000;
 
+export const historyPage = `/changelog/${tenant}/changelogs`;
+
 /** What is asked: each costs one statement of the database, or none. */
 export const operations: Record<string, string> = {
-  'history page': `/changelog/${tenant}/changelogs`,
+  'history page': historyPage,
   'one instance': `/schema/${tenant}/custom-entities/BOX/instances/a`,
   'list of models': `/ai-service/${tenant}/agentic/models`,
 };

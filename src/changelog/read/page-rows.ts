@@ -16,36 +16,69 @@ export const severalStatements: PageRead = { kind: 'several statements' };
 const maxTextBytes = 256 * 1024;
 const fits = `octet_length(paths) + coalesce(octet_length(related), 0) <= ${maxTextBytes}`;
 
-/** The columns of the database functions that answer a page. */
-export const pageColumns = `total, current, at, kind, actor, entity_id as "entityId", name, schema_version as "schemaVersion",
-  case when ${fits} then related end as related, case when ${fits} then paths end as paths`;
+/** Stands between the parts of the page's text. JSON texts cannot contain it. An id or a name may. */
+const separator = '\u001e';
+const inSql = "E'\\x1e'";
+const partsOfEntry = 8;
 
-/** A row of a page. A row without a kind has only the total. */
-export interface PageRow extends Omit<EntryRow, 'type' | 'entity' | 'actor' | 'paths'> {
+/**
+ * The columns of the one row that a database function of pages is made to: the driver takes much longer to read a row for each
+ * entry than Annals takes to split a text. A text that may be null is empty if it is, and begins with "=" if it may be empty too.
+ */
+export const pageColumns = `min(total) as total, bool_and(current) as current, count(kind) as count,
+  string_agg(concat_ws(${inSql}, at, kind, actor, entity_id, coalesce('=' || name, ''), coalesce('=' || schema_version, ''),
+    case when ${fits} then coalesce(related, '') else '' end, case when ${fits} then paths else '' end), ${inSql})
+    filter (where kind is not null) as entries`;
+
+/** The row of a page. */
+export interface PageRow {
   /** Null where the statement gave up. */
   total: number | null;
   /** Whether the snapshot has no names that the dictionary lacks. */
   current: boolean;
-  kind: number | null;
-  actor: number;
-  paths: string | null;
+  /** The number of entries. */
+  count: number;
+  /** The parts of all entries. Null if there are none. */
+  entries: string | null;
 }
 
-/** Converts these rows to a page: names replace the numbers of kinds and actors. */
-export function pageOf(rows: readonly PageRow[], dictionary: Dictionary): PageRead {
-  const [head] = rows;
-  if (head === undefined) throw new Error('a page came without its total');
-  if (!head.current) return outdatedNames;
-  if (head.total === null) return severalStatements;
+/** Converts the row to a page: names replace the numbers of kinds and actors. */
+export function pageOf([row]: readonly PageRow[], dictionary: Dictionary): PageRead {
+  if (row === undefined) throw new Error('a page came without its total');
+  if (!row.current) return outdatedNames;
+  if (row.total === null) return severalStatements;
+  const parts = row.entries?.split(separator) ?? [];
+  // An id or a name has a separator.
+  if (parts.length !== row.count * partsOfEntry) return severalStatements;
   const entries: EntryRow[] = [];
-  for (const { at, kind, actor, entityId, name, schemaVersion, related, paths } of rows) {
-    if (kind === null) continue;
-    const kindNames = dictionary.kindOf.get(kind);
-    const actorName = dictionary.actorOf.get(actor)?.name;
-    if (kindNames === undefined || actorName === undefined) return outdatedNames;
-    if (paths === null) return severalStatements;
-    const { type, entity } = kindNames;
-    entries.push({ at, type, entity, entityId, name, schemaVersion, actor: actorName, related, paths });
+  for (let place = 0; place < parts.length; place += partsOfEntry) {
+    const entry = entryOf(parts, place, dictionary);
+    if (entry === undefined) return outdatedNames;
+    if (entry.paths === '') return severalStatements;
+    entries.push(entry);
   }
-  return { kind: 'page', total: head.total, entries };
+  return { kind: 'page', total: row.total, entries };
+}
+
+/** The entry whose parts begin at a place; undefined if the dictionary lacks its names. */
+function entryOf(parts: readonly string[], place: number, dictionary: Dictionary): EntryRow | undefined {
+  const part = (number: number) => parts[place + number] ?? '';
+  const kind = dictionary.kindOf.get(Number(part(1)));
+  const actor = dictionary.actorOf.get(Number(part(2)));
+  if (kind === undefined || actor === undefined) return undefined;
+  return {
+    at: Number(part(0)),
+    type: kind.type,
+    entity: kind.entity,
+    entityId: part(3),
+    name: textOrNull(part(4)),
+    schemaVersion: textOrNull(part(5)),
+    actor: actor.name,
+    related: part(6) === '' ? null : part(6),
+    paths: part(7),
+  };
+}
+
+function textOrNull(part: string): string | null {
+  return part === '' ? null : part.slice(1);
 }
