@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Database } from '../db/database.ts';
 import { AnnalsError } from '../errors.ts';
@@ -13,6 +12,7 @@ import type { Target } from './model-caller.ts';
 import { noteOf } from './request-log.ts';
 import type { RunningChat } from './running-chat.ts';
 import { openKey } from './secrets.ts';
+import { waitForTurnInSession } from './session-turn.ts';
 import { hasEarlierRunning, readEarlierTurns } from './turn-store.ts';
 
 export interface ChatAttemptOptions extends ConverseOptions {
@@ -27,27 +27,12 @@ export interface ChatAttemptOptions extends ConverseOptions {
  */
 export type ChatAttempt = (running: RunningChat, extend: () => Promise<void>) => Promise<ChatOutcome>;
 
-// How long a request waits for earlier requests of its session, in milliseconds.
-const maxWait = 300_000;
-const minPause = 15;
-const maxPause = 150;
-
 export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
   const { db, sealer, logger, now } = options;
 
   /** Requests of one session run in the order in which they arrived (contract 8), in all processes. */
   async function waitForTurn({ request: { tenant, signal }, turn }: RunningChat): Promise<void> {
-    const end = performance.now() + maxWait;
-    for (let pause = minPause; await hasEarlierRunning(db, tenant, turn); ) {
-      if (performance.now() > end) {
-        throw new AnnalsError('service_unavailable', 'Earlier requests of the session are still under way.', {
-          headers: { 'Retry-After': '5' },
-        });
-      }
-      await sleep(pause, undefined, { signal });
-      pause = Math.min(maxPause, pause * 1.5);
-    }
-    signal?.throwIfAborted();
+    await waitForTurnInSession(() => hasEarlierRunning(db, tenant, turn), signal);
   }
 
   function targetOf({ request: { tenant }, agent, head: { id, llmConfig } }: RunningChat): Target | undefined {

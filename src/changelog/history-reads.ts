@@ -46,10 +46,16 @@ export interface HistoryReads {
 
 /** Documents with much text that a process has in memory at a time; one tenant has at most half (contract 11). */
 export const maxLargeDocuments = 4;
+/** Requests of one tenant that wait to rebuild such a document. */
+export const maxWaitingDocuments = 256;
 
 export function createHistoryReads(options: HistoryOptions): HistoryReads {
   const { now, dictionaries = new DictionaryCache(options.pool), ...reading } = options;
-  const largeDocuments = new Semaphore({ places: maxLargeDocuments, maxWaitingOfTenant: 256, name: 'large documents' });
+  const largeDocuments = new Semaphore({
+    places: maxLargeDocuments,
+    maxWaitingOfTenant: maxWaitingDocuments,
+    name: 'large documents',
+  });
 
   async function knownNames(tenant: string) {
     return dictionaries.known(tenant) ?? (await dictionaries.get(tenant));

@@ -28,6 +28,16 @@ import { compileValidator } from './validation.ts';
 
 export const maxBodyBytes = 1024 * 1024;
 
+/**
+ * Milliseconds in which a client sends its request: long enough for the largest body on a slow line, short enough that idle senders do not
+ * pile up.
+ */
+export const maxRequestTime = 120_000;
+/** Milliseconds in which a client sends the request line and the header fields. */
+export const maxHeadTime = 60_000;
+/** Milliseconds between two looks at requests that have not arrived yet. */
+export const lookForLateRequests = 30_000;
+
 /** A server with everything that holds for every module, and no route yet. */
 export async function createHttpServer(options: {
   logger: FastifyBaseLogger;
@@ -44,6 +54,8 @@ export async function createHttpServer(options: {
   basePath?: string;
   /** Milliseconds until the headers of an answer are sent; left out: 30,000. */
   requestLimit?: number | undefined;
+  /** Milliseconds in which a client sends its request; left out: 120,000. */
+  requestTimeout?: number | undefined;
   /** Milliseconds in which a client takes at least a byte of its answer; left out: 60,000. */
   maxClientSilence?: number | undefined;
   /** Left out: tenants have no rate. */
@@ -65,6 +77,7 @@ export async function createHttpServer(options: {
     basePath = '',
     tenantRate,
     requestLimit,
+    requestTimeout = maxRequestTime,
   } = options;
   const app: HttpServer = fastify({
     loggerInstance: logger,
@@ -73,10 +86,14 @@ export async function createHttpServer(options: {
     genReqId: requestIdOf,
     // `faultOfHead` measures the request line and the header fields, which the parser counts together. It also answers
     // a missing Host, because Node would do it without a body.
-    http: { maxHeaderSize: maxParsedHead, requireHostHeader: false },
+    http: {
+      maxHeaderSize: maxParsedHead,
+      requireHostHeader: false,
+      headersTimeout: Math.min(maxHeadTime, requestTimeout),
+      connectionsCheckingInterval: Math.min(lookForLateRequests, requestTimeout),
+    },
     bodyLimit: maxBodyBytes,
-    // Long enough for the largest body on a slow line, short enough that idle senders do not pile up (milliseconds).
-    requestTimeout: 120_000,
+    requestTimeout,
     keepAliveTimeout: 65_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,

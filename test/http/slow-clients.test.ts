@@ -15,13 +15,7 @@ let app: HttpServer;
 let port: number;
 
 beforeAll(async () => {
-  app = await createHttpServer({
-    logger: createLogger('silent'),
-    verifyAccessToken: () => {
-      throw new Error('nobody is asked for');
-    },
-    maxClientSilence: silence,
-  });
+  app = await makeServer({ maxClientSilence: silence });
   app.get('/big', async (_request, reply) => await reply.send(Buffer.alloc(bytes, 'x')));
   app.get('/late', async () => {
     await sleep(2 * silence);
@@ -32,6 +26,16 @@ beforeAll(async () => {
 });
 
 afterAll(() => app.close());
+
+async function makeServer(limits: { maxClientSilence?: number; requestTimeout?: number }): Promise<HttpServer> {
+  return await createHttpServer({
+    logger: createLogger('silent'),
+    verifyAccessToken: () => {
+      throw new Error('nobody is asked for');
+    },
+    ...limits,
+  });
+}
 
 /** A connection on which a path was asked for; `closed` once it is. */
 async function ask(path: string): Promise<{ socket: Socket; seen: { closed: boolean; bytes: number } }> {
@@ -62,7 +66,7 @@ test('a client that takes no byte of its answer is cut off', async () => {
   socket.destroy();
 });
 
-// These two wait most of their time.
+// These wait most of their time.
 test.concurrent('a client that takes its answer slowly gets it whole', async () => {
   const { socket, seen } = await ask('/big');
   const began = performance.now();
@@ -80,4 +84,26 @@ test.concurrent('a client that waits for its answer is not cut off', async () =>
   const [answer]: Buffer[] = await once(socket, 'data');
   expect(answer?.toString()).toContain('"late"');
   socket.destroy();
+});
+
+test.concurrent('a client that sends its request too slowly is 400, and one that sends it in parts is answered', async () => {
+  const hasty = await makeServer({ requestTimeout: 3_000 });
+  hasty.post('/small', async () => ({ answer: 'small' }));
+  await hasty.listen({ port: 0, host: '127.0.0.1' });
+  const begin = () => {
+    const socket = connect((hasty.server.address() as AddressInfo).port, '127.0.0.1');
+    socket.write(
+      'POST /small HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{',
+    );
+    return socket;
+  };
+  const [parts, half] = [begin(), begin()];
+  await sleep(100);
+  parts.write('}');
+  const [answer]: Buffer[] = await once(parts, 'data');
+  expect(answer?.toString()).toContain('"small"');
+  const [refusal]: Buffer[] = await once(half, 'data');
+  expect(refusal?.toString()).toMatch(/^HTTP\/1\.1 400 .*The request did not arrive in time\./s);
+  for (const socket of [parts, half]) socket.destroy();
+  await hasty.close();
 });

@@ -3,8 +3,9 @@ import { expect, test } from 'vitest';
 import { maxRequestBytes } from '../../src/agents/chat-context.ts';
 import { maxTextBytes, toolLimits } from '../../src/agents/conversation.ts';
 import { maxOutputBytes } from '../../src/agents/history-tool.ts';
+import { maxWaitForSession } from '../../src/agents/session-turn.ts';
 import { maxSmallBytes } from '../../src/changelog/document/document-at.ts';
-import { maxLargeDocuments } from '../../src/changelog/history-reads.ts';
+import { maxLargeDocuments, maxWaitingDocuments } from '../../src/changelog/history-reads.ts';
 import { maxPageBytes } from '../../src/changelog/read/long-page.ts';
 import { demoLinkLifetime } from '../../src/cli/demo.ts';
 import { defaultTimes } from '../../src/completions/service.ts';
@@ -38,7 +39,7 @@ import {
 } from '../../src/db/connections/tenant-pool.ts';
 import { maxDetails } from '../../src/errors.ts';
 import { defaultBodyLimits } from '../../src/http/body-shares.ts';
-import { maxBodyBytes } from '../../src/http/http-server.ts';
+import { lookForLateRequests, maxBodyBytes, maxHeadTime, maxRequestTime } from '../../src/http/http-server.ts';
 import {
   maxBodyLevels,
   maxBodyValues,
@@ -49,7 +50,7 @@ import {
 import { maxHeaderFields, maxRequestLine } from '../../src/http/request-head.ts';
 import { maxTurnOfRequests } from '../../src/http/request-turns.ts';
 import { requestShares } from '../../src/http/request-work.ts';
-import { maxClientSilence } from '../../src/http/slow-clients.ts';
+import { looks, maxClientSilence } from '../../src/http/slow-clients.ts';
 import { portionTime } from '../../src/http/tenant-rate.ts';
 import { jobPlaces } from '../../src/jobs/dispatcher.ts';
 import { minExportTurn } from '../../src/jobs/make-way.ts';
@@ -107,7 +108,14 @@ const waitingCalls = `${maxWaitingCalls} of a tenant at most`;
 const limits: readonly (readonly [what: string, limit: string])[] = [
   ["Time until an answer's headers are sent", seconds(requestLimit)],
   ['Each later statement of a request', seconds(requestLimit)],
-  ['Time in which a client takes no byte', seconds(maxClientSilence)],
+  [
+    'Time in which a client sends its request',
+    `${seconds(maxRequestTime)}; the request line and the header fields ${seconds(maxHeadTime)}. Annals looks every ${seconds(lookForLateRequests)}`,
+  ],
+  [
+    'Time in which a client takes no byte',
+    `${seconds(maxClientSilence)}. Annals looks every ${seconds(maxClientSilence / looks)}`,
+  ],
   ['Statements of a process that died', seconds(defaultStatementLimit)],
   [
     'Time in which a connection that owes an answer is silent',
@@ -199,7 +207,7 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ],
   ['Pieces of answers that are read from the database at once', `A piece that takes ${maxTurnOfPiece} ms makes way`],
   [`Documents rebuilt from more than ${mebibytes(maxSmallBytes)} of entries`, halfOfTenant(maxLargeDocuments)],
-  ['Documents rebuilt from more than', waitingCalls],
+  ['Documents rebuilt from more than', `${maxWaitingDocuments} of a tenant at most`],
   ['Entries after the moment that tell about a document', grouped(maxLaterEntries)],
   ['Instances in a range that an index of the field leads to', grouped(maxInRange)],
   ['JSON values of an instance that the index for filters has', grouped(maxIndexedValues)],
@@ -214,6 +222,8 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Exports at once in a process', `${EXPORT.places}; of one tenant ${EXPORT.maxOfTenant}`],
   ['Exports at once in a process', `An export that has run for ${seconds(minExportTurn)} makes way`],
   ['Jobs of one tenant that wait', grouped(maxWaiting)],
+  ['Time in which a request of a session waits', minutes(maxWaitForSession)],
+  ['Time in which a call waits for quota', seconds(defaultTimes.quotaWait)],
   ['Silence of a provider during a call', seconds(defaultTimes.provider.silence)],
   ['Whole time of a call of a provider', minutes(defaultTimes.provider.total)],
   [
@@ -231,6 +241,7 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
       `${kibibytes(answerLimits.eventBytes)} an event, ${grouped(answerLimits.toolCalls)} tool calls`,
   ],
   ['Tool calls in one answer of a model', `${toolLimits.calls}`],
+  ['Rounds of tool calls in one chat', `${toolLimits.rounds}`],
   ['Results of tools in one chat', `${kibibytes(toolLimits.resultBytes)}; ${kibibytes(maxOutputBytes)} each`],
   ['Input of a tool call', kibibytes(toolLimits.inputBytes)],
   ['Text of all answers in one chat', mebibytes(maxTextBytes)],

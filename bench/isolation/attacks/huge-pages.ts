@@ -1,28 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sql } from 'kysely';
+import { fillWithHugeInstances } from '../huge-instances.ts';
 import type { Attack } from './attack.ts';
 import { repeatedly } from './attack.ts';
-
-const instances = 400;
-const bytes = 1_000_000;
-const meta = '{"version":1,"createdAt":"2026-01-01T00:00:00.000Z","modifiedAt":"2026-01-01T00:00:00.000Z"}';
 
 /** Eight clients that each read pages of 400 instances of 1 MB, half of them slowly. */
 export const attack: Attack = {
   row: 2,
   title: 'pages of 400 MB, 8 at once',
 
-  async fill(db, tenant) {
-    const type = `{"id":"HUGE","name":{"en":"Huge"},"metadata":${meta}}`;
-    await sql`insert into custom_entity (tenant, id, version, document, fields)
-      values (${tenant}, 'HUGE', 1, ${type}, ${type}::jsonb)`.execute(db);
-    await sql`
-      insert into custom_instance (tenant, type, id, version, document, fields)
-      select ${tenant}, 'HUGE', id, 1, document, document::jsonb
-        from (select 'h' || n as id, format('{"id":"h%s","metadata":%s,"text":"%s"}', n, ${meta}::text,
-            repeat('x', ${bytes}::integer)) as document
-          from generate_series(1, ${instances}::bigint) n) made`.execute(db);
-  },
+  fill: (db, tenant) => fillWithHugeInstances(db, tenant, { instances: 400, bytes: 1_000_000 }),
 
   async run({ tenant, call, count }, signal) {
     await repeatedly(8, signal, async (place, turn) => {

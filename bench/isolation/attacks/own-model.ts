@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A model server of an attacker's own. */
 export interface OwnModel {
@@ -19,4 +20,19 @@ export async function startModel(answer: (response: ServerResponse) => void): Pr
       server.close();
     },
   };
+}
+
+/** Answers with a stream of so many tokens, each followed by a pause in milliseconds. Ends early where nobody listens. */
+export async function streamTokens(response: ServerResponse, tokens: number, pause: number): Promise<void> {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  for (let token = 0; token < tokens && !response.destroyed; token += 1) {
+    response.write(chunk({ content: `t${token} ` }, null));
+    await sleep(pause);
+  }
+  response.end(`${chunk({}, 'stop')}data: [DONE]\n\n`);
+}
+
+function chunk(delta: object, reason: string | null): string {
+  const choices = [{ index: 0, delta, finish_reason: reason }];
+  return `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices })}\n\n`;
 }

@@ -1,8 +1,6 @@
-import type { ServerResponse } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Attack, repeatedly } from './attack.ts';
 import { makeAgent } from './own-agent.ts';
-import { startModel } from './own-model.ts';
+import { startModel, streamTokens } from './own-model.ts';
 
 const tokens = 20;
 const pause = 3_500;
@@ -18,7 +16,7 @@ export const attack: Attack = {
   },
 
   async run(attacker, signal) {
-    const model = await startModel((response) => void stream(response));
+    const model = await startModel((response) => void streamTokens(response, tokens, pause));
     await makeAgent(attacker, 'slow', model.url);
     const { tenant, call, count } = attacker;
     await repeatedly(24, signal, async () => {
@@ -32,17 +30,3 @@ export const attack: Attack = {
     model.close();
   },
 };
-
-async function stream(response: ServerResponse): Promise<void> {
-  response.writeHead(200, { 'content-type': 'text/event-stream' });
-  for (let token = 0; token < tokens; token += 1) {
-    response.write(chunk({ content: `t${token} ` }, null));
-    await sleep(pause);
-  }
-  response.end(`${chunk({}, 'stop')}data: [DONE]\n\n`);
-}
-
-function chunk(delta: object, reason: string | null): string {
-  const choices = [{ index: 0, delta, finish_reason: reason }];
-  return `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices })}\n\n`;
-}

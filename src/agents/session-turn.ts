@@ -1,0 +1,28 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AnnalsError } from '../errors.ts';
+
+/** Milliseconds in which a request waits for earlier requests of its session. */
+export const maxWaitForSession = 300_000;
+const minPause = 15;
+const maxPause = 150;
+
+/**
+ * Waits as long as earlier requests of the session are under way; `maxWait` is in milliseconds. Throws service_unavailable (503) after it, and the
+ * signal's reason after an abort.
+ */
+export async function waitForTurnInSession(
+  earlierAreUnderWay: () => Promise<boolean>,
+  signal: AbortSignal | undefined,
+  maxWait = maxWaitForSession,
+): Promise<void> {
+  const end = performance.now() + maxWait;
+  for (let pause = minPause; await earlierAreUnderWay(); pause = Math.min(maxPause, pause * 1.5)) {
+    if (performance.now() > end) {
+      throw new AnnalsError('service_unavailable', 'Earlier requests of the session are still under way.', {
+        headers: { 'Retry-After': '5' },
+      });
+    }
+    await sleep(pause, undefined, { signal });
+  }
+  signal?.throwIfAborted();
+}
