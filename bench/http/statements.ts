@@ -19,6 +19,14 @@ export async function statementsOf(
   token: string,
 ): Promise<Record<string, Answered>> {
   const config = readConfig(environment);
+  const sent: pg.QueryConfig[] = [];
+  const { query } = pg.Client.prototype;
+  const noted = function (this: pg.Client, ...args: unknown[]) {
+    sent.push(statementOf(args));
+    return Reflect.apply(query, this, args);
+  };
+  // Before the first connection, which keeps the function that it finds.
+  Object.assign(pg.Client.prototype, { query: noted });
   const context = await createContext({
     config,
     databaseUrl: config.databaseUrl ?? '',
@@ -26,8 +34,6 @@ export async function statementsOf(
     overrides: { logger: pino({ level: 'silent' }) },
   });
   const app = await buildApp(context);
-  const sent: pg.QueryConfig[] = [];
-  const { query } = pg.Client.prototype;
   try {
     const found: Record<string, Answered> = {};
     for (const url of paths) {
@@ -35,13 +41,7 @@ export async function statementsOf(
       await ask();
       await ask();
       sent.length = 0;
-      const noted = function (this: pg.Client, ...args: unknown[]) {
-        sent.push(statementOf(args));
-        return Reflect.apply(query, this, args);
-      };
-      Object.assign(pg.Client.prototype, { query: noted });
       const { body, statusCode } = await ask();
-      Object.assign(pg.Client.prototype, { query });
       if (statusCode !== 200) throw new Error(`${url} is answered with ${statusCode}: ${body}`);
       if (sent.length > 1) throw new Error(`${url} takes ${sent.length} statements`);
       const [statement] = sent;
@@ -49,22 +49,31 @@ export async function statementsOf(
     }
     return found;
   } finally {
+    Object.assign(pg.Client.prototype, { query });
     await app.close();
     await context.close();
   }
 }
 
-/** A page of the history as a row for each entry, whatever Annals asks for. It takes the values of Annals' statement. */
+/** A page of the history as a row for each entry, whatever Annals asks for. */
 const pageAsRows = `select total, current, at, kind, actor, entity_id as "entityId", name, schema_version as "schemaVersion",
   case when octet_length(paths) + coalesce(octet_length(related), 0) <= 262144 then related end as related,
   case when octet_length(paths) + coalesce(octet_length(related), 0) <= 262144 then paths end as paths
   from change_read($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::xid8, $11, $12)`;
 
-/** The same statements, but the one of this page of the history answers with a row for each entry. */
+/** The same statements, but the one of this page of the history answers with a row for each entry, and has arrays among its values. */
 export function withRows(statements: Record<string, Answered>, page: string): Record<string, Answered> {
   const own = statements[page];
   if (own === undefined) throw new Error(`nobody has found out what ${page} sends`);
-  return { ...statements, [page]: { ...own, name: 'page as rows', text: pageAsRows } };
+  const asRows = { ...own, name: 'page as rows', text: pageAsRows, values: own.values.map(arrayOrValue) };
+  return { ...statements, [page]: asRows };
+}
+
+/** Annals sends the text of an array. Its elements are numbers, null, or arrays of one number. */
+function arrayOrValue(value: unknown): unknown {
+  if (typeof value !== 'string' || !value.startsWith('{')) return value;
+  const elements = value.slice(1, -1).split(',');
+  return elements.map((element) => (element === 'null' ? null : element.replaceAll('"', '')));
 }
 
 function statementOf([statement, values]: readonly unknown[]): pg.QueryConfig {

@@ -19,45 +19,43 @@ const fits = `octet_length(paths) + coalesce(octet_length(related), 0) <= ${maxT
 /** Stands between the parts of the page's text. JSON texts cannot contain it. An id or a name may. */
 const separator = '\u001e';
 const inSql = "E'\\x1e'";
+const partsOfHead = 3;
 const partsOfEntry = 8;
 
 /**
- * The columns of the one row that a database function of pages is made to: the driver takes much longer to read a row for each
- * entry than Annals takes to split a text. A text that may be null is empty if it is, and begins with "=" if it may be empty too.
+ * The one column and row that a database function of pages is made to: the driver takes much longer to read a row for each entry,
+ * or columns, than Annals takes to split a text. First come the total, empty where the statement gave up, whether the snapshot has
+ * no names that the dictionary lacks, and the number of entries. Then come the parts of each entry. A text that may be null is
+ * empty if it is, and begins with "=" if it may be empty too. The column is no function call itself: a cluster would not hand on
+ * such a statement to the tenant's worker.
  */
-export const pageColumns = `min(total) as total, bool_and(current) as current, count(kind) as count,
+export const pageColumn = `concat_ws(${inSql}, coalesce(min(total)::text, ''), bool_and(current), count(kind)) || coalesce(${inSql} ||
   string_agg(concat_ws(${inSql}, at, kind, actor, entity_id, coalesce('=' || name, ''), coalesce('=' || schema_version, ''),
     case when ${fits} then coalesce(related, '') else '' end, case when ${fits} then paths else '' end), ${inSql})
-    filter (where kind is not null) as entries`;
+    filter (where kind is not null), '') as page`;
 
 /** The row of a page. */
 export interface PageRow {
-  /** Null where the statement gave up. */
-  total: number | null;
-  /** Whether the snapshot has no names that the dictionary lacks. */
-  current: boolean;
-  /** The number of entries. */
-  count: number;
-  /** The parts of all entries. Null if there are none. */
-  entries: string | null;
+  page: string;
 }
 
 /** Converts the row to a page: names replace the numbers of kinds and actors. */
 export function pageOf([row]: readonly PageRow[], dictionary: Dictionary): PageRead {
   if (row === undefined) throw new Error('a page came without its total');
-  if (!row.current) return outdatedNames;
-  if (row.total === null) return severalStatements;
-  const parts = row.entries?.split(separator) ?? [];
+  const parts = row.page.split(separator);
+  const [total = '', current, count] = parts;
+  if (current !== 't') return outdatedNames;
+  if (total === '') return severalStatements;
   // An id or a name has a separator.
-  if (parts.length !== row.count * partsOfEntry) return severalStatements;
+  if (parts.length !== partsOfHead + Number(count) * partsOfEntry) return severalStatements;
   const entries: EntryRow[] = [];
-  for (let place = 0; place < parts.length; place += partsOfEntry) {
+  for (let place = partsOfHead; place < parts.length; place += partsOfEntry) {
     const entry = entryOf(parts, place, dictionary);
     if (entry === undefined) return outdatedNames;
     if (entry.paths === '') return severalStatements;
     entries.push(entry);
   }
-  return { kind: 'page', total: row.total, entries };
+  return { kind: 'page', total: Number(total), entries };
 }
 
 /** The entry whose parts begin at a place; undefined if the dictionary lacks its names. */

@@ -1,18 +1,27 @@
 import type { Interval } from '../plan/tally-plan.ts';
 
-/** The arrays that change_read takes: the selections of all intervals in one list, their numbers as texts of arrays. */
-export function intervalColumns(intervals: readonly Interval[]): unknown[] {
+/**
+ * The arrays that change_read takes, as texts: the selections of all intervals in one list, their numbers as texts of arrays. The
+ * driver would take longer to make the texts, because it does not know that all of this is numbers.
+ */
+export function intervalColumns(intervals: readonly Interval[]): string[] {
   const selections = intervals.flatMap((interval) => interval.selections);
   let ended = 0;
   return [
-    intervals.map((interval) => interval.since),
-    intervals.map((interval) => interval.before),
-    intervals.map((interval) => (ended += interval.selections.length)),
-    selections.map(({ actors }) => textOf(actors ?? [0])),
-    selections.map(({ actors, kinds }) => textOf(kinds ?? (actors === null ? [0] : []))),
+    textOf(intervals.map((interval) => interval.since)),
+    textOf(intervals.map((interval) => interval.before ?? 'null')),
+    textOf(intervals.map((interval) => (ended += interval.selections.length))),
+    textOf(selections.map(({ actors }) => quoted(actors ?? [0]))),
+    textOf(selections.map(({ actors, kinds }) => quoted(kinds ?? (actors === null ? [0] : [])))),
   ];
 }
 
-function textOf(ids: readonly number[]): string {
-  return `{${ids.join(',')}}`;
+/** The text of an array. */
+function textOf(elements: readonly (number | string)[]): string {
+  return `{${elements.join(',')}}`;
+}
+
+/** The text of an array as an element of another one. */
+function quoted(ids: readonly number[]): string {
+  return `"${textOf(ids)}"`;
 }

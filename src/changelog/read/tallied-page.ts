@@ -2,7 +2,7 @@ import type { DatabaseTransaction } from '../../db/database.ts';
 import { type Statements, statementsOf } from '../../db/statements.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import type { Interval } from '../plan/tally-plan.ts';
-import { type PageRead, type PageRow, pageColumns, pageOf } from './page-rows.ts';
+import { type PageRead, type PageRow, pageColumn, pageOf } from './page-rows.ts';
 import { intervalColumns } from './selection-columns.ts';
 import type { Place } from './store.ts';
 
@@ -32,7 +32,7 @@ export async function readTalliedPage(
   const names = byNames ? [since, recent, lineage] : [null, null, lineage];
   const { rows } = await statements.query<PageRow>({
     name: 'tallied page',
-    text: `select ${pageColumns} from ${call}`,
+    text: `select ${pageColumn} from ${call}`,
     values: [...columnsOf(tenant, page), ...names],
   });
   return pageOf(rows, dictionary);

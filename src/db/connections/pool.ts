@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { Tracer } from '../../concurrency/trace.ts';
 import { socketOf } from './connection-socket.ts';
+import { withoutCopies } from './named-statements.ts';
 import { clientsInTurn } from './opening-in-turn.ts';
 import { isBehindPooler, withoutNames } from './pooler.ts';
 import { traceStatements } from './traced-statements.ts';
@@ -62,6 +63,7 @@ export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
   pool.on('connect', (client) => {
     client.on('error', () => {});
     if (silenceLimit !== Number.POSITIVE_INFINITY) endSilence(client, silenceLimit, options.isAtWork);
+    withoutCopies(client);
     if (pooled) withoutNames(client);
     if (options.tracer !== undefined) traceStatements(client, options.tracer);
   });

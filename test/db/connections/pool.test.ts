@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { enterTrace, type Tracer } from '../../../src/concurrency/trace.ts';
 import { maxOpening } from '../../../src/db/connections/opening-in-turn.ts';
 import { createPool } from '../../../src/db/connections/pool.ts';
@@ -30,6 +31,29 @@ test('a date stays the day it is, whatever the time zone of the machine', async 
   const { rows } = await database.pool.query("select '2026-09-15'::date as day, now() as at");
   expect(rows[0].day).toBe('2026-09-15');
   expect(rows[0].at).toBeInstanceOf(Date);
+});
+
+test('a named statement asked by a callback is as the driver answers it: rows, errors, options, and one text for a name', async () => {
+  const pool = createPool(database.url, { maximum: 1 });
+  onTestFinished(() => pool.end());
+  const client = await pool.connect();
+  const ask = (statement: pg.QueryConfig) =>
+    new Promise<unknown>((resolve) => {
+      void client.query(statement, (error: Error | null, result: pg.QueryResult) => resolve(error ?? result.rows));
+    });
+  const named = { name: 'named', text: 'select $1::bigint as n, $2::text[] as texts' };
+  for (let time = 0; time < 2; time++) {
+    expect(await ask({ ...named, values: [7, ['a', null]] })).toEqual([{ n: 7, texts: ['a', null] }]);
+  }
+  expect(await ask({ ...named, values: [1, []], ...{ rowMode: 'array' } })).toEqual([[1, []]]);
+  expect(await ask({ ...named, values: ['none', []] })).toMatchObject({ code: '22P02' });
+  expect(await ask({ ...named, text: 'select 2', values: [] })).toMatchObject({
+    message: expect.stringContaining("'named' was used for a different statement"),
+  });
+  expect((await client.query({ ...named, values: [8, []] })).rows).toEqual([{ n: 8, texts: [] }]);
+  const { rows } = await client.query('select name from pg_prepared_statements');
+  expect(rows).toEqual([{ name: 'named' }]);
+  client.release();
 });
 
 test('connections that are lost are replaced, and the process goes on', async () => {
