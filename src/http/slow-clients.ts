@@ -15,8 +15,8 @@ export const looks = 6;
 export function cutOffSlowClients(app: HttpServer, silence = maxClientSilence): void {
   const lookEvery = silence / looks;
   const underWay = new WeakMap<Socket, number>();
-  /** When a client was seen silent for the last time, since when it has been, and what was written to it until then. */
-  const silent = new WeakMap<Socket, { seen: number; since: number; written: number }>();
+  /** When a client was seen silent for the last time, since when it has been, and the bytes in both directions until then. */
+  const silent = new WeakMap<Socket, { seen: number; since: number; bytes: number }>();
 
   function count(socket: Socket, change: 1 | -1): void {
     underWay.set(socket, (underWay.get(socket) ?? 0) + change);
@@ -33,15 +33,15 @@ export function cutOffSlowClients(app: HttpServer, silence = maxClientSilence): 
     if (waitsForUs) return;
     const now = performance.now();
     const before = silent.get(socket);
-    const written = socket.bytesWritten;
+    const bytes = socket.bytesRead + socket.bytesWritten;
     // After a look at which something had moved, Node looks again and says nothing.
-    const goesOn = before?.written === written && now - before.seen < 1.5 * lookEvery;
+    const goesOn = before?.bytes === bytes && now - before.seen < 1.5 * lookEvery;
     const since = goesOn ? before.since : now - (socket.timeout ?? 0);
     if (now - since >= silence) {
       socket.destroy();
       return;
     }
-    silent.set(socket, { seen: now, since, written });
+    silent.set(socket, { seen: now, since, bytes });
     socket.setTimeout(lookEvery);
   });
 }
