@@ -88,7 +88,7 @@ function trialsOf({ databaseUrl }: World, { baseUrl }: Service, token: string): 
     {
       limit: "Time until an answer's headers are sent",
       value: requestLimit,
-      below: requestLimit - 5_000,
+      below: requestLimit - 10_000,
       late: 5_000,
       expected: ['204', '503 service_unavailable'],
       async attempt(milliseconds, side) {

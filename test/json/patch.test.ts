@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseJson } from '../../src/json/parse.ts';
-import { applyPatch } from '../../src/json/patch.ts';
+import { applyPatch, maxPatchedLevels } from '../../src/json/patch.ts';
 import { PatchFault, type PatchOperation } from '../../src/json/patch-operation.ts';
 import { parsePointer } from '../../src/json/pointer.ts';
 import { maxDocument, sizeOfJson } from '../../src/json/size.ts';
@@ -107,6 +107,18 @@ describe('a document is refused before it grows beyond', () => {
       expect(outcomeOf(list(fits, of), copy)).toMatch(/^\{/);
       expect(outcomeOf(list(fits + 1, of), copy)).toBe('0 too many values path');
     }
+  });
+
+  test('in levels, wherever it grows', () => {
+    const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
+    const added = (levels: number) =>
+      outcomeOf('{"a":{}}', [{ op: 'add', path: ['a', 'b'], value: value(nested(levels)) }]);
+    expect(added(maxPatchedLevels - 2)).toMatch(/^\{"a"/);
+    expect(added(maxPatchedLevels - 1)).toBe('0 too deep path');
+    const copied = (levels: number) =>
+      outcomeOf(`{"a":${nested(levels)},"b":{}}`, [{ op: 'copy', from: ['a'], path: ['b', 'c'] }]);
+    expect(copied(maxPatchedLevels - 2)).toMatch(/^\{"a"/);
+    expect(copied(maxPatchedLevels - 1)).toBe('0 too deep path');
   });
 
   test('a small patch that copies a document into itself again and again stops at once', () => {
