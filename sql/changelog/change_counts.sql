@@ -23,15 +23,15 @@ declare
   -- the kinds whose tallies are added up, after the 0 that tells how dense an actor is, or the tenant where they are types
   has_guide constant boolean := by_actors or by_types;
   tallied constant bigint[] := case when of_any_kind then '{0}' when has_guide then 0::bigint || of_kinds else of_kinds end;
-  lowest constant bigint := (select min(k) from unnest(tallied) as k);
-  highest constant bigint := (select max(k) from unnest(tallied) as k);
+  lowest bigint;
+  highest bigint;
   first_moment constant bigint := moments[1];
   last_moment constant bigint := coalesce(before, 9223372036854775807);
   last_range constant integer := cardinality(moments);
   -- so many tallies may be added up in a cell of an actor, by kind or by type
-  all_kinds constant bigint := (select count(*) from unnest(of_kinds) as k where k > 0);
-  all_types constant bigint := (select count(*) from unnest(of_kinds) as k where k < 0);
-  typed_actors constant boolean := by_actors and all_types > 0;
+  all_kinds bigint;
+  all_types bigint;
+  typed_actors boolean;
   types constant bigint[] := array(select k from unnest(tallied) as k where k <= 0);
   cuts constant bigint[] := case when before is null then moments else moments || before end;
   cell bigint;
@@ -48,7 +48,13 @@ declare
   found_entries bigint[];
   few_keys bigint[];
   few_cells bigint[];
+  -- the kinds of two types, if actors are counted by type: all others are of the third
+  create_kinds bigint[];
+  update_kinds bigint[];
 begin
+  select min(k), max(k), count(*) filter (where k > 0), count(*) filter (where k < 0)
+    into lowest, highest, all_kinds, all_types from unnest(tallied) as k;
+  typed_actors := by_actors and all_types > 0;
   if by_actors and not of_any_kind then
     -- to read the few entries of an actor costs less than its tallies by kind: some hundred for each of them
     select array_agg(t.actor) filter (where cost.few), array_agg(t.bucket) filter (where cost.few),
@@ -112,34 +118,58 @@ begin
               select width_bucket(c.bucket * cell + n * part, cuts) as first, width_bucket(c.bucket * cell + (n + 1) * part - 1, cuts) as last
             ) as r
         ) as ranges
-    ), tally as materialized (
-      select pair.key, pair.bucket, t.kind, t.children, t.upto, looked_into.of_child, looked_into.first_child, looked_into.last_child
-        from unnest(dense_keys, dense_cells) as pair (key, bucket)
-        join looked_into on looked_into.bucket = pair.bucket
-        cross join lateral (
-          select typed_actors and exists (
-            select from change_tally typed where typed.tenant = of_tenant and typed.level = depth and typed.bucket = pair.bucket
-               and typed.actor = pair.key and typed.kind between -3 and -1) as has_types
-            offset 0
-        ) as actor
+    ), pair as materialized (
+      select dense.key, looked_into.*
+        from unnest(dense_keys, dense_cells) as dense (key, bucket) join looked_into on looked_into.bucket = dense.bucket
+    ), first_read as materialized (
+      select pair.*, t.kind, t.children, t.upto
+        from pair
         cross join lateral (
           select one.kind, one.children, one.upto from change_tally one
             where one.tenant = of_tenant and one.level = depth and one.bucket = pair.bucket
               and one.actor = case when has_guide then pair.key else 0 end
               and one.kind >= case when has_guide then lowest else pair.key end
-              -- where types count, their kinds do not
-              and one.kind <= case when actor.has_types then 0 when has_guide then highest else pair.key end
-              and (not has_guide or one.kind = any (case when actor.has_types then types else tallied end))
+              and one.kind <= case when typed_actors then 0 when has_guide then highest else pair.key end
+              and (not has_guide or one.kind = any (case when typed_actors then types else tallied end))
+            offset 0
+        ) as t
+    ), tally as materialized (
+      select * from first_read
+      union all
+      -- where types count, their kinds do not
+      select untyped.*, t.kind, t.children, t.upto
+        from (
+          select pair.* from pair
+            where typed_actors
+              and not (pair.key, pair.bucket) in (select first_read.key, first_read.bucket from first_read where first_read.kind < 0)
+            offset 0
+        ) as untyped
+        cross join lateral (
+          select one.kind, one.children, one.upto from change_tally one
+            where one.tenant = of_tenant and one.level = depth and one.bucket = untyped.bucket and one.actor = untyped.key
+              and one.kind > 0 and one.kind <= highest and one.kind = any (tallied)
             offset 0
         ) as t
     ), counted as materialized (
-      -- from the first child that is in a range up to the last one
-      select case when split in ('kind', 'type') then tally.kind when split = 'actor' then tally.key else 0 end as key,
-             tally.of_child[tally.children[i] + 1] as range, sum(tally.upto[i] - coalesce(tally.upto[i - 1], 0))::bigint as entries
-        from tally
-        cross join lateral generate_series(width_bucket(tally.first_child, tally.children) + 1,
-                                           width_bucket(tally.last_child, tally.children)) as i
-        where of_any_kind or tally.kind <> 0
+      select of_child.key, looked_into.of_child[of_child.child + 1] as range, sum(of_child.entries)::bigint as entries
+        from (
+          select node.key, node.bucket, node.child, sum(node.upto - node.before) as entries
+            from (
+              -- from the first child that is in a range up to the last one: all at once, a subscript for each of them would take longer
+              select one.key, one.bucket, unnest(one.children[one.first:one.last]) as child, unnest(one.upto[one.first:one.last]) as upto,
+                     unnest((array[0::bigint] || one.upto)[one.first:one.last]) as before
+                from (
+                  select case when split in ('kind', 'type') then tally.kind when split = 'actor' then tally.key else 0 end as key,
+                         tally.bucket, tally.children, tally.upto, width_bucket(tally.first_child, tally.children) + 1 as first,
+                         width_bucket(tally.last_child, tally.children) as last
+                    from tally
+                    where of_any_kind or tally.kind <> 0
+                    offset 0
+                ) as one
+            ) as node
+            group by 1, 2, 3
+        ) as of_child
+        join looked_into on looked_into.bucket = of_child.bucket
         group by 1, 2
     ), cut as (
       select tally.key, tally.bucket * (cell / part) + place.child as bucket, depth < 4 and inside.entries >= 64 as is_dense
@@ -180,8 +210,20 @@ begin
   if cardinality(sparse_keys) = 0 then
     null;
   elsif by_actors then
+    if typed_actors then
+      select array_agg(k.kind) filter (where k.type = 'create'), array_agg(k.kind) filter (where k.type = 'update')
+        into create_kinds, update_kinds from change_kind k where k.tenant = of_tenant;
+    end if;
     return query
-      select case split when 'kind' then e.kind when 'actor' then sparse.key else 0 end, width_bucket(e.at, moments), count(*)
+      select case
+               when split = 'actor' then sparse.key
+               when split <> 'kind' then 0
+               when not typed_actors then e.kind
+               when e.kind in (select unnest(create_kinds)) then -1
+               when e.kind in (select unnest(update_kinds)) then -2
+               else -3
+             end,
+             width_bucket(e.at, moments), count(*)
         from unnest(sparse_keys, sparse_lengths, sparse_cells) as sparse (key, length, bucket)
         cross join lateral (
           select one.at, one.kind from change_entry one

@@ -28,6 +28,14 @@ declare
   -- the actors and buckets of those of the level that is being written
   written_actors bigint[];
   written_buckets bigint[];
+  -- at the coarsest level each actor has one
+  coarsest_actors bigint[];
+  coarsest_buckets bigint[];
+  -- the entries that the fold adds to tallies of actors, by type and child
+  new_types bigint[];
+  new_actors bigint[];
+  new_children bigint[];
+  new_entries bigint[];
   -- without them no cell of an actor has tallies by type
   many_kinds boolean;
 begin
@@ -208,16 +216,44 @@ begin
         where depth < 4 and merged.touched and merged.entries >= change_dense()
           and merged.kind >= 0 and (merged.kind = 0 or merged.actor = 0)
     )
-    select array_agg(next.kind), array_agg(next.actor), array_agg(next.bucket), array_agg(known.known)
-      into dense_kinds, dense_actors, dense_buckets, dense_known
-      from next
-      cross join lateral (
-        select next.fresh or exists (
-          select from change_tally t where t.tenant = of_tenant and t.level = depth + 1 and t.bucket = next.bucket
-             and t.actor = next.actor and t.kind = next.kind) as known
-      ) as known;
-    if many_kinds then
-      perform change_fold_actor_types(of_tenant, depth, ats, kinds, actors, written_actors, written_buckets);
+    select finer.kinds, finer.actors, finer.buckets, finer.known, coarsest.actors, coarsest.buckets,
+           typed.types, typed.actors, typed.children, typed.entries
+      into dense_kinds, dense_actors, dense_buckets, dense_known, coarsest_actors, coarsest_buckets,
+           new_types, new_actors, new_children, new_entries
+      from (
+        select array_agg(next.kind) as kinds, array_agg(next.actor) as actors, array_agg(next.bucket) as buckets,
+               array_agg(known.known) as known
+          from next
+          cross join lateral (
+            select next.fresh or exists (
+              select from change_tally t where t.tenant = of_tenant and t.level = depth + 1 and t.bucket = next.bucket
+                 and t.actor = next.actor and t.kind = next.kind) as known
+          ) as known
+      ) as finer
+      cross join (
+        select array_agg(cell.actor) as actors, array_agg(cell.bucket) as buckets
+          from (
+            select distinct merged.actor, merged.bucket from merged where depth = 0 and many_kinds and merged.actor > 0 and merged.kind = 0
+          ) as cell
+      ) as coarsest
+      cross join (
+        -- what comes to the actors' tallies that there were, by type
+        select array_agg(new.type) as types, array_agg(new.actor) as actors, array_agg(new.child) as children,
+               array_agg(new.entries) as entries
+          from (
+            select typed.type, added.actor, added.child, sum(added.entries)::bigint as entries
+              from added
+              join unnest(typed_kinds, types) as typed (kind, type) on typed.kind = added.kind
+              where many_kinds and added.actor > 0 and not added.built
+              group by 1, 2, 3
+          ) as new
+      ) as typed;
+    if depth = 0 then
+      written_actors := coarsest_actors;
+      written_buckets := coarsest_buckets;
+    end if;
+    if many_kinds and written_actors is not null then
+      perform change_fold_actor_types(of_tenant, depth, new_types, new_actors, new_children, new_entries, written_actors, written_buckets);
     end if;
     exit when dense_kinds is null;
     -- what no dense cell has is not looked at again

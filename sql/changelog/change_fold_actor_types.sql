@@ -1,13 +1,14 @@
 -- The tallies by type of actors, of the cells of one level that a fold has just written. An actor has them in a cell in which it has tallies of
--- many kinds (change_many_kinds): then of all types, and for good. In any other cell its kinds are added up. `ats`, `kinds` and `actors` are the
--- entries that the fold takes, and the cells are those in which actors have tallies. At level 0 each actor has one, and none is named. The answer
--- is the number of tallies written.
-create function change_fold_actor_types(of_tenant text, depth integer, ats bigint[], kinds bigint[], actors bigint[],
+-- many kinds (change_many_kinds): then of all types, and for good. In any other cell its kinds are added up. `added` has the numbers of entries
+-- that the fold has added to children, which are numbered from 1970 on, by type and actor. The cells are those in which actors have tallies. The
+-- answer is the number of tallies written.
+create function change_fold_actor_types(of_tenant text, depth integer, types bigint[], actors bigint[], children bigint[], added bigint[],
                                         cell_actors bigint[], cell_buckets bigint[]) returns bigint
-language plpgsql as $$
+language plpgsql
+-- planned once, not at each level of each fold: so it is told how to join, because it does not know the numbers of rows
+set plan_cache_mode = force_generic_plan set enable_nestloop = off set enable_mergejoin = off set enable_sort = off as $$
 declare
-  cell constant bigint := change_cell(depth);
-  part constant bigint := change_cell(depth + 1);
+  parts constant bigint := change_cell(depth) / change_cell(depth + 1);
   typed_actors bigint[];
   typed_buckets bigint[];
   new_actors bigint[];
@@ -25,9 +26,7 @@ begin
     from (
       select one.actor, one.bucket, known.is_typed
         from (
-          select c.actor, c.bucket from unnest(cell_actors, cell_buckets) as c (actor, bucket) where depth > 0
-          union
-          select w.actor, w.at / cell from unnest(ats, actors) as w (at, actor) where depth = 0
+          select c.actor, c.bucket from unnest(cell_actors, cell_buckets) as c (actor, bucket)
         ) as one
         cross join lateral (
           select exists (
@@ -64,10 +63,9 @@ begin
       cross join lateral unnest(t.children, t.upto) with ordinality as node (child, upto, i)
     union all
     -- what the fold takes, in cells that have tallies by type
-    select w.actor, typed.type, w.at / cell, (w.at % cell / part)::smallint, 1
-      from unnest(ats, kinds, actors) as w (at, kind, actor)
-      join typed on typed.kind = w.kind
-      where (w.actor, w.at / cell) in (select * from unnest(typed_actors, typed_buckets))
+    select new.actor, new.type, new.child / parts, (new.child % parts)::smallint, new.entries
+      from unnest(types, actors, children, added) as new (type, actor, child, entries)
+      where (new.actor, new.child / parts) in (select * from unnest(typed_actors, typed_buckets))
     union all
     -- the others have none yet: their kinds have all that is folded
     select t.actor, typed.type, t.bucket, node.child, node.upto - coalesce(t.upto[node.i - 1], 0)

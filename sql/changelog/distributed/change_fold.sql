@@ -26,6 +26,11 @@ declare
   -- the actors and buckets of those of the level that is being written
   written_actors bigint[];
   written_buckets bigint[];
+  -- the entries that the fold adds to tallies of actors, by type and child
+  new_types bigint[];
+  new_actors bigint[];
+  new_children bigint[];
+  new_entries bigint[];
   -- without them no cell of an actor has tallies by type
   many_kinds boolean;
   merged_kinds bigint[];
@@ -197,10 +202,28 @@ begin
         group by 1, 2, 3, 4
         having sum(part.entries) > 0
     )
-    select array_agg(merged.kind), array_agg(merged.actor), array_agg(merged.bucket), array_agg(merged.child),
-           array_agg(merged.entries), array_agg(merged.touched), array_agg(merged.fresh)
-      into merged_kinds, merged_actors, merged_buckets, merged_children, merged_entries, merged_touched, merged_fresh
-      from merged;
+    select every.kinds, every.actors, every.buckets, every.children, every.entries, every.touched, every.fresh,
+           typed.types, typed.actors, typed.children, typed.entries
+      into merged_kinds, merged_actors, merged_buckets, merged_children, merged_entries, merged_touched, merged_fresh,
+           new_types, new_actors, new_children, new_entries
+      from (
+        select array_agg(merged.kind) as kinds, array_agg(merged.actor) as actors, array_agg(merged.bucket) as buckets,
+               array_agg(merged.child) as children, array_agg(merged.entries) as entries, array_agg(merged.touched) as touched,
+               array_agg(merged.fresh) as fresh
+          from merged
+      ) as every
+      cross join (
+        -- what comes to the actors' tallies that there were, by type
+        select array_agg(new.type) as types, array_agg(new.actor) as actors, array_agg(new.child) as children,
+               array_agg(new.entries) as entries
+          from (
+            select typed.type, added.actor, added.child, sum(added.entries)::bigint as entries
+              from added
+              join unnest(typed_kinds, types) as typed (kind, type) on typed.kind = added.kind
+              where many_kinds and added.actor > 0 and not added.built
+              group by 1, 2, 3
+          ) as new
+      ) as typed;
 
     insert into change_tally as t (tenant, level, actor, kind, bucket, children, upto)
       select of_tenant, depth::smallint, running.actor, running.kind, running.bucket,
@@ -230,8 +253,16 @@ begin
           select from change_tally t where t.tenant = of_tenant and t.level = depth + 1 and t.bucket = next.bucket
              and t.actor = next.actor and t.kind = next.kind) as known
       ) as known;
-    if many_kinds then
-      perform change_fold_actor_types(of_tenant, depth, ats, kinds, actors, written_actors, written_buckets);
+    if depth = 0 and many_kinds then
+      select array_agg(cell.actor), array_agg(cell.bucket) into written_actors, written_buckets
+        from (
+          select distinct merged.actor, merged.bucket
+            from unnest(merged_kinds, merged_actors, merged_buckets) as merged (kind, actor, bucket)
+            where merged.actor > 0 and merged.kind = 0
+        ) as cell;
+    end if;
+    if many_kinds and written_actors is not null then
+      perform change_fold_actor_types(of_tenant, depth, new_types, new_actors, new_children, new_entries, written_actors, written_buckets);
     end if;
     exit when dense_kinds is null;
     -- what no dense cell has is not looked at again

@@ -1,6 +1,6 @@
 import { isOnDocuments, termsOf } from '../plan/expression.ts';
 import { possibleKinds } from '../plan/kind-classes.ts';
-import { type Interval, isLarge, type Plan, planTallies } from '../plan/tally-plan.ts';
+import { type Interval, isLarge, keysOf, type Plan, planTallies, type Selection } from '../plan/tally-plan.ts';
 import { entryConditions, isOnTexts } from './predicate.ts';
 import type { QuerySnapshot } from './query-snapshot.ts';
 import { searchOf } from './search.ts';
@@ -19,8 +19,17 @@ export interface QueryParts {
   readonly scanned: number | undefined;
 }
 
-/** Decides which entries of a query the tallies count, and how the others are found. */
-export async function partsOf(snapshot: QuerySnapshot): Promise<QueryParts> {
+/** To find out the tallies of more selections than this takes too long. */
+const maxWeighed = 32;
+
+/**
+ * Decides which entries of a query the tallies count, and how the others are found. `talliesOf`: how many tallies of a
+ * selection the caller reads at most at a moment, if it does not read all of its actors and kinds.
+ */
+export async function partsOf(
+  snapshot: QuerySnapshot,
+  talliesOf: (selection: Selection) => number = keysOf,
+): Promise<QueryParts> {
   const { tenant, expression, dictionary, since, slice } = snapshot;
   const plan = await planTallies(expression, dictionary, since, slice);
   const conditions = await entryConditions(expression, dictionary, slice);
@@ -28,7 +37,7 @@ export async function partsOf(snapshot: QuerySnapshot): Promise<QueryParts> {
   const everything: Search = { tenant, since, byIds, condition: conditions.satisfies(expression) };
   if (plan === undefined || isLarge(plan)) {
     const extent = await extentOf(plan, snapshot);
-    if (plan === undefined || !isWorthIt(plan, extent)) {
+    if (plan === undefined || !isWorthIt(weighed(plan, talliesOf), extent)) {
       return { intervals: [], search: everything, everything, scanned: extent.entries };
     }
   }
@@ -37,6 +46,12 @@ export async function partsOf(snapshot: QuerySnapshot): Promise<QueryParts> {
     ? await searchOf(expression, conditions, { tenant, since, dictionary, slice })
     : undefined;
   return { intervals, search, everything, scanned: undefined };
+}
+
+function weighed(plan: Plan, talliesOf: (selection: Selection) => number): Plan {
+  const selections = plan.intervals.flatMap((interval) => interval.selections);
+  if (selections.length > maxWeighed) return plan;
+  return { ...plan, keys: selections.reduce((sum, selection) => sum + talliesOf(selection), 0) };
 }
 
 /** The entries that come into question, and the entries that tallies lack. */

@@ -1,7 +1,8 @@
 import type { Dictionary } from '../names/dictionary.ts';
+import { keysOf as keysOfSelection, type Selection } from '../plan/tally-plan.ts';
 import type { QueryParts } from '../read/query-parts.ts';
 import type { Search } from '../read/search-store.ts';
-import type { TalliedTypes } from './types-of-selection.ts';
+import { type TalliedTypes, typesOfSelection } from './types-of-selection.ts';
 
 /** In nanoseconds, measured with 600,000 entries. */
 interface CountingCosts {
@@ -18,7 +19,7 @@ interface CountingCosts {
 export const defaultCosts: CountingCosts = { key: 60_000, bound: 6_000, range: 1_600, entry: 500 };
 
 /** An actor has tallies by type in the cells in which it has so many kinds. See change_many_kinds. */
-const manyKinds = 32;
+const manyKinds = 8;
 
 /** How many tallies tell apart the values of the part that tallies can count. With `talliedTypes`: by type where they suffice. */
 export function keysOf(
@@ -38,6 +39,18 @@ export function keysOf(
       const ofActor = kinds?.length ?? every.kinds;
       return sum + (actors?.length ?? 1) * (types === undefined || ofActor < manyKinds ? ofActor : 1 + types.length);
     }, 0);
+}
+
+/**
+ * How many tallies tell at a moment how many entries of a selection there are, where those by type may stand for those by
+ * kind. An actor without them in a cell has few kinds there, unless an earlier version has folded it.
+ */
+export function talliesByType(selection: Selection, dictionary: Dictionary): number {
+  const { actors, kinds } = selection;
+  if (actors === null || kinds === null || typesOfSelection(selection, dictionary) === undefined) {
+    return keysOfSelection(selection);
+  }
+  return actors.length * (1 + Math.min(kinds.length, manyKinds));
 }
 
 /** The parts as they are, or one search for all entries if it costs less than the tallies. */

@@ -1,8 +1,8 @@
 import { partsOf } from '../read/query-parts.ts';
 import type { QuerySnapshot } from '../read/query-snapshot.ts';
-import { cheaperParts, defaultCosts, keysOf } from './counting-costs.ts';
+import { cheaperParts, defaultCosts, keysOf, talliesByType } from './counting-costs.ts';
 import { countTallied, type FacetField, type FacetValue, readFacetValues } from './summary-store.ts';
-import { byTypes, partsInRanges } from './tally-counts.ts';
+import { areOfActors, byTypes, partsInRanges } from './tally-counts.ts';
 import { rangeOfActors, readTopActors } from './top-actors.ts';
 import { talliedTypes } from './types-of-selection.ts';
 
@@ -21,7 +21,17 @@ export async function readFacets(
   asked: { field: FacetField; size: number },
   costs = defaultCosts,
 ): Promise<Facets> {
-  const found = await partsOf(snapshot);
+  const ofTypes = asked.field === 'type';
+  const found = await partsOf(
+    snapshot,
+    ofTypes ? (selection) => talliesByType(selection, snapshot.dictionary) : undefined,
+  );
+  const types = ofTypes ? await talliedTypes(snapshot, found) : undefined;
+  if (types !== undefined && areOfActors(found, types)) {
+    const parts = byTypes(partsInRanges(found.intervals, [snapshot.since], 'kind'), snapshot.dictionary, types);
+    const { total, values } = await readFacetValues(snapshot, { parts, search: undefined }, asked);
+    return { field: asked.field, total, values, others: othersOf(total, values) };
+  }
   const matches = await countTallied(snapshot, found);
   const range = asked.field === 'actor' ? rangeOfActors(found) : undefined;
   if (range !== undefined) {
@@ -31,7 +41,6 @@ export async function readFacets(
       return { field: asked.field, total: matches, values, others: othersOf(matches, values) };
     }
   }
-  const types = asked.field === 'type' ? await talliedTypes(snapshot, found) : undefined;
   const split = asked.field === 'actor' ? 'actor' : 'kind';
   const keys = keysOf(found, split, snapshot.dictionary, types) * costs.key;
   const { intervals, search } = cheaperParts(found, { keys, entries: matches * costs.entry });

@@ -1,10 +1,10 @@
 import { timeBounds } from '../plan/time-bounds.ts';
 import { partsOf } from '../read/query-parts.ts';
 import type { QuerySnapshot } from '../read/query-snapshot.ts';
-import { cheaperParts, defaultCosts, keysOf } from './counting-costs.ts';
+import { cheaperParts, defaultCosts, keysOf, talliesByType } from './counting-costs.ts';
 import { boundariesOf, type HistogramInterval, intervalFor } from './histogram-interval.ts';
-import { countParts, countSearch, readExtentOfParts } from './summary-store.ts';
-import { byTypes, partsInRanges } from './tally-counts.ts';
+import { countParts, countSearch, oldestOfActors, readExtentOfParts } from './summary-store.ts';
+import { areOfActors, byTypes, partsInRanges } from './tally-counts.ts';
 import { entryTypes, talliedTypes } from './types-of-selection.ts';
 
 export interface HistogramBucket {
@@ -38,8 +38,12 @@ export async function readHistogram(
   costs = defaultCosts,
 ): Promise<Histogram> {
   const { expression, dictionary, since, now } = snapshot;
-  const parts = await partsOf(snapshot);
-  const { total, oldest } = await readExtentOfParts(snapshot, parts);
+  const parts = await partsOf(snapshot, (selection) => talliesByType(selection, dictionary));
+  const types = await talliedTypes(snapshot, parts);
+  const ofActors = areOfActors(parts, types);
+  const { total: known, oldest } = ofActors
+    ? { total: undefined, oldest: await oldestOfActors(snapshot, parts) }
+    : await readExtentOfParts(snapshot, parts);
   const bounds = timeBounds(expression);
   const isOpen = bounds.to === Number.POSITIVE_INFINITY;
   const to = isOpen ? now : writable(bounds.to);
@@ -50,9 +54,9 @@ export async function readHistogram(
   const interval = intervalFor(from, end, maxBuckets);
   const begins = boundariesOf(from, end, interval).slice(0, -1);
   const moments = [...begins, end];
-  const types = await talliedTypes(snapshot, parts);
   const keys = keysOf(parts, 'kind', dictionary, types) * moments.length * costs.range;
-  const { intervals, search } = cheaperParts(parts, { keys, entries: total * costs.entry });
+  const { intervals, search } =
+    known === undefined ? parts : cheaperParts(parts, { keys, entries: known * costs.entry });
   const inRanges = partsInRanges(intervals, moments, 'kind');
   const counts = await countParts(snapshot, byTypes(inRanges, dictionary, types));
   if (search !== undefined) counts.push(...(await countSearch(snapshot, search, moments)));
@@ -67,6 +71,7 @@ export async function readHistogram(
       bucket[type] += entries;
     }
   }
+  const total = known ?? counts.reduce((sum, { entries }) => sum + entries, 0);
   return { from, to, interval, total, buckets, after };
 }
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { DatabaseTransaction } from '../../db/database.ts';
 import { statementsOf } from '../../db/statements.ts';
-import type { Interval } from '../plan/tally-plan.ts';
+import { type Interval, isLarge, keysOf } from '../plan/tally-plan.ts';
 import type { QueryParts } from '../read/query-parts.ts';
 import type { QuerySnapshot } from '../read/query-snapshot.ts';
 import { found, type Search } from '../read/search-store.ts';
@@ -24,36 +24,60 @@ export async function readExtentOfParts(
 ): Promise<{ total: number; oldest: number | undefined }> {
   const { transaction } = snapshot;
   const total = await countTallied(snapshot, { intervals });
-  const moments = total === 0 ? [] : await oldestTallied(snapshot, { intervals, total });
-  if (search === undefined) return { total, oldest: moments[0] };
+  const tallied = total === 0 ? undefined : await oldestTallied(snapshot, intervals, total);
+  if (search === undefined) return { total, oldest: tallied };
   const { rows } = await sql<{ total: number; oldest: number | null }>`
     select count(*) as total, min(e.at) as oldest ${found(search)}`.execute(transaction);
   const [others] = rows;
-  if (others === undefined || others.oldest === null) return { total, oldest: moments[0] };
-  return { total: total + others.total, oldest: Math.min(...moments, others.oldest) };
+  if (others === undefined || others.oldest === null) return { total, oldest: tallied };
+  return { total: total + others.total, oldest: Math.min(tallied ?? others.oldest, others.oldest) };
 }
 
 /** To ask more intervals than this for their oldest entry one by one costs more than to look for it by tallies. */
 const maxAsked = 8;
 
-/** When the oldest of the entries occurred that the tallies count. */
+/** When the oldest of the `total` entries occurred that the tallies count. Undefined: there is none. */
 async function oldestTallied(
   snapshot: QuerySnapshot,
-  { intervals, total }: { intervals: readonly Interval[]; total: number },
-): Promise<number[]> {
-  const { transaction, tenant, now } = snapshot;
-  const isMany = intervals.reduce((sum, { selections }) => sum + selections.length, 0) > maxAsked;
-  const asked = isMany ? undefined : await oldestAsked(snapshot, intervals);
-  if (asked !== undefined) return asked;
-  const { places } = await readTalliedPlaces(transaction, tenant, { now, intervals, skip: total - 1, size: 1 });
-  return places.map(({ at }) => at);
+  intervals: readonly Interval[],
+  total: number,
+): Promise<number | undefined> {
+  const asked = await oldestAsked(snapshot, intervals);
+  return asked === undefined ? await oldestByRank(snapshot, intervals, total) : asked.at(0);
 }
 
-/** The time of the oldest entry of all selections; none if there is no entry. Undefined: it is hard to find. */
+/** The same where nobody has counted the entries, which are those of actors. */
+export async function oldestOfActors(
+  snapshot: QuerySnapshot,
+  { intervals, everything }: Pick<QueryParts, 'intervals' | 'everything'>,
+): Promise<number | undefined> {
+  const asked = await oldestAsked(snapshot, intervals);
+  if (asked !== undefined) return asked.at(0);
+  const keys = intervals.flatMap(({ selections }) => selections).reduce((sum, selection) => sum + keysOf(selection), 0);
+  if (!isLarge({ intervals, keys })) {
+    const total = await countTallied(snapshot, { intervals });
+    return total === 0 ? undefined : await oldestByRank(snapshot, intervals, total);
+  }
+  const { rows } = await sql<{ oldest: number | null }>`
+    select min(e.at) as oldest ${found(everything)}`.execute(snapshot.transaction);
+  return rows[0]?.oldest ?? undefined;
+}
+
+async function oldestByRank(
+  { transaction, tenant, now }: QuerySnapshot,
+  intervals: readonly Interval[],
+  total: number,
+): Promise<number | undefined> {
+  const { places } = await readTalliedPlaces(transaction, tenant, { now, intervals, skip: total - 1, size: 1 });
+  return places.at(0)?.at;
+}
+
+/** The time of the oldest entry of all selections; none if there is no entry. Undefined: there are many, or it is hard to find. */
 async function oldestAsked(
   { transaction, tenant }: QuerySnapshot,
   intervals: readonly Interval[],
 ): Promise<number[] | undefined> {
+  if (intervals.reduce((sum, { selections }) => sum + selections.length, 0) > maxAsked) return undefined;
   for (const { since, before, selections } of intervals.toReversed()) {
     const times: number[] = [];
     for (const { actors, kinds } of selections) {

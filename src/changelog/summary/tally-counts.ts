@@ -1,5 +1,6 @@
 import type { Dictionary } from '../names/dictionary.ts';
 import type { Interval, Selection } from '../plan/tally-plan.ts';
+import type { QueryParts } from '../read/query-parts.ts';
 import type { TalliedTypes } from './types-of-selection.ts';
 
 /** What entries are told apart by. */
@@ -51,6 +52,21 @@ export function byTypes(
     if (actors === null) return { ...part, selection: { actors, kinds: types }, split: 'type' };
     return { ...part, selection: { actors, kinds: [...types, ...(kinds ?? dictionary.kinds.map(({ id }) => id))] } };
   });
+}
+
+/**
+ * Whether change_counts can decide for itself, actor by actor, between tallies and entries: then nobody has to count all
+ * entries before. It does so where a query selects actors, and whole types or nothing else.
+ */
+export function areOfActors(
+  { intervals, search }: Pick<QueryParts, 'intervals' | 'search'>,
+  talliedTypes: TalliedTypes,
+): boolean {
+  const selections = intervals.flatMap((interval) => interval.selections);
+  return (
+    search === undefined &&
+    selections.every((selection) => selection.actors !== null && talliedTypes(selection) !== undefined)
+  );
 }
 
 /** The parts as the parameters of change_count_parts: arrays of their splits, actors, kinds, moments, ends and first places. */

@@ -2,9 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { changelogDialect } from '../../../src/changelog/dialect.ts';
 import { foldHistory, foldPortion } from '../../../src/changelog/fold/fold.ts';
 import { DictionaryCache } from '../../../src/changelog/names/dictionary-cache.ts';
-import { inQuerySnapshot, queryAt } from '../../../src/changelog/read/query-snapshot.ts';
+import { partsOf } from '../../../src/changelog/read/query-parts.ts';
+import { inQuerySnapshot, type QuerySnapshot, queryAt } from '../../../src/changelog/read/query-snapshot.ts';
 import { dropPortion, readHorizon, setRetention } from '../../../src/changelog/retention/retention.ts';
-import { defaultCosts } from '../../../src/changelog/summary/counting-costs.ts';
+import { defaultCosts, talliesByType } from '../../../src/changelog/summary/counting-costs.ts';
 import { type Facets, readFacets } from '../../../src/changelog/summary/facets.ts';
 import { type Histogram, readHistogram } from '../../../src/changelog/summary/histogram.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
@@ -45,7 +46,7 @@ function someChanges(): Change[] {
           : crowd - random.below([minute, day][random.below(2)] ?? day),
       actor,
       type: types[random.below(3)] ?? 'update',
-      entity: `e${random.below(actor === 'p1' ? 3 : 40)}`,
+      entity: `e${random.below(actor === 'p1' ? 2 : 40)}`,
     });
   });
 }
@@ -208,6 +209,40 @@ test('where an actor has tallies by type, those of its kinds are not read', asyn
   expect((await readTypesOf('actor:machine')).values).toEqual(
     values.toSorted((one, other) => (one.value < other.value ? -1 : 1)),
   );
+});
+
+test('of many actors and a type with many kinds, tallies by type are read where those by kind are too many', async () => {
+  const { database, regexes } = history;
+  const { db, pool } = database;
+  const record = createRecorder(db, tenant, () => now);
+  // 4 actors with 1,001 tallies each are more than a plan reads without a look at the entries.
+  await record(
+    Array.from({ length: 1_300 }, (_none, index) =>
+      changeOf({ at: now - index * minute, actor: `many${index % 4}`, entity: `many${index % 1_000}` }),
+    ),
+  );
+  await foldHistory(db, tenant);
+  const query = parseQuery('actor:many* type:update', changelogDialect);
+  const ask = async <Answer>(work: (snapshot: QuerySnapshot) => Promise<Answer>) => {
+    const names = await new DictionaryCache(pool).get(tenant);
+    return await inQuerySnapshot({ pool, db, regexes }, queryAt(tenant, query, now), names, work);
+  };
+  const tallied = await ask((snapshot) =>
+    partsOf(snapshot, (selection) => talliesByType(selection, snapshot.dictionary)),
+  );
+  expect(tallied.search).toBeUndefined();
+  expect(tallied.intervals).toHaveLength(1);
+  expect((await ask((snapshot) => partsOf(snapshot))).intervals).toEqual([]);
+  const found = await ask((snapshot) => readHistogram(snapshot, 60));
+  expect(found).toMatchObject({ from: now - 1_299 * minute, total: 1_300, after: 0 });
+  expect(found.buckets.reduce((sum, { update }) => sum + update, 0)).toBe(1_300);
+  // Where an actor has 1,000 older entries of another type, the oldest is looked for among all.
+  await record(
+    Array.from({ length: 1_000 }, (_none, index) =>
+      changeOf({ at: now - 5 * day - index, actor: 'many0', entity: 'many0', type: 'create' }),
+    ),
+  );
+  expect(await ask((snapshot) => readHistogram(snapshot, 60))).toEqual(found);
 });
 
 test('the oldest entry of some kinds is looked for among 1,000 entries of an actor, or by tallies', async () => {
