@@ -49,10 +49,6 @@ export async function insertSigningKey(db: Database, key: StoredSigningKey): Pro
     .execute();
 }
 
-export async function retireSigningKeys(db: Database, now: Date): Promise<void> {
-  await db.updateTable('oauth_signing_key').set({ retired_at: now }).where('retired_at', '>', now).execute();
-}
-
 export async function deleteSigningKeys(db: Database, retiredBefore: Date): Promise<void> {
   await db.deleteFrom('oauth_signing_key').where('retired_at', '<=', retiredBefore).execute();
 }

@@ -4,13 +4,7 @@ import type { Database, DatabaseTransaction } from '../db/database.ts';
 import type { Sealer } from '../sealing.ts';
 import { accessTokenLifetime } from './access-token.ts';
 import { generateSigningKey, openSigningKey, type SigningKey } from './signing-key.ts';
-import {
-  deleteSigningKeys,
-  insertSigningKey,
-  readSigningKeys,
-  retireSigningKeys,
-  whileNoOtherMakesKeys,
-} from './signing-key-store.ts';
+import { deleteSigningKeys, insertSigningKey, readSigningKeys, whileNoOtherMakesKeys } from './signing-key-store.ts';
 
 const day = 24 * 60 * 60 * 1000;
 /** A key signs for 30 days. Then the first process that signs makes the next one. */
@@ -125,20 +119,8 @@ export function createSigningKeys({ db, sealer, now, elapsed, onUnreadableKey }:
   };
 }
 
-/**
- * Makes a new signing key and retires the others, whose tokens stay valid until they expire. Every process signs with the
- * new key within 5 seconds. Returns the id of the key; `now` is in milliseconds since 1970.
- */
-export async function rotateSigningKey(db: Database, sealer: Sealer, now: number): Promise<string> {
-  return await whileNoOtherMakesKeys(db, async (transaction) => {
-    await retireSigningKeys(transaction, new Date(now));
-    return await makeKey(transaction, sealer, now);
-  });
-}
-
-async function makeKey(transaction: DatabaseTransaction, sealer: Sealer, now: number): Promise<string> {
+async function makeKey(transaction: DatabaseTransaction, sealer: Sealer, now: number): Promise<void> {
   const key = await generateSigningKey(sealer, new Date(now), new Date(now + signingTime));
   await insertSigningKey(transaction, key);
   await deleteSigningKeys(transaction, new Date(now - overlap));
-  return key.kid;
 }
