@@ -5,23 +5,22 @@ import type { Interval } from '../plan/tally-plan.ts';
  * driver would take longer to make the texts, because it does not know that all of this is numbers.
  */
 export function intervalColumns(intervals: readonly Interval[]): string[] {
-  const selections = intervals.flatMap((interval) => interval.selections);
+  let [sinces, befores, ends, actorSets, kindSets] = ['', '', '', '', ''];
   let ended = 0;
-  return [
-    textOf(intervals.map((interval) => interval.since)),
-    textOf(intervals.map((interval) => interval.before ?? 'null')),
-    textOf(intervals.map((interval) => (ended += interval.selections.length))),
-    textOf(selections.map(({ actors }) => quoted(actors ?? [0]))),
-    textOf(selections.map(({ actors, kinds }) => quoted(kinds ?? (actors === null ? [0] : [])))),
-  ];
+  for (const { since, before, selections } of intervals) {
+    sinces += `,${since}`;
+    befores += `,${before ?? 'null'}`;
+    for (const { actors, kinds } of selections) {
+      actorSets += `,"{${actors?.join(',') ?? '0'}}"`;
+      kindSets += `,"{${kinds?.join(',') ?? (actors === null ? '0' : '')}}"`;
+    }
+    ended += selections.length;
+    ends += `,${ended}`;
+  }
+  return [arrayOf(sinces), arrayOf(befores), arrayOf(ends), arrayOf(actorSets), arrayOf(kindSets)];
 }
 
-/** The text of an array. */
-function textOf(elements: readonly (number | string)[]): string {
-  return `{${elements.join(',')}}`;
-}
-
-/** The text of an array as an element of another one. */
-function quoted(ids: readonly number[]): string {
-  return `"${textOf(ids)}"`;
+/** The text of an array whose elements each begin with a comma here. */
+function arrayOf(elements: string): string {
+  return `{${elements.slice(1)}}`;
 }

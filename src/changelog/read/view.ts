@@ -10,15 +10,32 @@ export function historyText({ total, entries }: PageOfEntries, { page, size }: {
 
 /** One change entry (spec: change entry). It leaves out `name` and `schemaVersion` if they are unknown (contract 4). */
 export function entryText(entry: EntryRow): string {
-  const name = entry.name === null ? '' : `"name":${JSON.stringify(entry.name)},`;
-  const version = entry.schemaVersion === null ? '' : `"schemaVersion":${JSON.stringify(entry.schemaVersion)},`;
-  return (
-    `{"at":"${timeText(entry.at)}","type":"${entry.type}","entity":${JSON.stringify(entry.entity)},` +
-    `"entityId":${JSON.stringify(entry.entityId)},${name}"paths":${entry.paths},${version}` +
-    `"actor":${JSON.stringify(entry.actor)},"related":${entry.related ?? '[]'}${circumstancesText(entry.circumstances)}` +
-    `${entry.ref === undefined ? '' : `,"ref":"${entry.ref}"`}` +
-    `${entry.cut === undefined ? '' : `,"cut":${JSON.stringify(entry.cut)}`}}`
-  );
+  const { at, type, entity, entityId, name, schemaVersion, actor, ref, cut } = entry;
+  // Parts one by one: a template of all of them takes longer.
+  let text = `{"at":"${timeText(at)}","type":"${type}","entity":${nameText(entity)}`;
+  text += `,"entityId":${JSON.stringify(entityId)}`;
+  if (name !== null) text += `,"name":${JSON.stringify(name)}`;
+  text += `,"paths":${entry.paths}`;
+  if (schemaVersion !== null) text += `,"schemaVersion":${JSON.stringify(schemaVersion)}`;
+  text += `,"actor":${nameText(actor)},"related":${entry.related ?? '[]'}${circumstancesText(entry.circumstances)}`;
+  if (ref !== undefined) text += `,"ref":"${ref}"`;
+  if (cut !== undefined) text += `,"cut":${JSON.stringify(cut)}`;
+  return `${text}}`;
+}
+
+/** Most pages have the same entity types and actors, so their JSON texts are kept: so many, each of at most so many characters. */
+const nameTexts = new Map<string, string>();
+const maxNameTexts = 1_000;
+const maxKeptName = 100;
+
+function nameText(name: string): string {
+  const known = nameTexts.get(name);
+  if (known !== undefined) return known;
+  const text = JSON.stringify(name);
+  if (name.length > maxKeptName) return text;
+  if (nameTexts.size >= maxNameTexts) nameTexts.clear();
+  nameTexts.set(name, text);
+  return text;
 }
 
 function circumstancesText(circumstances: Circumstances | undefined): string {

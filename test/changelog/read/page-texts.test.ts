@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { changelogDialect } from '../../../src/changelog/dialect.ts';
+import { entryText } from '../../../src/changelog/read/view.ts';
 import { createTenant } from '../../../src/db/tenants/tenants.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import type { Change } from '../../../src/recording/change.ts';
@@ -113,4 +114,21 @@ test('a page without entries has its total', async () => {
   expect(
     await history.findPage('short', parseQuery('entity:order entityId:none', changelogDialect), { skip: 0, size: 5 }),
   ).toEqual({ total: 0, entries: [] });
+});
+
+test('the text of an entry has names of any number and length', () => {
+  const entry = {
+    at: now,
+    type: 'update',
+    entityId: '"1"',
+    name: null,
+    schemaVersion: 'é',
+    related: null,
+    paths: '{}',
+  };
+  const names = [...Array.from({ length: 1_001 }, (_none, place) => `"${place}"`), 'x'.repeat(100), '"'.repeat(101)];
+  for (const name of [...names, ...names]) {
+    const text = `{"at":"${new Date(now).toISOString()}","type":"update","entity":${JSON.stringify(name)},"entityId":"\\"1\\"","paths":{},"schemaVersion":"é","actor":${JSON.stringify(name)},"related":[]}`;
+    expect(entryText({ ...entry, entity: name, actor: name })).toBe(text);
+  }
 });
