@@ -1,7 +1,7 @@
 import { partsOf } from '../read/query-parts.ts';
 import type { QuerySnapshot } from '../read/query-snapshot.ts';
 import { cheaperParts, defaultCosts, keysOf, talliesByType } from './counting-costs.ts';
-import { countTallied, type FacetField, type FacetValue, readFacetValues } from './summary-store.ts';
+import { countInIntervals, countTallied, type FacetField, type FacetValue, readFacetValues } from './summary-store.ts';
 import { areOfActors, byTypes, partsInRanges } from './tally-counts.ts';
 import { rangeOfActors, readTopActors } from './top-actors.ts';
 import { talliedTypes } from './types-of-selection.ts';
@@ -27,12 +27,8 @@ export async function readFacets(
     ofTypes ? (selection) => talliesByType(selection, snapshot.dictionary) : undefined,
   );
   const types = ofTypes ? await talliedTypes(snapshot, found) : undefined;
-  if (types !== undefined && areOfActors(found, types)) {
-    const parts = byTypes(partsInRanges(found.intervals, [snapshot.since], 'kind'), snapshot.dictionary, types);
-    const { total, values } = await readFacetValues(snapshot, { parts, search: undefined }, asked);
-    return { field: asked.field, total, values, others: othersOf(total, values) };
-  }
-  const matches = await countTallied(snapshot, found);
+  const ofActors = types !== undefined && areOfActors(found, types);
+  const matches = ofActors ? await countInIntervals(snapshot, found) : await countTallied(snapshot, found);
   const range = asked.field === 'actor' ? rangeOfActors(found) : undefined;
   if (range !== undefined) {
     const keys = (range.actors ?? snapshot.dictionary.actors).length * costs.bound;

@@ -17,6 +17,17 @@ export async function countTallied(
   return (await readTalliedPlaces(transaction, tenant, { now, intervals, skip: 0, size: 0 })).total;
 }
 
+/** How many entries of any actor and kind there are in the intervals: one key tells, whatever the query selects. */
+export async function countInIntervals(
+  snapshot: QuerySnapshot,
+  { intervals }: Pick<QueryParts, 'intervals'>,
+): Promise<number> {
+  const selections = [{ actors: null, kinds: null }];
+  return await countTallied(snapshot, {
+    intervals: intervals.map(({ since, before }) => ({ since, before, selections })),
+  });
+}
+
 /** How many entries satisfy a query, and when the oldest of them occurred. Undefined: there is none. */
 export async function readExtentOfParts(
   snapshot: QuerySnapshot,

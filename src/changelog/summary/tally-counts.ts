@@ -55,8 +55,8 @@ export function byTypes(
 }
 
 /**
- * Whether change_counts can decide for itself, actor by actor, between tallies and entries: then nobody has to count all
- * entries before. It does so where a query selects actors, and whole types or nothing else.
+ * Whether change_counts decides for itself, actor by actor, between tallies and entries: then nobody has to count all matches
+ * before. It does so where a query selects actors, and whole types or nothing else.
  */
 export function areOfActors(
   { intervals, search }: Pick<QueryParts, 'intervals' | 'search'>,
