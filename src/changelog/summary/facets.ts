@@ -1,7 +1,7 @@
 import { partsOf } from '../read/query-parts.ts';
 import type { QuerySnapshot } from '../read/query-snapshot.ts';
 import { cheaperParts, defaultCosts, keysOf, talliesByType } from './counting-costs.ts';
-import { countInIntervals, countTallied, type FacetField, type FacetValue, readFacetValues } from './summary-store.ts';
+import { countTallied, estimateEntries, type FacetField, type FacetValue, readFacetValues } from './summary-store.ts';
 import { areOfActors, byTypes, partsInRanges } from './tally-counts.ts';
 import { rangeOfActors, readTopActors } from './top-actors.ts';
 import { talliedTypes } from './types-of-selection.ts';
@@ -28,7 +28,7 @@ export async function readFacets(
   );
   const types = ofTypes ? await talliedTypes(snapshot, found) : undefined;
   const ofActors = types !== undefined && areOfActors(found, types);
-  const matches = ofActors ? await countInIntervals(snapshot, found) : await countTallied(snapshot, found);
+  const matches = ofActors ? await estimateEntries(snapshot, found) : await countTallied(snapshot, found);
   const range = asked.field === 'actor' ? rangeOfActors(found) : undefined;
   if (range !== undefined) {
     const keys = (range.actors ?? snapshot.dictionary.actors).length * costs.bound;

@@ -3,7 +3,7 @@ import { partsOf } from '../read/query-parts.ts';
 import type { QuerySnapshot } from '../read/query-snapshot.ts';
 import { cheaperParts, defaultCosts, keysOf, talliesByType } from './counting-costs.ts';
 import { boundariesOf, type HistogramInterval, intervalFor } from './histogram-interval.ts';
-import { countInIntervals, countParts, countSearch, oldestOfActors, readExtentOfParts } from './summary-store.ts';
+import { countParts, countSearch, estimateEntries, oldestOfActors, readExtentOfParts } from './summary-store.ts';
 import { areOfActors, byTypes, partsInRanges } from './tally-counts.ts';
 import { entryTypes, talliedTypes } from './types-of-selection.ts';
 
@@ -55,7 +55,7 @@ export async function readHistogram(
   const begins = boundariesOf(from, end, interval).slice(0, -1);
   const moments = [...begins, end];
   const keys = keysOf(parts, 'kind', dictionary, types) * moments.length * costs.range;
-  const read = known ?? (await countInIntervals(snapshot, parts));
+  const read = known ?? (await estimateEntries(snapshot, parts));
   const { intervals, search } = cheaperParts(parts, { keys, entries: read * costs.entry });
   const inRanges = partsInRanges(intervals, moments, 'kind');
   const counts = await countParts(snapshot, byTypes(inRanges, dictionary, types));
