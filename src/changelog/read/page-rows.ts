@@ -26,13 +26,13 @@ const partsOfEntry = 8;
  * The one column and row that a database function of pages is made to: the driver takes much longer to read a row for each entry,
  * or columns, than Annals takes to split a text. First come the total, empty where the statement gave up, whether the snapshot has
  * no names that the dictionary lacks, and the number of entries. Then come the parts of each entry. A text that may be null is
- * empty if it is, and begins with "=" if it may be empty too. The column is no function call itself: a cluster would not hand on
- * such a statement to the tenant's worker.
+ * empty if it is, and begins with "=" if it may be empty too. A row without an entry has no `at`, so its text is null and left out.
+ * The column is no function call itself: a cluster would not hand on such a statement to the tenant's worker.
  */
-export const pageColumn = `concat_ws(${inSql}, coalesce(min(total)::text, ''), bool_and(current), count(kind)) || coalesce(${inSql} ||
-  string_agg(concat_ws(${inSql}, at, kind, actor, entity_id, coalesce('=' || name, ''), coalesce('=' || schema_version, ''),
-    case when ${fits} then coalesce(related, '') else '' end, case when ${fits} then paths else '' end), ${inSql})
-    filter (where kind is not null), '') as page`;
+export const pageColumn = `coalesce(min(total)::text, '') || ${inSql} || bool_and(current) || ${inSql} || count(kind) || coalesce(string_agg(
+  ${inSql} || at || ${inSql} || kind || ${inSql} || actor || ${inSql} || entity_id || ${inSql} || coalesce('=' || name, '')
+  || ${inSql} || coalesce('=' || schema_version, '') || ${inSql}
+  || case when ${fits} then coalesce(related, '') || ${inSql} || paths else ${inSql} end, ''), '') as page`;
 
 /** The row of a page. */
 export interface PageRow {
@@ -44,7 +44,7 @@ export function pageOf([row]: readonly PageRow[], dictionary: Dictionary): PageR
   if (row === undefined) throw new Error('a page came without its total');
   const parts = row.page.split(separator);
   const [total = '', current, count] = parts;
-  if (current !== 't') return outdatedNames;
+  if (current !== 'true') return outdatedNames;
   if (total === '') return severalStatements;
   // An id or a name has a separator.
   if (parts.length !== partsOfHead + Number(count) * partsOfEntry) return severalStatements;

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { changelogDialect } from '../../../src/changelog/dialect.ts';
+import { pageColumn } from '../../../src/changelog/read/page-rows.ts';
 import { entryText } from '../../../src/changelog/read/view.ts';
 import { createTenant } from '../../../src/db/tenants/tenants.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
@@ -114,6 +115,16 @@ test('a page without entries has its total', async () => {
   expect(
     await history.findPage('short', parseQuery('entity:order entityId:none', changelogDialect), { skip: 0, size: 5 }),
   ).toEqual({ total: 0, entries: [] });
+});
+
+test('the column of a page is no function call, because a cluster would not hand on the statement', async () => {
+  const client = await history.database.pool.connect();
+  onTestFinished(() => client.release(true));
+  const call = "change_read('acme', 0, '{}', '{}', '{}', '{}', '{}', 0, 0, null, null, null)";
+  await client.query(`create temp view page as select ${pageColumn} from ${call}`);
+  const { rows } = await client.query<{ text: string }>("select pg_get_viewdef('pg_temp.page'::regclass) as text");
+  // A call has no parentheses around it, an operator has.
+  expect(rows[0]?.text).toMatch(/^\s*select \(/i);
 });
 
 test('the text of an entry has names of any number and length', () => {
