@@ -1,79 +1,25 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { Random } from '../support/oracle/random.ts';
 import { agentKey, callAgentic, eventsOf, putAgent } from '../support/server/agents.ts';
-import { eventually } from '../support/server/patience.ts';
-import { startTestServer, type TestServer } from '../support/server/server.ts';
-import { startVendor, type Vendor, vendorSecret } from '../support/vendor/vendor-server.ts';
+import type { TestServer } from '../support/server/server.ts';
+import type { Vendor } from '../support/vendor/vendor-server.ts';
+import { type Chats, type RequestLog, startChats, tenant, until } from './chats.ts';
 
-const random = new Random();
-
-const tenant = 'acme';
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-interface RequestLog {
-  id: string;
-  requestId: string;
-  sessionId: string;
-  triggerAgentId: string;
-  severity: string;
-  cause?: string;
-  messages: { timestamp: string; severity: string; message: string; agentId: string; requestId: string }[];
-  duration: number;
-  durationMs: number;
-  promptTokens: number;
-  completionTokens: number;
-  metadata: object;
-}
-
-let vendor: Vendor;
+let chats: Chats;
 let server: TestServer;
-let second: TestServer;
-/** The same, with less patience with vendors. */
-let hasty: TestServer;
+let vendor: Vendor;
 let token: string;
+let chat: Chats['chat'];
+let logsOf: Chats['logsOf'];
 
 beforeAll(async () => {
-  vendor = await startVendor();
-  const environment = {
-    OPENAI_BASE_URL: vendor.baseUrl,
-    ANTHROPIC_BASE_URL: vendor.baseUrl,
-    GOOGLE_BASE_URL: vendor.baseUrl,
-    ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
-  };
-  server = await startTestServer({ environment });
-  const { database } = server;
-  second = await startTestServer({ environment, database });
-  const completionTimes = { provider: { silence: 1_000, total: 600_000 }, quotaWait: 1_000 };
-  hasty = await startTestServer({ environment, database, completionTimes });
-  token = await server.token(tenant);
-  await putAgent(server, { tenant, token, id: 'desk' }, { userPrompt: 'Be brief.' });
+  chats = await startChats();
+  ({ server, vendor, token, chat, logsOf } = chats);
 });
-
-afterEach(() => {
-  vendor.behave({ kind: 'answer' });
-  vendor.requests.length = 0;
-});
-
-afterAll(async () => {
-  await hasty.close();
-  await second.close();
-  await server.close();
-  await vendor.close();
-});
-
-const chat = (body: unknown, headers: Record<string, string> = {}, on = server, path = '/chat') =>
-  callAgentic(on, { tenant, token, path, headers }, body);
-const logsOf = async (sessionId: string): Promise<RequestLog[]> =>
-  (
-    await callAgentic(server, {
-      tenant,
-      token,
-      path: `/logs/requests?q=sessionId:${sessionId}&pageSize=500`,
-      method: 'GET',
-    })
-  ).json() as Promise<RequestLog[]>;
+afterEach(() => chats.forget());
+afterAll(() => chats.close());
 
 test('a chat answers an array of one, in a session that is made', async () => {
   vendor.behave({ kind: 'answer', text: 'Good day', usage: { input: 21, output: 4 } });
@@ -185,38 +131,6 @@ test('a session of one tenant is none of another', async () => {
   expect(vendor.requests.at(-1)?.text).toBe('what?');
 });
 
-test('requests of one session keep their order, sent at once to two processes', async () => {
-  const sessionId = randomUUID();
-  vendor.behave(({ text }) => ({ kind: 'answer', text: `[${text.length}]`, delay: 40 + random.below(40) }));
-  const sent: Promise<Response>[] = [];
-  for (let index = 0; index < 12; index += 1) {
-    const on = index % 2 === 0 ? server : second;
-    sent.push(chat({ agentId: 'desk', message: `m${index}` }, { 'session-id': sessionId }, on));
-    // Which of two comes first is told by when it comes to the service, not by when it was sent.
-    await until(async () => (await turnsOf(sessionId)) === index + 1, 3);
-  }
-  for (const response of await Promise.all(sent)) expect(response.status).toBe(200);
-  // Each saw exactly what was answered before it: no two ran at once, and none was overtaken.
-  const messages = vendor.requests.map(({ body }) => (body.messages ?? []).map(({ content }) => String(content)));
-  for (const [index, seen] of messages.entries()) {
-    expect(seen).toHaveLength(2 + 2 * index);
-    expect(seen.slice(0, -1)).toEqual(index === 0 ? ['Be brief.'] : [...(messages[index - 1] ?? []), seen.at(-2)]);
-  }
-  expect(messages.map((seen) => seen.at(-1))).toEqual(Array.from({ length: 12 }, (_, index) => `m${index}`));
-});
-
-test('many requests of one session at once: each sees what was answered before it, and nothing is lost', async () => {
-  const sessionId = randomUUID();
-  vendor.behave(({ text }) => ({ kind: 'answer', text: `[${text.length}]`, delay: random.below(20) }));
-  const sent = Array.from({ length: 16 }, (_, index) =>
-    chat({ agentId: 'desk', message: `m${index}` }, { 'session-id': sessionId }, index % 2 === 0 ? server : second),
-  );
-  for (const response of await Promise.all(sent)) expect(response.status).toBe(200);
-  const lengths = vendor.requests.map(({ body }) => body.messages?.length);
-  expect(lengths).toEqual(Array.from({ length: 16 }, (_, index) => 2 + 2 * index));
-  expect(await logsOf(sessionId)).toHaveLength(16);
-});
-
 test('the context is cut to what the model takes, oldest first and whole, and the log says so', async () => {
   const llmConfig = { provider: 'openai', model: 'm', apiKey: agentKey, contextTokens: 600, maxTokens: 100 };
   await putAgent(server, { tenant, token, id: 'small' }, { llmConfig });
@@ -278,36 +192,6 @@ describe.each(['openai', 'anthropic', 'google'] as const)('%s', (provider) => {
     const [log] = await logsOf(response.headers.get('session-id') ?? '');
     expect([log?.promptTokens, log?.completionTokens, log?.severity]).toEqual([...reported, 'ERROR']);
   });
-});
-
-test.each([
-  [{ kind: 'status', status: 401 }, 400, 'validation_violation'],
-  [{ kind: 'status', status: 403 }, 400, 'validation_violation'],
-  [{ kind: 'status', status: 404 }, 400, 'validation_violation'],
-  [{ kind: 'status', status: 429, headers: { 'retry-after': '7' } }, 429, 'rate_limit_exceeded'],
-  [{ kind: 'status', status: 400 }, 400, 'validation_violation'],
-  [{ kind: 'status', status: 500 }, 502, 'provider_error'],
-  [{ kind: 'garbage' }, 502, 'provider_error'],
-  [{ kind: 'cut' }, 502, 'provider_error'],
-  [{ kind: 'hang' }, 504, 'provider_timeout'],
-] as const)('%o of the provider is %i %s, with nothing of its text, and logged', async (behaviour, status, type) => {
-  await putAgent(server, { tenant, token, id: 'failing' });
-  const session = { 'session-id': randomUUID() };
-  vendor.behave(behaviour);
-  const on = behaviour.kind === 'hang' ? hasty : server;
-  const response = await chat({ agentId: 'failing', message: 'x' }, session, on);
-  const text = await response.text();
-  expect([response.status, JSON.parse(text).type]).toEqual([status, type]);
-  expect(text).not.toContain(vendorSecret);
-  if (status === 429) expect(response.headers.get('retry-after')).toBe('7');
-  const [log] = await logsOf(session['session-id']);
-  expect(log).toMatchObject({ severity: 'ERROR', promptTokens: 0, completionTokens: 0 });
-  expect(log?.messages.at(-1)?.message).toContain(JSON.parse(text).message);
-  expect(JSON.stringify(log)).not.toContain(vendorSecret);
-  // What was not answered is not part of the session.
-  vendor.behave({ kind: 'answer' });
-  await chat({ agentId: 'desk', message: 'again' }, session);
-  expect(vendor.requests.at(-1)?.text).toBe('Be brief.again');
 });
 
 test('a client that goes away aborts the call to the provider, and the request is logged', async () => {
@@ -407,125 +291,3 @@ test('half of a surrogate pair in a message is no fault of the service', async (
     expect([path, response.status]).toEqual([path, 400]);
   }
 });
-
-test('the request of a process that died is logged, and later ones of its session go on', async () => {
-  const session = { 'session-id': randomUUID() };
-  await chat({ agentId: 'desk', message: 'first' }, session);
-  await server.database.pool.query(
-    `insert into agent_turn (tenant, session_id, position, request_id, agent_id, state, began_at, expires_at, prompt_tokens)
-       values ($1, $2, 99, 'r-dead', 'desk', 'running', now() - interval '1 h', now() - interval '1 s', 7)`,
-    [tenant, session['session-id']],
-  );
-  await server.context.agents.chats.upkeep();
-  await second.context.agents.chats.upkeep();
-  const logs = await logsOf(session['session-id']);
-  expect(logs).toHaveLength(2);
-  expect(logs.at(-1)).toMatchObject({ requestId: 'r-dead', severity: 'ERROR', promptTokens: 7 });
-  const { duration = 0, durationMs = 0 } = logs.at(-1) ?? {};
-  expect(duration).toBeCloseTo(3_600, -3);
-  expect(duration).toBe(Math.ceil(durationMs / 1_000));
-  expect((await chat({ agentId: 'desk', message: 'on' }, session)).status).toBe(200);
-});
-
-test('a request that counted as left, and was answered after all, has one log: the true one', async () => {
-  const session = { 'session-id': randomUUID() };
-  const { promise: looked, resolve: look } = Promise.withResolvers<void>();
-  vendor.behave({ kind: 'answer', after: looked, usage: { input: 8, output: 6 } });
-  const answer = chat({ agentId: 'desk', message: 'slow' }, session);
-  await eventually(() => vendor.requests.length).toBe(1);
-  await server.database.pool.query('update agent_turn set expires_at = now() where session_id = $1', [
-    session['session-id'],
-  ]);
-  await second.context.agents.chats.upkeep();
-  const [left] = await logsOf(session['session-id']);
-  expect(left).toMatchObject({ severity: 'ERROR', cause: 'cancelled', promptTokens: 0 });
-  look();
-  expect((await answer).status).toBe(200);
-  const logs = await logsOf(session['session-id']);
-  expect(logs).toMatchObject([{ id: left?.id, severity: 'INFO', promptTokens: 8, completionTokens: 6 }]);
-  expect(logs[0]).not.toHaveProperty('cause');
-  const path = `/logs/sessions/${session['session-id']}`;
-  const log = await (await callAgentic(server, { tenant, token, path, method: 'GET' })).json();
-  expect(log).toMatchObject({ severity: 'INFO', promptTokens: 8, completionTokens: 6, messages: logs[0]?.messages });
-});
-
-test('a chat that is taken up again after its process died has one log, whoever writes first', async () => {
-  const sessionId = randomUUID();
-  const logId = randomUUID();
-  const credentials = { clientId: 'c', clientName: 'Jane Doe', scopes: [] };
-  await chat({ agentId: 'desk', message: 'first' }, { 'session-id': sessionId });
-  await server.database.pool.query(
-    `insert into agent_turn (tenant, session_id, position, request_id, log_id, agent_id, state, expires_at)
-       values ($1, $2, 99, 'r-again', $3, 'desk', 'running', now())`,
-    [tenant, sessionId, logId],
-  );
-  const again = { tenant, agentId: 'desk', message: 'again', sessionId, requestId: 'r-again', logId, credentials };
-  await server.context.agents.chats.run(again);
-  await second.context.agents.chats.upkeep();
-  const logs = await logsOf(sessionId);
-  expect(logs.filter(({ requestId }) => requestId === 'r-again')).toMatchObject([{ id: logId, severity: 'INFO' }]);
-  const { rows } = await server.database.pool.query(
-    "select from agent_turn where session_id = $1 and state = 'running'",
-    [sessionId],
-  );
-  expect(rows).toEqual([]);
-});
-
-test.each([
-  [{ kind: 'status', status: 429, headers: { 'retry-after': '7' } }, 7],
-  [{ kind: 'status', status: 429, headers: { 'retry-after': 'Wed, 21 Oct 2015 07:28:00 GMT' } }, 0],
-  [{ kind: 'status', status: 500 }, undefined],
-] as const)('the error event of a stream after %j has retryAfter %s', async (behaviour, retryAfter) => {
-  vendor.behave(behaviour);
-  const response = await chat({ agentId: 'desk', message: 'count' }, {}, server, '/chat-stream');
-  const [error] = eventsOf(await response.text());
-  expect(error?.event).toBe('error');
-  expect(error?.data.retryAfter).toBe(retryAfter);
-});
-
-test.each([
-  [{ kind: 'status', status: 401 }, 'authentication'],
-  [{ kind: 'status', status: 404 }, 'model_not_found'],
-  [{ kind: 'status', status: 429 }, 'rate_limited'],
-  [{ kind: 'status', status: 429, body: { error: { code: 'insufficient_quota' } } }, 'quota_exhausted'],
-  [{ kind: 'status', status: 400, body: { error: { code: 'context_length_exceeded' } } }, 'context_length_exceeded'],
-  [{ kind: 'status', status: 400, body: { error: { code: 'content_filter' } } }, 'content_filtered'],
-  [{ kind: 'status', status: 500 }, 'bad_answer'],
-  [{ kind: 'cut' }, 'bad_answer'],
-  [{ kind: 'hang' }, 'timeout'],
-] as const)('the log says why a request failed: after %j it is %s', async (behaviour, cause) => {
-  await putAgent(server, { tenant, token, id: `cause-${cause}` });
-  const session = { 'session-id': randomUUID() };
-  vendor.behave(behaviour);
-  const on = behaviour.kind === 'hang' ? hasty : server;
-  await chat({ agentId: `cause-${cause}`, message: 'x' }, session, on);
-  expect(await logsOf(session['session-id'])).toMatchObject([{ severity: 'ERROR', cause }]);
-});
-
-test('what fails before a call leaves is logged as what it is, and not as given up by whoever asked', async () => {
-  const sessionId = randomUUID();
-  const credentials = { clientId: 'c', clientName: 'Jane Doe', scopes: [] };
-  const asked = { tenant, agentId: 'desk', message: 'Hello', sessionId, requestId: 'r-1', credentials };
-  const fault = new Error('the database is away');
-  const running = server.context.agents.chats.run({ ...asked, beforeCall: () => Promise.reject(fault) });
-  await expect(running).rejects.toBe(fault);
-  const [log] = await logsOf(sessionId);
-  expect(log).toMatchObject({ severity: 'ERROR', messages: [{ message: 'An internal error occurred.' }] });
-  expect(vendor.requests).toEqual([]);
-});
-
-async function turnsOf(sessionId: string): Promise<number> {
-  const { rows } = await server.database.pool.query<{ turns: number }>(
-    'select turns from agent_session where tenant = $1 and id = $2',
-    [tenant, sessionId],
-  );
-  return rows[0]?.turns ?? 0;
-}
-
-async function until(done: () => Promise<boolean>, pause = 25): Promise<void> {
-  const end = performance.now() + 40_000;
-  while (!(await done())) {
-    if (performance.now() > end) throw new Error('it did not come to pass');
-    await sleep(pause);
-  }
-}
