@@ -178,8 +178,9 @@ test('each way is listed with the moment at which it recorded last, folded or no
   expect(await ways()).toEqual({ ...expected, since: at(-1) });
   const made = await pool.query(
     `with made as (
-       insert into change_recorder (tenant, lookup, way, name)
-         select 'globex', gen_random_uuid(), 'capture', 'c' || n from generate_series(1, $1::integer) as n returning recorder
+       insert into change_recorder (tenant, recorder, lookup, way, name) overriding system value
+         select 'globex', n + 1000, gen_random_uuid(), 'capture', 'c' || n from generate_series(1, $1::integer) as n
+         returning recorder
      ) insert into change_way select 'globex', recorder, 0 from made`,
     [maxWays - expected.ways.length + 1],
   );

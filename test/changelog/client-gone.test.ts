@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { lockTables } from '../support/server/locked-tables.ts';
 import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
@@ -16,9 +17,8 @@ const path = '/changelog/acme/changelogs';
 
 test('a client that hangs up ends its query, leaves no connection behind and is no error of the service', async () => {
   expect((await server.call(path, { token })).status).toBe(200);
-  const blocker = await server.database.pool.connect();
-  await blocker.query('begin');
-  await blocker.query('lock table change_entry, change_tally, change_delta in access exclusive mode');
+  const locked = await lockTables(server.database, ['change_entry', 'change_tally', 'change_delta']);
+  onTestFinished(locked.release);
   // Those of requests: upkeep waits for the tables, too.
   const [shared] = server.context.pool.pools;
   const inUse = () => (shared === undefined ? undefined : shared.totalCount - shared.idleCount);
@@ -32,8 +32,7 @@ test('a client that hangs up ends its query, leaves no connection behind and is 
   for (const outcome of await Promise.all(asked)) expect(outcome).toMatchObject({ name: 'AbortError' });
   await eventually(inUse).toBe(0);
 
-  await blocker.query('rollback');
-  blocker.release();
+  await locked.release();
   expect((await server.call(path, { token })).status).toBe(200);
   const levels = server.logLines.map((line): string => JSON.parse(line).level);
   expect(new Set(levels)).toEqual(new Set(['info']));

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type pg from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { changelogDialect } from '../../src/changelog/dialect.ts';
 import { createFindPage, type FindPage } from '../../src/changelog/find-page.ts';
 import { doWork } from '../../src/concurrency/work.ts';
@@ -11,6 +10,7 @@ import { parseQuery } from '../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { lockTables } from '../support/server/locked-tables.ts';
 import { eventually, letOthersWork } from '../support/server/patience.ts';
 import { statementsWaiting } from '../support/server/statements-waiting.ts';
 
@@ -71,18 +71,7 @@ async function busy(): Promise<number> {
 const stuck = async () => (await statementsWaiting(database)).length;
 
 describe('while statements get no further', () => {
-  let blocker: pg.PoolClient;
-
-  beforeEach(async () => {
-    blocker = await database.pool.connect();
-    await blocker.query('begin');
-    await blocker.query('lock table change_entry in access exclusive mode');
-  });
-
-  afterEach(async () => {
-    await blocker.query('rollback');
-    blocker.release();
-  });
+  beforeEach(async () => (await lockTables(database, ['change_entry'])).release);
 
   test.each(queries)('whoever has gone leaves no statement and no connection behind: %s', async (q) => {
     const gone = new AbortController();

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { agentKey, callAgentic, putAgent } from '../support/server/agents.ts';
+import { lockTables } from '../support/server/locked-tables.ts';
 import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 import { statementsWaiting } from '../support/server/statements-waiting.ts';
@@ -201,11 +202,9 @@ describe('the query of a chat that nobody waits for any more ends in the databas
     work: (headers: Record<string, string>) => Promise<() => unknown>,
   ): Promise<void> {
     askFor({ q: 'entity:PRODUCT entityId:17' });
-    const blocker = await server.database.pool.connect();
     const sessionId = randomUUID();
+    const locked = await lockTables(server.database, ['change_entry']);
     try {
-      await blocker.query('begin');
-      await blocker.query('lock table change_entry in access exclusive mode');
       const giveUp = await work({ 'session-id': sessionId });
       await eventually(stuck).toBe(1);
       await giveUp();
@@ -215,8 +214,7 @@ describe('the query of a chat that nobody waits for any more ends in the databas
       expect(JSON.stringify(await logs())).toContain(`Given up: ${why}.`);
       expect(rounds()).toBe(1);
     } finally {
-      await blocker.query('rollback');
-      blocker.release();
+      await locked.release();
     }
   }
 

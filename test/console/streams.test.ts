@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { zstdCompress } from 'node:zlib';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { eventsOf, putAgent } from '../support/server/agents.ts';
 import { Browser } from '../support/server/browser.ts';
 import { type Call, endOfJob, startExport } from '../support/server/jobs.ts';
+import { lockTables } from '../support/server/locked-tables.ts';
 import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
@@ -56,9 +57,8 @@ test('a chat streams while its model still writes, and comes to its end', async 
 test('a query of a page that has gone ends, and leaves no connection behind', async () => {
   const path = `/console/api/changelog/${tenant}/changelogs`;
   expect((await browser.call(path)).status).toBe(200);
-  const blocker = await server.database.pool.connect();
-  await blocker.query('begin');
-  await blocker.query('lock table change_entry, change_tally, change_delta in access exclusive mode');
+  const locked = await lockTables(server.database, ['change_entry', 'change_tally', 'change_delta']);
+  onTestFinished(locked.release);
   const [shared] = server.context.pool.pools;
   const inUse = () => (shared === undefined ? undefined : shared.totalCount - shared.idleCount);
   const gone = new AbortController();
@@ -67,8 +67,7 @@ test('a query of a page that has gone ends, and leaves no connection behind', as
   gone.abort();
   expect(new Set(await Promise.all(asked))).toEqual(new Set(['gone']));
   await eventually(inUse).toBe(0);
-  await blocker.query('rollback');
-  blocker.release();
+  await locked.release();
 });
 
 test('an export of 64 MiB is downloaded as an attachment, with every byte', async () => {

@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { expect, onTestFinished, test } from 'vitest';
 import { foldHistory } from '../../../src/changelog/fold/fold.ts';
@@ -82,11 +81,14 @@ test('a backup that is made while others record has one moment, and all goes on 
   );
   await makeForeign(database);
 
+  const recorded = async () => (await database.pool.query('select from change_entry')).rowCount ?? 0;
   const stop = recordOn(database);
-  await sleep(50);
+  await eventually(recorded).toBeGreaterThan(6);
   const backup = await backupOf(database);
+  const then = await recorded();
+  await eventually(recorded).toBeGreaterThan(then);
   await stop();
-  const later = (await database.pool.query('select from change_entry')).rowCount ?? 0;
+  const later = await recorded();
 
   const target = await emptyDatabase();
   const { manifest, leftOut } = await restored(target, backup);
