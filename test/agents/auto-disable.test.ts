@@ -120,7 +120,7 @@ test('failures sent 20 at a time from 2 processes disable an agent once and send
     Array.from({ length: rounds }, (_, n) => `busy-${n}`).sort(),
   );
   expect(items[0]?.paths).toMatchObject({ enabled: { before: true, after: false } });
-}, 120_000);
+});
 
 test('nine failures, one success, nine failures do not disable; the tenth in a row does', async () => {
   await putAgent(server, { tenant, token, id: 'nine' });

@@ -43,7 +43,7 @@ beforeAll(async () => {
     LOG_LEVEL: 'warn',
   };
   recorders = await startServices(2, environment, 'recorder');
-}, 60_000);
+});
 
 afterAll(async () => {
   await recorders.end();

@@ -129,7 +129,7 @@ test('the document at every moment and after every change is what was written, w
     }
   });
   expect(complete).toBeGreaterThan(40);
-}, 120_000);
+});
 
 test('before its creation and after its deletion a document does not exist, and between it has every digit', async () => {
   const price = '{"price":1.10,"n":9007199254740993}';

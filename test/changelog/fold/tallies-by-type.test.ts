@@ -20,7 +20,7 @@ const day = 86_400_000;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 // How many steps a random history has; 2,000 by hand.
 const steps = Number(process.env.ANNALS_TALLY_STEPS ?? 60);
-const patient = 60_000 + steps * 5_000;
+const patient = 60_000 + steps * 10_000;
 
 const random = new Random();
 let database: TestDatabase;

@@ -140,7 +140,7 @@ test('every page is that of the history as it is at that moment', async () => {
       await check(Math.max(0, wanted.length - size - 3), size);
     }
   }
-}, 120_000);
+});
 
 test('what was remembered is forgotten when the database was put back to an earlier state', async () => {
   const restored = 'restored';

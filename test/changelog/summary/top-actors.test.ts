@@ -133,5 +133,5 @@ test(
       compared - empty,
     );
   },
-  60_000 + asked * 1_000,
+  180_000 + asked * 5_000,
 );
