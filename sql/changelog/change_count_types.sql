@@ -2,7 +2,7 @@
 create function change_count_types(of_tenant text, splits text[], actor_sets text[], kind_sets text[], moment_sets text[],
                                    befores bigint[], first_places integer[])
 returns table (type text, place integer, entries bigint)
-language plpgsql stable as $$
+language plpgsql stable set jit = off as $$
 declare
   places integer[];
   keys bigint[];

@@ -5,7 +5,7 @@ create function change_facet_values(of_tenant text, splits text[], actor_sets te
                                     befores bigint[], first_places integer[], field text, counted_keys bigint[],
                                     counted_entries bigint[], size bigint)
 returns table (total bigint, value text, count bigint)
-language plpgsql stable as $$
+language plpgsql stable set jit = off as $$
 declare
   keys bigint[];
   sums bigint[];

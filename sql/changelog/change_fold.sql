@@ -4,7 +4,7 @@
 -- then just those that the tallies hold afterwards, so that a cell which has become dense can be built from them.
 create function change_fold(of_tenant text, most bigint default 500000) returns bigint
 -- planned each time, with the numbers of rows there are; a cell is read from the index in whose order it is
-language plpgsql set plan_cache_mode = force_custom_plan set enable_mergejoin = off set enable_sort = off as $$
+language plpgsql set plan_cache_mode = force_custom_plan set enable_mergejoin = off set enable_sort = off set jit = off as $$
 declare
   folded bigint := 0;
   last_delta bigint;

@@ -3,7 +3,7 @@
 -- alone in a transaction that is repeatable read, as change_fold is, and for the same reason.
 create function change_fold_types(of_tenant text, most bigint default 100000) returns boolean
 -- planned each time, with the numbers of rows there are; without sorting for the reason that change_counts has
-language plpgsql set plan_cache_mode = force_custom_plan set enable_mergejoin = off set enable_sort = off as $$
+language plpgsql set plan_cache_mode = force_custom_plan set enable_mergejoin = off set enable_sort = off set jit = off as $$
 declare
   depth integer;
   first_bucket bigint;

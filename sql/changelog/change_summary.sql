@@ -1,6 +1,6 @@
 -- How many entries of a tenant are kept, and the times of the oldest and the newest one.
 create function change_summary(of_tenant text, now bigint) returns table (entries bigint, oldest bigint, newest bigint)
-language plpgsql stable as $$
+language plpgsql stable set jit = off as $$
 declare
   since constant bigint := change_horizon(of_tenant, now);
 begin

@@ -8,7 +8,7 @@ create function record_entries(
   entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[],
   entry_marks text[], entry_contexts text[], way text, recorder_lookup uuid, recorder_name text
 ) returns table (horizon bigint, complete boolean, at bigint, identity uuid)
-language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
 #variable_conflict use_column
 declare
   since bigint;

@@ -2,7 +2,7 @@
 -- other rows beside it.
 create function change_fold(of_tenant text, most bigint default 500000) returns bigint
 -- planned each time, with the numbers of rows there are; a cell is read from the index in whose order it is
-language plpgsql set plan_cache_mode = force_custom_plan set enable_mergejoin = off set enable_sort = off as $$
+language plpgsql set plan_cache_mode = force_custom_plan set enable_mergejoin = off set enable_sort = off set jit = off as $$
 declare
   folded bigint := 0;
   last_delta bigint;

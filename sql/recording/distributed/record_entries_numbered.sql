@@ -10,7 +10,7 @@ create function record_entries_numbered(
   entry_marks text[], entry_contexts text[], way text, recorder_lookup uuid, recorder_name text,
   numbers bigint[]
 ) returns table (horizon bigint, complete boolean, at bigint, identity uuid)
-language plpgsql set plan_cache_mode = force_generic_plan as $$
+language plpgsql set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
   since constant bigint := change_horizon(of_tenant, now);

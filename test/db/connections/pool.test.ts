@@ -56,6 +56,14 @@ test('a named statement asked by a callback is as the driver answers it: rows, e
   client.release();
 });
 
+test('the server compiles no statements, whatever it does for others', async () => {
+  const name = new URL(database.url).pathname.slice(1);
+  await database.pool.query(`alter database ${name} set jit = on`);
+  const pool = createPool(database.url);
+  onTestFinished(() => pool.end());
+  expect((await pool.query('show jit')).rows).toEqual([{ jit: 'off' }]);
+});
+
 test('connections that are lost are replaced, and the process goes on', async () => {
   const lost: Error[] = [];
   const pool = createPool(database.url, {
