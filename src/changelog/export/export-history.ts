@@ -116,7 +116,7 @@ async function open(
   const expression = await resolveInTransaction(transaction, query, { tenant, since, dictionary, regexes, slice });
   // If only terms on documents can hold, their indexes find the entries. Otherwise the export walks once along the time.
   const plan = asksForDocuments(query) ? await planTallies(expression, dictionary, since, slice) : undefined;
-  const conditions = await entryConditions(expression, dictionary, slice);
+  const conditions = await entryConditions(tenant, expression, dictionary, slice);
   const search: Search =
     plan?.intervals.length === 0
       ? await searchOf(expression, conditions, { tenant, since, dictionary, slice })

@@ -29,6 +29,7 @@ export interface EntryConditions {
  * bits for them. Bits take less memory, and more time for each entry.
  */
 export async function entryConditions(
+  tenant: string,
   expression: Expression,
   dictionary: Dictionary,
   slice: TimeSlice,
@@ -83,11 +84,11 @@ export async function entryConditions(
       case 'document':
         return documentSatisfies(part);
       case 'related':
-        // A cluster refuses a subquery that reads nothing.
+        // A cluster refuses a subquery that reads nothing, and one that names the tenant by the entry alone where that comes from a union.
         if ([...part.ids, ...part.entities].some(acceptsNothing)) return sql`false`;
         return sql`exists (
           select from change_related r
-            where r.tenant = e.tenant and r.at = e.at and r.sequence = e.sequence and ${itemSatisfies(part)})`;
+            where r.tenant = ${tenant} and r.at = e.at and r.sequence = e.sequence and ${itemSatisfies(part)})`;
     }
   };
   return { satisfies };

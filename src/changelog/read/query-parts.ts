@@ -32,7 +32,7 @@ export async function partsOf(
 ): Promise<QueryParts> {
   const { tenant, expression, dictionary, since, slice } = snapshot;
   const plan = await planTallies(expression, dictionary, since, slice);
-  const conditions = await entryConditions(expression, dictionary, slice);
+  const conditions = await entryConditions(tenant, expression, dictionary, slice);
   const byIds = termsOf(expression).some(isOnTexts);
   const everything: Search = { tenant, since, byIds, condition: conditions.satisfies(expression) };
   if (plan === undefined || isLarge(plan)) {

@@ -79,7 +79,7 @@ describe('a tenant with 20,000 actors', () => {
         await planTallies(await expressionOf(globs, dictionary), dictionary, 0, new TimeSlice(0));
       },
       async () =>
-        void (await entryConditions(await expressionOf(armsOf(50), dictionary), dictionary, new TimeSlice(0))),
+        void (await entryConditions(tenant, await expressionOf(armsOf(50), dictionary), dictionary, new TimeSlice(0))),
     ]) {
       let rounds = 0;
       let over = false;
@@ -169,7 +169,7 @@ describe('a history', () => {
       const expression = await expressionOf(q, dictionary);
       const counts: number[] = [];
       for (const maxListedKeys of [200_000, 0]) {
-        const { satisfies } = await entryConditions(expression, dictionary, new TimeSlice(), maxListedKeys);
+        const { satisfies } = await entryConditions(tenant, expression, dictionary, new TimeSlice(), maxListedKeys);
         const { rows } = await sql<{ total: number }>`
           select count(*) as total from change_entry e where e.tenant = ${tenant} and ${satisfies(expression)}`.execute(
           db,

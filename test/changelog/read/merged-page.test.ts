@@ -122,7 +122,7 @@ test.each([
       );
       const slice = new TimeSlice();
       const expression = await resolve(query, { dictionary, regexes, budget: new RegexBudget() });
-      const conditions = await entryConditions(expression, dictionary, slice);
+      const conditions = await entryConditions(tenant, expression, dictionary, slice);
       const search = await searchOf(expression, conditions, { tenant, since, dictionary, slice });
       const { intervals = [] } = (await planTallies(expression, dictionary, since, slice)) ?? {};
       const parts = {

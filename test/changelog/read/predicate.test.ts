@@ -33,8 +33,9 @@ test.each([
     bytes: 0,
   });
   const term = { kind: 'related', ids, entities } as const;
-  const { satisfies } = await entryConditions(term, dictionary, new TimeSlice());
-  const { sql: statement } = satisfies(term).compile(compiler);
+  const { satisfies } = await entryConditions('acme', term, dictionary, new TimeSlice());
+  const { sql: statement, parameters } = satisfies(term).compile(compiler);
   expect(statement.includes('change_related')).toBe(isLookedUp);
-  if (!isLookedUp) expect(statement).toBe('false');
+  if (isLookedUp) expect(parameters).toContain('acme');
+  else expect(statement).toBe('false');
 });
