@@ -86,6 +86,12 @@ export async function planTallies(
   return { intervals, keys };
 }
 
+/** A plan of these intervals. `talliesOf`: how many tallies of a selection are read at a moment. */
+export function planOf(intervals: readonly Interval[], talliesOf: (selection: Selection) => number = keysOf): Plan {
+  const selections = intervals.flatMap((interval) => interval.selections);
+  return { intervals, keys: selections.reduce((sum, selection) => sum + talliesOf(selection), 0) };
+}
+
 /** How many tallies tell at one moment how many entries of a selection there are: by actor and kind. */
 export function keysOf({ actors, kinds }: Selection): number {
   return (actors?.length ?? 1) * (actors === null ? (kinds?.length ?? 1) : 1 + (kinds?.length ?? 0));

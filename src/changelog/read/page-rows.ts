@@ -16,15 +16,15 @@ export const severalStatements: PageRead = { kind: 'several statements' };
 const maxTextBytes = 256 * 1024;
 const fits = `octet_length(paths) + coalesce(octet_length(related), 0) <= ${maxTextBytes}`;
 
-/** Stands between the parts of the page's text. JSON texts cannot contain it. An id or a name may. */
+/** Stands between the parts of the page's text. JSON texts cannot contain it. An id, a name or a schema version may. */
 const separator = '\u001e';
 const inSql = "E'\\x1e'";
 const partsOfHead = 3;
 const partsOfEntry = 8;
 
 /**
- * The one column and row that a database function of pages is made to: the driver takes much longer to read a row for each entry,
- * or columns, than Annals takes to split a text. First come the total, empty where the statement gave up, whether the snapshot has
+ * The one column and row that a database function of pages is made to: the driver takes much longer to read rows and
+ * columns than Annals takes to split a text. First come the total, empty where the statement gave up, whether the snapshot has
  * no names that the dictionary lacks, and the number of entries. Then come the parts of each entry. A text that may be null is
  * empty if it is, and begins with "=" if it may be empty too. A row without an entry has no `at`, so its text is null and left out.
  * The column is no function call itself: a cluster would not hand on such a statement to the tenant's worker.
@@ -46,7 +46,7 @@ export function pageOf([row]: readonly PageRow[], dictionary: Dictionary): PageR
   const [total = '', current, count] = parts;
   if (current !== 'true') return outdatedNames;
   if (total === '') return severalStatements;
-  // An id or a name has a separator.
+  // An id, a name or a schema version contains the separator.
   if (parts.length !== partsOfHead + Number(count) * partsOfEntry) return severalStatements;
   const entries: EntryRow[] = [];
   for (let place = partsOfHead; place < parts.length; place += partsOfEntry) {

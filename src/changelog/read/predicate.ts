@@ -84,7 +84,7 @@ export async function entryConditions(
       case 'document':
         return documentSatisfies(part);
       case 'related':
-        // A cluster refuses a subquery that reads nothing, and one that names the tenant by the entry alone where that comes from a union.
+        // A cluster refuses a subquery that reads nothing. It also refuses one whose only tenant is that of a row of a union.
         if ([...part.ids, ...part.entities].some(acceptsNothing)) return sql`false`;
         return sql`exists (
           select from change_related r

@@ -1,6 +1,6 @@
 import { isOnDocuments, termsOf } from '../plan/expression.ts';
 import { possibleKinds } from '../plan/kind-classes.ts';
-import { type Interval, isLarge, keysOf, type Plan, planTallies, type Selection } from '../plan/tally-plan.ts';
+import { type Interval, isLarge, keysOf, type Plan, planOf, planTallies, type Selection } from '../plan/tally-plan.ts';
 import { entryConditions, isOnTexts } from './predicate.ts';
 import type { QuerySnapshot } from './query-snapshot.ts';
 import { searchOf } from './search.ts';
@@ -49,9 +49,9 @@ export async function partsOf(
 }
 
 function weighed(plan: Plan, talliesOf: (selection: Selection) => number): Plan {
-  const selections = plan.intervals.flatMap((interval) => interval.selections);
-  if (selections.length > maxWeighed) return plan;
-  return { ...plan, keys: selections.reduce((sum, selection) => sum + talliesOf(selection), 0) };
+  const selections = plan.intervals.reduce((sum, interval) => sum + interval.selections.length, 0);
+  if (selections > maxWeighed) return plan;
+  return planOf(plan.intervals, talliesOf);
 }
 
 /** The entries that come into question, and the entries that tallies lack. */

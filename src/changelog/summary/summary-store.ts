@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { DatabaseTransaction } from '../../db/database.ts';
 import { statementsOf } from '../../db/statements.ts';
-import { type Interval, isLarge, keysOf } from '../plan/tally-plan.ts';
+import { type Interval, isLarge, planOf } from '../plan/tally-plan.ts';
 import type { QueryParts } from '../read/query-parts.ts';
 import type { QuerySnapshot } from '../read/query-snapshot.ts';
 import { found, type Search } from '../read/search-store.ts';
@@ -69,8 +69,7 @@ export async function oldestOfActors(
 ): Promise<number | undefined> {
   const asked = await oldestAsked(snapshot, intervals);
   if (asked !== undefined) return asked.at(0);
-  const keys = intervals.flatMap(({ selections }) => selections).reduce((sum, selection) => sum + keysOf(selection), 0);
-  if (!isLarge({ intervals, keys })) {
+  if (!isLarge(planOf(intervals))) {
     const total = await countTallied(snapshot, { intervals });
     return total === 0 ? undefined : await oldestByRank(snapshot, intervals, total);
   }

@@ -34,7 +34,7 @@ export interface PoolOptions {
 /** Milliseconds. */
 export const silenceAfterLimit = 5_000;
 
-/** PostgreSQL compiles large statements unless told not to. For those of Annals that takes up to 400 times longer than to run them. */
+/** PostgreSQL compiles large statements by default. To compile one of Annals takes up to 400 times longer than to run it. */
 const withoutCompiling = '-c jit=off';
 
 /** A connection pool for PostgreSQL. The first query opens the first connection. The wait for a connection is limited. */
