@@ -10,7 +10,7 @@ export interface Guide {
   readonly html: string;
 }
 
-/** These come first, in this order; the others follow by name. */
+/** These come first, in this order, each with the other guides of its folder. The rest follow by name. */
 const firstGuides = [
   'getting-started',
   'concepts',
@@ -72,6 +72,11 @@ export class Guides {
 }
 
 function byPlace(one: string, other: string): number {
-  const place = (name: string) => (firstGuides.includes(name) ? firstGuides.indexOf(name) : firstGuides.length);
+  const place = (name: string) => {
+    const found = firstGuides.findIndex(
+      (first) => name === first || name.startsWith(`${first.replace(/\/README$/, '')}/`),
+    );
+    return found === -1 ? firstGuides.length : found;
+  };
   return place(one) - place(other) || (one < other ? -1 : 1);
 }

@@ -68,6 +68,21 @@ test('every guide of the folder is listed and shown, and its links lead to pages
   }
 });
 
+test('the guides of a folder follow the page that leads to them', async () => {
+  const { links } = await page('/docs/guides');
+  const after = (guide: string, count: number) =>
+    links
+      .slice(links.indexOf(guide))
+      .slice(0, count + 1)
+      .map((link) => link.replace('/docs/guides/', ''));
+  expect(after('/docs/guides/operations', 2)).toEqual(['operations', 'operations/ai-desk', 'operations/backup']);
+  expect(after('/docs/guides/recording/README', 2)).toEqual([
+    'recording/README',
+    'recording/capture',
+    'recording/child-tables',
+  ]);
+});
+
 test('a guide that is not there is 404, and nothing outside of the folder is shown', async () => {
   for (const name of ['nothing', '..%2f..%2fpackage', '%2e%2e/README', 'site/style', 'decisions']) {
     expect((await server.call(`/docs/guides/${name}`)).status, name).toBe(404);

@@ -74,7 +74,7 @@ const textOf = (path: string) => readFileSync(new URL(`../../${path}`, import.me
 const rows = tableAfter('| What | Limit | Beyond it |', textOf('docs/operations.md'));
 
 function tableAfter(head: string, page: string): string[] {
-  const [table = ''] = page.slice(page.indexOf(head)).split('\n\n');
+  const [table = ''] = page.slice(page.indexOf(head)).trimEnd().split('\n\n');
   return table
     .split('\n')
     .slice(2)
