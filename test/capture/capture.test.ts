@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { measureCapture } from '../../src/installation-figures.ts';
-import { Metrics, textOf } from '../../src/metrics/metrics.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
 import { outboxSql } from '../../src/relay/outbox-sql.ts';
 import { startRelay } from '../relay/relayed.ts';
-import { startTracing, treesOf } from '../support/server/collector.ts';
 import { type Entry, entriesOf } from '../support/server/entries.ts';
 import { eventually } from '../support/server/patience.ts';
 import { createSourceDatabase, type SourceServer, startSourceServer } from '../support/server/source-server.ts';
-import { createHistory, startCapture } from './captured.ts';
+import { captureOrders, createHistory, startCapture } from './captured.ts';
 
 let server: SourceServer;
 beforeAll(async () => {
@@ -18,22 +15,8 @@ afterAll(async () => {
   await server.close();
 });
 
-/** A source with one table `orders`, and a capture of it that runs. */
-async function captureOrders(
-  definition = 'create table orders (id int primary key, title text, total numeric); alter table orders replica identity full',
-  rules: object = { entity: 'order' },
-) {
-  const source = await createSourceDatabase(server);
-  await source.pool.query(definition);
-  const history = await createHistory();
-  const setup = { source, history, tables: { 'public.orders': rules } };
-  const running = startCapture(setup);
-  await running.running;
-  return { source, history, setup, running };
-}
-
 test('inserts, updates and deletes become entries in the order of the commits', async () => {
-  const { source, history } = await captureOrders(undefined, { entity: 'order', name: 'title' });
+  const { source, history } = await captureOrders(server, undefined, { entity: 'order', name: 'title' });
   await source.pool.query(`insert into orders values (1, 'one', 1.10)`);
   await source.pool.query(`update orders set total = 2.50 where id = 1`);
   await source.pool.query(`update orders set total = 2.50 where id = 1`);
@@ -48,7 +31,7 @@ test('inserts, updates and deletes become entries in the order of the commits', 
 });
 
 test('a transaction larger than memory would like is recorded whole, with the actor that it names at its end', async () => {
-  const { source, history } = await captureOrders();
+  const { source, history } = await captureOrders(server);
   const client = await source.pool.connect();
   await client.query('begin');
   await client.query(`insert into orders select n, 'order ' || n, n from generate_series(1, 4500) n`);
@@ -69,7 +52,7 @@ test('a transaction larger than memory would like is recorded whole, with the ac
 });
 
 test('a message about the actor that cannot be read is ignored, and the log does not show its content', async () => {
-  const { source, history, running } = await captureOrders();
+  const { source, history, running } = await captureOrders(server);
   await source.pool.query(
     `begin; select pg_logical_emit_message(true, 'annals.actor', '{"actor":17, "secret":"hunter2"}');
      insert into orders values (1, 'one', 1); commit`,
@@ -81,7 +64,7 @@ test('a message about the actor that cannot be read is ignored, and the log does
 });
 
 test('a value that is stored outside of the row and does not change comes from the row before', async () => {
-  const { source, history } = await captureOrders();
+  const { source, history } = await captureOrders(server);
   await source.pool.query(`alter table orders alter title set storage external`);
   await source.pool.query(`insert into orders values (1, repeat('x', 20000), 1)`);
   await source.pool.query(`update orders set total = 2`);
@@ -90,7 +73,7 @@ test('a value that is stored outside of the row and does not change comes from t
 });
 
 test('a table with its primary key as identity: updates are whole, deletes have the key', async () => {
-  const { source, history } = await captureOrders('create table orders (id int primary key, title text)');
+  const { source, history } = await captureOrders(server, 'create table orders (id int primary key, title text)');
   await source.pool.query(`insert into orders values (1, 'one')`);
   await source.pool.query(`update orders set title = 'two'`);
   await source.pool.query(`update orders set id = 2`);
@@ -109,6 +92,7 @@ test('a table with its primary key as identity: updates are whole, deletes have 
 
 test('partitions: the root names the table, and a row that moves between two is one update', async () => {
   const { source, history } = await captureOrders(
+    server,
     `create table orders (id int, region text, title text, primary key (id, region)) partition by list (region);
      create table orders_north partition of orders for values in ('north');
      create table orders_south partition of orders for values in ('south');
@@ -131,6 +115,7 @@ test('partitions: the root names the table, and a row that moves between two is 
 
 test('four writers with savepoints rolled back and long transactions: each document in the order of its commits', async () => {
   const { source, history } = await captureOrders(
+    server,
     'create table orders (id int primary key, version int); alter table orders replica identity full',
   );
   await source.pool.query(`insert into orders select n, 0 from generate_series(1, 6) n`);
@@ -161,127 +146,8 @@ test('four writers with savepoints rolled back and long transactions: each docum
   }
 });
 
-test('a capture that was stopped goes on where it was, and records nothing twice', async () => {
-  const { source, history, setup, running } = await captureOrders();
-  await source.pool.query(`insert into orders values (1, 'one', 1)`);
-  await eventually(() => entriesOf(history)).toHaveLength(1);
-  await running.stop();
-  await source.pool.query(`insert into orders values (2, 'two', 2)`);
-  await startCapture(setup).running;
-  await source.pool.query(`insert into orders values (3, 'three', 3)`);
-  await eventually(() => entriesOf(history)).toHaveLength(3);
-  expect((await entriesOf(history)).map(({ entityId }) => entityId)).toEqual(['1', '2', '3']);
-});
-
-test('a second capture waits for the end of the first, and then records', async () => {
-  const { source, history, setup, running } = await captureOrders();
-  const second = startCapture(setup);
-  await eventually(() => second.messages).toContain('another capture reads the slot; this one waits for its end');
-  await source.pool.query(`insert into orders values (1, 'one', 1)`);
-  await eventually(() => entriesOf(history)).toHaveLength(1);
-  await running.stop();
-  await second.running;
-  await source.pool.query(`insert into orders values (2, 'two', 2)`);
-  await eventually(() => entriesOf(history)).toHaveLength(2);
-});
-
-test('a capture ends that finds a position which it did not write', async () => {
-  const { source, history, running } = await captureOrders();
-  await source.pool.query(`insert into orders values (1, 'one', 1)`);
-  await eventually(() => entriesOf(history)).toHaveLength(1);
-  await history.pool.query('update capture_position set changes = changes + 1');
-  await source.pool.query(`insert into orders values (2, 'two', 2)`);
-  await expect(running.ended).rejects.toThrow('another capture of this installation records');
-  expect(await entriesOf(history)).toHaveLength(1);
-});
-
-test('capture goes on after either database cut its connections', async () => {
-  const { source, history } = await captureOrders();
-  const cut = `select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database() and application_name <> 'annals test'`;
-  for (let id = 1; id <= 4; id++) {
-    await source.pool.query(`insert into orders values ($1, 'x', 1)`, [id]);
-    await (id % 2 === 0 ? source : history).pool.query(cut);
-  }
-  await eventually(() => entriesOf(history)).toHaveLength(4);
-});
-
-test('while Annals cannot record, capture still watches how much of its log the source keeps', async () => {
-  const source = await createSourceDatabase(server);
-  await source.pool.query('create table orders (id int primary key)');
-  const history = await createHistory();
-  const capture = startCapture({ source, history, tables: { 'public.orders': { entity: 'order' } }, heartbeat: 50 });
-  const { running, figures } = capture;
-  await running;
-  await source.pool.query('insert into orders values (1)');
-  await eventually(() => entriesOf(history)).toHaveLength(1);
-  await history.pool.query('alter table capture_position rename to hidden_position');
-  await eventually(() => Promise.resolve(capture.messages.some((text) => text.includes('tries again')))).toBe(true);
-  const { slotBytes } = figures;
-  await source.pool.query('insert into orders select generate_series(2, 2000)');
-  await eventually(() => Promise.resolve(figures.slotBytes > slotBytes + 100_000)).toBe(true);
-  const { lagMilliseconds } = figures;
-  await eventually(() => Promise.resolve(figures.lagMilliseconds > lagMilliseconds)).toBe(true);
-  await history.pool.query('alter table hidden_position rename to capture_position');
-  await eventually(() => entriesOf(history)).toHaveLength(2000);
-});
-
-test('a portion of capture is a trace with its steps, and the port tells how far capture is', async () => {
-  const { spans, tracer } = await startTracing();
-  const source = await createSourceDatabase(server);
-  await source.pool.query('create table orders (id int primary key, title text); create table others (id int)');
-  const history = await createHistory();
-  const capture = startCapture({
-    source,
-    history,
-    tables: { 'public.orders': { entity: 'order' } },
-    heartbeat: 50,
-    tracer,
-  });
-  await capture.running;
-  const metrics = new Metrics();
-  onTestFinished(measureCapture(metrics, capture.figures, history.url));
-  // What is not captured moves the position and has no span.
-  await source.pool.query('insert into others values (1)');
-  await source.pool.query("insert into orders values (1, 'a title that no span may have')");
-  await eventually(() => entriesOf(history)).toHaveLength(1);
-  await eventually(() => capture.figures.slotBytes).toBeGreaterThan(0);
-  const text = await textOf([await metrics.read()]);
-  const { slotBytes } = capture.figures;
-  expect(Number(/^annals_capture_slot_bytes (\S+)$/m.exec(text)?.[1])).toBeGreaterThan(0);
-  expect(slotBytes).toBeGreaterThan(0);
-  expect(text).toMatch(/^annals_capture_lag_seconds \S+$/m);
-  expect(text).toMatch(/^annals_capture_lag_bytes \d+$/m);
-  expect(Number(/^annals_capture_position_age_seconds (\S+)$/m.exec(text)?.[1])).toBeGreaterThanOrEqual(0);
-  // This source keeps its log without limit.
-  expect(text).not.toContain('annals_capture_slot_safe_bytes ');
-  await capture.stop();
-  await tracer.close();
-  expect(treesOf(spans)).toEqual([
-    { name: 'capture', changes: 1, hasFailed: false, steps: ['read and map', 'record'] },
-  ]);
-  expect(JSON.stringify(spans)).not.toContain('no span may');
-});
-
-test('heartbeats move the slot of a database whose captured tables do not change', async () => {
-  const source = await createSourceDatabase(server);
-  await source.pool.query('create table orders (id int primary key); create table other (id int)');
-  const history = await createHistory();
-  const running = startCapture({ source, history, tables: { 'public.orders': { entity: 'order' } }, heartbeat: 50 });
-  await running.running;
-  await source.pool.query('insert into other select generate_series(1, 10000)');
-  const { rows } = await source.pool.query('select pg_current_wal_lsn()::text as lsn');
-  await eventually(async () => {
-    const { rows: reached } = await source.pool.query(
-      'select confirmed_flush_lsn > $2::pg_lsn as reached from pg_replication_slots where slot_name = $1',
-      [source.slot, rows[0]?.lsn],
-    );
-    return reached[0]?.reached;
-  }).toBe(true);
-  expect(await entriesOf(history)).toEqual([]);
-});
-
 test('a truncate deletes every document that the history has, by the actor of its transaction', async () => {
-  const { source, history } = await captureOrders();
+  const { source, history } = await captureOrders(server);
   await source.pool.query(`insert into orders values (1, 'one', 1), (2, 'two', 2), (3, 'three', 3)`);
   await source.pool.query('delete from orders where id = 2');
   await source.pool.query(
@@ -296,7 +162,7 @@ test('a truncate deletes every document that the history has, by the actor of it
 });
 
 test('a truncate of a table whose mapping ignores truncates deletes nothing', async () => {
-  const { source, history } = await captureOrders(undefined, { entity: 'order', truncate: 'ignore' });
+  const { source, history } = await captureOrders(server, undefined, { entity: 'order', truncate: 'ignore' });
   await source.pool.query(`insert into orders values (1, 'one', 1)`);
   await source.pool.query('truncate orders');
   await source.pool.query(`insert into orders values (2, 'two', 2)`);
@@ -304,7 +170,7 @@ test('a truncate of a table whose mapping ignores truncates deletes nothing', as
 });
 
 test('masked values are in no table, log or error of Annals', async () => {
-  const { source, history, running } = await captureOrders(undefined, { entity: 'order', mask: ['title'] });
+  const { source, history, running } = await captureOrders(server, undefined, { entity: 'order', mask: ['title'] });
   await source.pool.query(`insert into orders values (1, 'canary-hunter2', 1)`);
   await source.pool.query(`insert into orders select n, 'canary-hunter2', n from generate_series(2, 2500) n`);
   await source.pool.query(`update orders set title = 'canary-hunter3' where id = 1`);

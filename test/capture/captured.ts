@@ -9,7 +9,7 @@ import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
 import { createTakeChanges } from '../../src/recording/take-changes.ts';
 import { createSealer } from '../../src/sealing.ts';
 import { createTestDatabaseForThisTest, type TestDatabase } from '../support/server/database.ts';
-import type { SourceDatabase } from '../support/server/source-server.ts';
+import { createSourceDatabase, type SourceDatabase, type SourceServer } from '../support/server/source-server.ts';
 
 export const tenant = 'acme';
 
@@ -79,4 +79,19 @@ export function startCapture({ source, history, tables, mapping, choice, ...setu
   };
   onTestFinished(stop);
   return { running, ended, figures, messages, stop };
+}
+
+/** A source with one table `orders`, and a capture of it that runs. */
+export async function captureOrders(
+  server: SourceServer,
+  definition = 'create table orders (id int primary key, title text, total numeric); alter table orders replica identity full',
+  rules: object = { entity: 'order' },
+) {
+  const source = await createSourceDatabase(server);
+  await source.pool.query(definition);
+  const history = await createHistory();
+  const setup = { source, history, tables: { 'public.orders': rules } };
+  const running = startCapture(setup);
+  await running.running;
+  return { source, history, setup, running };
 }
