@@ -1,26 +1,20 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { TimeSlice } from '../../src/concurrency/time-slice.ts';
 import { answerLimits, EventMeter, hasMoreValues } from '../../src/providers/answer-limits.ts';
-import { createLanguageModels } from '../../src/providers/language-models.ts';
 import type { LanguageModels, ModelCall, StreamEvent } from '../../src/providers/port.ts';
-import { createTransport, type Transport } from '../../src/providers/transport.ts';
 import { eventually } from '../support/server/patience.ts';
-import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
+import type { Vendor } from '../support/vendor/vendor-server.ts';
+import { all, startModels } from './vendor-models.ts';
 
 let vendor: Vendor;
-let transport: Transport;
 let models: LanguageModels;
+let close: () => Promise<void>;
 
 beforeAll(async () => {
-  vendor = await startVendor();
-  transport = createTransport();
-  models = createLanguageModels({ baseUrls: {}, transports: { vendors: transport, selfHosted: transport } });
+  ({ vendor, models, close } = await startModels());
 });
 
-afterAll(async () => {
-  transport.close();
-  await vendor.close();
-});
+afterAll(() => close());
 
 describe('an answer in one piece', () => {
   test(`may have ${answerLimits.wholeBytes} bytes, and no more`, async () => {
@@ -240,12 +234,6 @@ function callOf(more: Partial<ModelCall> = {}): ModelCall {
     times: { silence: 30_000, total: 600_000 },
     ...more,
   };
-}
-
-async function all(events: AsyncIterable<StreamEvent>): Promise<StreamEvent[]> {
-  const collected: StreamEvent[] = [];
-  for await (const event of events) collected.push(event);
-  return collected;
 }
 
 function textOf(events: readonly StreamEvent[]): string {
