@@ -103,5 +103,5 @@ function admit(request: FastifyRequest, credentials: Credentials, scopes: readon
 }
 
 function malformedPath(): AnnalsError {
-  return new AnnalsError('validation_violation', 'The path is not valid percent-encoded UTF-8.');
+  return new AnnalsError('validation_violation', 'The path is not valid percent-encoded UTF-8 without NUL.');
 }

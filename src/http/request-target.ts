@@ -6,8 +6,8 @@ const malformedPaths = new WeakSet<IncomingMessage>();
 
 /**
  * Makes every target routable. The router would refuse a path that does not decode before the token is checked, but the
- * contract wants 401 first. So this replaces the percent signs of such a path, and `pathIsMalformed` says so later. The
- * target is returned without the path of the public address, and, with `hasSessions`, without the path that stands before
+ * contract wants 401 first. So this replaces the percent signs of such a path, and `pathIsMalformed` says so later. A path
+ * with U+0000 is malformed too: no id has that character, and PostgreSQL would fail at it. The target is returned without the path of the public address, and, with `hasSessions`, without the path that stands before
  * an operation of the console.
  */
 export function routableTarget(
@@ -33,10 +33,10 @@ export function pathOf(target: string): string {
   return queryStart === -1 ? target : target.slice(0, queryStart);
 }
 
+/** Whether the path decodes to text that PostgreSQL can hold. */
 function decodes(path: string): boolean {
   try {
-    decodeURIComponent(path);
-    return true;
+    return !decodeURIComponent(path).includes('\u0000');
   } catch {
     return false;
   }

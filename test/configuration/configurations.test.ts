@@ -212,8 +212,8 @@ test.each([
   expect(await send('POST', base, body)).toMatchObject({ status: 400, body: { type: 'validation_violation' } });
 });
 
-test('a key that no database can hold is just not there', async () => {
-  expect((await send('GET', `${base}/%00`)).status).toBe(404);
+test('a key that no database can hold is just not there, and no path', async () => {
+  expect((await send('GET', `${base}/%00`)).status).toBe(400);
   expect(await send('GET', `${base}?keys=%00,l`)).toMatchObject({ status: 200, body: [{ key: 'l' }] });
 });
 

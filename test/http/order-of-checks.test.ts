@@ -131,13 +131,13 @@ describe('then the path, before tenant and scope', () => {
     });
   });
 
-  test.each(['%zz', '%', '%C3%28', '%ED%A0%80', '%ff'])('%s in the path is 400', async (thing) => {
+  test.each(['%zz', '%', '%C3%28', '%ED%A0%80', '%ff', '%00', 'a%00b'])('%s in the path is 400', async (thing) => {
     const response = await post(`/rooms/other/things/${thing}`, { token: readerToken });
     expect(response.status).toBe(400);
     expect(await response.json()).toEqual({
       status: 400,
       type: 'validation_violation',
-      message: 'The path is not valid percent-encoded UTF-8.',
+      message: 'The path is not valid percent-encoded UTF-8 without NUL.',
     });
   });
 

@@ -60,7 +60,7 @@ describe('paths', () => {
     for (const path of ['/%zz', '/health/live%', '/%C3%28', '/docs/static/%zz', '/%E0%80%AF']) {
       const response = await server.call(path);
       expect(response.status, path).toBe(400);
-      expect(await response.json()).toEqual(violation('The path is not valid percent-encoded UTF-8.'));
+      expect(await response.json()).toEqual(violation('The path is not valid percent-encoded UTF-8 without NUL.'));
     }
   });
 
