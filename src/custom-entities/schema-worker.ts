@@ -1,8 +1,9 @@
-import type { ErrorObject, ValidateFunction } from 'ajv';
+import { type ErrorObject, str, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { RE2JS } from 're2js';
 import { answerRequests } from '../concurrency/thread-worker.ts';
 import type { ErrorDetail } from '../errors.ts';
+import { isMultipleOf } from './multiple-of.ts';
 
 /** A schema to check, or a document to check against it; both are JSON texts. */
 export interface SchemaRequest {
@@ -60,7 +61,7 @@ function compile(text: string): ValidateFunction {
 
 /**
  * Each schema has its own instance of Ajv, so that no schema sees the `$id` of another one. The instance has no
- * meta-schemas and can load nothing, so a `$ref` reaches only its own schema.
+ * meta-schemas and can load nothing, so a `$ref` reaches only its own schema, and the whole of it by `#`.
  */
 function compileSafely(schema: object | boolean): ValidateFunction {
   const ajv = new Ajv2020({
@@ -72,7 +73,6 @@ function compileSafely(schema: object | boolean): ValidateFunction {
     validateFormats: false,
     validateSchema: false,
     meta: false,
-    addUsedSchema: false,
     inlineRefs: false,
     // The properties that every object inherits are not in the document.
     ownProperties: true,
@@ -86,6 +86,16 @@ function compileSafely(schema: object | boolean): ValidateFunction {
     schemaType: 'boolean',
     validate: hasUniqueItems,
     errors: false,
+  });
+  // Ajv divides doubles, and 19.99 would be no multiple of 0.01.
+  ajv.removeKeyword('multipleOf');
+  ajv.addKeyword({
+    keyword: 'multipleOf',
+    type: 'number',
+    schemaType: 'number',
+    validate: isMultipleOf,
+    errors: false,
+    error: { message: ({ schemaCode }) => str`must be multiple of ${schemaCode}` },
   });
   try {
     const validate = ajv.compile(schema);

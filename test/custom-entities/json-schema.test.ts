@@ -129,6 +129,36 @@ describe('instances satisfy the schema of their type', () => {
     expect((await client.post(await typeWith(true), {})).status).toBe(201);
   });
 
+  test('a schema that refers to the whole of itself, by # or by its $id', async () => {
+    const node = { properties: { v: { type: 'integer' }, next: { $ref: '#' } } };
+    const id = 'https://example.com/node';
+    for (const schema of [node, { $id: id, properties: { v: { type: 'integer' }, next: { $ref: id } } }]) {
+      const path = await typeWith(schema);
+      expect((await client.post(path, { v: 1, next: { v: 2, next: { v: 3 } } })).status).toBe(201);
+      expect(await client.post(path, { v: 1, next: { v: 2, next: { v: 'x' } } })).toMatchObject({
+        status: 400,
+        body: { details: [{ field: 'next.next.v', message: 'must be integer' }] },
+      });
+    }
+    const endless = await typeWith({ $ref: '#' });
+    expect(await client.post(endless, {})).toMatchObject({ status: 400, body: { type: 'validation_violation' } });
+  });
+
+  test('multipleOf means decimals, not doubles', async () => {
+    const path = await typeWith({ properties: { cents: { multipleOf: 0.01 }, dozens: { multipleOf: 12 } } });
+    for (const cents of ['0.07', '19.99', '4.35', '1.10', '-8.20', '0', '1e22', '123456789.01', '1e300']) {
+      expect((await client.post(path, `{"cents":${cents}}`)).status, cents).toBe(201);
+    }
+    for (const cents of ['1.005', '-0.001', '1e-300', '1e400']) {
+      expect(await client.post(path, `{"cents":${cents}}`), cents).toMatchObject({
+        status: 400,
+        body: { details: [{ field: 'cents', message: 'must be multiple of 0.01' }] },
+      });
+    }
+    expect((await client.post(path, { dozens: 36 })).status).toBe(201);
+    expect((await client.post(path, { dozens: 37 })).status).toBe(400);
+  });
+
   test('what every object of JavaScript has is not in a document', async () => {
     const path = await typeWith({ required: ['toString', 'constructor'] });
     expect((await client.post(path, {})).status).toBe(400);
