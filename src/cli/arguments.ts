@@ -55,10 +55,12 @@ function faultOf(
 
 /** The error for an action that the command does not have, or for none at all. */
 export function noSuchAction(command: string, action: string | undefined, actions: readonly string[]): UsageError {
-  const known = actions.map((one) => `${command} ${one}`).join(', ');
+  const known = new Intl.ListFormat('en', { type: action === undefined ? 'disjunction' : 'conjunction' }).format(
+    actions.map((one) => `${command} ${one}`),
+  );
   return new UsageError(
     action === undefined
-      ? `${command} needs an action; there is ${known}`
-      : `${command} has no ${action}; there is ${known}`,
+      ? `${command} needs an action: ${known}`
+      : `${command} has no action ${action}; it has ${known}`,
   );
 }

@@ -107,7 +107,7 @@ export async function runCommandLine(args: string[], io: CommandIo): Promise<num
     if (name === '--version') return answer(io, await version());
     const listed = Object.hasOwn(commands, name) ? commands[name] : undefined;
     if (listed === undefined)
-      throw new UsageError(`unknown command ${name}; there are ${Object.keys(commands).join(', ')}`);
+      throw new UsageError(`unknown command ${name}; the commands are ${Object.keys(commands).join(', ')}`);
     const command = await listed.load();
     if (asksForHelp(rest)) return answer(io, command.help);
     return await command.run(rest, io);

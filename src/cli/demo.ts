@@ -28,14 +28,14 @@ const allTime = 'occurredAt:>="1970-01-01T00:00:00Z"';
 export const demoCommand: Command = {
   help: `Usage: annals demo
 
-Runs the service as "annals serve" does, with the same settings, in one process whatever
-ANNALS_WORKERS says, and with a tenant "demo"
-that holds the history of an invented shop: about 5,000 changes over the last 90 days, and its
-warranty claims as instances of a custom entity.
-It opens the recorder too, on a free port unless ANNALS_RECORDER_PORT names one.
+Runs the service with a tenant "demo" that has the history of an invented shop: about
+5,000 changes over the last 90 days, and its warranty claims as instances of a custom
+entity. The settings are those of "annals serve", but it always runs one process. The
+recorder listens too, on a free port unless ANNALS_RECORDER_PORT names one.
+
 Prints the base URL, then calls ready to paste, with a client made for this start, and a
-link that opens the console signed in. The clients of an earlier start are revoked. A tenant "demo" that has a history already keeps it
-as it is: for a fresh shop choose another ANNALS_DATA_DIR.
+link that opens the console signed in. The clients of an earlier start are revoked. The
+next start goes on with the same history: for a fresh shop choose another ANNALS_DATA_DIR.
 
 Example:
   PORT=3000 annals demo`,

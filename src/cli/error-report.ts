@@ -64,6 +64,10 @@ function databaseFault(error: Error): string | undefined {
   }
   const tls = tlsFailure(error);
   if (tls !== undefined) return `cannot be reached over TLS: ${tls}`;
+  // insufficient_privilege: mostly a role that does not own its database, which may make no tables from PostgreSQL 15 on.
+  if (code === '42501') {
+    return `refuses: ${error.message} (${code}). docs/deploy.md says which rights the role needs, under "Managed PostgreSQL"`;
+  }
   // SQLSTATE classes: 28 authorisation, 3D no such database, 57 the server stops or starts, 53 insufficient resources.
   return /^(28|3D|57|53)[0-9A-Z]{3}$/.test(code) ? `refuses: ${error.message} (${code})` : undefined;
 }

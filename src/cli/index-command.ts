@@ -50,7 +50,8 @@ Examples:
       return 0;
     }
     const wanted = filters && action === 'create' && sort === undefined ? field : filters ? undefined : sort;
-    if (wanted === undefined) throw new UsageError(`index ${action} needs --sort`);
+    if (wanted === undefined)
+      throw new UsageError(`index ${action} needs --sort${action === 'create' ? ' or --filters' : ''}`);
     if (action === 'create') {
       const index = await withInterruptibleDatabase(io, ({ db }) => createSortIndex(db, wanted));
       io.answer(JSON.stringify(index));

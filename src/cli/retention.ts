@@ -32,7 +32,8 @@ Example:
       throw new UsageError(`retention needs --keep-days with a whole number from 1 to ${maxDays}`);
     }
     return await withDatabase(io, async ({ db, now }) => {
-      if (!(await tenantExists(db, tenant))) throw new OperatorError(`there is no tenant ${tenant}`);
+      if (!(await tenantExists(db, tenant)))
+        throw new OperatorError(`there is no tenant ${tenant}; make it with: annals tenant create ${tenant}`);
       const { horizon } = await setRetention(db, tenant, keepDays, now());
       io.answer(JSON.stringify({ tenant, keepDays, horizon: new Date(horizon).toISOString() }));
       return 0;

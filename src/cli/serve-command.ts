@@ -16,14 +16,20 @@ Settings are environment variables:
   ANNALS_BASE_URL              the public address
   ANNALS_CORS_ORIGINS          *; pages of which origins may call, none for no page
   ANNALS_CONSOLE_INSECURE      true: people may sign in over plain HTTP
+  ANNALS_TRUSTED_PROXIES       loopback; proxies whose X-Forwarded-* headers count
+  ANNALS_TENANT_RATE           requests a second of one tenant; no limit of its own
   ANNALS_RECORDER_PORT         a port on which applications record changes
+  ANNALS_RECORDER_MAPPING      the file that says what the recorder masks
   ANNALS_METRICS_PORT          a port with GET /metrics for Prometheus
   ANNALS_WORKERS               1; processes that answer, max for one a core
   LOG_LEVEL                    info; JSON lines on stderr
+  OTEL_EXPORTER_OTLP_ENDPOINT  a collector of traces
   ANNALS_SHARED_PROVIDER_TOKEN, ANNALS_COMPLETION_MODEL,
   ANNALS_COMPLETION_MAX_TOKENS, OPENAI_BASE_URL, ANTHROPIC_BASE_URL,
   GOOGLE_BASE_URL, ANNALS_SELF_HOSTED_ALLOW, ANNALS_MODELS_FILE, SMTP_URL,
-  MAIL_FROM                    see docs/operations.md
+  MAIL_FROM                    for completions, agents and e-mails
+
+README.md explains each setting, and docs/operations.md how to run the service.
 
 Example:
   PORT=3000 annals serve`,

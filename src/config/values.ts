@@ -6,7 +6,7 @@ export type LogLevel = (typeof logLevels)[number];
 
 export const howToMakeKey =
   'make one with "openssl rand -base64 32" or ' +
-  `"node -p 'require("crypto").randomBytes(32).toString("base64")'" and keep it: without it nothing sealed opens again`;
+  `"node -p 'require("crypto").randomBytes(32).toString("base64")'" and keep it: without it nobody can open the secrets that Annals stores`;
 
 export function wholeNumber(min: number, max: number): (value: string) => number | Fault {
   return (value) => {

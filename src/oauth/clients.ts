@@ -70,7 +70,12 @@ async function insertClient(db: Database, { tenant, scope, name }: ClientDescrip
   if (name !== undefined) checkClientName(name);
   const clientId = newClientId(tenant);
   const actor = name ?? clientId;
-  if (!(await tenantExists(db, tenant))) throw new AnnalsError('resource_not_found', `There is no tenant ${tenant}.`);
+  if (!(await tenantExists(db, tenant))) {
+    throw new AnnalsError(
+      'resource_not_found',
+      `There is no tenant ${tenant}; make it with: annals tenant create ${tenant}`,
+    );
+  }
   await db
     .insertInto('oauth_client')
     .values({ tenant, client_id: clientId, name: actor, secret_hash: secretHash, scopes: granted })
@@ -152,10 +157,11 @@ export async function findClient(db: Database, tenant: string, clientId: string)
 function parseScopes(text: string): Scope[] {
   const names = [...new Set(text.split(' ').filter((name) => name !== ''))];
   const unknown = names.find((name) => !isScope(name));
-  const fault = names.length === 0 ? 'must name at least one scope' : unknown && `has no scope ${unknown}`;
-  if (fault) {
-    throw new AnnalsError('validation_violation', `The client's scope ${fault}. There are: ${scopes.join(', ')}.`, {
-      details: [{ field: 'scope', message: fault }],
+  if (names.length === 0 || unknown !== undefined) {
+    const fault = unknown === undefined ? 'A client has at least one scope' : `There is no scope ${unknown}`;
+    const message = unknown === undefined ? 'must name at least one scope' : `has the unknown scope ${unknown}`;
+    throw new AnnalsError('validation_violation', `${fault}. The scopes are: ${scopes.join(', ')}.`, {
+      details: [{ field: 'scope', message }],
     });
   }
   return names.filter(isScope);

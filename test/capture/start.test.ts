@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { removeCapture } from '../../src/capture/remove.ts';
-import { readSource } from '../../src/db/source/source.ts';
+import { connectSource, readSource } from '../../src/db/source/source.ts';
 import type { TestDatabase } from '../support/server/database.ts';
 import { entriesOf } from '../support/server/entries.ts';
 import { eventually } from '../support/server/patience.ts';
@@ -287,6 +287,14 @@ describe('the snapshot', () => {
     await startCapture({ ...setup, choice: { snapshot: true } }).running;
     await setup.source.pool.query(`insert into orders values (2, 'two')`);
     await eventually(() => idsOf(setup.history)).toEqual(['create 2']);
+  });
+
+  test('a source without the database of the URL refuses, and is not said to be away', async () => {
+    const url = new URL((await prepared()).source.url);
+    url.pathname = '/nowhere';
+    await expect(connectSource(readSource(url.href), 'statements')).rejects.toThrow(
+      'the source refuses: database "nowhere" does not exist (3D000)',
+    );
   });
 
   test('a policy that hides rows stops the snapshot', async () => {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../src/db/embedded/free-port.ts';
 import { annals } from '../support/server/command.ts';
 import { createEmptyTestDatabase, type TestDatabase } from '../support/server/database.ts';
@@ -90,6 +91,10 @@ test('a client whose name or scope may not be is wrong usage', async () => {
     const { code, stdout } = await annals([...create, ...rest], environment);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   }
+  const { stderr } = await annals([...create, 'changelog.changelog_delete'], environment);
+  expect(stderr).toMatch(
+    /^annals: There is no scope changelog\.changelog_delete\. The scopes are: changelog\.changelog_read, /,
+  );
 });
 
 test('what is not there is exit code 1 with what to do', async () => {
@@ -116,6 +121,27 @@ test('import records the changes of stdin and answers with the counts', async ()
     code: 0,
     counts: { read: 1, recorded: 1, rejected: 0 },
   });
+});
+
+test('a role without rights in the database is told so in one line, with the page that lists the rights', async () => {
+  const role = `guest_${database.url.slice(-8)}`;
+  const superuserUrl = new URL(database.url);
+  superuserUrl.username = 'postgres';
+  const superuser = new pg.Client(superuserUrl.href);
+  await superuser.connect();
+  onTestFinished(async () => {
+    await superuser.query(`drop role ${role}`);
+    await superuser.end();
+  });
+  await superuser.query(`create role ${role} login password 'guest-secret'`);
+  const url = new URL(database.url);
+  url.username = role;
+  url.password = 'guest-secret';
+  const { code, stdout, stderr } = await annals(['migrate'], { ...environment, DATABASE_URL: url.href });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(
+    /^annals: the database of DATABASE_URL refuses: permission denied for .+ \(42501\)\. docs\/deploy\.md .+\n$/,
+  );
 });
 
 test('a database that is away or refuses is exit code 1 in one line, without its password', async () => {

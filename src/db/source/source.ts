@@ -14,11 +14,13 @@ export class SourceError extends Error {
   }
 }
 
-/** The source cannot be reached now. The message has neither its URL nor a password. */
+/** The source cannot be reached now, or refuses the connection. The message has neither its URL nor a password. */
 export class SourceAwayError extends Error {
   constructor(cause: unknown) {
     const code = cause instanceof Error && 'code' in cause ? ` (${cause.code})` : '';
-    super(`the source cannot be reached: ${cause instanceof Error ? cause.message : 'unknown'}${code}`, { cause });
+    // SQLSTATE classes: 28 authorisation, 3D no such database. The server was there.
+    const what = / \((?:28|3D)[0-9A-Z]{3}\)$/.test(code) ? 'refuses' : 'cannot be reached';
+    super(`the source ${what}: ${cause instanceof Error ? cause.message : 'unknown'}${code}`, { cause });
     this.name = 'SourceAwayError';
   }
 }
