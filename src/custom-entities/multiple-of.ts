@@ -1,10 +1,11 @@
 /**
  * Whether a number is a whole multiple of another one, both as the decimals that they are written as: 19.99 is a multiple
- * of 0.01, although the quotient of the doubles is 1998.9999999999998. `divisor` is finite and above 0.
+ * of 0.01, although the quotient of the doubles is 1998.9999999999998. `divisor` is above 0.
  */
 export function isMultipleOf(divisor: number, value: number): boolean {
-  // 1e400 is a valid JSON number, but not a finite double. Nobody can say what it is a multiple of.
+  // 1e400 is a valid JSON number, but not a finite double. Nobody can say what it is a multiple of, and of it only 0 is one.
   if (!Number.isFinite(value)) return false;
+  if (!Number.isFinite(divisor)) return value === 0;
   const one = decimalOf(value);
   const other = decimalOf(divisor);
   const exponent = Math.min(one.exponent, other.exponent);

@@ -157,6 +157,10 @@ describe('instances satisfy the schema of their type', () => {
     }
     expect((await client.post(path, { dozens: 36 })).status).toBe(201);
     expect((await client.post(path, { dozens: 37 })).status).toBe(400);
+    const type = '{"id":"HUGE","name":{"en":"Huge"},"jsonSchema":{"properties":{"v":{"multipleOf":1e400}}}}';
+    expect((await client.post('', type)).status).toBe(201);
+    expect((await client.post('/HUGE/instances', { v: 0 })).status).toBe(201);
+    expect((await client.post('/HUGE/instances', { v: 3 })).status).toBe(400);
   });
 
   test('what every object of JavaScript has is not in a document', async () => {
