@@ -23,15 +23,31 @@ export async function* decompressedChunks(source: Readable): AsyncGenerator<Buff
     yield* joined(head, chunks);
     return;
   }
+  let given = 0;
+  async function* counted(): AsyncGenerator<Buffer> {
+    for await (const chunk of joined(head, chunks)) {
+      given += chunk.length;
+      yield chunk;
+    }
+  }
   // A failure of the source destroys the decompressor, through which it reaches the reader.
-  pipeline(Readable.from(joined(head, chunks)), decompressor).catch(() => {});
+  pipeline(Readable.from(counted()), decompressor).catch(() => {});
   yield* chunksOf(decompressor);
+  // The decoder of Zstandard leaves out what follows the last frame, without a word. A damaged frame is such a thing.
+  if (decompressor.bytesWritten < given) throw new Error('something that is not Zstandard follows the last frame');
 }
 
 function decompressorFor(head: Buffer) {
   if (head.subarray(0, gzipMagic.length).equals(gzipMagic)) return createGunzip({ chunkSize });
-  if (head.subarray(0, zstdMagic.length).equals(zstdMagic)) return createZstdDecompress({ chunkSize });
+  if (head.subarray(0, zstdMagic.length).equals(zstdMagic) || isSkippableFrame(head)) {
+    return createZstdDecompress({ chunkSize });
+  }
   return undefined;
+}
+
+/** Whether Zstandard begins with a frame that a reader skips, as pzstd writes one before each frame (RFC 8878, 3.1.2). */
+function isSkippableFrame(head: Buffer): boolean {
+  return head.length >= 4 && (head.readUInt32LE(0) & 0xfffffff0) >>> 0 === 0x184d2a50;
 }
 
 async function* joined(head: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {

@@ -200,6 +200,12 @@ describe('a body that cannot be read', () => {
     ['is no gzip', 'abc', { headers: { 'content-encoding': 'gzip' } }, 400],
     ['is half a gzip', gzipSync('abcabc').subarray(0, 12), { headers: { 'content-encoding': 'gzip' } }, 400],
     ['is no zstd', 'abc', { headers: { 'content-encoding': 'zstd' } }, 400],
+    [
+      'has something else after its zstd',
+      Buffer.concat([zstdCompressSync(lines(change())), Buffer.from('abc')]),
+      { headers: { 'content-encoding': 'zstd' } },
+      400,
+    ],
     ['has another encoding', 'abc', { headers: { 'content-encoding': 'br' } }, 415],
     ['has another type', 'abc', { type: 'text/plain' }, 415],
     ['comes with a wrong parameter', lines(change()), { query: '?strict=yes' }, 400],

@@ -184,6 +184,7 @@ test('what a pipe has brought is recorded after half a second without more, whil
 describe('compressed sources', () => {
   const { lines, expected } = mixedLines(3000);
   const text = Buffer.from(lines.join('\n'));
+  const skippableFrame = Buffer.from('502a4d180400000061626364', 'hex');
 
   test.each([
     ['gzip', gzipSync(text)],
@@ -193,6 +194,7 @@ describe('compressed sources', () => {
       'several Zstandard frames',
       Buffer.concat([zstdCompressSync(text.subarray(0, 999)), zstdCompressSync(text.subarray(999))]),
     ],
+    ['Zstandard as pzstd writes it', Buffer.concat([skippableFrame, zstdCompressSync(text), skippableFrame])],
   ])('%s is told by its first bytes', async (_, compressed) => {
     expect((await run(compressed)).counts).toEqual(expected);
     const single = Readable.from(
@@ -200,6 +202,23 @@ describe('compressed sources', () => {
     );
     expect((await run(single)).counts).toEqual(expected);
   });
+
+  test.each([
+    ['bytes that are none', Buffer.from('something else')],
+    ['a damaged frame', zstdCompressSync(text).fill(0, 0, 4)],
+  ])(
+    'of Zstandard with %s after a whole frame, what comes before is recorded, and the end is an error',
+    async (_, tail) => {
+      const recorder = new MemoryRecorder();
+      const importing = run(Buffer.concat([zstdCompressSync(text), tail]), recorder);
+      const error: unknown = await importing.catch((reason: unknown) => reason);
+      if (!(error instanceof ImportStoppedError)) throw error;
+      expect(error.message).toBe(
+        'the input could not be read to its end: something that is not Zstandard follows the last frame',
+      );
+      expect(error.counts.recorded).toBe(expected.recorded);
+    },
+  );
 
   test.each([
     ['gzip', gzipSync(text)],
