@@ -112,7 +112,12 @@ function warmUp(context: Context): void {
 
 async function untilStopped(context: Context, { io, watch }: Pick<ServeOptions, 'io' | 'watch'>): Promise<void> {
   await stopped(AbortSignal.any([io.stop, watch.signal]));
-  if (watch.reason === undefined) return;
+  if (watch.reason === undefined) {
+    context.logger.info(
+      `asked to stop: no more connections are accepted, and requests in flight have ${graceLimit / 1_000} s`,
+    );
+    return;
+  }
   context.logger.error(watch.reason);
   // All answers are correct until the schema has changed.
   if (!watch.late) await sleep(outdatedNotice, undefined, { signal: io.stop }).catch(() => {});

@@ -58,6 +58,22 @@ test('what is in flight when serve is asked to end is still answered', async () 
   expect((await service.ended).code).toBe(0);
 });
 
+test('the log says that the service was asked to stop, once', async () => {
+  const service = serve({ LOG_LEVEL: 'info' });
+  await service.firstLine;
+  service.process.kill('SIGTERM');
+  const { code, stderr } = await service.ended;
+  const messages = stderr
+    .trim()
+    .split('\n')
+    .map((line): string => JSON.parse(line).msg);
+  expect(code).toBe(0);
+  expect(messages[0]).toMatch(/^Server listening at http:/);
+  expect(messages.filter((message) => message.startsWith('asked to stop'))).toEqual([
+    'asked to stop: no more connections are accepted, and requests in flight have 30 s',
+  ]);
+});
+
 test('a port in use is exit code 1 and says what to set; SIGINT ends the other process with 0', async () => {
   const first = serve();
   const baseUrl = await first.firstLine;
