@@ -5,18 +5,29 @@ import type { Search } from '../read/search-store.ts';
 import { type TalliedTypes, typesOfSelection } from './types-of-selection.ts';
 
 /** In nanoseconds, measured with 600,000 entries. */
-interface CountingCosts {
+export interface CountingCosts {
   /** To count a key by its tallies at both ends of an interval. */
   readonly key: number;
   /** To find out between which bounds an actor's entries are, for the actors with most entries. */
   readonly bound: number;
+  /** To find out how many entries a kind has at most, for the entity types with most entries. */
+  readonly candidate: number;
+  /** To read a tally of some kind and actor where all of a level are read at once, with those of the finer levels. */
+  readonly tally: number;
   /** To count a key in one more range of time. */
   readonly range: number;
   /** To read an entry. */
   readonly entry: number;
 }
 
-export const defaultCosts: CountingCosts = { key: 60_000, bound: 6_000, range: 1_600, entry: 500 };
+export const defaultCosts: CountingCosts = {
+  key: 60_000,
+  bound: 6_000,
+  candidate: 8_000,
+  tally: 2_000,
+  range: 1_600,
+  entry: 500,
+};
 
 /** An actor has tallies by type in the cells in which it has so many kinds. See change_many_kinds. */
 const manyKinds = 8;

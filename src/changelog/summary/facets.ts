@@ -1,10 +1,19 @@
-import { partsOf } from '../read/query-parts.ts';
+import type { Selection } from '../plan/tally-plan.ts';
+import { partsOf, type QueryParts } from '../read/query-parts.ts';
 import type { QuerySnapshot } from '../read/query-snapshot.ts';
 import { cheaperParts, defaultCosts, keysOf, talliesByType } from './counting-costs.ts';
-import { countTallied, estimateEntries, type FacetField, type FacetValue, readFacetValues } from './summary-store.ts';
+import {
+  countParts,
+  countTallied,
+  estimateEntries,
+  type FacetField,
+  type FacetValue,
+  readFacetValues,
+} from './summary-store.ts';
 import { areOfActors, byTypes, partsInRanges } from './tally-counts.ts';
 import { rangeOfActors, readTopActors } from './top-actors.ts';
-import { talliedTypes } from './types-of-selection.ts';
+import { costOfTopEntities, rangeOfSomeActors, readTopEntities } from './top-entities.ts';
+import { type TalliedTypes, talliedTypes, typesOfSelection } from './types-of-selection.ts';
 
 /** The values of a field with most entries. */
 export interface Facets {
@@ -21,19 +30,28 @@ export async function readFacets(
   asked: { field: FacetField; size: number },
   costs = defaultCosts,
 ): Promise<Facets> {
+  const { dictionary } = snapshot;
   const ofTypes = asked.field === 'type';
   const found = await partsOf(
     snapshot,
-    ofTypes ? (selection) => talliesByType(selection, snapshot.dictionary) : undefined,
+    asked.field === 'actor' ? undefined : (selection) => talliesByType(selection, dictionary),
   );
   const types = ofTypes ? await talliedTypes(snapshot, found) : undefined;
-  const ofActors = types !== undefined && areOfActors(found, types);
-  const matches = ofActors ? await estimateEntries(snapshot, found) : await countTallied(snapshot, found);
+  const wholeTypes = types ?? ((selection: Selection) => typesOfSelection(selection, dictionary));
+  const ofActors = asked.field !== 'actor' && areOfActors(found, wholeTypes);
+  const matches = await matchesOf(snapshot, found, { ofTypes, wholeTypes: ofActors ? wholeTypes : undefined });
   const range = asked.field === 'actor' ? rangeOfActors(found) : undefined;
   if (range !== undefined) {
     const keys = (range.actors ?? snapshot.dictionary.actors).length * costs.bound;
     if (keys <= matches * costs.entry) {
       const values = await readTopActors(snapshot, range, asked.size);
+      return { field: asked.field, total: matches, values, others: othersOf(matches, values) };
+    }
+  }
+  const selected = asked.field === 'entity' && ofActors ? rangeOfSomeActors(found) : undefined;
+  if (selected !== undefined) {
+    if (costOfTopEntities(snapshot, selected, asked.size, costs) <= matches * costs.entry) {
+      const values = await readTopEntities(snapshot, selected, asked.size);
       return { field: asked.field, total: matches, values, others: othersOf(matches, values) };
     }
   }
@@ -44,6 +62,25 @@ export async function readFacets(
   const parts = types === undefined ? inRange : byTypes(inRange, snapshot.dictionary, types);
   const { total, values } = await readFacetValues(snapshot, { parts, search }, asked);
   return { field: asked.field, total, values, others: othersOf(total, values) };
+}
+
+/**
+ * How many entries the tallies count, for the field `type` about. Where the query consists of actors and whole types, tallies by
+ * type have the number: by kind there may be a thousand for each actor.
+ */
+async function matchesOf(
+  snapshot: QuerySnapshot,
+  found: QueryParts,
+  { ofTypes, wholeTypes }: { ofTypes: boolean; wholeTypes: TalliedTypes | undefined },
+): Promise<number> {
+  if (wholeTypes !== undefined && ofTypes) return await estimateEntries(snapshot, found);
+  const selections = found.intervals.flatMap((interval) => interval.selections);
+  if (wholeTypes === undefined || selections.every(({ kinds }) => kinds === null)) {
+    return await countTallied(snapshot, found);
+  }
+  const parts = partsInRanges(found.intervals, [snapshot.since], 'kind');
+  const counts = await countParts(snapshot, byTypes(parts, snapshot.dictionary, wholeTypes));
+  return counts.reduce((sum, { entries }) => sum + entries, 0);
 }
 
 function othersOf(total: number, values: readonly FacetValue[]): number {

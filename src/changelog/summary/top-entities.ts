@@ -1,0 +1,66 @@
+import { statementsOf } from '../../db/statements.ts';
+import type { QueryParts } from '../read/query-parts.ts';
+import type { QuerySnapshot } from '../read/query-snapshot.ts';
+import type { CountingCosts } from './counting-costs.ts';
+import type { FacetValue } from './summary-store.ts';
+
+/** Entries of some actors and some kinds (null: of all) in [since, before). */
+interface RangeOfSomeActors {
+  readonly actors: readonly number[];
+  readonly kinds: readonly number[] | null;
+  readonly since: number;
+  /** null: the range has no end. */
+  readonly before: number | null;
+}
+
+/** The range that a query consists of. Undefined if it selects no actors, or has several ranges, or terms on documents. */
+export function rangeOfSomeActors({ intervals, search }: QueryParts): RangeOfSomeActors | undefined {
+  const [interval, ...more] = intervals;
+  if (interval === undefined || more.length > 0 || search !== undefined) return undefined;
+  const [selection, ...others] = interval.selections;
+  if (selection === undefined || others.length > 0 || selection.actors === null) return undefined;
+  return { actors: selection.actors, kinds: selection.kinds, since: interval.since, before: interval.before };
+}
+
+/** What readTopEntities costs if it counts twice as many entity types as the answer has room for. In nanoseconds. */
+export function costOfTopEntities(
+  { dictionary }: QuerySnapshot,
+  { actors, kinds }: RangeOfSomeActors,
+  size: number,
+  costs: CountingCosts,
+): number {
+  const { ids, names } = namedKinds(dictionary, kinds);
+  const kindsOfEntity = ids.length / Math.max(1, new Set(names).size);
+  const tallies = actors.length * (1 + Math.min(ids.length, 2 * size * kindsOfEntity));
+  return ids.length * costs.candidate + tallies * costs.tally;
+}
+
+/** The `size` entity types with most entries, ties by code point. Exact, without a count of all the others. */
+export async function readTopEntities(
+  { transaction, tenant, dictionary }: QuerySnapshot,
+  { actors, kinds, since, before }: RangeOfSomeActors,
+  size: number,
+): Promise<FacetValue[]> {
+  const { ids, names } = namedKinds(dictionary, kinds);
+  const { rows } = await statementsOf(transaction).query<FacetValue>({
+    text: 'select name as value, entries as count from change_top_entities($1, $2, $3, $4, $5, $6, $7)',
+    values: [tenant, actors, ids, names, since, before, size],
+  });
+  return rows;
+}
+
+/** Kinds by their numbers, and for each the first kind of its entity type, which stands for it. */
+function namedKinds(
+  { kinds, kindOf }: QuerySnapshot['dictionary'],
+  selected: readonly number[] | null,
+): { ids: readonly number[]; names: readonly number[] } {
+  const firstOf = new Map<string, number>();
+  const ids = selected ?? kinds.map(({ id }) => id);
+  const names = ids.map((id) => {
+    const entity = kindOf.get(id)?.entity ?? '';
+    const first = firstOf.get(entity) ?? id;
+    firstOf.set(entity, first);
+    return first;
+  });
+  return { ids, names };
+}
