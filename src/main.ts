@@ -6,7 +6,7 @@ const echoLimit = 1_000;
 
 /** Runs the command line in this process and sets its exit code. */
 export async function main(args: string[], environment: Record<string, string | undefined>): Promise<void> {
-  // A reader that has seen enough (| head) is no failure of ours.
+  // A reader that closes the pipe early, for example `| head`, is no failure.
   const { stdin, stdout, stderr } = process;
   stdout.on('error', () => {});
   stderr.on('error', () => {});
@@ -19,7 +19,7 @@ export async function main(args: string[], environment: Record<string, string | 
     tell: (line) => stderr.write(`${line}\n`),
     stop: stopSignal(),
   });
-  // Everything is closed by now; should something still hold the process, it does not hold it for long.
+  // Everything is closed by now. If something still keeps the process alive, this timer ends it.
   setTimeout(() => process.exit(), 1_000).unref();
 }
 

@@ -10,7 +10,7 @@ export interface CaptureLog {
   warn(fields: Record<string, unknown>, message: string): void;
 }
 
-/** What capture does where changes are missing, and where the slot is made for the first time. */
+/** What the operator wants where changes are missing, and when capture starts for the first time. */
 export interface StartChoice {
   /** Compare the tables with the history when capture starts for the first time. */
   readonly snapshot: boolean;

@@ -31,10 +31,11 @@ export async function capture(options: CaptureOptions): Promise<void> {
   const onRunning = () => {
     if (!hasRun) options.onRunning?.();
     hasRun = true;
-    // An operator's decision is for the gap that was there when it was made.
+    // The operator has decided about the gap at the start. A later gap stops capture again.
     choice = { ...choice, resync: false, acceptGap: false };
   };
-  // Not when the stream begins: a database without room lets it begin, and refuses what is to be recorded.
+  // A recorded portion resets the pause. The start of the stream does not: a database whose disk is full lets the
+  // stream start and then refuses each portion.
   const onRecorded = () => {
     pause = minPause;
   };

@@ -29,10 +29,10 @@ export interface Comparison {
   readonly position: Position;
 }
 
-/** Everything that a comparison records is by this actor. */
+/** The actor of every entry that a comparison records. */
 const systemActor = 'system';
 
-/** Rows that are read at once: at least, and as many as have about so many bytes. */
+/** Rows of the first page; maximum rows, and about the maximum bytes, of each later page. */
 const firstPage = 100;
 const maxPage = 2_000;
 const pageBytes = 8 * 1024 * 1024;
@@ -103,7 +103,7 @@ class Copy {
         const rows = await this.#copyTable(name, table);
         log.info({ table: name, rows }, 'a table was compared with the history');
       }
-      // Documents of a table that is not compared cannot be told from those that are gone.
+      // A document of a table that is not compared would look like a document whose row is gone.
       for (const mapped of mapping.tables.values()) if (!mapped.snapshot) entities.delete(mapped.entity);
       for (const entity of entities) await this.#deleteGone(entity);
       signal.throwIfAborted();
@@ -210,7 +210,7 @@ function changeTo(
   const after = parseJson(document);
   const before = parseJson(ruledDocument(mapping, entity, stored.document));
   if (isUnchanged(before, after)) return undefined;
-  // A document that is not known whole would show values as they never were.
+  // The history knows only a part of this document. A comparison with it would show values that the row never had.
   const difference = differenceOfChange('update', stored.complete ? before : undefined, after);
   return difference && { ...members, ...contentOf(difference), type: 'update', actor: systemActor };
 }

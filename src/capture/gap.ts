@@ -7,7 +7,7 @@ export function recordedUntil(position: Position): Lsn {
   return position.complete ? position.endLsn : position.commitLsn;
 }
 
-/** What the source has now. */
+/** The state of the source now. */
 export interface SourceState {
   readonly system: SourceSystem;
   readonly slot: Slot | undefined;
@@ -15,8 +15,8 @@ export interface SourceState {
 }
 
 /**
- * Why the source cannot hand over every change after the position; undefined where it can. `START_REPLICATION` would begin at the
- * slot's own position without a word, so this is checked before.
+ * Why the source cannot send every change after the position; undefined where it can. `START_REPLICATION` reports no
+ * gap: it begins at the slot's own position. So Annals checks this before.
  */
 export function gapBetween(position: Position, { system, slot, publication }: SourceState): string | undefined {
   const name = position.slot;
@@ -52,8 +52,8 @@ export interface TransactionBegin {
 }
 
 /**
- * Compares the transactions that the source sends again with the one that was recorded last. A source that was restored has another
- * one at that place, or none.
+ * Compares the transactions that the source sends again with the one that was recorded last. If somebody has restored
+ * the source, it has another transaction at that position, or none.
  */
 export class ResumeCheck {
   readonly #position: Position;

@@ -7,11 +7,11 @@ import { type TableFault, tableFaults } from './table-faults.ts';
 /** Why a table cannot be captured as the mapping says, empty where it can: its columns, and whether it can be published. */
 export function faultsOfTable(mapping: Mapping, table: TableMapping, catalogue: CatalogueTable): TableFault[] {
   const unfit = mappingFaults(mapping, table, catalogue).map((message) => ({ message }));
-  // With columns or a key that are not there, nothing else can be said of the table.
+  // Without these columns or the key, the other checks have no meaning.
   return unfit.length > 0 ? unfit : tableFaults(catalogue, keyColumns(mapping, table, catalogue.primaryKey));
 }
 
-/** What of a table's mapping does not fit its columns: a mask of a column that is not there protects nothing. */
+/** Where a table's mapping names columns that the table does not have. A mask of a missing column protects nothing. */
 function mappingFaults(mapping: Mapping, table: TableMapping, catalogue: CatalogueTable): string[] {
   const name = plainTable(catalogue);
   const columns = catalogue.columns.map((column) => column.name);
@@ -25,7 +25,10 @@ function mappingFaults(mapping: Mapping, table: TableMapping, catalogue: Catalog
   ];
 }
 
-/** The columns that the mapping names, with what for. The paths of an entity hold for other documents too, so they may name others. */
+/**
+ * The columns that the mapping names, each with its use. The paths of an entity apply to other documents too, so they
+ * may name columns that this table lacks.
+ */
 function uses(mapping: Mapping, table: TableMapping): [use: string, column: string][] {
   const named: [string, string | undefined][] = [
     ['tenant', mapping.tenant?.kind === 'column' ? mapping.tenant.column : undefined],

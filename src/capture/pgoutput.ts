@@ -35,7 +35,7 @@ export type PgoutputMessage =
   | { kind: 'message'; transactional: boolean; prefix: string; content: Buffer }
   | { kind: 'other' };
 
-/** The server sent what this version of the protocol does not have. */
+/** The server sent a message that this version of the protocol does not have. */
 class PgoutputError extends Error {
   constructor(message: string) {
     super(message);

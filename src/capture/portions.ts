@@ -39,7 +39,10 @@ interface Traced {
 const maxChanges = 2_000;
 const maxBytes = 8 * 1024 * 1024;
 
-/** A portion that has so many changes, or is so many milliseconds old, does not wait for more while none is being recorded. */
+/**
+ * A portion with this many changes, or one that is this many milliseconds old, is recorded as soon as no other one is
+ * being recorded.
+ */
 const minChanges = 500;
 const maxAge = 20;
 
@@ -47,16 +50,17 @@ const maxAge = 20;
 const sliceLength = 3;
 
 /**
- * Puts transactions of the source together to portions, and records them one after the other. Small transactions share a portion,
- * and a large one has several. While one portion is recorded, the next is gathered: at most two are in memory.
+ * Collects the transactions of the source in portions and records one portion after another. Small transactions share a
+ * portion; a large one has several. While one portion is recorded, the next one is collected, so at most two are in
+ * memory.
  */
 export class Portions {
   readonly #options: PortionsOptions;
   #changes: PlacedChange[] = [];
   #bytes = 0;
-  /** What is recorded when all portions that were begun are done. */
+  /** The position after all portions whose recording has begun. */
   #begun: Position;
-  /** What is recorded when the gathered changes are as well. */
+  /** The position after the gathered changes as well. */
   #gathered: Position;
   #recording: Promise<void> = Promise.resolve();
   #isRecording = false;
@@ -98,7 +102,7 @@ export class Portions {
       this.#bytes += bytesOf(step);
       this.#gathered = position(step.rows, false);
       if (step.truncate !== undefined) {
-        // The documents that a truncate deletes are those that are there after all changes before it.
+        // A truncate deletes the documents that exist after all earlier changes, so these are recorded first.
         this.#gathered = position(step.rows - 1, false);
         await this.#flush(undefined);
         this.#gathered = position(step.rows, false);
@@ -115,7 +119,7 @@ export class Portions {
     if (!this.isEmpty && !this.#isRecording) this.#begin(this.#portion(undefined));
   }
 
-  /** Does so where enough is gathered, or has waited long enough. */
+  /** Begins to record where enough changes are gathered, or where they have waited long enough. */
   flushIfDue(): void {
     if (this.#changes.length >= minChanges || performance.now() - this.#since >= maxAge) this.flush();
   }

@@ -28,8 +28,9 @@ interface Source {
 }
 
 /**
- * Makes the source and the position ready: finds that they fit together, or makes publication and slot, with a snapshot where that is
- * asked for. Throws a GapError where changes are missing.
+ * Prepares the source and the position. Where both exist, it checks that no change is missing between them. Otherwise
+ * it makes the publication and the slot, and compares the tables if the operator asks for it. Throws a GapError where
+ * changes are missing.
  */
 export async function prepare(client: pg.Client, version: number, options: CaptureOptions): Promise<Prepared> {
   const { db, slot: name, choice } = options;
@@ -47,7 +48,7 @@ export async function prepare(client: pg.Client, version: number, options: Captu
   const gap = await gapOf(source, position, options);
   const confirmedFlush = slot?.confirmedFlush ?? undefined;
   if (gap === undefined && position !== undefined && confirmedFlush !== undefined) {
-    // Whether the log still has what was recorded, only the stream would tell.
+    // Only the stream can tell whether the log still has the last recorded transaction.
     if (choice.acceptGap && confirmedFlush < recordedUntil(position))
       return await goOnAtSlot(source, position, options);
     const tables = await publishTables(client, publishOptions(options));
@@ -93,7 +94,7 @@ async function goOnAtSlot(source: Source, last: Position | undefined, options: C
   }
   const tables = await publishTables(client, publishOptions(options));
   const position = positionAt(confirmedFlush, source, last, options);
-  // Changes that come again are told by their identity and time, so their time must be what it was.
+  // Annals recognises repeated changes by identity and time, so the time must be the same again.
   const comesAgain = last !== undefined && confirmedFlush < recordedUntil(last);
   const accepted = comesAgain ? { ...position, lastAt: 0 } : position;
   await resetPosition(options.db, accepted);
@@ -112,7 +113,7 @@ async function beginAnew(
 ): Promise<Prepared> {
   const { client, version, slot } = source;
   const tables = await publishTables(client, publishOptions(options));
-  // The token in `xid` tells this attempt from another one.
+  // The random value in `xid` distinguishes this attempt from others.
   const xid = Math.floor(Math.random() * 2 ** 48);
   const begun = { ...positionAt(0n, source, last, options), phase: compares ? 'copying' : 'preparing', xid } as const;
   await resetPosition(options.db, begun);

@@ -20,7 +20,7 @@ import { defaultHeartbeat, SourceWatch } from './source-watch.ts';
 import { TransactionReader } from './transaction-reader.ts';
 
 export interface SessionOptions extends CaptureOptions {
-  /** It goes on from session to session. */
+  /** The same watch serves all sessions of a capture. */
   readonly slotWatch: SlotWatch;
 }
 
@@ -102,7 +102,7 @@ async function stream(
     tracer: options.tracer,
     record: (portion) =>
       recordPortion(portion, options).catch((error: unknown) => {
-        // The loop may be waiting for the source.
+        // The loop may be waiting for a message of the source. This ends the wait.
         incoming.fail(error instanceof Error ? error : new Error(String(error)));
         throw error;
       }),
@@ -129,7 +129,7 @@ async function stream(
     events.onRunning();
     const slice = new TimeSlice(sliceLength);
     while (!signal.aborted) {
-      // The recording that goes on beside needs its turns of the event loop.
+      // The portion that is being recorded needs the event loop too.
       if (slice.isDue) await slice.rest();
       portions.flushIfDue();
       const message = incoming.take();

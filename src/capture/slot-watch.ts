@@ -19,8 +19,8 @@ const firstWarningBytes = 1024 ** 3;
 const firstWarningLag = 60_000;
 
 /**
- * Watches how far behind capture is, and how much of its log the source keeps for it: also while Annals' own database is away, which is when
- * the source's disk fills.
+ * Watches how far behind capture is, and how much of its log the source keeps for capture. It goes on while Annals' own
+ * database is away, because that is when the source's disk fills.
  */
 export class SlotWatch {
   readonly #options: SlotWatchOptions;

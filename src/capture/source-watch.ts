@@ -39,7 +39,7 @@ export class SourceWatch {
     slotWatch.recorded(position, serverEnd());
   }
 
-  /** Does what is due. */
+  /** Sends a heartbeat and looks at the slot and the tables, each if it is time. */
   async look(): Promise<void> {
     const time = performance.now();
     if (time >= this.#nextHeartbeat) {

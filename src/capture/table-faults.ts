@@ -27,7 +27,8 @@ export function tableFaults(table: CatalogueTable, needed: readonly string[]): T
   if (table.kind === 'p' && table.primaryKey.length === 0) {
     return [{ message: `${name} is partitioned and has no primary key, so updates in a new partition would fail` }];
   }
-  // The root decides how the row before a change is sent, and the partition what is in it: the two must agree.
+  // The root decides how the log has the row before a change, and the partition decides which columns that row has. So
+  // the two must agree.
   return [table, ...table.partitions].flatMap((one): TableFault[] => {
     const statement = `alter table ${quotedTable(one)} replica identity full;`;
     if (one.identity === undefined) {

@@ -54,6 +54,6 @@ export function truncateInfo(
 function mergedContext(own: string | undefined, given: string): string {
   if (own === undefined) return given;
   const merged = objectText(new Map([...membersOf(parseJson(own)), ...membersOf(parseJson(given))]));
-  // Each is small enough, and the two together may not be.
+  // Each of the two is within the limit; both together may be beyond it.
   return faultOfContext(parseJson(merged)) === undefined ? merged : given;
 }

@@ -42,7 +42,9 @@ export interface ReaderOptions {
 const maxSteps = 2_000;
 const maxBytes = 8 * 1024 * 1024;
 
-/** Milliseconds. The order of commits is kept over a clock that was set back by no more than this. */
+/**
+ * Milliseconds. If the source's clock was set back by at most this much, entries still have the order of the commits.
+ */
 const maxClockStep = 60_000;
 
 const actorPrefix = 'annals.actor';
@@ -203,7 +205,7 @@ export class TransactionReader {
     }
   }
 
-  /** The delete before was no half of a move. */
+  /** The pending delete was not the first half of a move. */
   async #endDelete(open: OpenTransaction): Promise<void> {
     const { deleted } = open;
     if (deleted === undefined) return;

@@ -45,7 +45,7 @@ export function createFindPage(options: HistoryOptions): FindPage {
     const of = queryAt(tenant, asked, now());
     const page: PageQuery = { ...of, skip, size, inPieces, withContext, withIdentity };
     let dictionary = dictionaries.known(tenant) ?? (await dictionaries.get(tenant));
-    // Few ask for more than what everybody sees, so the statements that answer alone do not carry it.
+    // Few callers ask for circumstances or identities, so the statement that answers alone does not return them.
     if (withContext || withIdentity) return await readInSnapshot(reading, page, dictionary);
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const read = await readInSingleStatement(reading, page, dictionary);

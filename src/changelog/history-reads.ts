@@ -101,7 +101,8 @@ export function createHistoryReads(options: HistoryOptions): HistoryReads {
     async document(tenant, asked) {
       const small = await inSnapshot(tenant, (snapshot) => readDocumentAt(snapshot, tenant, asked, false));
       if (small !== undefined) return { found: small, release: () => {} };
-      // Not while the first transaction has a connection: those who have places need connections.
+      // This waits for a place after the first transaction has returned its connection: callers that have places may
+      // need that connection.
       const release = await largeDocuments.acquire(tenant, currentWork()?.signal);
       try {
         const large = await inSnapshot(tenant, (snapshot) => readDocumentAt(snapshot, tenant, asked, true));

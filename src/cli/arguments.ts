@@ -2,8 +2,8 @@ import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { UsageError } from './command.ts';
 
 /**
- * Reads the arguments of a command as `parseArgs` of Node does, with messages of our own: those of Node speak to
- * whoever wrote the command. Throws UsageError.
+ * Reads the arguments of a command as Node's `parseArgs` does, but with its own messages: those of Node are for the
+ * author of the command, not for its user. Throws UsageError.
  *
  * @example
  * parseCommand('client list', { args, options: { tenant: { type: 'string' } } }).values.tenant;

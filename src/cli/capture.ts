@@ -95,7 +95,7 @@ Example:
   },
 };
 
-/** Removes what capture has at the source first: a slot that nobody reads fills the source's disk. */
+/** Removes the slot and the publication at the source first: a slot that nobody reads fills the source's disk. */
 async function remove(source: Source, slot: string, io: CommandIo): Promise<number> {
   io.answer(JSON.stringify(await removeCapture(source, slot)));
   try {

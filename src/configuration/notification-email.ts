@@ -13,7 +13,7 @@ export async function readNotificationEmail(
 ): Promise<string | undefined> {
   const value = await configuration.read(tenant, notificationEmailKey);
   if (value === undefined) return undefined;
-  // What is longer than any address is none, and is not worth reading.
+  // A value that is longer than any address is no address, so Annals does not read it.
   if (!value.secured && value.json.length > maxAddressText) return undefined;
   const address: unknown = value.secured ? value.secret : JSON.parse(value.json);
   if (typeof address !== 'string') return undefined;

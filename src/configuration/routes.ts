@@ -138,7 +138,9 @@ function viewOfAll(items: readonly ConfigurationItem[]): string {
   return `[${items.map((item) => viewOf(item)).join(',')}]`;
 }
 
-/** PostgreSQL has no NUL in its text; the empty text is no key either and stands for one that cannot be there. */
+/**
+ * PostgreSQL cannot store NUL in a text, so no such key exists. The empty text stands for it, because no key is empty.
+ */
 function readableKey(key: string): string {
   return key.includes('\u0000') ? '' : key;
 }

@@ -91,7 +91,8 @@ export function createConfiguration(options: {
         const before = await readItem(transaction, tenant, key, { lock: true });
         if (before === undefined) throw unknownKey();
         if (sent.version !== undefined && sent.version !== before.version) throw changedMeanwhile(before.version);
-        // The mask that an answer showed, sent back: the secret stays. Left out, `secured` stays too.
+        // The client has sent back the mask that an answer showed, so the secret stays. If it leaves out `secured`,
+        // that stays as well.
         const secured = sent.secured ?? before.value.secured;
         const keepsSecret = before.value.secured && secured && sent.value === mask;
         const value = keepsSecret ? before.value : stored(tenant, key, checkedValue(key, { ...sent, secured }, ''));

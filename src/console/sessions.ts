@@ -164,7 +164,9 @@ export class Sessions {
     return { tenant, clientId, clientName: name, scopes, expiresAt, cookie };
   }
 
-  /** Takes the connection from the tenant's share: whoever signs in again and again delays that tenant alone. */
+  /**
+   * Takes the connection from the tenant's share: a client that signs in again and again delays only its own tenant.
+   */
   async #write<Result>(tenant: string, work: (transaction: DatabaseTransaction) => Promise<Result>): Promise<Result> {
     return await doWork({ tenant, writes: true, timeLimit: requestLimit }, () =>
       inTransaction(this.#db, work, { retries: 3 }),

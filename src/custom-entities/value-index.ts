@@ -15,8 +15,8 @@ const wideIndexName = 'custom_instance_wide';
 const replacedIndexName = 'custom_instance_values';
 
 /**
- * Maximum number of JSON values of an instance in the index. The index takes some 10 µs for each value, so 100,000 values
- * would take a second of whoever writes next.
+ * Maximum number of JSON values of an instance in the index. The index takes some 10 µs for each value, so an instance
+ * of 100,000 values would delay the next writer by a second.
  */
 export const maxIndexedValues = 5_000;
 
@@ -77,7 +77,7 @@ export async function createValueIndex(db: Database): Promise<boolean> {
   });
   const state = await dropUnfinished(db, valueIndexName);
   if (state === 'missing') {
-    // Whoever fills the list of pending values empties it, so it is short.
+    // The writer that fills the list of pending values empties it, so the list is short.
     await sql`create index concurrently if not exists ${sql.ref(valueIndexName)} on custom_instance
       using gin ((${indexed}) jsonb_path_ops) with (gin_pending_list_limit = 256) where wide = 0`.execute(db);
     // The planner needs to know which values are frequent.

@@ -81,7 +81,7 @@ export function rearrangeGroups(shop: Shop): void {
   }
 }
 
-// The id tells group and customer, so that whoever comes back into a group has the same document again.
+// The id consists of group and customer, so a customer that comes back into a group has the same document again.
 function joinGroup(shop: Shop, customer: string, actor: string): void {
   const group = shop.random.pick(shop.ids('group'));
   const id = `${group}.${customer}`;

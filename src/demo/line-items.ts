@@ -11,7 +11,7 @@ export function chooseItems(shop: Shop, count: number, maxOfOne: number): LineIt
   const forSale = shop.idsWhere('product', (product) => product.published && product.stock > 0);
   return shop.random.sample(forSale, count).map((product) => {
     const { name, price } = shop.get('product', product);
-    // Of what is expensive people take one.
+    // People buy one of an expensive product.
     const quantity = price.amount > 100 ? 1 : shop.random.integer(1, maxOfOne);
     return { product, name: name.en, quantity, unitPrice: price.amount };
   });

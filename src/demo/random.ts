@@ -1,6 +1,6 @@
 /**
- * A small generator of repeatable numbers: the demo has to be the same shop on every machine and at every start,
- * so that recording it again finds nothing new. Not for secrets.
+ * A small generator of pseudo-random numbers. The same seed gives the same numbers, so the demo is the same shop on
+ * every machine and at every start, and recording it again finds nothing new. Not for secrets.
  */
 export class Random {
   #state: number;

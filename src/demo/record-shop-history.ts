@@ -17,7 +17,7 @@ const typeOfOp: Record<DemoChange['op'], ChangeType> = {
 export async function recordShopHistory(record: RecordBatch, options: { seed: number; now: number }): Promise<number> {
   const changes: Change[] = [];
   for (const demoChange of generateShopHistory(options)) {
-    // A change's place in the history tells it apart from all others of its seed.
+    // The position of a change identifies it among all changes of the same seed.
     const identity = identityOfId(`demo ${options.seed} ${changes.length}`);
     const { op, before, after, ...rest } = demoChange;
     const change = changeOfDocuments({

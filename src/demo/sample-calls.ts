@@ -77,7 +77,7 @@ function questions({ order, around }: SampleCallOptions): { what: string; parame
   ];
 }
 
-// Single quotes keep the shell away from what is between them; no question has one itself.
+// The shell does not change text between single quotes. No query contains one.
 function asking(what: string, q: string, paging = '-d size=5'): { what: string; parameters: string } {
   return { what, parameters: `${paging} --data-urlencode 'q=${q}'` };
 }

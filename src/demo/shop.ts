@@ -145,7 +145,7 @@ export class Shop {
       ...states,
     });
     this.#lastChange.set(`${entity} ${entityId}`, this.#now);
-    // What follows from one act takes a moment each, so that entries have an order of their own.
+    // The changes of one action are some milliseconds apart, so that their entries have an order.
     this.#now += this.random.integer(3, 60);
   }
 }

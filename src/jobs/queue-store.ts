@@ -98,9 +98,7 @@ export async function handBack(db: Database, { tenant, id, attempt }: TakenJob, 
     .execute();
 }
 
-/**
- * Returns expired jobs of all tenants to the queue: their worker is dead, or their delay is over. Returns their number.
- */
+/** Returns jobs of all tenants to the queue whose worker is dead or whose delay is over. Returns their number. */
 export async function freeExpiredJobs(db: Database): Promise<bigint> {
   let freed = 0n;
   const tenants = await tenantsWith(db, 'job', "status = 'in_progress' and held_until <= statement_timestamp()");

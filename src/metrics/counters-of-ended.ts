@@ -4,8 +4,9 @@ type Figure = Figures[number];
 type Value = Figure['values'][number];
 
 /**
- * Keeps the counters of processes that have ended. Without them the sum of all processes would fall when one ends, and
- * Prometheus takes a fall for a counter that began anew: it would count again all that the others have counted.
+ * Keeps the counters of processes that have ended. Without them, the sum of all processes would fall when a process
+ * ends. Prometheus takes such a fall for a reset of the counter, and would count again everything that the other
+ * processes have counted.
  */
 export class CountersOfEnded {
   readonly #kept = new Map<string, { figure: Figure; values: Map<string, Value> }>();

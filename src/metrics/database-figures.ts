@@ -70,7 +70,7 @@ async function askOnce(
     await inTime(begin());
     isUp = true;
   } catch {
-    // It is told by the gauge.
+    // The gauge of `options.up` reports it.
   }
   for (const { names, read } of figures) {
     const values: (() => void)[] = [];

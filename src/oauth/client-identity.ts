@@ -32,7 +32,7 @@ export function secretMatches(secret: string, secretHash: Uint8Array | null): bo
 }
 
 const maxName = 200;
-// Change entries without a client have these actors (spec A, change entry).
+// The actors of change entries that no client caused (spec A, change entry).
 const reservedNames: ReadonlySet<string> = new Set(['system', 'external', 'unknown']);
 
 /** Throws a validation_violation unless the name may stand as actor in change entries (contract 1). */

@@ -25,11 +25,11 @@ export interface OAuthService {
   verifyAccessToken: VerifyAccessToken;
   verifyBasic: VerifyBasic;
   publishedKeys: () => Promise<JWK[]>;
-  /** Does once what the first token and the first call with one would wait for. */
+  /** Does in advance the work that the first token and the first call with a token would wait for. */
   warmUp: () => Promise<void>;
 }
 
-/** Everything about tokens that a process keeps at hand, built once. `baseUrl` names the issuer where it is set. */
+/** Builds everything about tokens that a process needs, once. `baseUrl`, if set, names the issuer. */
 export async function createOAuthService(options: {
   db: Database;
   sealer: Sealer;

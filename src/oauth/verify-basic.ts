@@ -17,8 +17,8 @@ interface KnownClient {
 }
 
 /**
- * Checks clients by HTTP Basic, for senders that cannot get a token. A client whose secret was right before costs a hash and a look-up
- * in memory. A revocation takes effect as for tokens.
+ * Checks clients by HTTP Basic, for senders that cannot get a token. For a client whose secret was right before, a
+ * check costs a hash and a look-up in memory. A revocation takes effect as for tokens.
  */
 export function createBasicVerifier(options: {
   db: Database;

@@ -1,6 +1,6 @@
 /**
- * A place between two rows of a sorted list: right before or right after the place of a row with these keys. The place
- * remains when the row is deleted (contract 10: a position, not a row).
+ * A position between two rows of a sorted list: right before or right after a row with these keys. The position stays
+ * valid when the row is deleted (contract 10: a position, not a row).
  */
 export interface Position {
   /** One sort key for each field except the id, as the database made them. Undefined means after the last row. */

@@ -7,7 +7,7 @@ import { likePattern } from './like-pattern.ts';
 
 type Predicate = RawBuilder<SqlBool>;
 
-/** How a room finds the fields of its documents in its rows. `query` knows no table. */
+/** How a module finds the fields of its documents in its rows. `query` knows no table. */
 export interface DocumentMapping {
   /** The document, of type jsonb. */
   readonly document: RawBuilder<unknown>;

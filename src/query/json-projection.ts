@@ -1,6 +1,6 @@
 import { isJsonNumber, keepsNumberLimits, numberLimits } from '../json/number.ts';
 
-/** A JSON text holds what the projection, and so filters and sorting, have no place for; `message` tells what. */
+/** A JSON text has a value that the projection, and so filters and sorting, cannot hold; `message` says which. */
 export class ProjectionFault extends Error {
   constructor(message: string) {
     super(message);
@@ -34,7 +34,7 @@ export function projectedText(text: string): string {
   return text.replaceAll(zeroOrOne, (character) => (character === '\0' ? '\u0001\u0001' : '\u0001\u0002'));
 }
 
-/** The text that stands in the projection like this. */
+/** Reverses `projectedText`. */
 export function textOfProjection(projected: string): string {
   return projected.replaceAll(pair, (standing) => (standing === '\u0001\u0001' ? '\0' : '\u0001'));
 }
@@ -46,6 +46,6 @@ const pair = /\u0001[\u0001\u0002]/g;
 // biome-ignore-end lint/suspicious/noControlCharactersInRegex: see above
 
 const rareEscape = /\\u(?:000[01]|[dD][89a-fA-F])/;
-/** What is in hardly any document: only then is it gone through token by token. */
+/** Matches the few documents that have such values. Only these are read token by token. */
 const suspicious = /\\u(?:000[01]|[dD][89a-fA-F])|[0-9.]{400}|[0-9][eE][+-]?[0-9]{3}/;
 const scalar = /"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*/g;

@@ -6,7 +6,7 @@ import type { ReadBody } from './read-body.ts';
 
 /** Milliseconds of a thread for one body. */
 export const maxBodyTime = 30_000;
-/** So a tenant, which has half of the threads, does not keep another one waiting. */
+/** At least two, because one tenant may have half of the threads: the others then still have one. */
 export const minThreads = 2;
 /** MiB of heap of a thread. */
 const memory = 512;
@@ -47,7 +47,7 @@ export class BodyReader {
   }
 }
 
-/** The machine is too busy to start a thread in time, or the body took longer, or more memory, than it may. */
+/** The thread did not start in time on a busy machine, or the body took more time or memory than it may. */
 function notRead(cause: ThreadLost): AnnalsError {
   const message = 'The request body could not be read in time. Send less at once, or try again later.';
   return new AnnalsError('service_unavailable', message, { headers: { 'Retry-After': '5' }, cause });

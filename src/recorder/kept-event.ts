@@ -44,8 +44,9 @@ const origins = new Set([
 const prefix = 'iodebezium';
 
 /**
- * What is kept of an event that cannot be mapped: its text where the mapping hides nothing, else only what tells where it comes from,
- * because nobody can say which of its values a mask would meet. Undefined: nothing.
+ * What Annals keeps of an event that it cannot map. If the mapping masks and ignores nothing, it is the text of the
+ * event. Otherwise it is only the origin of the event, because nobody can tell which of its values a mask covers.
+ * Undefined: nothing.
  */
 export function keptEvent(text: Buffer, mapping: Mapping | undefined): string | undefined {
   if (!isUtf8(text)) return undefined;

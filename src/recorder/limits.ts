@@ -7,5 +7,5 @@ export const maxBytesOfOne = 16 * 1024 * 1024;
 export const maxValues = 1_000_000;
 /** Levels of arrays and objects in a document. */
 export const maxLevels = 10_000;
-/** Room for what stands around a change of the maximum length: brackets, a line end. */
+/** Bytes around a change of the maximum length: brackets, a line end. */
 export const bodyLimit = maxBytesOfOne + 16;

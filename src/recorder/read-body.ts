@@ -70,7 +70,7 @@ function changesOfJson(body: Buffer, reader: ChangeReader, format: BodyFormat): 
   if (format === 'binary cloud event') return reader.readBinary(body).map((change) => ({ ...change, index: 0 }));
   const tape = new JsonTape();
   try {
-    // An array and an envelope may come on top of the document's levels.
+    // A body may have an array and an envelope around the document.
     parseOnTape(tape, body, start, body.length, maxLevels + 5);
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error;
@@ -99,7 +99,7 @@ function changesOfJson(body: Buffer, reader: ChangeReader, format: BodyFormat): 
   return elements.flatMap((element, index) => read(element, false).map((change) => ({ ...change, index })));
 }
 
-/** A body that is shorter than this cannot pass the limit: a value takes two bytes at least. */
+/** A body that is shorter than this has fewer values than the limit, because a value takes at least two bytes. */
 const minBytesToCount = maxValues * 2;
 
 class ValueCounter {

@@ -32,7 +32,9 @@ export interface Reading {
   headers: Readonly<Record<string, string>>;
 }
 
-/** What of a change is kept where it can never be recorded: a line of an import, or a row as `rejectedRowText` writes it. */
+/**
+ * What Annals keeps of a change that it can never record: a line of an import, or a row as `rejectedRowText` writes it.
+ */
 export type Kept =
   /** Its masks are applied. Undefined: nothing. */
   | { line: string | undefined }
@@ -187,7 +189,7 @@ export class ChangeReader {
 /** Undefined where it is no JSON. Throws Refusal where it nests too deep. */
 function parsed(text: Buffer): JsonNode | undefined {
   try {
-    // The envelope of an event comes on top of its documents.
+    // The envelope of an event is one more level around its documents.
     return parseJson(text, maxLevels + 4);
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error;

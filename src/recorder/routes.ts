@@ -21,7 +21,7 @@ export interface RecorderRoutesOptions {
   db: Database;
   bodies: BodyReader;
   take: TakeChanges;
-  /** Its rules hold for documents that the history has, too. */
+  /** Its rules also apply to documents that the history has already. */
   mapping: Mapping | undefined;
 }
 

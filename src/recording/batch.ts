@@ -2,8 +2,8 @@ import type { DatabaseTransaction } from '../db/database.ts';
 import type { Change, RecordedBy } from './change.ts';
 
 /**
- * A change as a way has read it. `rejected`: it can never be recorded. `ignored`: nobody wants it. `unchanged`: it is an update that
- * changes nothing.
+ * A change as its reader passes it on. `rejected`: it can never be recorded. `ignored`: the mapping leaves it out.
+ * `unchanged`: it is an update that changes nothing.
  */
 export type GivenChange =
   | { kind: 'change'; change: Change; source: ChangeSource }

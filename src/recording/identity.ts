@@ -13,7 +13,7 @@ export function identityOfCloudEvent(source: string, id: string): Buffer {
 
 const linePrefix = Buffer.from('annals:line:');
 
-/** Where the prefix stands before lines of usual length, one at a time. */
+/** A buffer for the prefix and one line. Longer lines get a buffer of their own. */
 const scratch = Buffer.concat([linePrefix], 16 * 1024);
 
 /** The key that equal lines share: the identity of the first of them. `line` has no line end. */

@@ -133,7 +133,7 @@ function relatedItems(tape: JsonTape, list: number | undefined): RelatedItem[] {
   return items;
 }
 
-/** Where masked values of the two sides differ, by who has masked them. */
+/** The paths at which masked values of the two sides differ, as the sender that masked them says. */
 function maskedPaths(tape: JsonTape, list: number | undefined): string[] {
   if (list === undefined || isNull(tape, list)) return [];
   if (firstByte(tape, list) !== bracketByte) throw new Rejection('"masked" is no array');

@@ -29,7 +29,7 @@ function plainTime(text: string): number | undefined {
   return Date.UTC(year, month - 1, day, hour, minute, second, millisecond);
 }
 
-/** Where which character stands between the digits. */
+/** The characters between the digits, each with its position. */
 const separators: readonly (readonly [number, number])[] = [
   [4, 0x2d],
   [7, 0x2d],

@@ -116,7 +116,7 @@ class ImportRun {
       for (;;) {
         const next = nextChunk(chunks);
         if (this.#batch.length > 0 && (await isQuiet(next))) {
-          // What a pipe has brought so far does not wait for more.
+          // Changes that have come through a pipe do not wait for more input.
           await this.#flush();
           await this.#recording;
           this.#options.onProgress?.(this.#counts);
@@ -196,7 +196,7 @@ class ImportRun {
   }
 }
 
-/** Whether nothing has come after the time of a flush. */
+/** Whether no input has come for the time after which the changes so far are recorded. */
 async function isQuiet(next: Promise<unknown>): Promise<boolean> {
   const stop = new AbortController();
   const quiet = sleep(flushAfter, true, { signal: stop.signal }).catch(() => false);

@@ -39,7 +39,7 @@ function positionsOf(array: JsonNode): [string, JsonNode][] {
   return elementsOf(array).map((element, index) => [String(index), element]);
 }
 
-/** "a.b.c" is on the way of "a" and "a.b". */
+/** The path "a.b.c" leads through "a" and "a.b". */
 function prefixesOf(path: string): string[] {
   const prefixes: string[] = [];
   for (let at = 0; at < path.length; at++) {

@@ -170,8 +170,9 @@ export class PathList {
   }
 
   /**
-   * The objects whose keys in `paths` could all be positions in an array. Each is two values: the place in this list, from 1, of an
-   * object that it stands in (0: the document), and its path from there. So a deep document does not repeat its long paths.
+   * The objects whose keys in `paths` could all be positions in an array. Each is two values: the position in this
+   * list, from 1, of an object around it (0: the document), and the path from that object to it. So a deep document
+   * does not repeat its long paths.
    */
   #objectsLikeArrays(): (number | string)[] {
     const onlyIndexes = new Map<number, boolean>();
@@ -232,7 +233,10 @@ export class PathList {
     }
   }
 
-  /** The length of a key as a part of a path. One that cannot be copied from its source is kept as it will be written. */
+  /**
+   * The length of a key as a part of a path. A key that must be written in another form than in its source is kept in
+   * that form.
+   */
   #keyLength(segment: number, key: number, side: number): number {
     const tape = side === keyOfBefore ? this.#before : this.#after;
     if ((cellAt(tape.cells, key + detailCell) & (isEscaped | hasDot)) === 0) {
@@ -246,5 +250,5 @@ export class PathList {
   }
 }
 
-/** Where the texts of usual size are put together, one at a time. */
+/** The buffer in which texts of up to this size are written, one at a time. */
 const scratch = Buffer.allocUnsafe(1024 * 1024);

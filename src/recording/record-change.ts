@@ -30,7 +30,8 @@ export async function recordChanges(
   return await recordPrepared(transaction, tenant, prepare(changes), now, recordedBy);
 }
 
-// Recorders with the same changes in another order may deadlock. Each round one of them wins, so a few more rounds than recorders.
+// Recorders with the same changes in another order may deadlock. One of them wins each round, so there are a few more
+// rounds than recorders.
 export const maxRetries = 20;
 
 /** The recorder of the import. Every batch is a transaction of its own, which is retried where it loses a race. */

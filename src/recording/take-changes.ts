@@ -14,7 +14,7 @@ import { recordChanges } from './record-change.ts';
 import { rejectedRow, unknownTenant } from './rejected/kept-change.ts';
 import { storeRejected } from './rejected/rejected-store.ts';
 
-/** A change may be so far ahead of the clock, in milliseconds. */
+/** The maximum time by which a change may be ahead of the clock, in milliseconds. */
 export const maxAhead = 5 * 60_000;
 
 /** What this service records itself, besides the tenant's own types. */
@@ -33,8 +33,8 @@ export interface TakeChangesOptions {
 }
 
 /**
- * Makes the function that every way of recording calls with its batches: capture, the relay, the recorder. The import keeps its own
- * contract, which tells rejected lines and keeps none.
+ * Makes the function that capture, the relay and the recorder call with their batches. The import does not use it: it
+ * reports rejected lines and keeps none.
  *
  * @example
  * const take = createTakeChanges({ sealer, now: () => Date.now() });

@@ -24,7 +24,7 @@ export interface RelayedTable {
 export interface OutboxReader {
   readonly mapping: Mapping;
   readonly tables: ReadonlyMap<string, RelayedTable>;
-  /** What tells the outbox from any other one. */
+  /** What identifies this outbox. */
   readonly outbox: string;
   readonly warn: (message: string) => void;
 }

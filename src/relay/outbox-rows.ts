@@ -37,8 +37,8 @@ export async function takeLane(client: pg.Client): Promise<number | undefined> {
 }
 
 /**
- * The first rows of a lane. Only committed rows are seen: a number that is missing belongs to a transaction that has not ended, and that
- * one has changed other documents.
+ * The first rows of a lane. Only committed rows are seen. If a number is missing, its transaction has not ended; it has
+ * changed other documents than the rows after it.
  */
 export async function readLane(client: pg.Client, lane: number): Promise<OutboxRow[]> {
   const { rows } = await client.query<Omit<OutboxRow, 'at'> & { at: string }>(
@@ -57,7 +57,7 @@ export async function deleteRows(client: pg.Client, lane: number, rows: readonly
   await client.query('delete from annals.outbox where lane = $1 and number = any ($2::bigint[])', [lane, numbers]);
 }
 
-/** What tells this outbox from any other one. */
+/** What identifies this outbox. */
 export async function outboxId(client: pg.Client): Promise<string> {
   const { rows } = await client.query<{ id: string }>('select id from annals.installation');
   const [row] = rows;

@@ -4,7 +4,7 @@ import { lanes } from './outbox-functions.ts';
 export const ownerRole = 'annals_outbox';
 /** The role that reads and empties the outbox. The relay's login is a member of it. */
 const relayRole = 'annals_relay';
-/** What the comment on the schema says, so that it is known as ours. */
+/** The comment on the schema, by which Annals recognises its own schema. */
 const schemaComment = 'Annals outbox';
 
 /** Roles and schema. Refuses a schema of the same name that is not ours. */
@@ -69,7 +69,7 @@ grant execute on function ${usedOnce} to session_user;
 grant execute on function annals.writes_by_row(regclass) to ${relayRole};
 reset role;`;
 
-/** The opposite of everything. Refuses while changes wait. */
+/** Removes everything that the SQL has made. Fails while changes wait in the outbox. */
 export const removeOutbox = `begin;
 set local lock_timeout = '5s';
 do $annals$

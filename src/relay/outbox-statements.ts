@@ -1,4 +1,7 @@
-/** The rows of each operation. An update gives the old and the new rows in one order, and nothing else tells which belong together. */
+/**
+ * The rows of each operation. PostgreSQL gives the old and the new rows of an update in the same order. Only this order
+ * tells which rows belong together.
+ */
 const sides = {
   INSERT: `select 0 as place, null::jsonb as before, annals.row_json(q.*, ignored) as after from new_rows as q`,
   DELETE: `select 0 as place, annals.row_json(q.*, ignored) as before, null::jsonb as after from old_rows as q`,

@@ -9,7 +9,10 @@ export interface HttpRecording {
   readonly log: RelayLog;
 }
 
-/** Limits of a request: those of the recorder (recording.md 4), less what its own measure may add. */
+/**
+ * Limits of a request. They are below those of the recorder (recording.md 4), because the recorder may measure a
+ * request as slightly larger.
+ */
 const maxLines = 2_000;
 const maxBytes = 7 * 1024 * 1024;
 

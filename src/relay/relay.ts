@@ -97,7 +97,9 @@ async function openOutbox(client: pg.Client, { mapping, log }: RelayOptions): Pr
   }
 }
 
-/** A partition that was added since has no trigger for truncates, and a table that was mapped since has none at all. */
+/**
+ * A partition that was added later has no trigger for truncates. A table that was mapped later has no trigger at all.
+ */
 async function warnOfMissing(client: pg.Client, mapping: Mapping, log: RelayLog): Promise<void> {
   const { rows } = await client.query<{ name: string }>(
     `select t.name from unnest($1::text[]) as t (name)
@@ -112,7 +114,7 @@ async function warnOfMissing(client: pg.Client, mapping: Mapping, log: RelayLog)
     log.warn({ table: name }, 'the table now needs a trigger for each row: run annals outbox again');
 }
 
-/** Tables that are written by statement, and that have got what makes this wrong (decision 0034). */
+/** Tables whose triggers run once a statement, and which now need triggers for each row (decision 0034). */
 async function tablesThatChanged(client: pg.Client, mapping: Mapping): Promise<string[]> {
   // SQL of an older version has no such function, and triggers for each row alone.
   const { rows: found } = await client.query(`select from pg_catalog.pg_proc

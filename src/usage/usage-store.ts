@@ -22,7 +22,10 @@ export interface CountedRequests {
 /** The connection was lost while the database wrote: nobody knows whether it did. */
 export class OutcomeUnknown extends Error {}
 
-/** What the tenant has used on these days; entries that are not folded yet are among it. One statement, one snapshot. */
+/**
+ * What the tenant has used on these days, including entries that are not folded yet. One statement reads it, and so one
+ * snapshot.
+ */
 export async function readUsage(pool: TenantPool, tenant: string, days: Days): Promise<CountedMeasure[]> {
   const { rows } = await pool.query<{ day: number; measure: Measure; amount: number }>({
     name: 'usage_read',
@@ -65,7 +68,7 @@ export async function addMeasures(pool: TenantPool, added: readonly AddedMeasure
   try {
     await connection.query({
       name: 'usage_add',
-      // In one order, so that two writers never wait for each other in a circle.
+      // All writers use the same order, so that two of them never wait for each other.
       text: `
         insert into usage_count as so_far (tenant, day, measure, amount)
           select t.tenant, used.day, used.measure, used.amount

@@ -48,7 +48,7 @@ export interface DocumentAt {
   readonly lastChange: { readonly at: number; readonly type: string; readonly actor: string } | undefined;
 }
 
-/** Bytes of entries that are read for a document without a place for a large one. */
+/** Maximum bytes of entries that Annals reads for a document while it has no place for a large document. */
 export const maxSmallBytes = 1024 * 1024;
 const entriesAtOnce = 5_000;
 

@@ -6,9 +6,9 @@ const entriesAtOnce = 50_000;
 
 /** What the end of an import leaves in order for queries: indexes and statistics. */
 export interface TableUpkeep {
-  /** Of the tables that recording writes. It runs beside the last fold. */
+  /** For the tables that recording writes. It runs in parallel to the last fold. */
   ofEntries(): Promise<unknown>;
-  /** Of the tables that folding writes. It runs after the last fold. */
+  /** For the tables that folding writes. It runs after the last fold. */
   ofTallies(): Promise<unknown>;
 }
 

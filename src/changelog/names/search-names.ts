@@ -16,7 +16,7 @@ interface NumberedName {
   readonly ids: number[];
 }
 
-/** Of these numbers those that have an entry which is still there. */
+/** Returns those of the numbers that still have an entry. */
 export type FindVisible = (ids: readonly number[]) => Promise<ReadonlySet<number>>;
 
 /** How many names are looked up at once at first, and at most. */
@@ -24,8 +24,8 @@ const fewNames = 200;
 const manyNames = 10_000;
 
 /**
- * The first names, in the order of code points, that begin with a prefix whatever the case (Unicode's simple folding), and
- * that some entry has which is still there.
+ * The first names that begin with a prefix, in the order of code points. Case does not count (Unicode's simple
+ * folding). A name counts only if an entry that the tenant still has bears it.
  */
 export async function searchNames(
   dictionary: Dictionary,

@@ -13,14 +13,17 @@ export interface RecordingWay {
 export interface RecordingWays {
   /** The ways, the one that recorded last first. */
   readonly ways: readonly RecordingWay[];
-  /** Ways that recorded only before this moment are not among them; undefined: all are. */
+  /** Leaves out ways that have not recorded since this moment; undefined: leaves out none. */
   readonly since: number | undefined;
 }
 
 /** Ways that an answer has at most. Those that recorded last are among them. */
 export const maxWays = 500;
 
-/** When each way of a tenant recorded last; what waits to be folded is among it. One statement, one snapshot. */
+/**
+ * When each way of a tenant recorded last, including changes that are not folded yet. One statement reads it, and so
+ * one snapshot.
+ */
 export async function readWays(db: Database, tenant: string): Promise<RecordingWays> {
   const { rows } = await sql<{ way: RecordedBy['way'] | 'unknown'; by: string | null; recorded: number }>`
     select case known.recorder when 0 then 'unknown' when 1 then 'service' when 2 then 'import' else r.way end as way,

@@ -2,9 +2,9 @@ import type pg from 'pg';
 import type { BackedUpIndex, BackedUpSequence } from './manifest.ts';
 
 /**
- * Tables that no backup has: those that say which schema the database has, which a restore writes by itself; whose server
- * it is on; what must not go on twice: sessions and links of the console, and e-mails that wait; and the rates of requests,
- * which are unlogged on one server and logged in a cluster.
+ * Tables that no backup has. Some say which schema the database has and which server it is on: a restore writes these
+ * itself. Sessions and links of the console, and e-mails that wait, must not go on in two places. The rates of requests
+ * are unlogged on one server and logged in a cluster.
  */
 const tablesLeftOut: readonly string[] = [
   'migration',

@@ -16,7 +16,7 @@ import { isAlive, readPostmasterFile, servesCluster } from './postmaster-file.ts
 import { openServerLog, serverLogFile } from './server-log.ts';
 import { type Durability, type Machine, serverSettings, settingsFile } from './settings.ts';
 
-/** Only the process that holds the home's mutex may call the functions of this file. */
+/** Only the process that holds the mutex of the home may call the functions of this file. */
 
 export interface RunningServer {
   port: number;

@@ -25,7 +25,10 @@ export class SourceAwayError extends Error {
   }
 }
 
-/** Settings that decide how values are written as text. One table of values reads what capture, triggers and snapshots get. */
+/**
+ * Settings that decide how PostgreSQL writes values as text. Capture, triggers and snapshots all use them, so that one
+ * module (recording/mapping/postgres-value.ts) can read the values of all three.
+ */
 const textSettings = {
   timezone: 'UTC',
   datestyle: 'ISO,YMD',
@@ -68,7 +71,7 @@ export async function connectSource(source: Source, kind: 'statements' | 'replic
     // Values stay as the server wrote them.
     types: { getTypeParser: () => (text: unknown) => text },
   });
-  // Whoever uses the connection gets the error too. Without a listener, this event would end the process.
+  // The caller that uses the connection gets the error too. Without a listener, this event would end the process.
   client.on('error', () => {});
   try {
     await client.connect();

@@ -93,7 +93,7 @@ async function* portionsOf(
   }
 }
 
-/** Deletes what is left and the tenant itself. Its lock keeps out whoever writes rows that refer to the tenant. */
+/** Deletes what is left and the tenant itself. Its lock makes writers of rows that refer to the tenant wait. */
 async function deleteRest(db: Database, tables: readonly TenantTable[], tenant: string): Promise<number> {
   return await inTransaction(
     db,

@@ -43,7 +43,7 @@ export function readBinaryEvent(headers: Iterable<readonly [name: string, value:
 /** A line of the import (contract 6) in the data of an event, and what identifies it. */
 export interface EventLine {
   readonly line: string;
-  /** Of `source` and `id` together. */
+  /** 16 bytes, from the `source` and the `id` of the event. */
   readonly identity: Buffer;
 }
 

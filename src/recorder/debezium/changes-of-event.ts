@@ -24,7 +24,7 @@ export type EventResult =
   | {
       readonly kind: 'snapshot';
       readonly document: Extract<MappedDocument, { kind: 'document' }>;
-      /** As of other changes. */
+      /** The row as text, as `content` of other changes. */
       readonly content: () => string;
     }
   /** All documents of the entity were deleted. `tenant` is undefined where a column of the rows named it. */
@@ -152,8 +152,8 @@ class EventMapper {
   }
 
   /**
-   * The columns of the id alone, where all others are null, empty or the column's default: so Debezium writes a row of which the
-   * database gave the key only.
+   * Only the columns of the id, if all other columns are null, empty or their default. Debezium writes a row in this
+   * form when the database gave it only the key.
    */
   #withoutFillings(before: Row, schemas: ReadonlyMap<string, JsonNode>): Row {
     const id = this.#idColumns;

@@ -15,8 +15,8 @@ export interface EventHeaders {
 const prefix = 'x-debezium-';
 
 /**
- * Reads the headers of a request. `header` gives one by its name in lower case. The sink writes them in base64, or plain where
- * "headers.encode.base64" is false. One that cannot be read is as one that is not there.
+ * Reads the headers of a request. `header` gives one by its name in lower case. The sink writes them in base64, or as
+ * plain text where "headers.encode.base64" is false. A header that cannot be read counts as missing.
  */
 export function eventHeaders(header: (name: string) => string | undefined): EventHeaders {
   return {

@@ -3,7 +3,10 @@ import { compactText } from '../../json/text.ts';
 import { identityLength } from '../../recording/change.ts';
 import type { DebeziumEvent } from './read-event.ts';
 
-/** What of `source` says which change it is: never the connector's version, and never a time of the envelope. */
+/**
+ * The members of `source` that identify a change. The connector's version and the times of the envelope do not: they
+ * can differ between two deliveries of one event.
+ */
 const sourceMembers = [
   'name',
   'db',

@@ -78,7 +78,10 @@ function documentOf(side: JsonNode | undefined, name: string): string | undefine
   return document && plainJson(document);
 }
 
-/** What stands as extended JSON in a string, or as an object where a converter unfolded it. Undefined for null. */
+/**
+ * A value of the event: extended JSON in a string, or an object if a converter has parsed that string. Undefined for
+ * null.
+ */
 function extended(side: JsonNode, name: string): JsonNode | undefined {
   if (kindOf(side) === 'object') return side;
   const text = stringOf(side);

@@ -2,7 +2,7 @@ import { type JsonKind, kindOf, memberOf, membersOf, stringOf } from '../../json
 import type { JsonNode } from '../../json/tape.ts';
 import { compactText } from '../../json/text.ts';
 
-/** A change event of Debezium, out of whichever envelope it came in. */
+/** A change event of Debezium, without its envelope. */
 export interface DebeziumEvent {
   /** c, u, d, r or t. */
   readonly op: string;
@@ -56,8 +56,8 @@ export function readDebeziumEvent(value: JsonNode): ReadEvent | undefined {
 }
 
 /**
- * Reads the data of a CloudEvent that Debezium emitted: what is `source` and `op` elsewhere are extension attributes there. Undefined:
- * it is not Debezium's.
+ * Reads the data of a CloudEvent that Debezium emitted. Such an event has the members of `source` and `op` as extension
+ * attributes. Undefined: it is not Debezium's.
  */
 export function readDebeziumCloudEvent(
   attributes: ReadonlyMap<string, string>,
@@ -77,7 +77,7 @@ export function readDebeziumCloudEvent(
   return eventOf(op, sourceOfAttributes(attributes), membersOf(payload), schema);
 }
 
-/** What stands in `schema` and `payload`, or the value itself. */
+/** The values of `schema` and `payload`, or the value itself if it has neither. */
 function unwrapped(value: JsonNode): Envelope {
   const payload = kindOf(value) === 'object' ? memberOf(value, 'payload') : undefined;
   const schema = payload && memberOf(value, 'schema');

@@ -23,7 +23,7 @@ import type { MappedChange, MappedDocument, Row, RowChange } from './row-change.
 import { documentText, gives, idOf, idTextOf, labelOf, RowRejection, relatedOf, tenantOf } from './row-document.ts';
 import { rowRules } from './row-rules.ts';
 
-/** What holds where a row does not say it. */
+/** Values for what a row does not say. */
 export interface MappingDefaults {
   /** Who made the change, where its transaction does not say so either. */
   readonly actor: string;
@@ -88,7 +88,7 @@ class RowMapper {
   readonly #row: RowChange;
   readonly #idColumns: readonly string[];
   readonly #defaults: MappingDefaults;
-  /** Known as soon as it is read, also of a row that is then rejected. */
+  /** Set as soon as it is read, so that it is known even if the row is then rejected. */
   tenant: string | undefined;
 
   constructor(mapping: Mapping, table: TableMapping, row: RowChange, defaults: MappingDefaults) {
@@ -178,7 +178,7 @@ class RowMapper {
     }
   }
 
-  /** Whether `before` gives every value that `after` gives and that counts. */
+  /** Whether `before` has every value that `after` has, apart from ignored ones. */
   #isComplete(before: Row, after: Row): boolean {
     if (this.#row.isBeforeWhole === true) return true;
     const { ignored } = rowRules(this.#table);
@@ -246,7 +246,7 @@ function completed(after: Row, before: Row): Row {
   return full;
 }
 
-/** Whether the source does not give a value that counts. */
+/** Whether the source left out a value that the rules do not ignore. */
 function lacks(row: Row, ignored: ReadonlySet<string>): boolean {
   for (const [column, value] of row) if (value === undefined && !ignored.has(column)) return true;
   return false;
@@ -273,7 +273,7 @@ function related(mapped: ChangedDocument, item: RelatedItem): ChangedDocument {
   return { ...mapped, change: { ...mapped.change, related: [item, ...mapped.change.related] } };
 }
 
-/** Why a row cannot be recorded. Throws every error that says something else. */
+/** Why a row cannot be recorded. Throws every other error again. */
 function reasonOf(error: unknown): string {
   if (error instanceof RowRejection || error instanceof PathsTooLargeError) return error.message;
   // A json column may nest deeper than a document.

@@ -1,6 +1,6 @@
 /**
- * A pattern of paths, for instance `card.*`: keys joined by `.`, with `\.` and `\\` inside a key, and `*` for any one key or
- * position. It covers what lies below it too.
+ * A pattern of paths, for instance `card.*`: keys joined by `.`, with `\.` and `\\` inside a key, and `*` for any one
+ * key or position. It also covers everything inside of the values that it matches.
  */
 export interface PathPattern {
   readonly text: string;

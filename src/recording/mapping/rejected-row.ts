@@ -52,7 +52,7 @@ function valuesOf(list: JsonNode | undefined): ChangedValue[] | undefined {
   });
 }
 
-/** The sides, or none where a value of them cannot be read: then nobody can say what to mask in it. */
+/** The two sides of the row. Without them if a value cannot be read: then nobody can tell what to mask in it. */
 function withoutUnreadable(sides: () => Sides): Sides {
   try {
     return sides();

@@ -19,7 +19,7 @@ export function idOf(row: Row, columns: readonly string[]): string {
   return id;
 }
 
-/** The same of an id that an entry may not be able to have. */
+/** The same, without a check that an entry can have the id. */
 export function idTextOf(row: Row, columns: readonly string[]): string {
   const parts = columns.map((column) => {
     const value = given(row, column);
@@ -62,7 +62,7 @@ export function labelOf(row: Row, column: string | undefined): string | undefine
   return faultOfName(cut) === undefined ? cut : undefined;
 }
 
-/** The related documents of a row. A null is none, and an array is one for each element. */
+/** The related documents of a row. A null stands for no document, an array for one document for each element. */
 export function relatedOf(table: TableMapping, row: Row): RelatedItem[] {
   return table.related.flatMap(({ entity, id }) => {
     const values = id.map((column) => row.get(column));
@@ -116,7 +116,7 @@ function partsOf(json: string): string | undefined | (string | undefined)[] {
   return elementsOf(parseJson(json)).map((element) => plainTextOf(compactText(element)));
 }
 
-/** The JSON in a string. What cannot be read as JSON stays the string that it is. */
+/** The JSON in a string. A string that is not JSON stays a string. */
 function unwrapped(value: string): string {
   if (!value.startsWith('"')) return value;
   try {

@@ -2,7 +2,7 @@ import { type CompiledRules, compileMasks, compileRules } from './apply-rules.ts
 import type { TableMapping, ValueRules } from './mapping.ts';
 import type { PathPattern } from './path-pattern.ts';
 
-/** The rules of a table, with those that are cheap apart. */
+/** The rules of a table. Rules that only leave out whole columns are separate, because they are cheap. */
 export interface RowRules {
   /** Columns that are left out as they are. */
   readonly ignored: ReadonlySet<string>;

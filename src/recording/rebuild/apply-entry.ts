@@ -36,7 +36,7 @@ function built(changes: EntryChanges): DocumentState {
 /** One entry's changes of a tree. */
 class Edit {
   document: Tree | undefined;
-  /** Whether everything stood as the entry says, and nothing had to be guessed. */
+  /** Whether the document was as the entry says, so that nothing had to be guessed. */
   isCertain = true;
   readonly #changes: EntryChanges;
   readonly #arrays = new Set<Container>();
@@ -72,7 +72,7 @@ class Edit {
     const removals = values.filter(({ after }) => after === undefined).map((value) => this.#remove(value));
     for (const value of values) if (value.after !== undefined) this.#replace(value);
     for (const way of removals) this.#prune(way, emptied);
-    // What is not a container at all, or is not empty now, is not what the entry was made of.
+    // A value that is no container, or a container that is not empty now, is not what the entry was made from.
     for (const container of emptied) if (container?.children.size !== 0) this.isCertain = false;
     this.#checkArrays();
   }

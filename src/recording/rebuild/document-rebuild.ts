@@ -57,7 +57,7 @@ export class DocumentRebuild {
     if (isAnchored || !exists) return false;
     if (entry.type === 'create') {
       if (!hasEntries) this.#state = { ...this.#state, document: undefined, exists: false };
-      // What a create has says nothing about the document before it.
+      // A create says nothing about the document before it.
       return false;
     }
     const changes = changesOf(entry);

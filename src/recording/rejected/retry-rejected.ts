@@ -24,8 +24,9 @@ interface Retrying {
 }
 
 /**
- * Tries rejected changes of a tenant, or of all, once more. What is taken now is kept no longer; the others stay, with their reason as
- * it is now. A change without content cannot be tried and counts as rejected. Each is a transaction of its own.
+ * Tries again to record the rejected changes of a tenant, or of all tenants. A change that is recorded now is deleted
+ * from the rejected ones. The others stay, each with its current reason. A change without content cannot be tried and
+ * counts as rejected. Each change has its own transaction.
  */
 export async function retryRejected(
   retrying: Retrying,
