@@ -11,7 +11,7 @@ import { migrate } from '../../src/db/migrate.ts';
 import type { Change, ChangeType, RelatedItem } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 
-export const benchTenants = ['big', 'middle', 'little'];
+const benchTenants = ['big', 'middle', 'little'];
 /** The moment that the benchmark takes for now; all entries are in the 60 days before. */
 export const benchNow = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 

@@ -29,7 +29,7 @@ export interface Position extends RecordedTransaction {
 }
 
 /** Another capture has recorded since this process read or wrote the position. */
-export class PositionTakenError extends CaptureError {
+class PositionTakenError extends CaptureError {
   constructor() {
     super('another capture of this installation records: this process ends');
     this.name = 'PositionTakenError';

@@ -93,7 +93,7 @@ function targetOf(to: string, { tenant }: Mapping, { environment }: CommandIo): 
     throw new UsageError('--to is no URL of a recorder: https://recorder.example');
   if (url.username !== '' || url.password !== '')
     throw new UsageError(
-      '--to has a user or a password: the client belongs into ANNALS_CLIENT_ID and ANNALS_CLIENT_SECRET',
+      '--to has a user or a password: the client belongs in ANNALS_CLIENT_ID and ANNALS_CLIENT_SECRET',
     );
   const { ANNALS_CLIENT_ID: clientId = '', ANNALS_CLIENT_SECRET: clientSecret = '' } = environment;
   if (clientId === '' || clientSecret === '')

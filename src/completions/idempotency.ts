@@ -94,7 +94,7 @@ export function createIdempotency(options: { db: Database; sealer: Sealer; logge
   }
 
   function warn(error: unknown): void {
-    logger.warn({ err: error }, 'what became of an idempotent request could not be stored');
+    logger.warn({ err: error }, 'the outcome of an idempotent request could not be stored');
   }
 
   return {

@@ -22,6 +22,6 @@ export function unpack(bytes: Uint8Array, encoding: Encoding, maxLength: number)
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'ERR_BUFFER_TOO_LARGE')
       throw new Refusal('longer', 'The request body is too long once it is unpacked.');
-    throw new Refusal('unreadable', `The request body is no whole ${encoding}.`);
+    throw new Refusal('unreadable', `The request body is damaged or incomplete ${encoding}.`);
   }
 }

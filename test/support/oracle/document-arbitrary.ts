@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import type { ModelDocument, SortedField } from './document-evaluator.ts';
 import type { JsonModel } from './json-model.ts';
 
-export const fieldNames: readonly string[] = ['a', 'b', 'c', 'm.x', 'm.y.z', 'l.0', 'l', 'l.x', 'l.0.x', 'l.x.0', 'm'];
+const fieldNames: readonly string[] = ['a', 'b', 'c', 'm.x', 'm.y.z', 'l.0', 'l', 'l.x', 'l.0.x', 'l.x.0', 'm'];
 
 const hardNumbers = [
   '0',

@@ -11,7 +11,7 @@ export async function releaseData(): Promise<[string, string]> {
 }
 
 /** The file names of the migrations of a release, in order, with their texts. */
-export async function releaseMigrations(release: string): Promise<[string, string][]> {
+async function releaseMigrations(release: string): Promise<[string, string][]> {
   const files = new Map<string, string>();
   for (const part of ['2a90738', release]) {
     for (const name of (await readdir(join(folder, part))).filter((file) => file.endsWith('.sql'))) {

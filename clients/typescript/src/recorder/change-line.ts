@@ -11,7 +11,7 @@ export interface NewChange extends Omit<RecordedChange, 'id' | 'at'> {
 }
 
 /** The bytes of a change, at most: a request with one change alone may have that many. */
-export const maxChangeBytes = 16 * 1024 * 1024;
+const maxChangeBytes = 16 * 1024 * 1024;
 
 /** Writes changes as lines. Their id and time are made here, once, so that a repeat of the line is no second change. */
 export class ChangeLines {
