@@ -4,6 +4,7 @@ import { createPool } from '../../src/db/connections/pool.ts';
 import { createDatabase } from '../../src/db/database.ts';
 import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { createClient } from '../../src/oauth/clients.ts';
+import { tokenOf } from '../access-token.ts';
 import { connect, start, type World } from './world.ts';
 
 /** What another tenant saw, in milliseconds. */
@@ -39,14 +40,9 @@ export class Bystander {
     const db = createDatabase(createPool(this.#of.annals, { maximum: 1 }));
     await createTenant(db, this.#tenant);
     const scope = 'changelog.changelog_read configuration.configuration_manage';
-    const { clientId, clientSecret } = await createClient(db, { tenant: this.#tenant, scope, name: 'Other' });
+    const client = await createClient(db, { tenant: this.#tenant, scope, name: 'Other' });
     await db.destroy();
-    const answer = await fetch(`${this.#url}/oauth/token`, {
-      method: 'POST',
-      headers: { authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}` },
-      body: new URLSearchParams({ grant_type: 'client_credentials' }),
-    });
-    const { access_token: token } = (await answer.json()) as { access_token: string };
+    const token = await tokenOf(this.#url, client);
     this.#headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     this.#work = Promise.all([this.#read(), this.#write(), this.#watchFolds()]);
   }

@@ -7,6 +7,7 @@ import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { createDatabase } from '../../src/db/database.ts';
 import { createClient } from '../../src/oauth/clients.ts';
+import { tokenOf } from '../access-token.ts';
 import type { Cost } from '../history/processor-time.ts';
 
 export interface Answer {
@@ -41,7 +42,8 @@ export async function startService(
     once(createInterface(child.stdout), 'line'),
     once(child, 'exit').then(() => Promise.reject(new Error('the service has ended'))),
   ])) as string[];
-  const token = await tokenOf(String(baseUrl), pool, tenant);
+  const client = await createClient(createDatabase(pool), { tenant, scope: 'changelog.changelog_read' });
+  const token = await tokenOf(String(baseUrl), client);
   const watch = new pg.Client({ connectionString: url, application_name: 'bench' });
   await watch.connect();
   await untilQuiet(watch);
@@ -87,21 +89,6 @@ async function untilQuiet(watch: pg.Client): Promise<void> {
     );
     quiet = rows.length === 0 ? quiet + 1 : 0;
   }
-}
-
-async function tokenOf(baseUrl: string, pool: pg.Pool, tenant: string): Promise<string> {
-  const { clientId, clientSecret } = await createClient(createDatabase(pool), {
-    tenant,
-    scope: 'changelog.changelog_read',
-  });
-  const response = await fetch(`${baseUrl}/oauth/token`, {
-    method: 'POST',
-    headers: { authorization: `Basic ${Buffer.from(`${clientId}:${clientSecret}`).toString('base64')}` },
-    body: new URLSearchParams({ grant_type: 'client_credentials' }),
-  });
-  const { access_token: token } = (await response.json()) as { access_token?: string };
-  if (token === undefined) throw new Error(`no token: ${response.status}`);
-  return token;
 }
 
 /** Milliseconds of processor time so far: of all threads of the service, and of each of its backends. */

@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { freePort } from '../../src/db/embedded/free-port.ts';
+import { tokenOf } from '../access-token.ts';
 import { durableWrites } from './disk.ts';
 import { load, quantile, type Round, type Target } from './load.ts';
 
@@ -113,7 +114,7 @@ async function throughAnnals(baseUrl: string): Promise<Target[]> {
     ['benchown', 'Annals, own token'],
     ['benchshared', 'Annals, shared token'],
   ] as const) {
-    const token = await tokenOf(baseUrl, tenant);
+    const token = await tokenOfTenant(baseUrl, tenant);
     if (tenant === 'benchown') await setOwnToken(baseUrl, tenant, token);
     targets.push({
       name,
@@ -125,20 +126,11 @@ async function throughAnnals(baseUrl: string): Promise<Target[]> {
   return targets;
 }
 
-async function tokenOf(baseUrl: string, tenant: string): Promise<string> {
+/** A token of a new client of a new tenant. */
+async function tokenOfTenant(baseUrl: string, tenant: string): Promise<string> {
   const scope = 'ai.completion_manage configuration.configuration_manage';
   annals(['tenant', 'create', tenant]);
-  const { clientId, clientSecret } = JSON.parse(annals(['client', 'create', '--tenant', tenant, '--scope', scope]));
-  const response = await fetch(`${baseUrl}/oauth/token`, {
-    method: 'POST',
-    body: new URLSearchParams({
-      grant_type: 'client_credentials',
-      client_id: clientId,
-      client_secret: clientSecret,
-    }),
-  });
-  const { access_token: token } = (await response.json()) as { access_token: string };
-  return token;
+  return await tokenOf(baseUrl, JSON.parse(annals(['client', 'create', '--tenant', tenant, '--scope', scope])));
 }
 
 async function setOwnToken(baseUrl: string, tenant: string, token: string): Promise<void> {

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import pg from 'pg';
+import { tokenOf } from '../access-token.ts';
 
 const [adminUrl] = process.argv.slice(2);
 if (adminUrl === undefined) throw new Error('it needs the URL of a superuser');
@@ -54,14 +55,7 @@ async function countServed(database: string, client: { clientId: string; clientS
   const ended = new Promise((done) => service.once('exit', done));
   try {
     const { value: baseUrl } = await createInterface(service.stdout)[Symbol.asyncIterator]().next();
-    const body = new URLSearchParams({
-      grant_type: 'client_credentials',
-      client_id: client.clientId,
-      client_secret: client.clientSecret,
-    });
-    const token = await fetch(`${baseUrl}/oauth/token`, { method: 'POST', body });
-    const granted = (await token.json()) as { access_token: string };
-    const headers = { authorization: `Bearer ${granted.access_token}` };
+    const headers = { authorization: `Bearer ${await tokenOf(String(baseUrl), client)}` };
     const page = await fetch(`${baseUrl}/changelog/shop/changelogs?size=1`, { headers });
     return ((await page.json()) as { totalElements: number }).totalElements;
   } finally {

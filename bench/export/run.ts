@@ -1,5 +1,6 @@
 // Exports a million entries through a service of its own, and writes how long that takes, as a ratio to COPY of the same
 // rows, and what memory the service needs meanwhile. Run it with: node bench/export/run.ts [--entries 1000000]
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -15,6 +16,7 @@ import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-databa
 import { migrate } from '../../src/db/migrate.ts';
 import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { createClient } from '../../src/oauth/clients.ts';
+import { tokenOf } from '../access-token.ts';
 
 const tenant = 'bench';
 const { values } = parseArgs({ options: { entries: { type: 'string', default: '1000000' } } });
@@ -196,13 +198,4 @@ function spread(samples: readonly number[]): string {
 
 function mebibytes(bytes: number): string {
   return `${(bytes / 1024 / 1024).toFixed(0)} MiB`;
-}
-
-async function tokenOf(baseUrl: string, { clientId, clientSecret }: { clientId: string; clientSecret: string }) {
-  const response = await fetch(`${baseUrl}/oauth/token`, {
-    method: 'POST',
-    body: new URLSearchParams({ grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret }),
-  });
-  const { access_token: token } = (await response.json()) as { access_token: string };
-  return token;
 }

@@ -12,6 +12,7 @@ import { freePort } from '../../src/db/embedded/free-port.ts';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { createClient } from '../../src/oauth/clients.ts';
+import { tokenOf } from '../access-token.ts';
 import { benchNow, openBenchDatabase } from './data.ts';
 import { type Installed, installDirectus, installLoadGenerator } from './directus/install.ts';
 import { directusToken, serveDirectus, userOf } from './directus/serve.ts';
@@ -126,7 +127,8 @@ async function startAll(url: string, asks: readonly Ask[]): Promise<Column[]> {
   // The keys that another run has left are sealed with another secret.
   await pool.query('truncate oauth_signing_key');
   const annals = await start('annals.ts', { DATABASE_URL: url, ANNALS_SECRET_KEY: secretKey, PORT: '0' });
-  const token = await tokenOf(annals);
+  const client = await createClient(db, { tenant, scope: 'changelog.changelog_read', name: 'bench' });
+  const token = await tokenOf(annals, client);
   const statements: Record<string, { text: string; values: unknown[] }> = {};
   for (const ask of asks) statements[ask.row] = await statementOf(ask);
   const ceiling = await start('ceiling.ts', {
@@ -205,18 +207,6 @@ async function start(file: string, environment: Record<string, string>): Promise
   if (child.stdout === null) throw new Error('a server has no output');
   for await (const line of createInterface({ input: child.stdout })) return line;
   throw new Error(`${file} ended before it was ready`);
-}
-
-async function tokenOf(annals: string): Promise<string> {
-  const client = await createClient(db, { tenant, scope: 'changelog.changelog_read', name: 'bench' });
-  const answer = await fetch(`${annals}/oauth/token`, {
-    method: 'POST',
-    headers: { authorization: `Basic ${btoa(`${client.clientId}:${client.clientSecret}`)}` },
-    body: new URLSearchParams({ grant_type: 'client_credentials' }),
-  });
-  const { access_token: token } = (await answer.json()) as { access_token?: string };
-  if (token === undefined) throw new Error(`no token: ${answer.status}`);
-  return token;
 }
 
 async function measure(ask: Ask, columns: readonly Column[]): Promise<string[]> {

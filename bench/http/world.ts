@@ -11,6 +11,7 @@ import { migrate } from '../../src/db/migrate.ts';
 import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { createClient } from '../../src/oauth/clients.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
+import { tokenOf } from '../access-token.ts';
 
 const tenant = 'bench';
 const entries = 3_000;
@@ -76,14 +77,7 @@ export async function makeWorld(dataDir: string): Promise<World> {
     environment: { DATABASE_URL: url.href, ANNALS_SECRET_KEY: randomBytes(32).toString('base64') },
 
     async tokenOf(baseUrl) {
-      const granted = await fetch(`${baseUrl}/oauth/token`, {
-        method: 'POST',
-        headers: {
-          authorization: `Basic ${Buffer.from(`${client.clientId}:${client.clientSecret}`).toString('base64')}`,
-        },
-        body: new URLSearchParams({ grant_type: 'client_credentials' }),
-      });
-      const { access_token: token } = (await granted.json()) as { access_token: string };
+      const token = await tokenOf(baseUrl, client);
       const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
       const type = JSON.stringify({ name: { en: 'Box' } });
       await fetch(`${baseUrl}/schema/${tenant}/custom-entities/BOX`, { method: 'PUT', headers, body: type });

@@ -13,6 +13,7 @@ import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { createClient, type NewClient } from '../../src/oauth/clients.ts';
 import { makeDataFolder, removeDataFolder } from '../../test/support/server/data-folder.ts';
+import { tokenOf } from '../access-token.ts';
 
 /** A database and the services on it, each in a process of its own. */
 export interface World {
@@ -96,16 +97,7 @@ async function startService(settings: Record<string, string>): Promise<Service> 
       const [{ maxTurn }] = (await once(child, 'message')) as [{ maxTurn: number }];
       return maxTurn;
     },
-    async tokenOf({ clientId, clientSecret }) {
-      const body = new URLSearchParams({
-        grant_type: 'client_credentials',
-        client_id: clientId,
-        client_secret: clientSecret,
-      });
-      const response = await fetch(`${baseUrl}/oauth/token`, { method: 'POST', body });
-      const { access_token: token } = (await response.json()) as { access_token: string };
-      return token;
-    },
+    tokenOf: (client) => tokenOf(baseUrl, client),
     stop: () => stop(child),
   };
 }

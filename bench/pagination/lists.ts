@@ -11,7 +11,9 @@ import { createPool } from '../../src/db/connections/pool.ts';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { createTenant } from '../../src/db/tenants/tenants.ts';
-import { fill, tokenOf } from './instances.ts';
+import { createClient } from '../../src/oauth/clients.ts';
+import { tokenOf } from '../access-token.ts';
+import { fill } from './instances.ts';
 import { quantile, table } from './table.ts';
 
 // What filters, sorts and far pages of a long list cost, with and without the indexes that an operator can make.
@@ -94,7 +96,8 @@ async function prepare(context: Context): Promise<void> {
 async function measure(context: Context): Promise<string> {
   const app = await buildApp(context);
   const baseUrl = await app.listen({ port: 0, host: '127.0.0.1' });
-  const authorization = `Bearer ${await tokenOf(context, baseUrl)}`;
+  const client = await createClient(context.db, { tenant: 'bench', scope: 'schema.custominstance_read' });
+  const authorization = `Bearer ${await tokenOf(baseUrl, client)}`;
   const timeOf = async ({ total, ...parameters }: Record<string, string>) => {
     const query = new URLSearchParams({ pageSize: '60', ...parameters });
     const begun = performance.now();

@@ -2,8 +2,10 @@ import { sql } from 'kysely';
 import { buildApp } from '../../src/app.ts';
 import type { Context } from '../../src/context.ts';
 import { createSortIndex } from '../../src/custom-entities/sort-indexes.ts';
+import { createClient } from '../../src/oauth/clients.ts';
 import { Random } from '../../test/support/oracle/random.ts';
-import { fill, tokenOf } from './instances.ts';
+import { tokenOf } from '../access-token.ts';
+import { fill } from './instances.ts';
 import { milliseconds, quantile, ratio, table } from './table.ts';
 
 const random = new Random();
@@ -36,7 +38,8 @@ export async function measurePages(context: Context, instances: number): Promise
 
   const app = await buildApp(context);
   const baseUrl = await app.listen({ port: 0, host: '127.0.0.1' });
-  const headers = { authorization: `Bearer ${await tokenOf(context, baseUrl)}` };
+  const client = await createClient(context.db, { tenant: 'bench', scope: 'schema.custominstance_read' });
+  const headers = { authorization: `Bearer ${await tokenOf(baseUrl, client)}` };
   const read = async (parameters: Record<string, string>) => {
     const url = `${baseUrl}/schema/bench/custom-entities/PRODUCT/instances?${new URLSearchParams(parameters)}`;
     const begun = performance.now();

@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
+import { insertType, metadata } from '../../custom-type.ts';
 import type { Attack } from './attack.ts';
 import { repeatedly } from './attack.ts';
 
 const instances = Number(process.env.INSTANCES ?? 200_000);
-const meta = '{"version":1,"createdAt":"2026-01-01T00:00:00.000Z","modifiedAt":"2026-01-01T00:00:00.000Z"}';
 
 /** 14 lists at once: sorts without an index, and 120 ORed globs. Each client gives up after 5 seconds and asks again. */
 export const attack: Attack = {
@@ -11,15 +11,13 @@ export const attack: Attack = {
   title: 'lists without an index, 14 at once',
 
   async fill(db, tenant) {
-    const type = `{"id":"PRODUCT","name":{"en":"Product"},"metadata":${meta}}`;
-    await sql`insert into custom_entity (tenant, id, version, document, fields)
-      values (${tenant}, 'PRODUCT', 1, ${type}, ${type}::jsonb)`.execute(db);
+    await insertType(db, tenant, 'PRODUCT');
     await sql`
       insert into custom_instance (tenant, type, id, version, document, fields)
       select ${tenant}, 'PRODUCT', id, 1, document, document::jsonb
         from (select md5(n::text)::uuid::text as id, format(
             '{"id":"%s","name":"Product %s","metadata":%s,"price":%s,"category":"category %s","stock":%s}',
-            md5(n::text)::uuid, n * 7919 % 1000003, ${meta}::text, (n * 104729 % 500000) / 100.0, n % 40, n % 1000
+            md5(n::text)::uuid, n * 7919 % 1000003, ${metadata}::text, (n * 104729 % 500000) / 100.0, n % 40, n % 1000
           ) as document from generate_series(1, ${instances}::bigint) n) made`.execute(db);
   },
 
