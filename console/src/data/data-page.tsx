@@ -1,24 +1,10 @@
-import type { ComponentType } from 'preact';
-import { allows } from '../api/session.ts';
-import { EmptyState } from '../components/empty-state.tsx';
-import { Tabs } from '../components/tabs.tsx';
-import { path } from '../router/location.ts';
+import { TabbedViews, type View } from '../components/tabbed-views.tsx';
 import { ConfigurationView } from './configuration/configuration-view.tsx';
 import { InstancesView } from './instances/instances-view.tsx';
 import { JobsView } from './jobs/jobs-view.tsx';
 import { TypeEditor } from './types/type-editor.tsx';
 import { TypesView } from './types/types-view.tsx';
 import './data.css';
-
-interface View {
-  readonly path: string;
-  /** Its tab; without one it is reached by links. */
-  readonly tab?: string;
-  /** The tab that it belongs to. */
-  readonly below?: string;
-  readonly scopes: readonly string[];
-  readonly Content: ComponentType;
-}
 
 const types = ['schema.schema_read', 'schema.schema_manage'];
 const instances = ['schema.custominstance_read', 'schema.custominstance_manage'];
@@ -38,21 +24,5 @@ const views: readonly View[] = [
 
 /** Custom entities, configuration and jobs: what the tenant keeps in the service besides its history. */
 export function DataPage() {
-  const allowed = views.filter(({ scopes }) => allows(...scopes));
-  // Without an address the page may be the first one of a session.
-  const isFirst = path.value === 'data' || path.value === '';
-  const view = isFirst ? allowed[0] : allowed.find((one) => one.path === path.value);
-  const tabs = allowed.flatMap(({ path: place, tab }) => (tab === undefined ? [] : [{ path: place, label: tab }]));
-  return (
-    <>
-      <Tabs label="Data" tabs={tabs} current={view?.below ?? view?.path ?? ''} />
-      {view === undefined ? (
-        <EmptyState icon="search" title="There is no such page">
-          <p>The address is wrong, or your client has no scope for this part of the data.</p>
-        </EmptyState>
-      ) : (
-        <view.Content key={view.path} />
-      )}
-    </>
-  );
+  return <TabbedViews root="data" label="Data" views={views} />;
 }

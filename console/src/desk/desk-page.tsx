@@ -1,8 +1,4 @@
-import type { ComponentType } from 'preact';
-import { allows } from '../api/session.ts';
-import { EmptyState } from '../components/empty-state.tsx';
-import { Tabs } from '../components/tabs.tsx';
-import { path } from '../router/location.ts';
+import { TabbedViews, type View } from '../components/tabbed-views.tsx';
 import { AgentEditor } from './agents/agent-editor.tsx';
 import { AgentView } from './agents/agent-view.tsx';
 import { AgentsView } from './agents/agents-view.tsx';
@@ -12,16 +8,6 @@ import { RequestsView } from './logs/requests-view.tsx';
 import { SessionsView } from './logs/sessions-view.tsx';
 import { ModelsView } from './models-view.tsx';
 import './desk.css';
-
-interface View {
-  readonly path: string;
-  /** Its tab; without one it is reached by links. */
-  readonly tab?: string;
-  /** The tab that it belongs to. */
-  readonly below?: string;
-  readonly scopes: readonly string[];
-  readonly Content: ComponentType;
-}
 
 const reading = ['ai.agent_read', 'ai.agent_manage'];
 const views: readonly View[] = [
@@ -38,21 +24,5 @@ const views: readonly View[] = [
 
 /** Agents, chats with them, what became of the chats, completions and models. */
 export function DeskPage() {
-  const allowed = views.filter(({ scopes }) => allows(...scopes));
-  // Without an address the page may be the first one of a session.
-  const isFirst = path.value === 'desk' || path.value === '';
-  const view = isFirst ? allowed[0] : allowed.find((one) => one.path === path.value);
-  const tabs = allowed.flatMap(({ path: place, tab }) => (tab === undefined ? [] : [{ path: place, label: tab }]));
-  return (
-    <>
-      <Tabs label="AI desk" tabs={tabs} current={view?.below ?? view?.path ?? ''} />
-      {view === undefined ? (
-        <EmptyState icon="search" title="There is no such page">
-          <p>The address is wrong, or your client has no scope for this part of the AI desk.</p>
-        </EmptyState>
-      ) : (
-        <view.Content key={view.path} />
-      )}
-    </>
-  );
+  return <TabbedViews root="desk" label="AI desk" views={views} />;
 }
