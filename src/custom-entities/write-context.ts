@@ -1,5 +1,5 @@
 import type { Database, DatabaseTransaction } from '../db/database.ts';
-import type { Outcome } from '../recording/change.ts';
+import type { ChangeType, Outcome } from '../recording/change.ts';
 import type { recordChange } from '../recording/record-change.ts';
 import type { SchemaChecker } from './schema-checker.ts';
 
@@ -19,3 +19,16 @@ export interface WriteContext {
 
 /** The outcome of a PUT. */
 export type Put = 'created' | 'replaced';
+
+/** A change of a type or of an instance, as the function that writes it knows it. */
+export interface WrittenChange {
+  readonly type: ChangeType;
+  readonly entityId: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** The name that the change entry shows. */
+  readonly name: string | undefined;
+  /** JSON texts; a create has no `before`, and a delete no `after`. */
+  readonly before?: string;
+  readonly after?: string;
+}

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
-import type { ChangeType } from '../recording/change.ts';
 import { preparedChange } from '../recording/prepared-change.ts';
 import type { Author } from '../recording/record-document-change.ts';
 import { nameOfDocument, refuse } from './document.ts';
@@ -31,7 +30,7 @@ import {
   typeNotFound,
 } from './refusals.ts';
 import { findType, type TypeRow } from './type-store.ts';
-import type { Put, WriteContext } from './write-context.ts';
+import type { Put, WriteContext, WrittenChange } from './write-context.ts';
 
 /** An instance as a client sent it, or as a patch makes it. */
 interface Sent extends SentInstance {
@@ -65,14 +64,7 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
     transaction: DatabaseTransaction,
     { tenant, actor }: Author,
     { id: entity, version, jsonSchema }: TypeRow,
-    change: {
-      type: ChangeType;
-      entityId: string;
-      at: number;
-      name: string | undefined;
-      before?: string;
-      after?: string;
-    },
+    change: WrittenChange,
   ): Promise<void> {
     const schemaVersion = jsonSchema === null ? undefined : String(version);
     const recorded = await preparedChange({ ...change, entity, actor, schemaVersion });

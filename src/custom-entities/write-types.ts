@@ -1,14 +1,13 @@
 import type { DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError } from '../errors.ts';
-import type { ChangeType } from '../recording/change.ts';
 import { preparedChange } from '../recording/prepared-change.ts';
 import type { Author } from '../recording/record-document-change.ts';
 import { nameOfDocument } from './document.ts';
 import { alreadyThere, isForeignKeyViolation, oldVersion, typeNotFound } from './refusals.ts';
 import { deleteType, insertType, lockType, updateType } from './type-store.ts';
 import { readSentType, type SentType, writtenType } from './type-texts.ts';
-import type { Put, WriteContext } from './write-context.ts';
+import type { Put, WriteContext, WrittenChange } from './write-context.ts';
 
 export interface TypeWrites {
   /** Returns the id. */
@@ -20,19 +19,13 @@ export interface TypeWrites {
 
 /** The name of types in the change history. It has small letters, so no type can have it as its id. */
 const entityOfTypes = 'custom-entity';
+
 /** Writes types (contract 9). Annals records these changes as it does for instances. */
 export function createTypeWrites({ db, now, schemas, record }: WriteContext): TypeWrites {
   async function recordType(
     transaction: DatabaseTransaction,
     { tenant, actor }: Author,
-    change: {
-      type: ChangeType;
-      entityId: string;
-      at: number;
-      name: string | undefined;
-      before?: string;
-      after?: string;
-    },
+    change: WrittenChange,
   ): Promise<void> {
     const recorded = await preparedChange({ ...change, entity: entityOfTypes, actor });
     if (recorded !== 'unchanged') await record(transaction, tenant, recorded, change.at);
