@@ -44,24 +44,44 @@ export interface Listing {
 /** One page of instances over HTTP. */
 export async function readInstances(
   server: TestServer,
-  { tenant, type, token, by, q }: Listing,
-  paging: Record<string, string | number>,
+  { tenant, type, ...asked }: Listing,
+  paging: Paging,
   headers: Record<string, string> = {},
+): Promise<PageSeen> {
+  return await readPage(server, `/schema/${tenant}/custom-entities/${type}/instances`, { ...asked, headers }, paging);
+}
+
+type Paging = Record<string, string | number>;
+
+export interface PageCall {
+  readonly token: string;
+  /** Lists with GET, or searches with POST. */
+  readonly by: 'list' | 'search';
+  readonly q?: string;
+  readonly headers?: Record<string, string>;
+  /** See `CallOptions`. */
+  readonly ofInventedRows?: boolean;
+}
+
+/** One page of a list, or of its search, at a path. `q` is a parameter of the list, and in the body of the search. */
+export async function readPage(
+  server: TestServer,
+  path: string,
+  { token, by, q, headers = {}, ofInventedRows = false }: PageCall,
+  paging: Paging,
 ): Promise<PageSeen> {
   const parameters = new URLSearchParams(Object.entries(paging).map(([name, value]) => [name, String(value)]));
   if (by === 'list' && q !== undefined) parameters.set('q', q);
-  const path = `/schema/${tenant}/custom-entities/${type}/instances${by === 'search' ? '/search' : ''}?${parameters}`;
-  const response = await server.call(
-    path,
-    by === 'list'
-      ? { token, headers }
-      : {
-          token,
-          method: 'POST',
-          headers: { 'content-type': 'application/json', ...headers },
-          body: JSON.stringify(q === undefined ? {} : { q }),
-        },
-  );
+  const search = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(q === undefined ? {} : { q }),
+  };
+  const response = await server.call(`${path}${by === 'search' ? '/search' : ''}?${parameters}`, {
+    token,
+    ofInventedRows,
+    ...(by === 'list' ? { headers } : search),
+  });
   const body: unknown = await response.json();
   return {
     status: response.status,

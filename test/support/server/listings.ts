@@ -3,7 +3,7 @@ import { documentText, projectionOf, readDocument } from '../../../src/custom-en
 import { inTransaction } from '../../../src/db/transaction.ts';
 import type { ModelDocument } from '../oracle/document-evaluator.ts';
 import { writeJson } from '../oracle/json-model.ts';
-import type { PageSeen } from './instances.ts';
+import { type PageSeen, readPage } from './instances.ts';
 import type { TestServer } from './server.ts';
 
 /** A list with its search, of whatever documents: all of them are paged alike (contract 10). */
@@ -94,26 +94,9 @@ export interface Asked {
 export async function readListed(
   server: TestServer,
   listed: Listed,
-  { tenant, token, by, q }: Asked,
+  { tenant, ...asked }: Asked,
   paging: Record<string, string | number>,
   headers: Record<string, string> = {},
 ): Promise<PageSeen> {
-  const parameters = new URLSearchParams(Object.entries(paging).map(([name, value]) => [name, String(value)]));
-  if (by === 'list' && q !== undefined) parameters.set('q', q);
-  const path = `${listed.path(tenant)}${by === 'search' ? '/search' : ''}?${parameters}`;
-  const search = {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(q === undefined ? {} : { q }),
-  };
-  const response = await server.call(path, { token, ofInventedRows: true, ...(by === 'list' ? { headers } : search) });
-  const body: unknown = await response.json();
-  return {
-    status: response.status,
-    ids: Array.isArray(body) ? body.map((item: { id: string }) => item.id) : [],
-    next: response.headers.get('x-next-cursor'),
-    prev: response.headers.get('x-prev-cursor'),
-    total: response.headers.get('x-total-count'),
-    body,
-  };
+  return await readPage(server, listed.path(tenant), { ...asked, headers, ofInventedRows: true }, paging);
 }
