@@ -15,17 +15,25 @@ export class SourceTable {
   readonly #columns: readonly RelationColumn[];
   readonly #key: readonly number[];
   readonly #valueText: ValueText;
+  /** Partitions that were added later may have another replica identity than the root, whose word the stream has. */
+  readonly #hasPartitions: boolean;
 
-  constructor(relation: Relation, primaryKey: readonly string[], idColumns: readonly string[], valueText: ValueText) {
+  constructor(
+    relation: Relation,
+    { primaryKey, hasPartitions }: { primaryKey: readonly string[]; hasPartitions: boolean },
+    idColumns: readonly string[],
+    valueText: ValueText,
+  ) {
     this.name = plainTable(relation);
     this.primaryKey = primaryKey;
+    this.#hasPartitions = hasPartitions;
     this.#columns = relation.columns;
     this.#key = relation.columns.flatMap(({ name }, index) => (idColumns.includes(name) ? [index] : []));
     this.#valueText = valueText;
   }
 
   /** The row with its values as JSON text. `isKey`: the tuple has the replica identity alone, and nothing in the other columns. */
-  row(tuple: Tuple, isKey: boolean): Row {
+  row(tuple: Tuple, isKey: boolean): Map<string, string | undefined> {
     const row = new Map<string, string | undefined>();
     for (const [index, column] of this.#columns.entries()) {
       if (isKey && !column.isKey) continue;
@@ -36,6 +44,18 @@ export class SourceTable {
       );
     }
     return row;
+  }
+
+  /**
+   * The row before a change, which the stream calls whole. A partition that was added later has the primary key as its identity, and the
+   * stream then has null in all other columns: such a row is taken as the key alone, because nobody said that these values were null.
+   */
+  wholeRow(tuple: Tuple): { row: Row; isKeyAlone: boolean } {
+    const others = this.#columns.flatMap(({ name }, index) => (this.primaryKey.includes(name) ? [] : [index]));
+    const isKeyAlone = this.#hasPartitions && others.length > 0 && others.every((index) => tuple[index] === null);
+    const row = this.row(tuple, false);
+    if (isKeyAlone) for (const { name } of this.#columns) if (!this.primaryKey.includes(name)) row.delete(name);
+    return { row, isKeyAlone };
   }
 
   /** Whether both rows are the same document. */
@@ -65,10 +85,13 @@ export class SourceTables {
   async learn(relation: Relation): Promise<void> {
     await this.#types.load(relation.columns.map(({ type }) => type));
     const name = plainTable(relation);
-    const primaryKey = this.#catalogue.get(name)?.primaryKey ?? [];
+    const { primaryKey = [], kind } = this.#catalogue.get(name) ?? {};
     const idColumns = this.#mapping.tables.get(name)?.id ?? primaryKey;
     const valueText = (type: number, text: string) => this.#types.text(type, text);
-    this.#byNumber.set(relation.id, new SourceTable(relation, primaryKey, idColumns, valueText));
+    this.#byNumber.set(
+      relation.id,
+      new SourceTable(relation, { primaryKey, hasPartitions: kind === 'p' }, idColumns, valueText),
+    );
   }
 
   get(relation: number): SourceTable {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { changesOfRow } from '../recording/mapping/changes-of-row.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import { rejectedRowText } from '../recording/mapping/rejected-row.ts';
-import type { RowChange } from '../recording/mapping/row-change.ts';
+import type { Row, RowChange } from '../recording/mapping/row-change.ts';
 import { GapError } from './capture-error.ts';
 import type { ResumeCheck, TransactionBegin } from './gap.ts';
 import { informedStep } from './informed-step.ts';
@@ -70,6 +70,8 @@ export class TransactionReader {
   readonly #options: ReaderOptions;
   #lastAt: number;
   #open: OpenTransaction | undefined;
+  /** Tables with such a partition. */
+  readonly #warned = new Set<string>();
 
   constructor(options: ReaderOptions) {
     this.#options = options;
@@ -161,7 +163,7 @@ export class TransactionReader {
     if (deleted !== undefined && deleted.table.name === table.name && table.hasSameKey(deleted.tuple, tuple)) {
       open.deleted = undefined;
       open.rows += 1;
-      await this.#step(open, table, 'update', table.row(deleted.tuple, deleted.isKey), tuple);
+      await this.#step(open, table, 'update', this.#before(table, deleted), tuple);
       return;
     }
     await this.#endDelete(open);
@@ -175,7 +177,8 @@ export class TransactionReader {
     open.rows += 1;
     const table = this.#options.tables.get(message.relation);
     const old = message.old ?? message.key;
-    const before = old === undefined ? undefined : table.row(old, message.old === undefined);
+    const before =
+      old === undefined ? undefined : this.#before(table, { tuple: old, isKey: message.old === undefined });
     await this.#step(open, table, 'update', before, message.new);
   }
 
@@ -210,8 +213,21 @@ export class TransactionReader {
     const { deleted } = open;
     if (deleted === undefined) return;
     open.deleted = undefined;
-    const before = deleted.table.row(deleted.tuple, deleted.isKey);
+    const before = this.#before(deleted.table, deleted);
     await this.#step(open, deleted.table, 'delete', before, undefined);
+  }
+
+  #before(table: SourceTable, { tuple, isKey }: { tuple: Tuple; isKey: boolean }): Row {
+    if (isKey) return table.row(tuple, true);
+    const { row, isKeyAlone } = table.wholeRow(tuple);
+    if (isKeyAlone && !this.#warned.has(table.name)) {
+      this.#warned.add(table.name);
+      this.#options.warn(
+        `a partition of ${table.name} has not the replica identity of its root, so entries lack the values before a change: ` +
+          'run alter table … replica identity full for it',
+      );
+    }
+    return row;
   }
 
   async #step(

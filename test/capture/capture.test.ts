@@ -113,6 +113,37 @@ test('partitions: the root names the table, and a row that moves between two is 
   ]);
 });
 
+test('a partition that was added later has its key alone before a change, and no entry claims nulls', async () => {
+  const { source, history, running } = await captureOrders(
+    server,
+    `create table orders (id int, region text, title text, total int, primary key (id, region)) partition by list (region);
+     create table orders_north partition of orders for values in ('north');
+     alter table orders replica identity full;
+     alter table orders_north replica identity full`,
+    { entity: 'order', id: ['id'] },
+  );
+  await source.pool.query(`create table orders_south partition of orders for values in ('south')`);
+  await source.pool.query(`insert into orders values (1, 'south', 'one', 1), (2, 'north', null, null)`);
+  await source.pool.query(`update orders set title = 'two' where id = 1`);
+  await source.pool.query(`update orders set region = 'north' where id = 1`);
+  await source.pool.query(`update orders set region = 'south' where id = 1`);
+  await source.pool.query(`update orders set id = 3 where id = 1`);
+  await source.pool.query(`delete from orders where id = 3`);
+  await eventually(() => entriesOf(history)).toHaveLength(8);
+  const row = (title: string) => ({ region: { after: 'south' }, title: { after: title }, total: { after: 1 } });
+  expect((await entriesOf(history)).map(({ type, entityId, paths }) => [type, entityId, paths])).toEqual([
+    ['create', '1', { id: { after: 1 }, ...row('one') }],
+    ['create', '2', { id: { after: 2 }, region: { after: 'north' }, title: { after: null }, total: { after: null } }],
+    ['update', '1', { id: { after: 1 }, ...row('two') }],
+    ['update', '1', { id: { after: 1 }, ...row('two'), region: { after: 'north' } }],
+    ['update', '1', { region: { before: 'north', after: 'south' } }],
+    ['delete', '1', { id: { before: 1 }, region: { before: 'south' } }],
+    ['create', '3', { id: { after: 3 }, ...row('two') }],
+    ['delete', '3', { id: { before: 3 }, region: { before: 'south' } }],
+  ]);
+  expect(running.messages.filter((message) => message.includes('a partition of public.orders'))).toHaveLength(1);
+});
+
 test('four writers with savepoints rolled back and long transactions: each document in the order of its commits', async () => {
   const { source, history } = await captureOrders(
     server,
