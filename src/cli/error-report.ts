@@ -64,6 +64,10 @@ function databaseFault(error: Error): string | undefined {
   }
   const tls = tlsFailure(error);
   if (tls !== undefined) return `cannot be reached over TLS: ${tls}`;
+  // pgbouncer says this. Annals sends no such parameter with ?pooler=transaction.
+  if (error.message.startsWith('unsupported startup parameter')) {
+    return `is behind a pooler: put ?pooler=transaction at the end of DATABASE_URL (${error.message})`;
+  }
   // insufficient_privilege: mostly a role that does not own its database, which may make no tables from PostgreSQL 15 on.
   if (code === '42501') {
     return `refuses: ${error.message} (${code}). docs/deploy.md says which rights the role needs, under "Managed PostgreSQL"`;

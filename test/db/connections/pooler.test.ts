@@ -1,8 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import { doWork } from '../../../src/concurrency/work.ts';
 import { createPool } from '../../../src/db/connections/pool.ts';
 import { createTenantPool } from '../../../src/db/connections/tenant-pool.ts';
 import { migrate } from '../../../src/db/migrate.ts';
+import { annals } from '../../support/server/command.ts';
 import { createEmptyTestDatabase } from '../../support/server/database.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startPooler } from '../../support/server/pgbouncer.ts';
@@ -56,6 +58,20 @@ test('behind pgbouncer in transaction mode many calls at once are answered as wi
   }
   const { totalElements } = JSON.parse((await call('GET', `${history}entity:NOTE`)).text);
   expect(totalElements).toBe(40);
+});
+
+test('a URL that does not say that it leads to a pooler ends the command with what to write', async () => {
+  const url = new URL((await databaseBehindPooler()).url);
+  expect(url.searchParams.get('pooler')).toBe('transaction');
+  url.search = '';
+  const ANNALS_SECRET_KEY = randomBytes(32).toString('base64');
+  expect(await annals(['tenant', 'list'], { DATABASE_URL: url.href, ANNALS_SECRET_KEY })).toEqual({
+    code: 1,
+    stdout: '',
+    stderr:
+      'annals: the database of DATABASE_URL is behind a pooler: put ?pooler=transaction at the end of DATABASE_URL ' +
+      '(unsupported startup parameter: options)\n',
+  });
 });
 
 test('behind a pooler a statement is cancelled where it runs, and no other one', async () => {
