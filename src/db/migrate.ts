@@ -7,7 +7,15 @@ import { adoptDatabase } from './schema/adopt-database.ts';
 import { whileAnnounced } from './schema/announce-change.ts';
 import { applyIndexedRoutines } from './schema/apply-indexed-routines.ts';
 import { applyRoutines } from './schema/apply-routines.ts';
-import { checkLedger, checkServerVersion, createLedger, ledgerState, lockLedger, readLedger } from './schema/ledger.ts';
+import {
+  checkEncoding,
+  checkLedger,
+  checkServerVersion,
+  createLedger,
+  ledgerState,
+  lockLedger,
+  readLedger,
+} from './schema/ledger.ts';
 import { MigrationError } from './schema/migration-error.ts';
 import type { Migration } from './schema/migrations.ts';
 import { type Predecessors, readPredecessors } from './schema/predecessors.ts';
@@ -23,7 +31,7 @@ import { inPoolTransaction } from './transaction.ts';
  * database that is distributed over a cluster stays so, with the tables and routines that are new. The pool must allow 2
  * connections.
  *
- * Throws a MigrationError if the database is newer or a copy of a cluster's, if an applied migration was edited, or if a
+ * Throws a MigrationError if the database is newer, empty and not in UTF-8, or a copy of a cluster's, if an applied migration was edited, or if a
  * migration fails.
  */
 export async function migrate(pool: pg.Pool, folders: SchemaFolders = packageSchema()): Promise<string[]> {
@@ -74,6 +82,8 @@ async function prepareLedger(pool: pg.Pool, schema: Schema, predecessors: Predec
   await inLedger(pool, async (client) => {
     const state = await ledgerState(client);
     if (state === 'current') return;
+    // A database that Annals has used before goes on.
+    if (state === 'none') await checkEncoding(client);
     await createLedger(client);
     if (state === 'unchecked') await adoptDatabase(client, schema, predecessors);
   });

@@ -123,6 +123,28 @@ test('import records the changes of stdin and answers with the counts', async ()
   });
 });
 
+test('an empty database in another encoding than UTF-8 is refused with what to write, and stays empty', async () => {
+  const name = `ascii_${randomBytes(8).toString('hex')}`;
+  await database.pool.query(`create database ${name} encoding sql_ascii locale 'C' template template0`);
+  onTestFinished(async () => {
+    await database.pool.query(`drop database ${name} with (force)`);
+  });
+  const url = new URL(database.url);
+  url.pathname = name;
+  const outcome = await annals(['migrate'], { ...environment, DATABASE_URL: url.href });
+  expect(outcome).toEqual({
+    code: 1,
+    stdout: '',
+    stderr:
+      'annals: The database has the encoding SQL_ASCII; Annals needs UTF8. Make one with: ' +
+      "create database annals owner annals encoding 'UTF8' template template0\n",
+  });
+  const client = new pg.Client(url.href);
+  await client.connect();
+  onTestFinished(() => client.end());
+  expect((await client.query('select from pg_tables where schemaname = $1', ['public'])).rowCount).toBe(0);
+});
+
 test('a role without rights in the database is told so in one line, with the page that lists the rights', async () => {
   const role = `guest_${database.url.slice(-8)}`;
   const superuserUrl = new URL(database.url);

@@ -27,6 +27,21 @@ export async function checkServerVersion(pool: pg.Pool): Promise<void> {
   }
 }
 
+/**
+ * Throws a MigrationError if the database does not store UTF-8. In another encoding, lengths and patterns would count bytes,
+ * and some names could not be stored.
+ */
+export async function checkEncoding(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ server_encoding: string }>('show server_encoding');
+  const encoding = rows[0]?.server_encoding;
+  if (encoding !== 'UTF8') {
+    throw new MigrationError(
+      `The database has the encoding ${encoding}; Annals needs UTF8. Make one with: ` +
+        "create database annals owner annals encoding 'UTF8' template template0",
+    );
+  }
+}
+
 /** The state of a database's ledger: none, one without checksums, or the current one. */
 export async function ledgerState(client: pg.ClientBase | pg.Pool): Promise<'none' | 'unchecked' | 'current'> {
   const { rows } = await client.query<{ any: boolean; current: boolean }>(`
