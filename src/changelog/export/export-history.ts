@@ -12,6 +12,7 @@ import type { Dictionary } from '../names/dictionary.ts';
 import type { DictionaryCache } from '../names/dictionary-cache.ts';
 import { asksForDocuments } from '../plan/resolve.ts';
 import { planTallies } from '../plan/tally-plan.ts';
+import { isUnderestimated } from '../read/planner-estimate.ts';
 import { entryConditions } from '../read/predicate.ts';
 import { searchOf } from '../read/search.ts';
 import type { Search } from '../read/search-store.ts';
@@ -117,10 +118,11 @@ async function open(
   // If only terms on documents can hold, their indexes find the entries. Otherwise the export walks once along the time.
   const plan = asksForDocuments(query) ? await planTallies(expression, dictionary, since, slice) : undefined;
   const conditions = await entryConditions(tenant, expression, dictionary, slice);
+  const underestimated = await isUnderestimated(transaction, tenant);
   const search: Search =
     plan?.intervals.length === 0
-      ? await searchOf(expression, conditions, { tenant, since, dictionary, slice })
-      : { tenant, since, condition: conditions.satisfies(expression) };
+      ? await searchOf(expression, conditions, { tenant, since, underestimated, dictionary, slice })
+      : { tenant, since, underestimated, condition: conditions.satisfies(expression) };
   await openLines(transaction, search, { format, withContext, resume: going });
   return {
     of: { snapshot: going?.snapshot ?? snapshot.snapshot, placement: snapshot.placement, since },

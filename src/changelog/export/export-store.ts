@@ -1,7 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { DatabaseTransaction } from '../../db/database.ts';
 import type { ExportFormat, ExportSnapshot } from '../../ports/export-history.ts';
-import { found, type Search } from '../read/search-store.ts';
+import { found, runSearch, type Search } from '../read/search-store.ts';
 import type { Place } from '../read/store.ts';
 
 /** Some lines of an export, each with its line ending. */
@@ -71,13 +71,14 @@ export async function openLines(
     format === 'CSV'
       ? csvLine(withContext ? csvCircumstances : nothing)
       : ndjsonLine(withContext ? ndjsonCircumstances : nothing);
-  await sql`
+  const declaration = sql`
     declare export_lines no scroll cursor for
       select ${line}, e.at, e.sequence
         from (select e.* ${found({ ...search, condition: sql`${search.condition} and ${seen}` })}) as e
         join change_kind k on k.tenant = e.tenant and k.kind = e.kind
         join change_actor a on a.tenant = e.tenant and a.actor = e.actor
-        order by e.at desc, e.sequence desc`.execute(transaction);
+        order by e.at desc, e.sequence desc`;
+  await runSearch(transaction, search, declaration);
 }
 
 /** The next lines, about `bytes` bytes of them; undefined if no lines are left. */

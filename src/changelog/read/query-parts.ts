@@ -1,6 +1,7 @@
 import { isOnDocuments, termsOf } from '../plan/expression.ts';
 import { possibleKinds } from '../plan/kind-classes.ts';
 import { type Interval, isLarge, keysOf, type Plan, planOf, planTallies, type Selection } from '../plan/tally-plan.ts';
+import { isUnderestimated } from './planner-estimate.ts';
 import { entryConditions, isOnTexts } from './predicate.ts';
 import type { QuerySnapshot } from './query-snapshot.ts';
 import { searchOf } from './search.ts';
@@ -30,22 +31,31 @@ export async function partsOf(
   snapshot: QuerySnapshot,
   talliesOf: (selection: Selection) => number = keysOf,
 ): Promise<QueryParts> {
-  const { tenant, expression, dictionary, since, slice } = snapshot;
+  const { transaction, tenant, expression, dictionary, since, slice } = snapshot;
   const plan = await planTallies(expression, dictionary, since, slice);
   const conditions = await entryConditions(tenant, expression, dictionary, slice);
+  const condition = conditions.satisfies(expression);
   const byIds = termsOf(expression).some(isOnTexts);
-  const everything: Search = { tenant, since, byIds, condition: conditions.satisfies(expression) };
   if (plan === undefined || isLarge(plan)) {
     const extent = await extentOf(plan, snapshot);
     if (plan === undefined || !isWorthIt(weighed(plan, talliesOf), extent)) {
+      const underestimated = await isUnderestimated(transaction, tenant);
+      const everything: Search = { tenant, since, underestimated, byIds, condition };
       return { intervals: [], search: everything, everything, scanned: extent.entries };
     }
   }
   const { intervals } = plan;
-  const search = termsOf(expression).some(isOnDocuments)
-    ? await searchOf(expression, conditions, { tenant, since, dictionary, slice })
-    : undefined;
-  return { intervals, search, everything, scanned: undefined };
+  if (!termsOf(expression).some(isOnDocuments)) {
+    return { intervals, search: undefined, everything: { tenant, since, byIds, condition }, scanned: undefined };
+  }
+  const underestimated = await isUnderestimated(transaction, tenant);
+  const search = await searchOf(expression, conditions, { tenant, since, underestimated, dictionary, slice });
+  return {
+    intervals,
+    search,
+    everything: { tenant, since, underestimated, byIds, condition },
+    scanned: undefined,
+  };
 }
 
 function weighed(plan: Plan, talliesOf: (selection: Selection) => number): Plan {

@@ -2,6 +2,7 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { DatabaseTransaction } from '../../db/database.ts';
 import type { IdsOf } from '../plan/id-patterns.ts';
 import { maxIndexedBytes } from './id-range.ts';
+import { runWithoutNestedLoops } from './planner-estimate.ts';
 import type { Place } from './store.ts';
 
 /** The source of the entries that satisfy a condition on `e`: rows of change_entry, or places first. */
@@ -12,12 +13,24 @@ export interface Search {
   places?: RawBuilder<unknown> | undefined;
   /** Whether the condition is on texts of ids, which an index has. */
   byIds?: boolean;
+  /** Whether the planner takes the tenant for one with next to no entries, and it has many. */
+  underestimated?: boolean | undefined;
   condition: RawBuilder<SqlBool>;
+}
+
+/** Runs a statement with the SQL of the search in it. */
+export async function runSearch<Row>(
+  transaction: DatabaseTransaction,
+  search: Search,
+  statement: RawBuilder<Row>,
+): Promise<Row[]> {
+  if (search.underestimated) return await runWithoutNestedLoops(transaction, statement);
+  return (await statement.execute(transaction)).rows;
 }
 
 /** Counts the entries that a search finds. */
 export async function countEntries(transaction: DatabaseTransaction, search: Search): Promise<number> {
-  const { rows } = await sql<{ total: number }>`select count(*) as total ${found(search)}`.execute(transaction);
+  const rows = await runSearch(transaction, search, sql<{ total: number }>`select count(*) as total ${found(search)}`);
   return rows[0]?.total ?? 0;
 }
 
@@ -27,14 +40,15 @@ export async function searchPage(
   search: Search,
   page: { skip: number; size: number },
 ): Promise<{ total: number; places: Place[] }> {
-  const { rows } = await sql<{ total: number; at: number | null; sequence: number }>`
+  const statement = sql<{ total: number; at: number | null; sequence: number }>`
     with found as materialized (select e.at, e.sequence ${found(search)})
     select counted.total, place.at, place.sequence
       from (select count(*) as total from found) as counted
       left join lateral (
         select * from found order by at desc, sequence desc offset ${page.skip} limit ${page.size}
       ) as place on true
-      order by place.at desc, place.sequence desc`.execute(transaction);
+      order by place.at desc, place.sequence desc`;
+  const rows = await runSearch(transaction, search, statement);
   const places = rows.flatMap(({ at, sequence }) => (at === null ? [] : [{ at, sequence }]));
   return { total: rows[0]?.total ?? 0, places };
 }
@@ -45,10 +59,12 @@ export async function findPlaces(
   search: Search,
   page: { skip: number; size: number },
 ): Promise<Place[]> {
-  const { rows } = await sql<Place>`
-    select e.at, e.sequence ${found(search)}
-      order by e.at desc, e.sequence desc offset ${page.skip} limit ${page.size}`.execute(transaction);
-  return rows;
+  return await runSearch(
+    transaction,
+    search,
+    sql<Place>`select e.at, e.sequence ${found(search)}
+      order by e.at desc, e.sequence desc offset ${page.skip} limit ${page.size}`,
+  );
 }
 
 /**

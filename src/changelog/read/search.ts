@@ -26,8 +26,13 @@ import type { Search } from './search-store.ts';
 export async function searchOf(
   expression: Expression,
   conditions: EntryConditions,
-  { tenant, since, dictionary, slice }: { tenant: string; since: number; dictionary: Dictionary; slice: TimeSlice },
+  {
+    dictionary,
+    slice,
+    ...of
+  }: Pick<Search, 'tenant' | 'since' | 'underestimated'> & { dictionary: Dictionary; slice: TimeSlice },
 ): Promise<Search> {
+  const { tenant, since } = of;
   const tallied = decide(expression, (term) => (isOnDocuments(term) ? false : undefined));
   const kinds = await possibleKinds(expression, dictionary, slice);
   const ofKinds = kinds === null ? sql`true` : sql`e.kind = any (${kinds}::bigint[])`;
@@ -40,7 +45,7 @@ export async function searchOf(
   // An index finds a single term on documents in an AND by its own condition.
   const isIndexed = others.length === 0 && only?.kind === 'document' && isNever(tallied);
   if (isIndexed || only === undefined || !terms.every(namesDocuments)) {
-    return { tenant, since, byIds: termsOf(expression).some(isOnTexts), condition: conditionOf(expression) };
+    return { ...of, byIds: termsOf(expression).some(isOnTexts), condition: conditionOf(expression) };
   }
   const places = sql.join(
     terms.map((term) => placesOf(term, tenant, since)),
@@ -49,7 +54,7 @@ export async function searchOf(
   // All places of this one term satisfy it, so Annals does not check the term again.
   const holds = (term: Term) => term === only || (only.kind === 'related' && term === only.implies);
   const open = others.length > 0 ? expression : decide(expression, (term) => (holds(term) ? true : undefined));
-  return { tenant, since, places, condition: conditionOf(open) };
+  return { ...of, places, condition: conditionOf(open) };
 }
 
 function placesOf(term: DocumentTerm | RelatedTerm, tenant: string, since: number): RawBuilder<unknown> {

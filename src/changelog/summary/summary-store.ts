@@ -4,7 +4,7 @@ import { statementsOf } from '../../db/statements.ts';
 import { type Interval, isLarge, planOf } from '../plan/tally-plan.ts';
 import type { QueryParts } from '../read/query-parts.ts';
 import type { QuerySnapshot } from '../read/query-snapshot.ts';
-import { found, type Search } from '../read/search-store.ts';
+import { found, runSearch, type Search } from '../read/search-store.ts';
 import { readTalliedPlaces } from '../read/tallied-page.ts';
 import { type CountedPart, columnsOfParts, type Split } from './tally-counts.ts';
 
@@ -42,9 +42,9 @@ export async function readExtentOfParts(
   const total = await countTallied(snapshot, { intervals });
   const tallied = total === 0 ? undefined : await oldestTallied(snapshot, intervals, total);
   if (search === undefined) return { total, oldest: tallied };
-  const { rows } = await sql<{ total: number; oldest: number | null }>`
-    select count(*) as total, min(e.at) as oldest ${found(search)}`.execute(transaction);
-  const [others] = rows;
+  const statement = sql<{ total: number; oldest: number | null }>`
+    select count(*) as total, min(e.at) as oldest ${found(search)}`;
+  const [others] = await runSearch(transaction, search, statement);
   if (others === undefined || others.oldest === null) return { total, oldest: tallied };
   return { total: total + others.total, oldest: Math.min(tallied ?? others.oldest, others.oldest) };
 }
@@ -73,8 +73,8 @@ export async function oldestOfActors(
     const total = await countTallied(snapshot, { intervals });
     return total === 0 ? undefined : await oldestByRank(snapshot, intervals, total);
   }
-  const { rows } = await sql<{ oldest: number | null }>`
-    select min(e.at) as oldest ${found(everything)}`.execute(snapshot.transaction);
+  const statement = sql<{ oldest: number | null }>`select min(e.at) as oldest ${found(everything)}`;
+  const rows = await runSearch(snapshot.transaction, everything, statement);
   return rows[0]?.oldest ?? undefined;
 }
 
@@ -135,14 +135,14 @@ export async function countSearch(
   search: Search,
   moments: readonly number[],
 ): Promise<RangeCount[]> {
-  const { rows } = await sql<RangeCount>`
+  const statement = sql<RangeCount>`
     select k.type, c.place, sum(c.entries)::bigint as entries
       from (
         select e.kind, width_bucket(e.at, ${moments}::bigint[]) - 1 as place, count(*) as entries ${found(search)} group by 1, 2
       ) as c
       join change_kind k on k.tenant = ${tenant} and k.kind = c.kind
-      group by k.type, c.place`.execute(transaction);
-  return rows;
+      group by k.type, c.place`;
+  return await runSearch(transaction, search, statement);
 }
 
 export type FacetField = 'entity' | 'type' | 'actor';
@@ -181,7 +181,7 @@ async function countByKey(
   search: Search,
   split: Split,
 ): Promise<{ key: number; entries: number }[]> {
-  const { rows } = await sql<{ key: number; entries: number }>`
-    select ${sql.ref(`e.${split}`)} as key, count(*) as entries ${found(search)} group by 1`.execute(transaction);
-  return rows;
+  const statement = sql<{ key: number; entries: number }>`
+    select ${sql.ref(`e.${split}`)} as key, count(*) as entries ${found(search)} group by 1`;
+  return await runSearch(transaction, search, statement);
 }
