@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { expect, test } from 'vitest';
 
 const source = join(import.meta.dirname, '..', 'src');
@@ -74,6 +74,13 @@ const imports = files.flatMap(importsOf);
 test('every module stands in a layer', () => {
   expect(files.length).toBeGreaterThan(50);
   for (const file of files) expect(layerOf(partOf(file)), file).not.toBe(-1);
+});
+
+test('the guide to the architecture names every folder of the sources', () => {
+  const guide = readFileSync(join(source, '../docs/architecture.md'), 'utf8');
+  const folders = new Set(files.map((file) => dirname(file)).filter((folder) => folder !== '.'));
+  const isNamed = (folder: string) => guide.includes(`\`${folder}/\``) || guide.includes(`\`${basename(folder)}/\``);
+  expect([...folders].filter((folder) => !isNamed(folder))).toEqual([]);
 });
 
 test('imports lead to lower layers, and never from one module into another of its layer', () => {
