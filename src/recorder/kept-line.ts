@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { kindOf, membersOf, objectText, stringOf } from '../json/members.ts';
 import { parseJson } from '../json/parse.ts';
 import { type JsonNode, JsonSyntaxError } from '../json/tape.ts';
-import { applyRules, compileMasks } from '../recording/mapping/apply-rules.ts';
+import { applyRules, compileMasks, compileRules } from '../recording/mapping/apply-rules.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 
 const members = [
@@ -17,11 +17,10 @@ const members = [
   'related',
   'masked',
 ] as const;
-const values = ['before', 'after', 'context'] as const;
 
 /**
- * What is kept of a change that cannot be recorded: its text, its masks applied, with the actor that it would have had. Undefined where
- * the mapping has rules and the text does not tell which of them hold.
+ * What is kept of a change that cannot be recorded: its text, masked and without what the mapping ignores, with the actor that it
+ * would have had. Undefined where the mapping has rules and the text does not tell which of them hold.
  */
 export function keptLine(text: Buffer, clientName: string, mapping: Mapping | undefined): string | undefined {
   const hasRules = mapping !== undefined && mapping.entities.size > 0;
@@ -32,10 +31,13 @@ export function keptLine(text: Buffer, clientName: string, mapping: Mapping | un
   const rules = entity === undefined ? undefined : mapping?.entities.get(entity);
   const hasActor = line.has('actor');
   if (rules === undefined) return hasActor ? text.toString('utf8') : lineWithActor(text, clientName);
-  const masks = compileMasks(rules);
   const kept: [string, JsonNode][] = [];
   for (const name of members) keep(kept, name, line.get(name));
-  for (const name of values) keep(kept, name, applyRules(masks, { after: line.get(name) }).after);
+  const { before, after } = applyRules(compileRules(rules), { before: line.get('before'), after: line.get('after') });
+  keep(kept, 'before', before);
+  keep(kept, 'after', after);
+  // Ignored members of a context are kept: that is where they are looked for.
+  keep(kept, 'context', applyRules(compileMasks(rules), { after: line.get('context') }).after);
   const masked = Buffer.from(objectText(kept));
   return hasActor ? masked.toString('utf8') : lineWithActor(masked, clientName);
 }

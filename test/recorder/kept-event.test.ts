@@ -80,3 +80,15 @@ test('a row of a snapshot keeps its row, masked', () => {
     after: { id: 1, card: '********', note: 'n' },
   });
 });
+
+test('a line that cannot be recorded is kept masked and without what is ignored; its context keeps ignored members', () => {
+  const entities = { order: { mask: ['card'], ignore: ['etag'] } };
+  const mapping = readMapping(JSON.stringify({ version: 1, entities }));
+  const line = { op: 'update', entity: 'order', entityId: '', id: 'a', at: '2026-01-02T03:04:05Z' };
+  const document = { card: 'canary', etag: 'canary', note: 'n' };
+  const change = read({ ...line, before: document, after: document, context: { etag: 'e', card: 'canary' } }, mapping);
+  expect(change).toMatchObject({ kind: 'rejected', reason: '"entityId" is empty' });
+  const kept = { card: '********', note: 'n' };
+  const context = { etag: 'e', card: '********' };
+  expect(JSON.parse(keptOf(change) ?? '')).toEqual({ ...line, before: kept, after: kept, context, actor: 'c' });
+});
