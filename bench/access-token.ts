@@ -1,6 +1,6 @@
 import type { NewClient } from '../src/oauth/clients.ts';
 
-/** An access token of the client. Throws where the service gives none. */
+/** Gets an access token for the client. Throws if the service gives none. */
 export async function tokenOf(
   baseUrl: string,
   { clientId, clientSecret }: Pick<NewClient, 'clientId' | 'clientSecret'>,

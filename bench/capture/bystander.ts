@@ -47,7 +47,7 @@ export class Bystander {
     this.#work = Promise.all([this.#read(), this.#write(), this.#watchFolds()]);
   }
 
-  /** What was seen since the last call. */
+  /** The figures since the last call. */
   take(): Seen {
     const times = this.#times.sort((one, other) => one - other);
     const at = (share: number) => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;

@@ -29,7 +29,7 @@ try {
   await world.close();
 }
 
-/** Asks until the server answers. */
+/** Waits until the server answers. */
 async function insist(url: string, statement: string, values: unknown[] = []) {
   for (;;) {
     try {

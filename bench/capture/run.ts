@@ -143,7 +143,7 @@ async function large(of: World): Promise<void> {
   await sleep(15_000);
   tell(`another tenant, before: ${seenText(bystander.take())}`);
   await ask(of.shop, `insert into items ${made}`, [1, rows]);
-  // Memory as it goes on: flat, or growing with the rows.
+  // Memory over time: whether it is constant or grows with the rows.
   let isOver = false;
   const memory: string[] = [];
   const sampled = (async () => {

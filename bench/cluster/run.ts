@@ -38,7 +38,7 @@ const { values: settings } = parseArgs({
     /** Shell commands. HOST and PORT name the worker. */
     kill: { type: 'string' },
     start: { type: 'string' },
-    /** Keeps the database for a look at it. */
+    /** Keeps the database after the run, for inspection. */
     keep: { type: 'boolean', default: false },
   },
 });

@@ -7,7 +7,7 @@ export interface Target {
   body: string;
 }
 
-/** Latencies in milliseconds, and how long it took to have them. */
+/** Latencies in milliseconds, and the time of the whole measurement. */
 export interface Round {
   latencies: number[];
   seconds: number;

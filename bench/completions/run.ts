@@ -67,7 +67,7 @@ async function measure(delay: string): Promise<Row[]> {
     for (const target of targets) await load(target, connections, 1_000);
     for (let round = 0; round < Number(settings.rounds); round += 1) {
       disk.push(...durableWrites(folder, 20));
-      // In another order every time: what the machine does besides meets each of them.
+      // In another order each time, so that other work of the machine slows down all of them alike.
       for (const target of rotated(targets, round)) {
         rounds.get(target.name)?.push(await load(target, connections, Number(settings.seconds) * 1_000));
       }

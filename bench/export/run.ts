@@ -45,7 +45,7 @@ try {
   process.stdout.write(`${entries} entries\n`);
   process.stdout.write(`memory of the idle service: ${mebibytes(idle)}\n`);
   for (const format of ['NDJSON', 'CSV']) {
-    // Before and after: whatever else the machine does then, it does to both.
+    // COPY runs before and after the export, so that other work of the machine slows down both alike.
     const before = { shown: await copy(true), bare: await copy(false) };
     const samples: number[] = [];
     const over = new AbortController();

@@ -218,7 +218,7 @@ async function measure(ask: Ask, columns: readonly Column[]): Promise<string[]> 
       await load(column, ask, connections, 1);
     }
     for (let round = 0; round < Number(settings.rounds); round++) {
-      // In another order every time: what the machine does besides meets each of them.
+      // In another order each time, so that other work of the machine slows down all of them alike.
       for (const index of columns.keys()) {
         const column = columns[(index + round) % columns.length];
         column?.loads.push(await load(column, ask, connections, Number(settings.seconds)));

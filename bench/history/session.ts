@@ -46,7 +46,7 @@ type Step = (typeof steps)[number];
 interface Column {
   name: string;
   backends: Backends;
-  /** Does what does not count as asking. */
+  /** Does work whose time does not count. */
   prepare: (question: SessionQuestion, page: number) => Promise<unknown>;
   ask: (question: SessionQuestion, page: number) => Promise<unknown>;
   costs: Record<Step, Cost[]>;
@@ -63,7 +63,7 @@ const entries = Number(settings.entries);
 const copyName = `annals_bench_session_${randomBytes(4).toString('hex')}`;
 try {
   const url = await copyDatabase();
-  // The clock goes on from the moment of the data.
+  // The clock starts at the moment of the data.
   const shift = benchNow - Date.now();
   recorder = await startRecorder(url, shift);
   const lines: string[] = [];

@@ -78,7 +78,7 @@ try {
   process.stdout.write(`| operation | ${heads.join(' | ')} |\n|---|${columns.map(() => '---:|---:|').join('')}\n`);
   for (const [operation, path] of Object.entries(operations)) {
     const times = columns.map((): number[] => []);
-    // The first round warms all up.
+    // The first round warms up the servers and does not count.
     for (let round = 0; round <= rounds; round++) {
       for (const [column, { server }] of columns.entries()) {
         const before = await processorTimeOf(server.process);

@@ -42,7 +42,7 @@ try {
   for (const [operation, path] of Object.entries(operations)) {
     const rates = servers.map((): number[] => []);
     const shares = servers.map((): number[] => []);
-    // The first round warms all up.
+    // The first round warms up the servers and does not count.
     for (let round = 0; round <= rounds; round++) {
       for (const [place, { baseUrl }] of servers.entries()) {
         const before = process.cpuUsage();

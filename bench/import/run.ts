@@ -162,7 +162,7 @@ async function makeTemplate(): Promise<void> {
 async function withDatabase<Result>(work: (url: string) => Promise<Result>): Promise<Result> {
   const name = `annals_bench_import_${randomBytes(4).toString('hex')}`;
   await server.query(`create database ${name} template ${template}`);
-  // What the last one left to write to disk is not this one's work.
+  // Writes what the last run has left to write, so that its time does not count for this run.
   await server.query('checkpoint');
   try {
     return await work(urlOf(name));

@@ -68,7 +68,7 @@ const agentOf = async (id: string, as = token, of = tenant) =>
     metadata: { version: number };
   };
 
-/** The mails about an agent whose chats have ended, which is when all there will ever be of them are queued. */
+/** The mails about an agent. Its chats have ended, so all of its mails are queued. */
 const mailsAbout = async (id: string) => {
   const { pool } = server.database;
   const queued = async () =>
@@ -215,7 +215,7 @@ test('without notificationEmail the agent is disabled as well, and says why and 
   expect(agent.enabled).toBe(false);
   expect(agent.disabledReason).toContain('The provider refuses the key.');
   expect(agent.disabledReason).toContain('notificationEmail holds no address');
-  // What is not queued by now is not sent later either.
+  // A mail that is not queued by now is never sent.
   expect((await server.database.pool.query('select from mail where tenant = $1', [quiet])).rowCount).toBe(0);
   expect(smtp.all().filter(({ message }) => message.includes('quiet'))).toEqual([]);
 });
@@ -239,7 +239,7 @@ test('a self-hosted address that is refused, cannot be reached, or is no model s
     }
     expect([baseUrl, (await agentOf(id)).enabled]).toEqual([baseUrl, false]);
   }
-  // Every failure to reach one reads the same.
+  // Every failure to reach a server has the same message.
   expect([...texts]).toHaveLength(1);
   await allowing.close();
   web.close();

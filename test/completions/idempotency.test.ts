@@ -93,7 +93,7 @@ test('a failure is shared by those who waited for it, and a later repeat begins 
   await eventually(() => calls).toBe(1);
   const asked = recordStatements(...other.context.pool.pools);
   const second = status(other);
-  // Whoever looks again has met the one that is under way.
+  // A request that looks again has met the one that is under way.
   const looks = () => asked.filter(({ text }) => /^select .* from "completion_request"/.test(text)).length;
   await eventually(looks).toBeGreaterThan(1);
   goOn();

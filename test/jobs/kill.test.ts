@@ -137,7 +137,7 @@ test(`with the worker killed at ${kills} random moments every chat ends, and non
 /** As `kill -9` does; another process takes its place, for which a minute goes by at once. */
 async function killWorker(): Promise<void> {
   await services.replace(0);
-  // Whoever is dead by now has not been heard of.
+  // The leases expire at once, as if a minute had passed.
   await database.pool.query(
     "update job set held_until = now() where status = 'in_progress' and held_until is not null",
   );

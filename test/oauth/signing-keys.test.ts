@@ -107,7 +107,7 @@ test('keys are sealed at rest, and the list of secret keys rotates without a tok
   expect(kidOf(newToken)).not.toBe(kidOf(late));
   expect(await statusOf(after, newToken)).toBe(200);
 
-  // Whoever has lost the old key refuses its tokens, says so, and goes on with keys it can open.
+  // A process that has lost the old secret key refuses the tokens, says so, and goes on with keys that it can open.
   expect(await statusOf(only, late)).toBe(401);
   expect(only.logLines.join('')).toContain('no secret key opens this signing key');
   const lost = await startTestServer({ extend, clock, database: before.database, secretKeys: [randomBytes(32)] });

@@ -48,7 +48,7 @@ async function readNames(): Promise<void> {
       const { items } = await annals().agents.list(parameters);
       names.value = new Map([...names.peek(), ...items.map(({ id = '', name }) => [id, textFor(name)] as const)]);
     } catch {
-      // The id is shown, which says as much as the page needs. Nothing else depends on a name.
+      // The page then shows the id. Nothing else depends on a name.
     }
   }
 }

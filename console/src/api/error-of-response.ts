@@ -24,7 +24,7 @@ function messageOf(text: string): ErrorMessage {
   try {
     return JSON.parse(text) ?? {};
   } catch {
-    // A proxy's page, for example. Its status says what there is to say.
+    // For example the page of a proxy. Only its status tells something.
     return {};
   }
 }

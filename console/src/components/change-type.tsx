@@ -5,7 +5,7 @@ export const changeTypes: readonly ChangeType[] = ['create', 'update', 'delete']
 
 const signs: Readonly<Record<ChangeType, string>> = { create: '+', update: '~', delete: '−' };
 
-/** The sort of a change as a sign, a colour and, unless `short`, a word. */
+/** The type of a change as a sign, a colour and, unless `short`, a word. */
 export function ChangeTypeMark({ type, short = false }: { readonly type: ChangeType; readonly short?: boolean }) {
   return (
     <span class={`change-type ${type}${short ? ' short' : ''}`} title={type}>

@@ -19,7 +19,8 @@ export function Dialog({ title, onClose, children, actions }: DialogProps) {
     const dialog = element.current;
     dialog?.showModal();
     return () => {
-      // Closed, it gives the focus back to what had it; taken away while it is open, it would not.
+      // A dialog that closes gives the focus back to the element that had it. One that is removed while it is open does
+      // not.
       isGone.current = true;
       dialog?.close();
     };

@@ -11,7 +11,7 @@ export function DocumentForm() {
   const [entity, setEntity] = useState('');
   const [id, setId] = useState('');
   const list = useId();
-  // Without suggestions one goes on writing.
+  // If there are no suggestions, the reader can go on writing.
   const names = useRequest(entity, (signal) => readNames('entity', entity, signal)).value ?? [];
   return (
     <>

@@ -27,7 +27,7 @@ export function NewEntries({ q, shown, newest, onShow }: NewEntriesProps) {
       if (document.visibilityState !== 'visible') return;
       countEntries(newer, controller.signal).then(
         (found) => setCount(Math.max(0, found - (known ?? 0))),
-        // The next look may succeed. What is shown stays right.
+        // The next look may succeed. The entries that are shown are still correct.
         () => {},
       );
     }, pause);

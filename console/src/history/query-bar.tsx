@@ -30,7 +30,7 @@ export function QueryBar({ q, fault, onSubmit }: QueryBarProps) {
   useEffect(() => setText(q), [q]);
   useSlashKey(input);
   useEffect(() => {
-    // The fault may be beyond what the bar shows. Who writes on already keeps the caret.
+    // Scrolls to the fault, which the bar may not show. If the reader is writing again, the caret stays.
     if (fault?.offset !== undefined && text === q) input.current?.setSelectionRange(fault.offset, fault.offset + 1);
   }, [fault?.offset]);
 
@@ -50,7 +50,7 @@ export function QueryBar({ q, fault, onSubmit }: QueryBarProps) {
     setText(next);
     setCaret(position);
     setChosen(-1);
-    // At once: a key that is pressed before the next frame has to find the caret there.
+    // Sets the caret at once, so that it is right for a key that is pressed before the next frame.
     const element = input.current;
     if (element === null) return;
     element.value = next;
@@ -168,7 +168,7 @@ function useSuggestions(text: string, caret: number, isOpen: boolean): Suggestio
     const timer = setTimeout(() => {
       readNames(wanted.field, wanted.prefix, controller.signal).then(
         (found) => setNames({ key, names: found }),
-        // Without suggestions one goes on writing.
+        // If there are no suggestions, the reader can go on writing.
         () => setNames({ key, names: [] }),
       );
     }, pause);

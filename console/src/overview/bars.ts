@@ -30,7 +30,7 @@ export function barsOf(
   return { starts: Array.from({ length }, (_, index) => (first + index) * width), width, counts };
 }
 
-/** How many changes of each sort the buckets hold. */
+/** How many changes of each type the buckets hold. */
 export function sumsOf({ buckets }: Pick<ChangeHistogram, 'buckets'>): Record<ChangeType, number> {
   const sums = { create: 0, update: 0, delete: 0 };
   for (const bucket of buckets) for (const type of changeTypes) sums[type] += bucket[type];

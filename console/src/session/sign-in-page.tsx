@@ -18,7 +18,7 @@ export function SignInPage({ link }: { readonly link: string | undefined }) {
     setBusy(true);
     setError(undefined);
     signIn(credentials).catch(async (refusal: unknown) => {
-      // Who opens a used link in a browser that is signed in goes on there.
+      // A browser that is signed in stays so if somebody opens a used link in it.
       if ('link' in credentials) await readSession().catch(() => {});
       setError(refusal);
       setBusy(false);

@@ -19,7 +19,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/server/data
 import { eventually } from '../../support/server/patience.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
-/** More than are read in a row. */
+/** More reads in a row than Annals tries. */
 const many = 9_000;
 
 let database: TestDatabase;
@@ -99,7 +99,7 @@ describe('the cache', () => {
     expect(one).toBe(other);
     expect(cache.known('little1')).toBeUndefined();
     expect(cache.known('many')).toBe(one);
-    // To look whether it is known is to ask it, hence not so often.
+    // A look at the cache counts as a use, so this looks rarely.
     await expect.poll(() => cache.known('many'), { timeout: 30_000, interval: 1_000 }).toBeUndefined();
     expect((await cache.get('many')).actors).toHaveLength(many);
   });
@@ -151,7 +151,7 @@ test('what patterns match is kept for all dictionaries together as long as there
   some[0]?.set('huge', found, 100 * names);
   expect(some.map((matches) => matches.get('one'))).toEqual(some.map(() => undefined));
   expect(some[0]?.get('huge')).toBe(found);
-  // Who asks with what was forgotten gets the same answer.
+  // A query of a tenant that was forgotten gets the same answer.
   const regexes = new RegexMatcherPool();
   const findPage = createFindPage({ pool, db, regexes, now: () => now });
   const total = async () =>

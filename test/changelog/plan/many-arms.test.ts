@@ -38,7 +38,7 @@ function before(days: number): string {
   return new Date(now - days * day).toISOString();
 }
 
-/** As many arms as that, each with a time and a pattern of its own; in every third one something else besides. */
+/** So many arms, each with a time and a pattern of its own. Every third one has another term. */
 function armsOf(count: number, more: (place: number) => string = () => ''): string {
   const arms = Array.from({ length: count }, (_none, place) => {
     const time =

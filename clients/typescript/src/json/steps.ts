@@ -1,4 +1,4 @@
-/** Work in steps of less than a millisecond. Whoever runs it may do something else between two of them. */
+/** Work in steps of less than a millisecond. The caller may do something else between two steps. */
 export type Steps<Result> = Generator<undefined, Result, undefined>;
 
 /** Milliseconds for which steps run before the next pause. */

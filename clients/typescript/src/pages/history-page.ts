@@ -50,7 +50,7 @@ export interface HistoryRequest<Entry> {
 }
 
 /**
- * The change history, newest first. Iterated, it ends with what was there at its first page: entries that are recorded
+ * The change history, newest first. An iteration has only entries that existed at its first page: entries recorded
  * meanwhile would move the others to later pages, where they would come a second time.
  */
 export function historyWalk<Entry extends { readonly at: string }>(

@@ -69,7 +69,10 @@ function writtenValue(value: TextValue | Regex): string | undefined {
   return value.parts.length === 1 ? quoted(value.parts.join('')) : bare(value);
 }
 
-/** Before a blank and a word with a colon a bare value would end; one of these words makes it a fault; blanks at the ends go. */
+/**
+ * A bare value would end before a blank and a word with a colon. These words in it are an error, and blanks at its ends
+ * are lost. Such values are written in quotes.
+ */
 const misread = /(?:^|[ (),])(?:AND|OR|NOT)(?![^ (),])| [A-Za-z_][A-Za-z0-9_.]*:|^[ "~<>]| $/;
 
 function bare({ parts }: Glob): string | undefined {
@@ -87,7 +90,10 @@ function literalSource(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 }
 
-/** In quotes a doubled backslash is one, and one before any other character stays; doubling all is always right. */
+/**
+ * In quotes two backslashes mean one, and a backslash before any other character stays. So doubling every backslash is
+ * always correct.
+ */
 function quotedRegex(source: string): string {
   return quoted(source);
 }

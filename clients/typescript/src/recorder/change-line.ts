@@ -13,7 +13,7 @@ export interface NewChange extends Omit<RecordedChange, 'id' | 'at'> {
 /** The bytes of a change, at most: a request with one change alone may have that many. */
 const maxChangeBytes = 16 * 1024 * 1024;
 
-/** Writes changes as lines. Their id and time are made here, once, so that a repeat of the line is no second change. */
+/** Writes changes as lines. It sets the id and the time once, so that the service recognises a repeated line. */
 export class ChangeLines {
   readonly #encoder = new TextEncoder();
   #latest = 0;
@@ -27,7 +27,7 @@ export class ChangeLines {
     );
   }
 
-  /** Never before the change before: changes of one document stand in the history by their times. */
+  /** Never earlier than the last change: the history orders the changes of a document by time. */
   #now(): Date {
     this.#latest = Math.max(this.#latest, Date.now());
     return new Date(this.#latest);

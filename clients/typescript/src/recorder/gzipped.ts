@@ -1,7 +1,7 @@
 /** Shorter content is not worth the work. */
 const minBytes = 1_024;
 
-/** The content packed, where that is worth it. */
+/** The content, compressed if it is long enough. */
 export async function gzipped(
   content: Uint8Array<ArrayBuffer>,
 ): Promise<{ content: Uint8Array<ArrayBuffer>; encoding: 'gzip' | undefined }> {

@@ -27,7 +27,7 @@ export type RecorderCounts = Omit<RecordedCounts, 'rejected'> & { readonly rejec
 
 /** Bytes: a request may have twice as many. */
 const maxBatchBytes = 4 * 1024 * 1024;
-/** Bytes that wait, and that `fetch` sends for a page that is left. */
+/** Maximum bytes of changes that wait, and of what `fetch` sends when the page is closed. */
 const maxBufferBytes = 32 * 1024 * 1024;
 const maxKeepaliveBytes = 60 * 1024;
 
@@ -193,7 +193,7 @@ export class Recorder {
   }
 }
 
-/** Whether a later attempt may succeed. What the service says of the client or of its request stays as it is. */
+/** Whether a later attempt may succeed. It cannot if the service refuses the client or the request. */
 function passes({ status, type }: ApiError): boolean {
   return status === undefined ? type !== 'invalid_answer' : status === 408 || status === 429 || status >= 500;
 }

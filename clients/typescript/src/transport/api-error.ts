@@ -14,7 +14,7 @@ export interface ApiErrorOptions {
 }
 
 /**
- * Every failure of a call. `type` tells what happened; `message` is for people.
+ * The error of every call that fails. `type` tells what happened; `message` is for people.
  *
  * @example
  * try {
@@ -53,7 +53,10 @@ export class ApiError extends Error {
   }
 }
 
-/** The error of an answer that is not a success. A body that is none of the service's forms has the type `unknown`. */
+/**
+ * The error of an answer that is not a success. The type is `unknown` if the body has none of the forms that the
+ * service uses.
+ */
 export function errorOfAnswer(
   { status, headers }: { readonly status: number; readonly headers: Headers },
   body: string,

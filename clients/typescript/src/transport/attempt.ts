@@ -38,7 +38,7 @@ export async function openStream(attempt: Attempt): Promise<StreamedAnswer> {
 
 async function open(attempt: Attempt, limit: AttemptLimit) {
   const { baseUrl, request, requestId, number } = attempt;
-  // Called as a function of its own: the browser's fetch refuses to be another object's method.
+  // The browser's fetch throws if it is called as a method of another object, so it is called as a plain function.
   const { fetch } = attempt;
   const response = await fetch(urlOf(baseUrl, request), { ...initOf(request, attempt), signal: limit.signal });
   const { ok, status, headers } = response;
@@ -64,7 +64,7 @@ function failureOf(error: unknown, { signal, timeout, requestId, number }: Attem
   return new ApiError('connection_failed', `The connection to the service failed: ${causeOf(error)}`, options);
 }
 
-/** What Node says is in the cause: "fetch failed" tells nothing. */
+/** Node's own message, "fetch failed", says nothing; its cause has the reason. */
 function causeOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return cause instanceof Error && cause.message !== '' ? cause.message : String(cause);
@@ -77,7 +77,7 @@ function watchedBody(
   limit: AttemptLimit,
 ): ReadableStream<Uint8Array> {
   const reader = body?.getReader();
-  // Between two reads the caller is at work, and the service has no time to keep.
+  // Between two reads the caller works, so the time limit of the service stops.
   limit.pause();
   return new ReadableStream<Uint8Array>(
     {

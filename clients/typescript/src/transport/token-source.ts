@@ -21,7 +21,7 @@ export function tokensOfClient(
   });
 }
 
-/** The request for an access token. It may always be repeated: another token is all that can come of it. */
+/** The request for an access token. It may always be repeated: at worst, the service makes another token. */
 function tokenRequest({ clientId, clientSecret, scope }: ClientCredentials): ApiRequest {
   const form = new URLSearchParams({ grant_type: 'client_credentials', client_id: clientId });
   form.set('client_secret', clientSecret);

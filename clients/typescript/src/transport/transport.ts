@@ -50,7 +50,7 @@ export class Transport {
     return await this.#repeatedly(request, options, openStream);
   }
 
-  /** Reads an answer in steps, with pauses where there is somebody to give way to. */
+  /** Reads an answer in steps, with pauses if the caller has given the option `pause`. */
   async read<Result>(steps: Steps<Result>, { signal }: CallOptions = {}): Promise<Result> {
     const { pause } = this.#options;
     if (pause === undefined) return finish(steps);
@@ -58,7 +58,7 @@ export class Transport {
       await pause();
       signal?.throwIfAborted();
     };
-    // The text of a long answer has just been put together, which took its time.
+    // Pauses first: the runtime has just joined the text of a long answer, which takes time.
     await giveWay();
     return await finishInSlices(steps, giveWay);
   }

@@ -48,7 +48,7 @@ function Editing({ current }: { readonly current: Agent | undefined }) {
     event.preventDefault();
     setTried(true);
     if (Object.keys(faults).length > 0) {
-      // The first field that is wrong is where one goes on.
+      // Moves the focus to the first field that is wrong.
       const form = event.currentTarget;
       if (form instanceof HTMLFormElement) requestAnimationFrame(() => focusFirstFault(form));
       return;

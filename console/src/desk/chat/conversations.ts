@@ -5,7 +5,7 @@ import { isAborted } from '../../api/failure.ts';
 /** A message to an agent, and what came of it. */
 export interface Turn {
   readonly message: string;
-  /** As much as there is. */
+  /** The part of the answer that has come so far. */
   readonly answer: string;
   readonly state: 'writing' | 'answered' | 'stopped' | 'failed';
   /** Under this id the request is logged. */
