@@ -1,7 +1,7 @@
 import type { Statements } from '../../db/statements.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import type { IdRange } from './id-range.ts';
-import { type PageRead, type PageRow, pageColumn, pageOf } from './page-rows.ts';
+import { type PageRead, type PageRow, pageOf } from './page-rows.ts';
 
 /** The conditions on documents that the query names one by one; null means any. */
 export interface DocumentsPage {
@@ -29,8 +29,8 @@ export async function readDocumentsPage(
 ): Promise<PageRead> {
   const { rows } = await statements.query<PageRow>({
     name: 'documents page',
-    text: `select ${pageColumn}
-             from change_read_documents($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15::text::xid8, $16, $17)`,
+    text: `select page from change_page_documents(
+             $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15::text::xid8, $16, $17)`,
     values: [
       tenant,
       page.now,

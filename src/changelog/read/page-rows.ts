@@ -12,29 +12,16 @@ export type PageRead =
 const outdatedNames: PageRead = { kind: 'outdated names' };
 export const severalStatements: PageRead = { kind: 'several statements' };
 
-/** Maximum bytes of an entry's text. Annals reads a page with a longer entry in several statements. */
-const maxTextBytes = 256 * 1024;
-const fits = `octet_length(paths) + coalesce(octet_length(related), 0) <= ${maxTextBytes}`;
-
-/** Stands between the parts of the page's text. JSON texts cannot contain it. An id, a name or a schema version may. */
+/**
+ * Stands between the parts of the page's text. JSON texts cannot contain it. An id, a name or a schema version may. First come the
+ * total, empty where the statement gave up, whether the snapshot has no names that the dictionary lacks, and the number of entries.
+ * Then come the parts of each entry; `sql/changelog/change_page_entry.sql` makes them.
+ */
 const separator = '\u001e';
-const inSql = "E'\\x1e'";
 const partsOfHead = 3;
 const partsOfEntry = 8;
 
-/**
- * The one column and row that a database function of pages is made to: the driver takes much longer to read rows and
- * columns than Annals takes to split a text. First come the total, empty where the statement gave up, whether the snapshot has
- * no names that the dictionary lacks, and the number of entries. Then come the parts of each entry. A text that may be null is
- * empty if it is, and begins with "=" if it may be empty too. A row without an entry has no `at`, so its text is null and left out.
- * The column is no function call itself: a cluster would not hand on such a statement to the tenant's worker.
- */
-export const pageColumn = `coalesce(min(total)::text, '') || ${inSql} || bool_and(current) || ${inSql} || count(kind) || coalesce(string_agg(
-  ${inSql} || at || ${inSql} || kind || ${inSql} || actor || ${inSql} || entity_id || ${inSql} || coalesce('=' || name, '')
-  || ${inSql} || coalesce('=' || schema_version, '') || ${inSql}
-  || case when ${fits} then coalesce(related, '') || ${inSql} || paths else ${inSql} end, ''), '') as page`;
-
-/** The row of a page. */
+/** The row of a page: the driver takes much longer to read rows and columns than Annals takes to split a text. */
 export interface PageRow {
   page: string;
 }

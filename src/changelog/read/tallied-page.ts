@@ -2,7 +2,7 @@ import type { DatabaseTransaction } from '../../db/database.ts';
 import { type Statements, statementsOf } from '../../db/statements.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import type { Interval } from '../plan/tally-plan.ts';
-import { type PageRead, type PageRow, pageColumn, pageOf } from './page-rows.ts';
+import { type PageRead, type PageRow, pageOf } from './page-rows.ts';
 import { intervalColumns } from './selection-columns.ts';
 import type { Place } from './store.ts';
 
@@ -16,7 +16,7 @@ export interface TalliedPage {
   size: number;
 }
 
-const call = 'change_read($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::xid8, $11, $12)';
+const parameters = '$1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::xid8, $11, $12';
 
 /**
  * Reads a page and its exact total in one statement, and so from one snapshot. `byNames`: whether names decided the
@@ -32,7 +32,7 @@ export async function readTalliedPage(
   const names = byNames ? [since, recent, lineage] : [null, null, lineage];
   const { rows } = await statements.query<PageRow>({
     name: 'tallied page',
-    text: `select ${pageColumn} from ${call}`,
+    text: `select page from change_page(${parameters})`,
     values: [...columnsOf(tenant, page), ...names],
   });
   return pageOf(rows, dictionary);
@@ -45,7 +45,7 @@ export async function readTalliedPlaces(
   page: TalliedPage,
 ): Promise<{ total: number; places: Place[] }> {
   const { rows } = await statementsOf(transaction).query<{ total: number } & Place>({
-    text: `select total, at, sequence from ${call}`,
+    text: `select total, at, sequence from change_read(${parameters})`,
     values: [...columnsOf(tenant, page), null, null, null],
   });
   return { total: rows[0]?.total ?? 0, places: rows.slice(1).map(({ at, sequence }) => ({ at, sequence })) };

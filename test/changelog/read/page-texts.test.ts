@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { changelogDialect } from '../../../src/changelog/dialect.ts';
-import { pageColumn } from '../../../src/changelog/read/page-rows.ts';
 import { entryText } from '../../../src/changelog/read/view.ts';
 import { createTenant } from '../../../src/db/tenants/tenants.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { createSingleTestDatabase, createTestDatabaseForThisTest } from '../../support/server/database.ts';
 import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
 import { recordStatements, type Statement } from '../../support/server/statements.ts';
 
@@ -117,14 +117,18 @@ test('a page without entries has its total', async () => {
   ).toEqual({ total: 0, entries: [] });
 });
 
-test('the column of a page is no function call, because a cluster would not hand on the statement', async () => {
-  const client = await history.database.pool.connect();
-  onTestFinished(() => client.release(true));
-  const call = "change_read('acme', 0, '{}', '{}', '{}', '{}', '{}', 0, 0, null, null, null)";
-  await client.query(`create temp view page as select ${pageColumn} from ${call}`);
-  const { rows } = await client.query<{ text: string }>("select pg_get_viewdef('pg_temp.page'::regclass) as text");
-  // A call has no parentheses around it, an operator has.
-  expect(rows[0]?.text).toMatch(/^\s*select \(/i);
+test.each([
+  ["change_page('acme', 0, '{}', '{}', '{}', '{}', '{}', 0, 0, null, null, null)", 'change_read'],
+  [
+    "change_page_documents('acme', 0, 0, null, null, null, null, null, null, null, null, null, 0, 0, null, null, null)",
+    'change_read_documents',
+  ],
+])('one server puts the routine of a page into the statement: %s', async (call, inside) => {
+  const single = await createTestDatabaseForThisTest(createSingleTestDatabase);
+  const { rows } = await single.pool.query<{ 'QUERY PLAN': string }>(`explain verbose select page from ${call}`);
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  expect(plan).toMatch(new RegExp(`Function Scan on [a-z0-9_]+\\.${inside}\\b`));
+  expect(plan).not.toContain('change_page');
 });
 
 test('the text of an entry has names of any number and length', () => {

@@ -1,5 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { changelogDialect } from '../../../src/changelog/dialect.ts';
+import { createFindPage } from '../../../src/changelog/find-page.ts';
 import { createQuota } from '../../../src/completions/quota.ts';
 import { doWork } from '../../../src/concurrency/work.ts';
 import { createPool } from '../../../src/db/connections/pool.ts';
@@ -7,6 +9,8 @@ import { createTenantPool } from '../../../src/db/connections/tenant-pool.ts';
 import { createDatabase } from '../../../src/db/database.ts';
 import { AnnalsError } from '../../../src/errors.ts';
 import { createLogger } from '../../../src/http/logger.ts';
+import { parseQuery } from '../../../src/query/parse.ts';
+import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { placementOf, workerUrlOf } from '../../support/server/cluster.ts';
 import { changesOf, now } from '../../support/server/cluster-changes.ts';
@@ -58,6 +62,39 @@ test('a statement over its limit, and one whose caller has gone, end on the work
   gone.abort(new Error('gone'));
   await expect(left).rejects.toThrow('gone');
   await expect.poll(running).toBe(0);
+});
+
+test('a page of each kind is one statement for the worker', async () => {
+  const tenant = 'pages';
+  await server.createTenant(tenant);
+  const pool = createPool(server.database.url, { maximum: 1 });
+  const db = createDatabase(pool);
+  const regexes = new RegexMatcherPool();
+  onTestFinished(async () => {
+    await regexes.close();
+    await db.destroy();
+  });
+  const sent: string[] = [];
+  pool.on('connect', (client) => {
+    client.on('notice', ({ message }) => sent.push(message ?? ''));
+  });
+  await createRecorder(db, tenant, () => now)(changesOf(tenant, 0, 100));
+  const findPage = createFindPage({ pool, db, regexes, now: () => now });
+  const ask = (q: string) => findPage(tenant, parseQuery(q, changelogDialect), { skip: 0, size: 20 });
+  await ask('');
+  await pool.query('set citus.log_remote_commands = on');
+  for (const [q, routine] of [
+    ['', 'change_page'],
+    ['entity:e1', 'change_page'],
+    ['actor:(a1, a2)', 'change_page'],
+    ['entity:e1 actor:(a1, a5)', 'change_page'],
+    ['entity:e1 entityId:d1', 'change_page_documents'],
+    ['related.entity:x related.entityId:y1', 'change_page_documents'],
+  ] as const) {
+    sent.length = 0;
+    expect((await ask(q)).total, q).toBeGreaterThan(0);
+    expect(sent).toEqual([expect.stringMatching(new RegExp(`^issuing SELECT page FROM \\S*\\b${routine}\\(`))]);
+  }
 });
 
 test('two processes give away the quota of a tenant to the last token, and no more', async () => {
