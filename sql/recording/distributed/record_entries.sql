@@ -10,10 +10,16 @@ create function record_entries(
 ) returns table (horizon bigint, complete boolean, at bigint, identity uuid)
 language plpgsql as $$
 declare
-  numbers constant bigint[] := array(
-    select nextval('change_number')
-      from generate_series(1, cardinality(entry_ats) + cardinality(kind_lookups) + cardinality(actor_lookups) + 2));
+  wanted constant integer := cardinality(entry_ats) + cardinality(kind_lookups) + cardinality(actor_lookups) + 2;
+  numbers bigint[];
 begin
+  if wanted = 5 then
+    -- one change: a statement takes longer to start than to take five numbers
+    numbers := array[nextval('change_number'), nextval('change_number'), nextval('change_number'), nextval('change_number'),
+                     nextval('change_number')];
+  else
+    numbers := array(select nextval('change_number') from generate_series(1, wanted));
+  end if;
   return query
     select recorded.horizon, recorded.complete, recorded.at, recorded.identity
       from record_entries_numbered(
