@@ -98,8 +98,10 @@ function plainFinder(schema: TSchema): FaultFinder {
   return {
     accepts: (value) => validator().Check(value),
     *faults(value, path) {
-      for (const { instancePath, message } of validator().Errors(value)) {
-        yield { field: [...path, ...keysOfPointer(instancePath)].join('.'), message };
+      for (const error of validator().Errors(value)) {
+        const place = [...path, ...keysOfPointer(error.instancePath)];
+        if (error.keyword !== 'required') yield { field: place.join('.'), message: error.message };
+        else for (const key of error.params.requiredProperties) yield missing([...place, key]);
       }
     },
   };
@@ -159,6 +161,11 @@ function* memberFaults(
 ): Faults {
   if (pauses.isDue()) yield undefined;
   if (!finder.accepts(value)) yield* finder.faults(value, [...path, key], pauses);
+}
+
+/** Of a property that is not there the field is its own, as the document describes the answer. */
+function missing(path: readonly string[]): ErrorDetail {
+  return { field: path.join('.'), message: 'is required' };
 }
 
 /** The keys of a JSON pointer. */

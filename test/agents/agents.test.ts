@@ -66,7 +66,7 @@ test('an old metadata.version is 409, for PUT and PATCH, and of an agent that is
 });
 
 test.each([
-  ['no name', { llmConfig }, ''],
+  ['no name', { llmConfig }, 'name'],
   ['an empty name', { name: {}, llmConfig }, 'name'],
   ['a name that is no map', { name: 'x', llmConfig }, 'name'],
   ['no key', { name: { en: 'x' }, llmConfig: { provider: 'anthropic', model: 'm' } }, 'llmConfig.apiKey'],

@@ -200,7 +200,7 @@ describe('bodies', () => {
         message: 'The request body is not valid.',
         details: [
           { field: '1.n', message: 'must be integer' },
-          { field: '2', message: 'must have required properties n' },
+          { field: '2.n', message: 'is required' },
         ],
       },
     });

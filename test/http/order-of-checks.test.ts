@@ -188,7 +188,7 @@ describe('then the rest', () => {
       status: 400,
       type: 'validation_violation',
       message: 'The request body is not valid.',
-      details: [{ field: '', message: 'must have required properties name' }],
+      details: [{ field: 'name', message: 'is required' }],
     });
     const query = await post('/rooms/acme/things/1?page=0', { token });
     expect(await query.json()).toEqual({

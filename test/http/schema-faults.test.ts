@@ -75,12 +75,21 @@ test('a choice is one fault, with the values that are allowed', () => {
 test('a fault names its field and what is wrong there', () => {
   const value = { lines: [{ sku: 'a' }, { sku: '', count: 1.5 }], names: { en: 1, english: 'a' }, tags: ['a', 'a'] };
   expect(faults(Order, value)).toEqual([
-    { field: '', message: 'must have required properties id' },
+    { field: 'id', message: 'is required' },
     { field: 'lines.1.sku', message: 'must not have fewer than 1 characters' },
     { field: 'lines.1.count', message: 'must be integer' },
     { field: 'names.en', message: 'must be string' },
     { field: 'names.english', message: 'is not a property that this object can have' },
     { field: 'tags', message: 'must not have duplicate items' },
+  ]);
+});
+
+test('each property that is missing is a fault of its own field', () => {
+  const Pair = Type.Object({ a: Type.Integer(), 'b.c': Type.Integer(), d: Type.Optional(Type.Integer()) });
+  expect(faults(Type.Object({ pairs: Type.Array(Pair) }), { pairs: [{ a: 1 }, {}] })).toEqual([
+    { field: 'pairs.0.b.c', message: 'is required' },
+    { field: 'pairs.1.a', message: 'is required' },
+    { field: 'pairs.1.b.c', message: 'is required' },
   ]);
 });
 
