@@ -93,8 +93,10 @@ export function createConfiguration(options: {
         if (sent.version !== undefined && sent.version !== before.version) throw changedMeanwhile(before.version);
         // The client has sent back the mask that an answer showed, so the secret stays. If it leaves out `secured`,
         // that stays as well.
-        const secured = sent.secured ?? before.value.secured;
-        const keepsSecret = before.value.secured && secured && sent.value === mask;
+        const secured = isProviderTokenKey(key) || (sent.secured ?? before.value.secured);
+        const isMaskOfSecret = before.value.secured && sent.value === mask;
+        if (isMaskOfSecret && !secured) throw invalid([{ field: 'value', message: noLongerSecured }]);
+        const keepsSecret = isMaskOfSecret && secured;
         const value = keepsSecret ? before.value : stored(tenant, key, checkedValue(key, { ...sent, secured }, ''));
         const after = { key, value, version: before.version + 1, description: sent.description };
         await updateItem(transaction, tenant, after);
@@ -138,6 +140,9 @@ function checkedValue(key: string, { json, size, value, secured }: SentItem, pla
   if (fault !== undefined) throw invalid([{ field: `${place}value`, message: fault }]);
   return { secured: true, secret: String(value) };
 }
+
+/** Nobody may read the secret, so it cannot become a value that everybody reads, and the mask would take its place. */
+const noLongerSecured = 'must be given anew where it is no longer secured: this is the mask that answers show';
 
 function faultOfSecret(key: string, value: unknown): string | undefined {
   if (typeof value !== 'string') return 'must be a string, because it is secured';

@@ -145,6 +145,24 @@ test('the mask sent back keeps the secret; as a new secret it is refused', async
   expect((await send('POST', base, '[{"key":"j","value":"********","secured":true}]')).status).toBe(400);
 });
 
+test('the mask never takes the place of a secret: a value that is no longer secured is given anew', async () => {
+  await send('POST', base, '[{"key":"open","value":"s3cret","secured":true}]');
+  expect(await send('PUT', `${base}/open`, '{"value":"********","secured":false}')).toMatchObject({
+    status: 400,
+    body: { details: [{ field: 'value' }] },
+  });
+  expect(await server.context.configuration.read('acme', 'open')).toEqual({ secured: true, secret: 's3cret' });
+  expect((await send('PUT', `${base}/open`, '{"value":"words","secured":false}')).body).toMatchObject({
+    value: 'words',
+  });
+  expect((await send('PUT', `${base}/open`, '{"value":"********"}')).body).toMatchObject({ secured: false });
+  await send('POST', base, '[{"key":"openAiApiToken","value":"sk-1"}]');
+  const sealedToken = await send('PUT', `${base}/openAiApiToken`, '{"value":"********","secured":false}');
+  expect(sealedToken.body).toMatchObject({ secured: true, version: 2 });
+  expect(await server.context.configuration.read('acme', 'openAiApiToken')).toEqual({ secured: true, secret: 'sk-1' });
+  await send('DELETE', `${base}/openAiApiToken`);
+});
+
 test('a sealed value that was moved to another row does not open', async () => {
   await send('POST', base, '[{"key":"k1","value":"one","secured":true},{"key":"k2","value":"two","secured":true}]');
   const { rows } = await server.database.pool.query("select sealed from configuration where key = 'k1'");
