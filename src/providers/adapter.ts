@@ -12,6 +12,11 @@ export interface ModelSettings {
 export interface Adapter {
   /** The default base URL of the vendor's package, with its path. */
   defaultBaseUrl: string;
+  /**
+   * Whether the text can name a model of the vendor; left out, any can. A vendor whose URL holds the name needs it: a
+   * name such as `../x?` would lead the call to another path.
+   */
+  canBeModel?(model: string): boolean;
   /** `baseUrl` has no slash at its end. */
   languageModel(settings: ModelSettings): LanguageModelV4;
   /** The conversation, with system messages in the position that the vendor expects. */

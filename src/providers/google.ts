@@ -5,6 +5,9 @@ import { type Adapter, figure, memberOf, promptMessage, systemFirst } from './ad
 export const google: Adapter = {
   defaultBaseUrl: 'https://generativelanguage.googleapis.com/v1beta',
 
+  // The name is a part of the URL's path: `gemini-3.8-flash`, `tunedModels/shop-7`.
+  canBeModel: (model) => model.split('/').every((segment) => /^[\w.@-]+$/.test(segment) && !/^\.+$/.test(segment)),
+
   languageModel({ model, apiKey, baseUrl, fetch }) {
     return createGoogle({ apiKey, baseURL: baseUrl, fetch }).languageModel(model);
   },

@@ -44,6 +44,7 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
     const adapter = adapters[call.provider];
     const transport = call.provider === 'self_hosted' ? transports.selfHosted : transports.vendors;
     if (transport === undefined) throw new ProviderError('unreachable', 'none');
+    if (adapter.canBeModel?.(call.model) === false) throw new ProviderError('model_unknown', 'none');
     const exchange = newExchange();
     const deadline = startDeadline(call.times, call.signal);
     const model = adapter.languageModel({

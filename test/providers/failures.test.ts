@@ -119,6 +119,24 @@ test('a refusal that has figures costs what they say', async () => {
   });
 });
 
+test('google: a name that would lead to another path than that of a model is unknown, and no call leaves', async () => {
+  const [, , google] = vendors;
+  for (const model of ['../admin', 'gemini/../../x', 'a?key=1', 'a#b', 'a\\b', 'a b', 'a%2fb', '/a', 'a/', '..', '']) {
+    for (const attempt of [
+      () => models.generate(callOf(google, { model })),
+      () => all(models.stream(callOf(google, { model }))),
+    ]) {
+      const error = await attempt().catch((thrown) => thrown);
+      expect(error, model).toMatchObject({ fault: 'model_unknown', usage: 'none', status: undefined });
+    }
+  }
+  expect((await models.generate(callOf(google))).text).not.toBe('');
+  for (const model of ['tunedModels/shop-7', 'publishers/google/models/gemini-3.8@001']) {
+    const error = await models.generate(callOf(google, { model })).catch((thrown) => thrown);
+    expect(error, 'the vendor says that there is no such model').toMatchObject({ status: 404 });
+  }
+});
+
 test('where nobody listens the call never left and costs nothing', async () => {
   const baseUrl = `http://127.0.0.1:${await freePort()}`;
   await expect(models.generate(callOf(vendors[0], { baseUrl }))).rejects.toMatchObject({
