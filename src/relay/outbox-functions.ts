@@ -3,6 +3,15 @@ import { writeStatements } from './outbox-statements.ts';
 /** Documents are divided into so many lanes. */
 export const lanes = 16;
 
+/** Whether the column `a` has values of a composite type: itself, as elements of an array, or below a domain. */
+export const hasComposites = `exists (
+  with recursive used as (
+    select a.atttypid as oid
+    union
+    select case when t.typtype = 'd' then t.typbasetype else t.typelem end
+      from used join pg_type t using (oid) where t.typtype = 'd' or t.typelem <> 0
+  ) select from used join pg_type t using (oid) where t.typtype = 'c')`;
+
 /** The functions of the triggers, made as the owner of the outbox (decision 0034). */
 export const createFunctions = `-- Takes a value away, or puts a token in its place that tells only whether both sides are equal. A path that meets an array goes on in
 -- each of its elements.
@@ -141,9 +150,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $annals$
   select exists (select from pg_class where oid = target and (relkind <> 'r' or relispartition))
       or exists (select from pg_inherits where target in (inhrelid, inhparent))
       -- A composite value is written as PostgreSQL's text, column by column.
-      or exists (select from pg_attribute a join pg_type t on t.oid = a.atttypid left join pg_type e on e.oid = t.typelem
-                  where a.attrelid = target and a.attnum > 0 and not a.attisdropped
-                    and 'c' in (t.typtype::text, coalesce(e.typtype::text, '')))
+      or exists (select from pg_attribute a
+                  where a.attrelid = target and a.attnum > 0 and not a.attisdropped and ${hasComposites})
       -- AFTER triggers of the application for rows, and those for statements that run before ours. 1: row, 2: before, 28: insert, update
       -- or delete, 64: instead.
       or exists (select from pg_trigger t join pg_proc p on p.oid = t.tgfoid
@@ -160,7 +168,7 @@ drop function if exists annals.write_change(text, jsonb, jsonb, jsonb, text);
 -- The arguments of all triggers: the table as the mapping has it, and the rules: "id", "ignore" and "text" are columns.
 create or replace function annals.write_row() returns trigger
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp set timezone = 'UTC' set intervalstyle = 'postgres' set bytea_output = 'hex'
+set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres' set bytea_output = 'hex'
 set extra_float_digits = 1 as $annals$
 declare
   source constant text := tg_argv[0];
@@ -222,7 +230,7 @@ end $annals$;
 -- The same for all rows of a statement at once.
 create or replace function annals.write_statement() returns trigger
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp set timezone = 'UTC' set intervalstyle = 'postgres' set bytea_output = 'hex'
+set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres' set bytea_output = 'hex'
 set extra_float_digits = 1 as $annals$
 declare
   source constant text := tg_argv[0];
@@ -239,7 +247,7 @@ end $annals$;
 
 create or replace function annals.write_truncate() returns trigger
 language plpgsql security definer
-set search_path = pg_catalog, pg_temp set timezone = 'UTC' set intervalstyle = 'postgres' set bytea_output = 'hex'
+set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres' set bytea_output = 'hex'
 set extra_float_digits = 1 set row_security = off as $annals$
 declare
   source constant text := tg_argv[0];

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Mapping, TableMapping, ValueRules } from '../recording/mapping/mapping.ts';
 import type { PathPattern } from '../recording/mapping/path-pattern.ts';
-import { createFunctions } from './outbox-functions.ts';
+import { createFunctions, hasComposites } from './outbox-functions.ts';
 import { createOutbox, createSchema, ownerRole, revokeFunctions, usedOnce } from './outbox-schema.ts';
 
 /**
@@ -85,8 +85,8 @@ begin
   if missing is not null then raise exception '% has no column %', target, missing; end if;
   -- JSON would show composite values as objects.
   select coalesce(array_agg(a.attname::text), '{}') into texts
-    from pg_attribute a join pg_type t on t.oid = a.atttypid left join pg_type e on e.oid = t.typelem
-   where a.attrelid = target and a.attnum > 0 and not a.attisdropped and 'c' in (t.typtype::text, coalesce(e.typtype::text, ''));
+    from pg_attribute a
+   where a.attrelid = target and a.attnum > 0 and not a.attisdropped and ${hasComposites};
   arguments := format('%L, %L, %L, %L, %L', ${escapeLiteral(table.table)}, ${escapeLiteral(JSON.stringify(rules))}, ids,
                       ${textArray(ignored)} || array(select attname::text from pg_attribute
                         where attrelid = target and attgenerated <> '' and not attisdropped), texts);

@@ -241,18 +241,23 @@ test('values are the same by capture, by snapshot and by triggers', async () => 
   const source = await createSourceDatabase(server);
   await source.pool.query(
     `create type mood as enum ('glad'); create type address as (street text, number int); create domain euro as numeric(9, 2);
+     create domain stamp as timestamptz; create domain home as address; create domain handle as oid;
      create table things (
        id int primary key, small smallint, big bigint, price euro, ratio double precision, one real, none numeric, flag boolean,
        doc jsonb, raw json, list int[], texts text[], nested numeric[][], moment timestamptz, moments timestamptz[], plain timestamp,
        day date, hour time, bytes bytea, home address, homes address[], period tstzrange, place point, state mood,
-       states mood[], short char(5), span interval, key uuid, number oid, doubled int generated always as (small * 2) stored);
+       states mood[], short char(5), span interval, key uuid, number oid, stamped stamp, stamps stamp[],
+       ancient timestamptz, ancients timestamptz[], antique timestamp, resort home, resorts home[], handled handle, numbers oid[],
+       doubled int generated always as (small * 2) stored);
      alter table things replica identity full`,
   );
   const values = `2, 9007199254740993, 1.50, 0.1, 'NaN', '-Infinity', true,
     '{"b": 1.10, "a": [null, {"x": "ü"}]}', '{"b":1.10}', '{1,NULL,3}', '{"a b","c\\"d",NULL}', '{{1,2.50},{3,4}}',
     '2026-01-02 03:04:05.678901+02', '{2026-01-02 03:04:05+00}', '2026-01-02 03:04:05', '2026-01-02', '03:04:05', '\\x00ff',
     row('Main', 5), array[row('Side', 6)::address], '[2026-01-01 00:00+00, 2026-01-02 00:00+00)', '(1,2)', 'glad', '{glad}', 'ab',
-    '1 year 2 days 03:00:00', '0190b0a0-0000-7000-8000-000000000001', 4294967295`;
+    '1 year 2 days 03:00:00', '0190b0a0-0000-7000-8000-000000000001', 4294967295,
+    '2026-01-02 03:04:05.6+02', '{2026-01-02 03:04:05+00,NULL}', '0044-03-15 12:00:00+00 BC', '{0044-03-15 12:00:00+00 BC,infinity}',
+    '0044-03-15 12:00:00 BC', row('Bay', 7), array[row('Cape', 8)::home], 4294967294, '{1,NULL,4294967293}'`;
   await source.pool.query(`insert into things values (1, ${values})`);
   const tables = { 'public.things': { entity: 'thing' } };
   const mapping = { version: 1, tenant: { value: 'acme' }, tables };
@@ -261,7 +266,7 @@ test('values are the same by capture, by snapshot and by triggers', async () => 
   await startCapture({ source, history, tables, choice: { snapshot: true } }).running;
   startRelay({ url: source.url, history: relayed, mapping });
   await source.pool.query(
-    `set timezone = 'Asia/Tokyo'; set intervalstyle = 'iso_8601'; insert into things values (2, ${values})`,
+    `set timezone = 'Asia/Tokyo'; set intervalstyle = 'iso_8601'; set datestyle = 'German'; insert into things values (2, ${values})`,
   );
   await eventually(() => entriesOf(history)).toHaveLength(2);
   await eventually(() => entriesOf(relayed)).toHaveLength(1);
@@ -276,6 +281,15 @@ test('values are the same by capture, by snapshot and by triggers', async () => 
     moment: { after: '2026-01-02T01:04:05.678901Z' },
     home: { after: '(Main,5)' },
     number: { after: 4294967295 },
+    period: { after: '["2026-01-01 00:00:00+00","2026-01-02 00:00:00+00")' },
+    stamped: { after: '2026-01-02T01:04:05.6Z' },
+    stamps: { after: ['2026-01-02T03:04:05Z', null] },
+    ancient: { after: '0044-03-15T12:00:00Z BC' },
+    ancients: { after: ['0044-03-15T12:00:00Z BC', 'infinity'] },
+    antique: { after: '0044-03-15T12:00:00 BC' },
+    resort: { after: '(Bay,7)' },
+    handled: { after: 4294967294 },
+    numbers: { after: [1, null, 4294967293] },
   });
   expect(captured?.paths).not.toHaveProperty('doubled');
 });

@@ -1,4 +1,4 @@
-import { jsonOfPostgres, type PostgresType, postgresType, type TypeRow } from './postgres-value.ts';
+import { jsonOfPostgres, jsonOfPostgresJson, type PostgresType, postgresType, type TypeRow } from './postgres-value.ts';
 
 /** Runs a statement on the source; `pg.Client` and `pg.Pool` do. */
 export interface SourceQueries {
@@ -41,6 +41,11 @@ export class PostgresTypes {
   /** The JSON text of a value in text format. The type must have been loaded. */
   text(oid: number, text: string): string {
     return jsonOfPostgres(this.#type(oid), text);
+  }
+
+  /** The JSON text of a value that the source wrote as JSON. The type must have been loaded. */
+  ofJson(oid: number, json: string): string {
+    return jsonOfPostgresJson(this.#type(oid), json);
   }
 
   #type(oid: number): PostgresType {

@@ -1,3 +1,7 @@
+import { elementsOf, kindOf, stringOf } from '../../json/members.ts';
+import { parseJson } from '../../json/parse.ts';
+import { compactText } from '../../json/text.ts';
+
 /**
  * How the values of a PostgreSQL type stand in documents. One table serves capture, triggers and snapshots (recording.md 2):
  *
@@ -69,14 +73,50 @@ export function jsonOfPostgres(type: PostgresType, text: string): string {
     case 'json':
       return text;
     case 'instant':
-      return JSON.stringify(text.replace(/^(\d{4,}-\d\d-\d\d) ([\d:.]+)\+00$/, '$1T$2Z'));
+      return JSON.stringify(text.replace(/^(\d{4,}-\d\d-\d\d) ([\d:.]+)\+00( BC)?$/, '$1T$2Z$3'));
     case 'timestamp':
-      return JSON.stringify(text.replace(/^(\d{4,}-\d\d-\d\d) ([\d:.]+)$/, '$1T$2'));
+      return JSON.stringify(text.replace(/^(\d{4,}-\d\d-\d\d) ([\d:.]+)( BC)?$/, '$1T$2$3'));
     case 'array':
       return arrayOf(type.element, type.delimiter, text);
     default:
       return JSON.stringify(text);
   }
+}
+
+/**
+ * The same JSON text for a value that PostgreSQL wrote as JSON (`to_jsonb`), with `TimeZone` UTC. Its JSON differs from the table above for
+ * times with a time zone (`+00:00`), OIDs (strings), and arrays of them.
+ *
+ * @example
+ * jsonOfPostgresJson({ kind: 'instant' }, '"2026-01-02T03:04:05.6+00:00"'); // '"2026-01-02T03:04:05.6Z"'
+ */
+export function jsonOfPostgresJson(type: PostgresType, json: string): string {
+  // Nothing else is written in another way, and most values have no string.
+  if (!json.includes('"')) return json;
+  switch (type.kind) {
+    case 'number':
+      return json.replace(/^"(-?\d.*)"$/, '$1');
+    case 'instant':
+      return json.replace(/\+00:00( BC)?"$/, 'Z$1"');
+    case 'array':
+      return arrayOfJson(type, json);
+    default:
+      return json;
+  }
+}
+
+function arrayOfJson(type: Extract<PostgresType, { kind: 'array' }>, json: string): string {
+  const value = parseJson(json);
+  if (kindOf(value) === 'string') {
+    // An array of composite values comes as PostgreSQL's text.
+    const text = stringOf(value) ?? '';
+    return /^(?:\[.*\]=)?\{/.test(text) ? jsonOfPostgres(type, text) : json;
+  }
+  if (kindOf(value) !== 'array') return json;
+  const elements = elementsOf(value).map((element) =>
+    jsonOfPostgresJson(kindOf(element) === 'array' ? type : type.element, compactText(element)),
+  );
+  return `[${elements.join(',')}]`;
 }
 
 /** An array's text, for example `{1,NULL,"a \"b\""}` or `[0:1]={{1},{2}}`, as JSON. The bounds are left out. */
