@@ -1,18 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { Annals, ApiError, type CursorPage, type Page } from '../../clients/typescript/src/index.ts';
 import { JsonNumber, type JsonObject, parseJson, stringifyJson } from '../../clients/typescript/src/json/index.ts';
-import {
-  actor,
-  and,
-  changeType,
-  entity,
-  field,
-  glob,
-  occurredAt,
-  or,
-} from '../../clients/typescript/src/query/index.ts';
+import { actor, and, changeType, entity, field, glob } from '../../clients/typescript/src/query/index.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
+import { collect } from './collect.ts';
 
 let vendor: Vendor;
 let server: TestServer;
@@ -36,12 +28,6 @@ afterAll(async () => {
 
 beforeEach(() => vendor.behave({ kind: 'answer' }));
 
-async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const collected: Item[] = [];
-  for await (const item of items) collected.push(item);
-  return collected;
-}
-
 async function errorOf(call: PromiseLike<unknown>): Promise<ApiError> {
   const outcome = await call.then(
     () => new Error('the call succeeded'),
@@ -50,63 +36,6 @@ async function errorOf(call: PromiseLike<unknown>): Promise<ApiError> {
   if (!(outcome instanceof ApiError)) throw outcome;
   return outcome;
 }
-
-const mine = and(entity('SHELF'), changeType('create'), actor('Jane "J" Doe'));
-
-test('the change history is a page when awaited, and all entries when iterated', async () => {
-  const page = await annals.history.list({ q: mine, size: 3 });
-  expect(page).toMatchObject({ page: 1, size: 3, totalElements: 7, totalPages: 3 });
-  expect(page.items.map(({ entityId }) => entityId)).toEqual(['s-7', 's-6', 's-5']);
-  const entries = await collect(annals.history.list({ q: String(mine), size: 3 }));
-  expect(entries.map(({ entityId }) => entityId)).toEqual(['s-7', 's-6', 's-5', 's-4', 's-3', 's-2', 's-1']);
-  const second = await page.nextPage();
-  const third = await second?.nextPage();
-  expect(third?.items.map(({ entityId }) => entityId)).toEqual(['s-1']);
-  expect(await third?.nextPage()).toBeUndefined();
-  expect((await third?.previousPage())?.items).toEqual(second?.items);
-  expect(await page.previousPage()).toBeUndefined();
-});
-
-test('what is read of the history beside its list', async () => {
-  const { totalElements, buckets, after } = await annals.history.histogram({ q: mine, buckets: 1 });
-  expect({ totalElements, counted: buckets.reduce((sum, { create }) => sum + create, after) }).toEqual({
-    totalElements: 7,
-    counted: 7,
-  });
-  expect(await annals.history.facets({ q: mine, field: 'type', size: 1 })).toMatchObject({
-    values: [{ value: 'create', count: 7 }],
-    others: 0,
-  });
-  expect(await annals.history.names({ field: 'entity', prefix: 'shel' })).toEqual({
-    field: 'entity',
-    values: ['SHELF'],
-  });
-  expect((await annals.history.ways()).ways).toContainEqual(expect.objectContaining({ way: 'service' }));
-  const { items } = await annals.history.list({ q: mine, size: 1, ref: true, valueLimit: 256 });
-  const [newest] = items;
-  expect(await annals.history.entry(newest?.ref ?? '', { context: true })).toMatchObject({ entityId: 's-7' });
-  const of = { entity: 'SHELF', entityId: 's-7' };
-  const made = await annals.history.document({ ...of, at: new Date(newest?.at ?? 0) });
-  expect(made).toMatchObject({ exists: true, complete: true, changes: 1 });
-  expect(await annals.exact.history.document({ ...of, changes: 1 })).toMatchObject({
-    changes: 1,
-    document: expect.any(Map),
-  });
-  expect(await annals.exact.history.entry(newest?.ref ?? '')).toMatchObject({ paths: expect.any(Map) });
-});
-
-test('a walk through the history meets each entry once, though others are recorded meanwhile', async () => {
-  const shelves = annals.instances('WALKED');
-  await annals.customEntities.put('WALKED', { name: { en: 'Walked' } });
-  for (let number = 0; number < 6; number += 1) await shelves.put(`w-${number}`, {});
-  const seen: string[] = [];
-  let recorded = 0;
-  for await (const { entityId } of annals.history.list({ q: 'entity:WALKED type:create', size: 2 })) {
-    seen.push(entityId);
-    await shelves.put(`later-${recorded++}`, {});
-  }
-  expect(seen).toEqual(['w-5', 'w-4', 'w-3', 'w-2', 'w-1', 'w-0']);
-});
 
 test('a list goes on by cursors, and the way back is a mirror of the way there', async () => {
   const shelves = annals.instances('SHELF');
@@ -271,6 +200,7 @@ test('leaving the loop ends the stream, and there is no answer', async () => {
 });
 
 test('an export is started, waited for, and read entry by entry', async () => {
+  const mine = and(entity('SHELF'), changeType('create'), actor('Jane "J" Doe'));
   const { jobId } = await annals.jobs.export({ q: mine, format: 'NDJSON' });
   expect(await annals.jobs.wait(jobId, { limit: 60_000 })).toMatchObject({ type: 'EXPORT', metadata: { entries: 7 } });
   const listed = await collect(annals.history.list({ q: mine }));
@@ -314,11 +244,4 @@ test('models, completions and what is left of the quota', async () => {
   const completion = await annals.completions.create({ id: 'c-1', messages: [{ role: 'USER', content: 'Hello' }] });
   expect(completion).toEqual({ id: 'c-1', result: 'Hello there', finishReason: 'stop' });
   expect(await annals.completions.usage()).toMatchObject({ token: 'shared', limits: { inputTokens: 3_000_000 } });
-});
-
-test('a window is set beside an or', async () => {
-  const either = or(and(entity('SHELF'), changeType('create')), actor('nobody'));
-  expect(await annals.history.list({ q: and(either, occurredAt.from(new Date(0))) })).toMatchObject({
-    totalElements: 7,
-  });
 });

@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Annals } from '../../clients/typescript/src/index.ts';
+import { actor, and, changeType, entity, occurredAt, or } from '../../clients/typescript/src/query/index.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+import { collect } from './collect.ts';
+
+let server: TestServer;
+let annals: Annals;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  annals = new Annals({ baseUrl: server.baseUrl, ...(await server.createClient('acme', { name: 'Jane "J" Doe' })) });
+  await annals.customEntities.put('SHELF', { name: { en: 'Shelf' } });
+  for (let slots = 1; slots <= 7; slots += 1)
+    await annals.instances('SHELF').put(`s-${slots}`, { slots, name: 'Aisle' });
+});
+
+afterAll(() => server.close());
+
+const mine = and(entity('SHELF'), changeType('create'), actor('Jane "J" Doe'));
+
+test('the change history is a page when awaited, and all entries when iterated', async () => {
+  const page = await annals.history.list({ q: mine, size: 3 });
+  expect(page).toMatchObject({ page: 1, size: 3, totalElements: 7, totalPages: 3 });
+  expect(page.items.map(({ entityId }) => entityId)).toEqual(['s-7', 's-6', 's-5']);
+  const entries = await collect(annals.history.list({ q: String(mine), size: 3 }));
+  expect(entries.map(({ entityId }) => entityId)).toEqual(['s-7', 's-6', 's-5', 's-4', 's-3', 's-2', 's-1']);
+  const second = await page.nextPage();
+  const third = await second?.nextPage();
+  expect(third?.items.map(({ entityId }) => entityId)).toEqual(['s-1']);
+  expect(await third?.nextPage()).toBeUndefined();
+  expect((await third?.previousPage())?.items).toEqual(second?.items);
+  expect(await page.previousPage()).toBeUndefined();
+});
+
+test('what is read of the history beside its list', async () => {
+  const { totalElements, buckets, after } = await annals.history.histogram({ q: mine, buckets: 1 });
+  expect({ totalElements, counted: buckets.reduce((sum, { create }) => sum + create, after) }).toEqual({
+    totalElements: 7,
+    counted: 7,
+  });
+  expect(await annals.history.facets({ q: mine, field: 'type', size: 1 })).toMatchObject({
+    values: [{ value: 'create', count: 7 }],
+    others: 0,
+  });
+  expect(await annals.history.names({ field: 'entity', prefix: 'shel' })).toEqual({
+    field: 'entity',
+    values: ['SHELF'],
+  });
+  expect((await annals.history.ways()).ways).toContainEqual(expect.objectContaining({ way: 'service' }));
+  const { items } = await annals.history.list({ q: mine, size: 1, ref: true, valueLimit: 256 });
+  const [newest] = items;
+  expect(await annals.history.entry(newest?.ref ?? '', { context: true })).toMatchObject({ entityId: 's-7' });
+  const of = { entity: 'SHELF', entityId: 's-7' };
+  const made = await annals.history.document({ ...of, at: new Date(newest?.at ?? 0) });
+  expect(made).toMatchObject({ exists: true, complete: true, changes: 1 });
+  expect(await annals.exact.history.document({ ...of, changes: 1 })).toMatchObject({
+    changes: 1,
+    document: expect.any(Map),
+  });
+  expect(await annals.exact.history.entry(newest?.ref ?? '')).toMatchObject({ paths: expect.any(Map) });
+});
+
+test('a walk through the history meets each entry once, though others are recorded meanwhile', async () => {
+  const shelves = annals.instances('WALKED');
+  await annals.customEntities.put('WALKED', { name: { en: 'Walked' } });
+  for (let number = 0; number < 6; number += 1) await shelves.put(`w-${number}`, {});
+  const seen: string[] = [];
+  let recorded = 0;
+  for await (const { entityId } of annals.history.list({ q: 'entity:WALKED type:create', size: 2 })) {
+    seen.push(entityId);
+    await shelves.put(`later-${recorded++}`, {});
+  }
+  expect(seen).toEqual(['w-5', 'w-4', 'w-3', 'w-2', 'w-1', 'w-0']);
+});
+
+test('a window is set beside an or', async () => {
+  const either = or(and(entity('SHELF'), changeType('create')), actor('nobody'));
+  expect(await annals.history.list({ q: and(either, occurredAt.from(new Date(0))) })).toMatchObject({
+    totalElements: 7,
+  });
+});
