@@ -10,6 +10,7 @@ import type { ExportHistory, ExportPiece } from '../../src/ports/export-history.
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder, recordChange } from '../../src/recording/record-change.ts';
+import { csvRowOf, rowsOfCsv } from '../support/oracle/csv.ts';
 import { arbitraryHistory } from '../support/oracle/history-arbitrary.ts';
 import { checkLaw, someOf } from '../support/oracle/law.ts';
 import { arbitraryQuery } from '../support/oracle/query-arbitrary.ts';
@@ -64,7 +65,7 @@ describe('the file of an export', () => {
         const pieces = await piecesOf('law', q, 'NDJSON');
         expect(linesOf(pieces)).toEqual(wanted);
         expect(pieces.reduce((sum, piece) => sum + piece.entries, 0)).toBe(wanted.length);
-        expect(rowsOf((await piecesOf('law', q, 'CSV')).map((piece) => piece.text).join(''))).toEqual([
+        expect(rowsOfCsv((await piecesOf('law', q, 'CSV')).map((piece) => piece.text).join(''))).toEqual([
           ['at', 'type', 'entity', 'entityId', 'name', 'schemaVersion', 'actor', 'related', 'paths'],
           ...wanted.map(csvRowOf),
         ]);
@@ -89,7 +90,7 @@ describe('the file of an export', () => {
 
     const csv = await exported(call, 'fetch', { q: 'entity:product', format: 'CSV' });
     expect(csv.type).toBe('text/csv; charset=utf-8; header=present');
-    expect(rowsOf(csv.text).slice(1)).toEqual(wanted.map(csvRowOf));
+    expect(rowsOfCsv(csv.text).slice(1)).toEqual(wanted.map(csvRowOf));
   });
 
   test('is empty, but for the header of CSV, where nothing matches', async () => {
@@ -108,7 +109,7 @@ describe('the file of an export', () => {
       hostile.map((one, index) => change({ at: now - index, entityId: one, actor: one, name: one })),
     );
     const { text } = await exported(call, 'formula', { q: '', format: 'CSV' });
-    const fields = rowsOf(text).slice(1);
+    const fields = rowsOfCsv(text).slice(1);
     expect(fields.map(([, , , id]) => id)).toEqual(hostile.map((one) => `'${one}`));
     for (const field of fields.flat()) expect(field).not.toMatch(/^[=+\-@\t\r\n＝＋－＠]/);
   });
@@ -301,34 +302,4 @@ function manyChanges(count: number, actor = 'Jane "J" Doe'): Omit<Change, 'ident
 function linesOf(pieces: readonly ExportPiece[]): string[] {
   const text = pieces.map((piece) => piece.text).join('');
   return text === '' ? [] : text.slice(0, -1).split('\n');
-}
-
-/** What a line of CSV is to say of an item. */
-function csvRowOf(item: string): string[] {
-  const { at, type, entity, entityId, name = '', schemaVersion = '', actor } = JSON.parse(item);
-  const related = item.slice(item.lastIndexOf('"related":') + '"related":'.length, -1);
-  const [, paths = ''] = /"paths":(.*?),"(?:schemaVersion|actor)":/s.exec(item) ?? [];
-  return [at, type, entity, entityId, name, schemaVersion, actor, related, paths].map((field) =>
-    /^[=+\-@\t\r\n＝＋－＠]/.test(field) ? `'${field}` : field,
-  );
-}
-
-/** A plain reader of RFC 4180. */
-function rowsOf(csv: string): string[][] {
-  expect(csv.endsWith('\r\n')).toBe(true);
-  const rows: string[][] = [[]];
-  const token = /"((?:[^"]|"")*)"|([^",\r\n]*)/y;
-  for (let at = 0; at < csv.length; ) {
-    token.lastIndex = at;
-    const [all = '', quoted, bare] = token.exec(csv) ?? [];
-    rows.at(-1)?.push(quoted?.replaceAll('""', '"') ?? bare ?? '');
-    at += all.length;
-    if (csv[at] === ',') at += 1;
-    else {
-      expect(csv.slice(at, at + 2)).toBe('\r\n');
-      at += 2;
-      if (at < csv.length) rows.push([]);
-    }
-  }
-  return rows;
 }
