@@ -75,16 +75,20 @@ const rows = tableAfter('| What | Limit | Beyond it |', textOf('docs/operations.
 
 function tableAfter(head: string, page: string): string[] {
   const [table = ''] = page.slice(page.indexOf(head)).trimEnd().split('\n\n');
-  return table
-    .split('\n')
-    .slice(2)
-    .map((line) =>
-      line
-        .split('|')
-        .map((cell) => cell.trim())
-        .join(' ')
-        .trim(),
-    );
+  return (
+    table
+      .split('\n')
+      .slice(2)
+      // A row in bold is the title of those below it.
+      .filter((line) => !line.startsWith('| **'))
+      .map((line) =>
+        line
+          .split('|')
+          .map((cell) => cell.trim())
+          .join(' ')
+          .trim(),
+      )
+  );
 }
 
 /** The statement counts its entries up to this number. */
