@@ -6,7 +6,12 @@ export const Chat = Type.Object(
   {
     agentId: Type.String({ description: 'The agent that is asked.' }),
     // A lone half of a surrogate pair is not valid text.
-    message: Type.String({ minLength: 1, pattern: '^[^\\ud800-\\udfff]*$', description: 'What it is told.' }),
+    message: Type.String({
+      minLength: 1,
+      pattern: '^[^\\ud800-\\udfff]*$',
+      'x-must': 'not contain lone surrogates',
+      description: 'What it is told.',
+    }),
   },
   {
     $id: 'ChatRequest',
@@ -18,6 +23,7 @@ export const ChatHeaders = Type.Object({
   'session-id': Type.Optional(
     Type.String({
       pattern: '^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$',
+      'x-must': 'be a UUID',
       description: 'A UUID: what was said in its session before is the context. Made where it is left out.',
     }),
   ),

@@ -63,6 +63,7 @@ const LlmConfig = Type.Object(
     apiKey: Type.Optional(
       Type.String({
         pattern: '^[\\x21-\\x7e]{1,4096}$',
+        'x-must': 'be 1 to 4096 visible ASCII characters without blanks',
         description: `Kept encrypted, and never shown again: answers have "${mask}", which, sent back, leaves it as it is.`,
       }),
     ),
@@ -139,7 +140,10 @@ export type LlmConfig = Static<typeof LlmConfig>;
 export const AgentPatch = Type.Array(
   Type.Object(
     {
-      op: Type.String({ pattern: '^([Aa][Dd][Dd]|[Rr][Ee][Mm][Oo][Vv][Ee]|[Rr][Ee][Pp][Ll][Aa][Cc][Ee])$' }),
+      op: Type.String({
+        pattern: '^([Aa][Dd][Dd]|[Rr][Ee][Mm][Oo][Vv][Ee]|[Rr][Ee][Pp][Ll][Aa][Cc][Ee])$',
+        'x-must': 'be ADD, REMOVE or REPLACE',
+      }),
       path: Type.String({ description: 'A JSON Pointer (`/name/en`), or keys with dots between them (`name.en`).' }),
       value: Type.Optional(Type.Unknown()),
     },

@@ -3,6 +3,7 @@ import { TenantName } from '../http/tenant-name.ts';
 
 const Role = Type.String({
   pattern: '^([Uu][Ss][Ee][Rr]|[Ss][Yy][Ss][Tt][Ee][Mm]|[Aa][Ss][Ss][Ii][Ss][Tt][Aa][Nn][Tt])$',
+  'x-must': 'be USER, SYSTEM or ASSISTANT',
   description: '`USER`, `SYSTEM` for instructions, or `ASSISTANT`; in any case.',
   examples: ['USER'],
 });

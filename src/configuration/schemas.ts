@@ -9,6 +9,7 @@ const textPattern = '^[^\\u0000\\ud800-\\udfff]*$';
 
 const Key = Type.String({
   pattern: keyPattern,
+  'x-must': 'have 1 to 256 characters, none of them a comma, a control character or a lone surrogate',
   description: 'Up to 256 characters, none of them a comma or a control character.',
   examples: ['providerApiToken'],
 });
@@ -17,7 +18,11 @@ const Value = Type.Unknown({
   description: `Any JSON. Numbers keep every digit. A secured value is a string; answers show "${mask}" in its place.`,
 });
 
-const Description = Type.String({ maxLength: 4_096, pattern: textPattern });
+const Description = Type.String({
+  maxLength: 4_096,
+  pattern: textPattern,
+  'x-must': 'not contain NUL or lone surrogates',
+});
 
 const Secured = Type.Boolean({
   description: 'Encrypted at rest and never shown again. `providerApiToken` and `openAiApiToken` always are.',

@@ -26,6 +26,8 @@ interface ContainerSchema {
   items?: TSchema;
   maxItems?: number;
   uniqueItems?: boolean;
+  /** What a text must be, in words, where its `pattern` says it in signs. It stands in the OpenAPI document as well. */
+  'x-must'?: string;
   const?: unknown;
   enum?: readonly unknown[];
   anyOf?: readonly { const?: unknown; enum?: readonly unknown[] }[];
@@ -88,7 +90,7 @@ function choiceFinder(schema: TSchema, message: string): FaultFinder {
   };
 }
 
-function plainFinder(schema: TSchema): FaultFinder {
+function plainFinder(schema: TSchema & ContainerSchema): FaultFinder {
   // Compiled at the first use, because most parts of a schema never see a fault.
   let compiled: Validator | undefined;
   const validator = () => {
@@ -100,7 +102,9 @@ function plainFinder(schema: TSchema): FaultFinder {
     *faults(value, path) {
       for (const error of validator().Errors(value)) {
         const place = [...path, ...keysOfPointer(error.instancePath)];
-        if (error.keyword !== 'required') yield { field: place.join('.'), message: error.message };
+        const words = error.keyword === 'pattern' ? schema['x-must'] : undefined;
+        const message = words === undefined ? error.message : `must ${words}`;
+        if (error.keyword !== 'required') yield { field: place.join('.'), message };
         else for (const key of error.params.requiredProperties) yield missing([...place, key]);
       }
     },

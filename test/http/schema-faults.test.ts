@@ -93,6 +93,14 @@ test('each property that is missing is a fault of its own field', () => {
   ]);
 });
 
+test('what a text must be is told in words, not as a pattern', () => {
+  const Id = Type.String({ maxLength: 3, pattern: '^[0-9]+$', 'x-must': 'be digits' });
+  expect(faults(Type.Object({ id: Id }), { id: 'x' })).toEqual([{ field: 'id', message: 'must be digits' }]);
+  expect(faults(Type.Object({ id: Id }), { id: '1234' })).toEqual([
+    { field: 'id', message: 'must not have more than 3 characters' },
+  ]);
+});
+
 describe('the first 10 faults are told', () => {
   const validate = compileValidator({ schema: Type.Array(Type.Integer()), method: 'POST', url: '/', httpPart: 'body' });
   const detailsOf = (value: unknown) => {
