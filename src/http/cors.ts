@@ -14,6 +14,8 @@ const exposedHeaders = [
   'WWW-Authenticate',
   'Session-Id',
   'Server-Timing',
+  // The name of an export's file.
+  'Content-Disposition',
 ];
 
 /**

@@ -30,6 +30,11 @@ describe('any origin, unless told', () => {
     expect(exposed).toEqual(expect.arrayContaining(['x-total-count', 'x-next-cursor', 'x-prev-cursor']));
   });
 
+  test('so is the name of an export', async () => {
+    const response = await server.call(path, { token, headers: { origin: 'https://shop.example' } });
+    expect(response.headers.get('access-control-expose-headers')).toContain('Content-Disposition');
+  });
+
   test('a page may read why it was refused', async () => {
     const response = await server.call(path, { headers: { origin: 'https://shop.example' } });
     expect(response.status).toBe(401);
