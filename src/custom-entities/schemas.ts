@@ -40,7 +40,8 @@ export const CustomEntityType = Type.Object(
     jsonSchema: Type.Optional(
       Type.Unknown({
         description:
-          'JSON Schema 2020-12 that instances must satisfy: at most 64 KiB and 32 levels, no remote `$ref`, patterns in RE2 syntax.',
+          'JSON Schema 2020-12 that instances must satisfy: at most 64 KiB and 32 levels, no remote `$ref`, patterns in RE2 ' +
+          'syntax. `multipleOf` means decimals; other keywords compare numbers as doubles.',
       }),
     ),
     metadata: Type.Optional(Metadata),

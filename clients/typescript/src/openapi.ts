@@ -554,7 +554,7 @@ export interface components {
             id?: unknown;
             /** @description A map by language. */
             name?: unknown;
-            /** @description JSON Schema 2020-12 that instances must satisfy: at most 64 KiB and 32 levels, no remote `$ref`, patterns in RE2 syntax. */
+            /** @description JSON Schema 2020-12 that instances must satisfy: at most 64 KiB and 32 levels, no remote `$ref`, patterns in RE2 syntax. `multipleOf` means decimals; other keywords compare numbers as doubles. */
             jsonSchema?: unknown;
             /**
              * @description `version` counts up, and a write that carries another one than the current is refused with 409; `createdAt` and `modifiedAt` are kept by the service. Further members are kept as they are.
