@@ -9,6 +9,7 @@ import { createExportHistory } from './changelog/export/export-history.ts';
 import { createFindPage, type FindPage } from './changelog/find-page.ts';
 import { createHistoryReads, type HistoryReads } from './changelog/history-reads.ts';
 import { DictionaryCache, maxNameBytes } from './changelog/names/dictionary-cache.ts';
+import { warmUpStatements } from './changelog/warm-up.ts';
 import { type Completions, type CompletionTimes, createCompletions } from './completions/service.ts';
 import type { Tracer } from './concurrency/trace.ts';
 import type { Config } from './config/config.ts';
@@ -88,10 +89,10 @@ export interface Context {
   /** Undefined if nobody reads them. */
   metrics: Metrics | undefined;
   /**
-   * Does the work in advance that the first token and the first regular expression would wait for: about 0.5 s of
-   * processor time.
+   * Does the work in advance that the first token and the first regular expression would wait for, about 0.5 s of processor time. With
+   * `reads` it opens connections as well and has the database plan the reads of the history.
    */
-  warmUp(): Promise<void>;
+  warmUp(options: { reads: boolean }): Promise<void>;
   /** Closes everything that the context made, after the current work has finished. */
   close(): Promise<void>;
 }
@@ -242,7 +243,8 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       jobs,
       notificationEmail: (tenant) => readNotificationEmail(configuration, tenant),
     });
-    const warmUp = async () => {
+    const warmUp = async ({ reads }: { reads: boolean }) => {
+      if (reads) await pool.warmUp(warmUpStatements());
       await oauth.warmUp();
       await regexes.warmUp();
     };

@@ -49,7 +49,8 @@ begin
     left join unnest(twins, firsts) as twin (key, first) on twin.key = of.key;
 
   for depth in 0..4 loop
-    exit when open_keys is null;
+    -- see change_counts
+    exit when open_keys is null and of_tenant <> '';
     cell := change_cell(depth);
     part := change_cell(depth + 1);
     with inside as materialized (

@@ -53,7 +53,7 @@ export async function serveUntilStopped(
     }
     // Of workers, the primary process shows the metrics.
     if (upkeepTurn === undefined) apps.push(...(await metricsAppsOf(context, config, io)));
-    warmUp(context);
+    warmUp(context, { reads: true });
     await ready(baseUrl, recorderUrl);
     await untilStopped(context, { io, watch });
   } finally {
@@ -73,7 +73,7 @@ export async function recordUntilStopped(
     const url = await listen(app, config.recorder ?? config, config.recorder ? 'ANNALS_RECORDER_PORT' : 'PORT');
     // Of workers, the primary process shows the metrics.
     if (upkeepTurn === undefined) apps.push(...(await metricsAppsOf(context, config, io)));
-    warmUp(context);
+    warmUp(context, { reads: false });
     await ready(url, undefined);
     await untilStopped(context, { io, watch });
   } finally {
@@ -104,9 +104,9 @@ function readyOf({ answer, tell }: CommandIo): NonNullable<ServeOptions['ready']
 }
 
 /** The start does not wait for the warm-up, and Annals answers calls meanwhile. */
-function warmUp(context: Context): void {
+function warmUp(context: Context, options: { reads: boolean }): void {
   context
-    .warmUp()
+    .warmUp(options)
     .catch((error) => context.logger.debug({ err: error }, 'the warm-up failed; first calls take longer'));
 }
 

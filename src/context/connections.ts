@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { Tracer } from '../concurrency/trace.ts';
 import { createPool } from '../db/connections/pool.ts';
-import { createTenantPool, sharesOf, type TenantPool } from '../db/connections/tenant-pool.ts';
+import { createTenantPool, keptOf, sharesOf, type TenantPool } from '../db/connections/tenant-pool.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { jobPlaces } from '../jobs/dispatcher.ts';
 
@@ -34,7 +34,8 @@ export function createConnections({
   onLostConnection,
   tracer,
 }: ConnectionsOptions): Connections {
-  const pool = createTenantPool(databaseUrl, { onLostConnection, tracer, ...sharesOf(processes) });
+  const shares = sharesOf(processes);
+  const pool = createTenantPool(databaseUrl, { onLostConnection, tracer, ...shares, kept: keptOf(shares) });
   const vitalPool = createPool(databaseUrl, {
     onLostConnection,
     maximum: 2,

@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import type { DatabaseTransaction } from '../../db/database.ts';
 import { type Statements, statementsOf } from '../../db/statements.ts';
 import type { Dictionary } from '../names/dictionary.ts';
@@ -30,12 +31,17 @@ export async function readTalliedPage(
 ): Promise<PageRead> {
   const { since, recent, lineage } = dictionary;
   const names = byNames ? [since, recent, lineage] : [null, null, lineage];
-  const { rows } = await statements.query<PageRow>({
+  const { rows } = await statements.query<PageRow>(talliedPageStatement(tenant, page, names));
+  return pageOf(rows, dictionary);
+}
+
+/** The statement of a page. `names`: what change_snapshot takes of them. */
+export function talliedPageStatement(tenant: string, page: TalliedPage, names: readonly unknown[]): pg.QueryConfig {
+  return {
     name: 'tallied page',
     text: `select page from change_page(${parameters})`,
     values: [...columnsOf(tenant, page), ...names],
-  });
-  return pageOf(rows, dictionary);
+  };
 }
 
 /** Reads the total and the places of a page in a transaction. The plan has all names of the transaction's snapshot. */

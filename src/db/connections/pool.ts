@@ -11,6 +11,8 @@ export interface PoolOptions {
   applicationName?: string;
   /** Maximum connections of this process; default 10. */
   maximum?: number;
+  /** Connections that stay open however long nobody uses them; default 0. */
+  kept?: number;
   /** Maximum milliseconds of a statement, and of an idle transaction. The server then ends it; default: no limit. */
   statementLimit?: number;
   /**
@@ -47,6 +49,7 @@ export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
     connectionString: url,
     application_name: options.applicationName ?? 'annals',
     max: options.maximum ?? 10,
+    min: options.kept ?? 0,
     connectionTimeoutMillis: options.connectionLimit ?? 5_000,
     // A pooler refuses session settings.
     ...(pooled ? {} : { options: withoutCompiling }),

@@ -17,6 +17,8 @@ export interface TenantConnectionOptions {
   readonly pooled: boolean;
   /** Milliseconds in which the server must end a cancelled statement, or a transaction that is rolled back. */
   readonly maxSilence: number;
+  /** Returns the connection to the pool, or closes it; default: the driver does. */
+  readonly release?: (client: pg.PoolClient, destroy: boolean | Error) => void;
   /** Whether the database is a cluster that has just moved tenants. */
   readonly hasMovedTenants: () => Promise<boolean>;
 }
@@ -28,6 +30,7 @@ export class TenantConnection {
   readonly #pooled: boolean;
   readonly #maxSilence: number;
   readonly #hasMovedTenants: () => Promise<boolean>;
+  readonly #release: typeof toPool;
   #step: Step | undefined;
   /** Something other than the server's answer has ended a statement, so the state of the connection is unknown. */
   #broken = false;
@@ -36,12 +39,16 @@ export class TenantConnection {
   /** Tells the statement under way from others, where a pooler chooses the server process. */
   #mark: string | undefined;
 
-  constructor(client: pg.PoolClient, { canceller, pooled, maxSilence, hasMovedTenants }: TenantConnectionOptions) {
+  constructor(
+    client: pg.PoolClient,
+    { canceller, pooled, maxSilence, release, hasMovedTenants }: TenantConnectionOptions,
+  ) {
     this.#client = client;
     this.#canceller = canceller;
     this.#pooled = pooled;
     this.#maxSilence = maxSilence;
     this.#hasMovedTenants = hasMovedTenants;
+    this.#release = release ?? toPool;
   }
 
   /** Only for the pool: the connection belongs to another caller now. `inTurn` sends its statements; default: at once. */
@@ -83,7 +90,7 @@ export class TenantConnection {
     this.#step = undefined;
     this.#giveBack = nothing;
     try {
-      this.#client.release(destroy || this.#broken);
+      this.#release(this.#client, destroy || this.#broken);
     } finally {
       step?.end();
       giveBack();
@@ -143,6 +150,10 @@ export class TenantConnection {
 }
 
 function nothing(): void {}
+
+function toPool(client: pg.PoolClient, destroy: boolean | Error): void {
+  client.release(destroy);
+}
 
 /**
  * The driver's answer. It is asked by a callback: the driver's own promise assigns a function literal to a property, and so

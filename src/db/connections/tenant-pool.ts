@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { Semaphore } from '../../concurrency/semaphore.ts';
 import { currentWork } from '../../concurrency/work.ts';
 import type { StopSignal } from '../../stop-signal.ts';
+import { isDistributed } from '../cluster/is-distributed.ts';
 import { hasMovedTenants } from '../cluster/tenant-moved.ts';
 import type { Statements } from '../statements.ts';
 import { createCanceller } from './canceller.ts';
@@ -10,6 +11,7 @@ import { createPool, type PoolOptions } from './pool.ts';
 import { isBehindPooler } from './pooler.ts';
 import { SlowStatements } from './slow-statements.ts';
 import { TenantConnection } from './tenant-connection.ts';
+import { WarmConnections } from './warm-connections.ts';
 
 export interface TenantPoolOptions extends Pick<PoolOptions, 'applicationName' | 'onLostConnection' | 'tracer'> {
   /** Maximum connections for the reads of tenants. One tenant has at most half of them. */
@@ -20,6 +22,8 @@ export interface TenantPoolOptions extends Pick<PoolOptions, 'applicationName' |
   readonly slow?: number;
   /** What the connections for reading are for, in metrics and in refusals; default: `reading`. */
   readonly readsFor?: string;
+  /** Connections for tenants that stay open, and that warmUp prepares; default 0. */
+  readonly kept?: number;
   /** Maximum connections for the work of the process itself. */
   readonly own?: number;
   /**
@@ -47,6 +51,11 @@ export interface TenantPool extends Statements {
    * cancels in the database what runs, and the promise rejects with the signal's reason.
    */
   connect(): Promise<TenantConnection>;
+  /**
+   * Opens the connections that are kept and has them carry out these statements, and later those that take their places. Behind a pooler
+   * and on a cluster it does nothing: there other processes plan what a connection asks.
+   */
+  warmUp(statements: readonly pg.QueryConfig[]): Promise<void>;
   end(): Promise<void>;
   /** The underlying pools, for callers that count or watch the connections. */
   readonly pools: readonly pg.Pool[];
@@ -61,6 +70,11 @@ export const defaultStatementLimit = 35_000;
 export const defaultSilenceLimit = 40_000;
 
 const defaultShares = { reads: 8, writes: 6, own: 4 };
+
+/** As many connections as one tenant may read with. */
+export function keptOf({ reads }: { reads: number }): number {
+  return Math.max(1, Math.floor(reads / 2));
+}
 
 /**
  * The shares of one of several processes on one port, which divide the connections. Each has two for reads and two for
@@ -83,6 +97,7 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
   const { applicationName, onLostConnection, statementLimit = defaultStatementLimit, readsFor = 'reading' } = options;
   const { maxSilence = defaultSilence, silenceLimit = defaultSilenceLimit } = options;
   const pooled = isBehindPooler(url);
+  const kept = pooled ? 0 : (options.kept ?? 0);
   const common = {
     ...(applicationName === undefined ? {} : { applicationName }),
     ...(onLostConnection === undefined ? {} : { onLostConnection }),
@@ -92,10 +107,12 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
   const shared = createPool(url, {
     ...common,
     maximum: reads + writes,
+    kept,
     statementLimit,
     isAtWork: statementLimit === Number.POSITIVE_INFINITY ? isAtWork : undefined,
   });
   const ownPool = createPool(url, { ...common, maximum: own, connectionLimit: 60_000, isAtWork });
+  const warm = new WarmConnections({ pool: shared, kept });
   const shares = {
     reads: new Semaphore({ places: reads, name: `connections for ${readsFor}` }),
     writes: new Semaphore({ places: writes, name: 'connections for writing' }),
@@ -124,6 +141,7 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
       canceller,
       pooled,
       maxSilence,
+      release: (given, destroy) => warm.giveBack(given, destroy),
       // Connections of the process's own never ask, so a question always gets one in the end.
       hasMovedTenants: () => hasMovedTenants(ownPool),
     });
@@ -175,6 +193,11 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
       } finally {
         connection.release();
       }
+    },
+
+    async warmUp(statements) {
+      if (pooled || (await isDistributed(ownPool))) return;
+      await warm.open(statements);
     },
 
     async end() {

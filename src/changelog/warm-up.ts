@@ -1,0 +1,40 @@
+import type pg from 'pg';
+import { talliedPageStatement } from './read/tallied-page.ts';
+
+/** No tenant has this name. Routines carry out their statements for it, though there is nothing to read. */
+const nobody = '';
+
+/** A routine that does not ask for a generic plan itself is called by one that does. */
+const generic = `set_config('plan_cache_mode', 'force_generic_plan', true)`;
+
+const everything = { since: 0, before: null, selections: [{ actors: null, kinds: null }] };
+
+/** Calls of the routines that read pages, histograms and facets, one for each way that they read. */
+const calls = [
+  `change_direct($1, '{1}', '{}', '{1}', '{1}', 0)`,
+  `change_direct($1, '{1}', '{1}', '{1}', '{1}', 0)`,
+  `change_direct($1, '{0}', '{1}', '{1}', '{1}', 0)`,
+  `change_direct($1, '{0}', '{0}', '{1}', '{1}', 0)`,
+  `(change_rank($1, '{"{1}","{0}"}', '{"{1}","{1}"}', '{0}'))[1]`,
+  `(select count(*) from change_newest($1, 1, '{"{0}"}', '{"{0}"}', 0, 1, 0, 1, 1))`,
+  `(select count(*) from change_newest($1, 1, '{"{0}"}', '{"{1}"}', 0, 1, 0, 1, 1))`,
+  `(select count(*) from change_newest($1, 1, '{"{1}"}', '{"{}"}', 0, 1, 0, 1, 1))`,
+  `(select count(*) from change_newest($1, 1, '{"{0}"}', '{"{1,2}"}', 0, 1, 0, 1, 1))`,
+  'change_tallied($1, 0)',
+  '(select entries from change_extent($1, 0, null))',
+  `(select count(oldest) from change_oldest($1, '{0}', '{0}', 0, 1))`,
+  `(select count(oldest) from change_oldest($1, '{1}', '{}', 0, 1))`,
+  `(select count(oldest) from change_oldest($1, '{0}', '{1}', 0, 1))`,
+  `(select count(oldest) from change_oldest($1, '{1}', '{1}', 0, 1))`,
+  `(select count(*) from change_count_types($1, '{type,kind,kind,kind}', '{"{0}","{1}","{0}","{0}"}', '{"{-1}","{-1,1}","{1}","{}"}',
+     '{"{0}","{0}","{0}","{0}"}', '{1,1,1,1}', '{0,0,0,0}'))`,
+  `(select count(value) from change_facet_values($1, '{kind}', '{"{0}"}', '{"{1}"}', '{"{0}"}', '{1}', '{0}', 'type', '{}', '{}', 1))`,
+  `(select count(*) from change_top_actors($1, '{1}', 0, 1, 1, '{}', '{}'))`,
+  `(select count(*) from change_top_entities($1, '{1}', '{1}', '{1}', 0, 1, 1))`,
+];
+
+/** Statements after which a connection has the plans of most reads. They read nothing. */
+export function warmUpStatements(): readonly pg.QueryConfig[] {
+  const page = talliedPageStatement(nobody, { now: 0, intervals: [everything], skip: 0, size: 1 }, [null, null, '']);
+  return [page, ...calls.map((call) => ({ text: `select ${generic}, ${call} as entries`, values: [nobody] }))];
+}
