@@ -1,4 +1,4 @@
--- The `size` entity types with most entries of some actors in [since, before), and how many each has; of those with the same number, the first in
+-- The `size` entity types with most entries of some actors ({0}: of any) in [since, before), and how many each has; of those with the same number, the first in
 -- the order of their names. `of_kinds` are the kinds that count, and `names` has for each of them the kind that stands for its entity type.
 --
 -- The tallies of the kinds, whoever the actor is, tell how many entries an entity type has at most. The `size` types that may have most are
@@ -89,103 +89,108 @@ begin
       ) then true end;
     -- without a tenant only for the plans, see change_counts
     exit when some_kinds is null and of_tenant <> '';
-    sparse_keys := '{}';
-    sparse_lengths := '{}';
-    sparse_cells := '{}';
-    select array_agg(of.actor), array_agg(coarse.bucket) into open_keys, open_cells
-      from change_coarse_cells(of_tenant, since, before) as coarse (bucket) cross join unnest(of_actors) as of (actor);
+    if of_actors = '{0}' then
+      select array_agg(c.key), array_agg(c.entries) into some_counted, some_entries
+        from change_counts(of_tenant, of_actors, some_kinds, array[since], before, 'kind') as c;
+    else
+      sparse_keys := '{}';
+      sparse_lengths := '{}';
+      sparse_cells := '{}';
+      select array_agg(of.actor), array_agg(coarse.bucket) into open_keys, open_cells
+        from change_coarse_cells(of_tenant, since, before) as coarse (bucket) cross join unnest(of_actors) as of (actor);
 
-    for depth in 0..4 loop
-      exit when open_keys is null and of_tenant <> '';
-      cell := change_cell(depth);
-      part := change_cell(depth + 1);
-      with inside as materialized (
-        -- as in change_top_actors: the children that are in the range as a whole, from the first one to the last one, and those that its ends cut
-        select c.bucket, (greatest(since - c.start, 0) + part - 1) / part as first,
-               least((last_moment - c.start) / part, cell / part) - 1 as last,
-               case when since > c.start and (since - c.start) % part <> 0 then (since - c.start) / part end as cut_first,
-               case when last_moment < c.start + cell and (last_moment - c.start) % part <> 0 then (last_moment - c.start) / part end
-                 as cut_last
-          from (select distinct b as bucket, b * cell as start from unnest(open_cells) as b) as c
-      ), pair as materialized (
-        select open.key, inside.* from unnest(open_keys, open_cells) as open (key, bucket) join inside on inside.bucket = open.bucket
-      ), whole as (
-        select t.kind, sum(t.entries)::bigint as entries
-          from pair
-          cross join lateral (
-            select one.kind, coalesce(one.upto[width_bucket(pair.last::smallint, one.children)], 0)
-                     - coalesce(one.upto[width_bucket((pair.first - 1)::smallint, one.children)], 0) as entries
-              from change_tally one
-              where pair.first <= pair.last and one.tenant = of_tenant and one.level = depth and one.bucket = pair.bucket
-                and one.actor = pair.key and one.kind = any (some_kinds)
-              offset 0
-          ) as t
-          group by 1
-      ), cut as (
-        -- as many entries as the actor has tell whether its kinds have tallies of a part
-        select t.key, t.bucket * (cell / part) + t.child as bucket, depth < 4 and t.entries >= 64 as is_dense
-          from (
-            select pair.key, pair.bucket, c.child, coalesce(one.upto[width_bucket(c.child::smallint, one.children)], 0)
-                     - coalesce(one.upto[width_bucket((c.child - 1)::smallint, one.children)], 0) as entries
-              from pair
-              cross join lateral (values (pair.cut_first), (nullif(pair.cut_last, pair.cut_first))) as c (child)
-              cross join lateral (
-                select t.children, t.upto from change_tally t
-                  where c.child is not null and t.tenant = of_tenant and t.level = depth and t.bucket = pair.bucket and t.actor = pair.key
-                    and t.kind = 0
-                  offset 0
-              ) as one
-          ) as t
-          where t.entries > 0
+      for depth in 0..4 loop
+        exit when open_keys is null and of_tenant <> '';
+        cell := change_cell(depth);
+        part := change_cell(depth + 1);
+        with inside as materialized (
+          -- as in change_top_actors: the children that are in the range as a whole, from the first one to the last one, and those that its ends cut
+          select c.bucket, (greatest(since - c.start, 0) + part - 1) / part as first,
+                 least((last_moment - c.start) / part, cell / part) - 1 as last,
+                 case when since > c.start and (since - c.start) % part <> 0 then (since - c.start) / part end as cut_first,
+                 case when last_moment < c.start + cell and (last_moment - c.start) % part <> 0 then (last_moment - c.start) / part end
+                   as cut_last
+            from (select distinct b as bucket, b * cell as start from unnest(open_cells) as b) as c
+        ), pair as materialized (
+          select open.key, inside.* from unnest(open_keys, open_cells) as open (key, bucket) join inside on inside.bucket = open.bucket
+        ), whole as (
+          select t.kind, sum(t.entries)::bigint as entries
+            from pair
+            cross join lateral (
+              select one.kind, coalesce(one.upto[width_bucket(pair.last::smallint, one.children)], 0)
+                       - coalesce(one.upto[width_bucket((pair.first - 1)::smallint, one.children)], 0) as entries
+                from change_tally one
+                where pair.first <= pair.last and one.tenant = of_tenant and one.level = depth and one.bucket = pair.bucket
+                  and one.actor = pair.key and one.kind = any (some_kinds)
+                offset 0
+            ) as t
+            group by 1
+        ), cut as (
+          -- as many entries as the actor has tell whether its kinds have tallies of a part
+          select t.key, t.bucket * (cell / part) + t.child as bucket, depth < 4 and t.entries >= 64 as is_dense
+            from (
+              select pair.key, pair.bucket, c.child, coalesce(one.upto[width_bucket(c.child::smallint, one.children)], 0)
+                       - coalesce(one.upto[width_bucket((c.child - 1)::smallint, one.children)], 0) as entries
+                from pair
+                cross join lateral (values (pair.cut_first), (nullif(pair.cut_last, pair.cut_first))) as c (child)
+                cross join lateral (
+                  select t.children, t.upto from change_tally t
+                    where c.child is not null and t.tenant = of_tenant and t.level = depth and t.bucket = pair.bucket and t.actor = pair.key
+                      and t.kind = 0
+                    offset 0
+                ) as one
+            ) as t
+            where t.entries > 0
+        )
+        select counts.kinds, counts.entries, cuts.open_keys, cuts.open_cells, cuts.few_keys, cuts.few_cells
+          into some_counted, some_entries, open_keys, open_cells, few_keys, few_cells
+          from (select array_agg(whole.kind) as kinds, array_agg(whole.entries) as entries from whole) as counts
+          cross join (
+            select array_agg(cut.key) filter (where cut.is_dense) as open_keys, array_agg(cut.bucket) filter (where cut.is_dense) as open_cells,
+                   array_agg(cut.key) filter (where not cut.is_dense) as few_keys,
+                   array_agg(cut.bucket) filter (where not cut.is_dense) as few_cells
+              from cut
+          ) as cuts;
+        counted_kinds := counted_kinds || some_counted;
+        counted_entries := counted_entries || some_entries;
+        if few_keys is not null then
+          sparse_keys := sparse_keys || few_keys;
+          sparse_cells := sparse_cells || few_cells;
+          sparse_lengths := sparse_lengths || array_fill(part, array[cardinality(few_keys)]);
+        end if;
+      end loop;
+
+      with waiting as materialized (
+        select p.at, p.kind, p.actor
+          from change_delta d
+          cross join lateral unnest(d.ats, d.kinds, d.actors) as p (at, kind, actor)
+          where any_pending and d.tenant = of_tenant and p.at >= since and p.at < last_moment
+            and case when p.actor in (select unnest(of_actors)) and p.kind in (select unnest(some_kinds)) then true end
       )
-      select counts.kinds, counts.entries, cuts.open_keys, cuts.open_cells, cuts.few_keys, cuts.few_cells
-        into some_counted, some_entries, open_keys, open_cells, few_keys, few_cells
-        from (select array_agg(whole.kind) as kinds, array_agg(whole.entries) as entries from whole) as counts
-        cross join (
-          select array_agg(cut.key) filter (where cut.is_dense) as open_keys, array_agg(cut.bucket) filter (where cut.is_dense) as open_cells,
-                 array_agg(cut.key) filter (where not cut.is_dense) as few_keys,
-                 array_agg(cut.bucket) filter (where not cut.is_dense) as few_cells
-            from cut
-        ) as cuts;
-      counted_kinds := counted_kinds || some_counted;
-      counted_entries := counted_entries || some_entries;
-      if few_keys is not null then
-        sparse_keys := sparse_keys || few_keys;
-        sparse_cells := sparse_cells || few_cells;
-        sparse_lengths := sparse_lengths || array_fill(part, array[cardinality(few_keys)]);
-      end if;
-    end loop;
-
-    with waiting as materialized (
-      select p.at, p.kind, p.actor
-        from change_delta d
-        cross join lateral unnest(d.ats, d.kinds, d.actors) as p (at, kind, actor)
-        where any_pending and d.tenant = of_tenant and p.at >= since and p.at < last_moment
-          and case when p.actor in (select unnest(of_actors)) and p.kind in (select unnest(some_kinds)) then true end
-    )
-    select array_agg(found.kind), array_agg(found.entries) into some_counted, some_entries
-      from (
-        -- each is a range of an index, fenced and in its order: see change_direct
-        select e.kind, count(*) as entries
-          from unnest(sparse_keys, sparse_lengths, sparse_cells) as sparse (key, length, bucket)
-          cross join lateral (
-            select one.kind from change_entry one
-              where one.tenant = of_tenant and one.actor = sparse.key and one.at >= greatest(sparse.bucket * sparse.length, since)
-                and one.at < least((sparse.bucket + 1) * sparse.length, last_moment)
-              order by one.at, one.sequence offset 0
-          ) as e
-          where case when e.kind in (select unnest(some_kinds)) then true end
-          group by 1
-        union all
-        select waiting.kind, count(*) from waiting group by 1
-        union all
-        -- those were counted with the entries
-        select waiting.kind, -count(*)
-          from waiting cross join (values (88473600000::bigint), (2764800000), (86400000), (3600000), (60000), (1000)) as of (length)
-          where case when (waiting.actor, of.length, waiting.at / of.length)
-            in (select * from unnest(sparse_keys, sparse_lengths, sparse_cells)) then true end
-          group by 1
-      ) as found;
+      select array_agg(found.kind), array_agg(found.entries) into some_counted, some_entries
+        from (
+          -- each is a range of an index, fenced and in its order: see change_direct
+          select e.kind, count(*) as entries
+            from unnest(sparse_keys, sparse_lengths, sparse_cells) as sparse (key, length, bucket)
+            cross join lateral (
+              select one.kind from change_entry one
+                where one.tenant = of_tenant and one.actor = sparse.key and one.at >= greatest(sparse.bucket * sparse.length, since)
+                  and one.at < least((sparse.bucket + 1) * sparse.length, last_moment)
+                order by one.at, one.sequence offset 0
+            ) as e
+            where case when e.kind in (select unnest(some_kinds)) then true end
+            group by 1
+          union all
+          select waiting.kind, count(*) from waiting group by 1
+          union all
+          -- those were counted with the entries
+          select waiting.kind, -count(*)
+            from waiting cross join (values (88473600000::bigint), (2764800000), (86400000), (3600000), (60000), (1000)) as of (length)
+            where case when (waiting.actor, of.length, waiting.at / of.length)
+              in (select * from unnest(sparse_keys, sparse_lengths, sparse_cells)) then true end
+            group by 1
+        ) as found;
+    end if;
     counted_kinds := counted_kinds || some_counted;
     counted_entries := counted_entries || some_entries;
 

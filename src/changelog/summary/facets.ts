@@ -12,7 +12,7 @@ import {
 } from './summary-store.ts';
 import { areOfActors, byTypes, partsInRanges } from './tally-counts.ts';
 import { rangeOfActors, readTopActors } from './top-actors.ts';
-import { costOfTopEntities, rangeOfSomeActors, readTopEntities } from './top-entities.ts';
+import { costOfTopEntities, rangeOfSelection, readTopEntities } from './top-entities.ts';
 import { type TalliedTypes, talliedTypes, typesOfSelection } from './types-of-selection.ts';
 
 /** The values of a field with most entries. */
@@ -48,15 +48,16 @@ export async function readFacets(
       return { field: asked.field, total: matches, values, others: othersOf(matches, values) };
     }
   }
-  const selected = asked.field === 'entity' && ofActors ? rangeOfSomeActors(found) : undefined;
-  if (selected !== undefined) {
-    if (costOfTopEntities(snapshot, selected, asked.size, costs) <= matches * costs.entry) {
+  const split = asked.field === 'actor' ? 'actor' : 'kind';
+  const keys = keysOf(found, split, snapshot.dictionary, types) * costs.key;
+  const selected = asked.field === 'entity' ? rangeOfSelection(found) : undefined;
+  if (selected !== undefined && (ofActors || selected.actors === null)) {
+    const cost = costOfTopEntities(snapshot, selected, asked.size, costs);
+    if (cost <= Math.min(keys, matches * costs.entry)) {
       const values = await readTopEntities(snapshot, selected, asked.size);
       return { field: asked.field, total: matches, values, others: othersOf(matches, values) };
     }
   }
-  const split = asked.field === 'actor' ? 'actor' : 'kind';
-  const keys = keysOf(found, split, snapshot.dictionary, types) * costs.key;
   const { intervals, search } = cheaperParts(found, { keys, entries: matches * costs.entry });
   const inRange = partsInRanges(intervals, [snapshot.since], split);
   const parts = types === undefined ? inRange : byTypes(inRange, snapshot.dictionary, types);
