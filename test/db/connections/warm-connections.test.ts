@@ -3,7 +3,7 @@ import { doWork } from '../../../src/concurrency/work.ts';
 import { createPool } from '../../../src/db/connections/pool.ts';
 import { createTenantPool, keptOf, type TenantPool } from '../../../src/db/connections/tenant-pool.ts';
 import { WarmConnections } from '../../../src/db/connections/warm-connections.ts';
-import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { createSingleTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { recordStatements, type Statement } from '../../support/server/statements.ts';
 
@@ -12,7 +12,7 @@ const preparation = { text: 'select $1::text as prepared', values: ['plan'] };
 let database: TestDatabase;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
+  database = await createSingleTestDatabase();
 });
 
 afterAll(() => database.drop());
