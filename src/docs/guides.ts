@@ -78,5 +78,7 @@ function byPlace(one: string, other: string): number {
     );
     return found === -1 ? firstGuides.length : found;
   };
-  return place(one) - place(other) || (one < other ? -1 : 1);
+  // The page that a folder begins with stands before its others.
+  const withoutReadme = (name: string) => name.replace(/README$/, '');
+  return place(one) - place(other) || (withoutReadme(one) < withoutReadme(other) ? -1 : 1);
 }

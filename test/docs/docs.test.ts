@@ -47,6 +47,11 @@ test('every guide of the folder is listed and shown, and its links lead to pages
   const guides = links.filter((link) => link.startsWith('/docs/guides/'));
   expect(guides.length).toBeGreaterThan(20);
   expect(guides).toContain('/docs/guides/query-language');
+  // The index of the records comes first among them.
+  const [index, record] = ['decisions/README', 'decisions/0001-house-and-stack'].map((name) =>
+    guides.indexOf(`/docs/guides/${name}`),
+  );
+  expect(index).toBe((record ?? 0) - 1);
   const pages = new Map(await Promise.all(guides.map(async (path) => [path, await page(path)] as const)));
   for (const [path, { html, links: inside, policy }] of pages) {
     expect(html).toMatch(/<h1 id="[^"]+">.+<\/h1>/);
