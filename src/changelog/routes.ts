@@ -9,7 +9,7 @@ import { showEntries } from './entry/shown-entries.ts';
 import type { FindPage } from './find-page.ts';
 import type { HistoryReads } from './history-reads.ts';
 import { nameRoutes } from './names/routes.ts';
-import { historyOperation, mayShowContext } from './operation.ts';
+import { historyOperation, mayShowContext, refuseContextWithoutScope } from './operation.ts';
 import { historyBody } from './read/history-stream.ts';
 import { ChangelogHistoryResponse, HistoryPath, HistoryQuery } from './schemas.ts';
 import { summaryRoutes } from './summary/routes.ts';
@@ -34,6 +34,7 @@ export async function changelogRoutes(app: HttpServer, options: ChangelogRoutesO
   app.get(
     '/changelog/:tenant/changelogs',
     {
+      onRequest: refuseContextWithoutScope,
       config: historyOperation,
       schema: {
         operationId: 'listChanges',

@@ -104,6 +104,9 @@ test('the same id and time with another context or other marks is a conflict, ex
 test('the context needs changelog.changelog_manage, in the list and in exports', async () => {
   const token = await server.token(tenant, { scope: 'changelog.changelog_read ai.agent_manage' });
   expect((await server.call(`/changelog/${tenant}/changelogs?context=true`, { token })).status).toBe(403);
+  // The scope is checked before what else is wrong.
+  expect((await server.call(`/changelog/${tenant}/changelogs?context=true&page=0&q=x`, { token })).status).toBe(403);
+  expect((await server.call(`/changelog/${tenant}/entries?context=true`, { token })).status).toBe(403);
   expect((await server.call(`/changelog/${tenant}/changelogs?context=false`, { token })).status).toBe(200);
   expect((await call(`/changelog/${tenant}/changelogs?context=yes`)).status).toBe(400);
   const body = { type: 'EXPORT', format: 'NDJSON', context: true };

@@ -4,7 +4,7 @@ import { jsonStream } from '../../http/openapi/answers.ts';
 import { streamOfTexts } from '../../pagination/page-texts.ts';
 import type { Sealer } from '../../sealing.ts';
 import type { HistoryReads } from '../history-reads.ts';
-import { historyOperation, mayShowContext } from '../operation.ts';
+import { historyOperation, mayShowContext, refuseContextWithoutScope } from '../operation.ts';
 import type { PageOfEntries } from '../read/store.ts';
 import { entryText } from '../read/view.ts';
 import { ChangelogChangeItem, EntryQuery, HistoryPath } from '../schemas.ts';
@@ -19,6 +19,7 @@ export async function entryRoutes(
   app.get(
     '/changelog/:tenant/entries',
     {
+      onRequest: refuseContextWithoutScope,
       config: { ...historyOperation, errors: ['resource_not_found'] },
       schema: {
         operationId: 'getEntry',
