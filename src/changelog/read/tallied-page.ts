@@ -18,6 +18,8 @@ export interface TalliedPage {
 }
 
 const parameters = '$1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text::xid8, $11, $12';
+/** Made once: the driver compares it each time with the text that the server has prepared. */
+const talliedPage = `select page from change_page(${parameters})`;
 
 /**
  * Reads a page and its exact total in one statement, and so from one snapshot. `byNames`: whether names decided the
@@ -39,7 +41,7 @@ export async function readTalliedPage(
 export function talliedPageStatement(tenant: string, page: TalliedPage, names: readonly unknown[]): pg.QueryConfig {
   return {
     name: 'tallied page',
-    text: `select page from change_page(${parameters})`,
+    text: talliedPage,
     values: [...columnsOf(tenant, page), ...names],
   };
 }

@@ -135,5 +135,7 @@ function messageOf(name: string, values: readonly PlainValue[]): Buffer {
   end = room.writeInt16BE(0, end);
   room.writeInt32BE(end - 1, 1);
   end += executeAndSync.copy(room, end);
-  return Buffer.from(room.subarray(0, end));
+  const message = Buffer.allocUnsafe(end);
+  room.copy(message, 0, 0, end);
+  return message;
 }

@@ -23,6 +23,17 @@ export interface TenantConnectionOptions {
   readonly hasMovedTenants: () => Promise<boolean>;
 }
 
+/** What a connection is lent to a caller with. */
+export interface Lent {
+  readonly step?: Step | undefined;
+  /** Called when the caller has released the connection. */
+  readonly giveBack?: () => void;
+  /** Takes the connection when it is released and good; default: the pool does. */
+  readonly keep?: (client: pg.PoolClient) => void;
+  /** Sends the statements; default: at once. */
+  readonly inTurn?: InTurn;
+}
+
 /** A connection of one caller, until it is released. When its step is aborted, Annals cancels what runs on it. */
 export class TenantConnection {
   readonly #client: pg.PoolClient;
@@ -35,6 +46,7 @@ export class TenantConnection {
   /** Something other than the server's answer has ended a statement, so the state of the connection is unknown. */
   #broken = false;
   #giveBack = nothing;
+  #keep: ((client: pg.PoolClient) => void) | undefined;
   #inTurn = atOnce;
   /** Tells the statement under way from others, where a pooler chooses the server process. */
   #mark: string | undefined;
@@ -51,11 +63,12 @@ export class TenantConnection {
     this.#release = release ?? toPool;
   }
 
-  /** Only for the pool: the connection belongs to another caller now. `inTurn` sends its statements; default: at once. */
-  begin(step: Step | undefined, giveBack: () => void, inTurn = atOnce): this {
+  /** Only for the pool: the connection belongs to another caller now. */
+  begin({ step, giveBack = nothing, keep, inTurn = atOnce }: Lent): this {
     this.#step = step;
     this.#inTurn = inTurn;
     this.#giveBack = giveBack;
+    this.#keep = keep;
     return this;
   }
 
@@ -86,11 +99,14 @@ export class TenantConnection {
 
   /** Returns the connection to the pool, or closes it. */
   release(destroy: boolean | Error = false): void {
-    const [step, giveBack] = [this.#step, this.#giveBack];
+    const [step, giveBack, keep] = [this.#step, this.#giveBack, this.#keep];
     this.#step = undefined;
     this.#giveBack = nothing;
+    this.#keep = undefined;
     try {
-      this.#release(this.#client, destroy || this.#broken);
+      const isGood = destroy === false && !this.#broken;
+      if (isGood && keep !== undefined) keep(this.#client);
+      else this.#release(this.#client, destroy || this.#broken);
     } finally {
       step?.end();
       giveBack();

@@ -7,10 +7,11 @@ import { hasMovedTenants } from '../cluster/tenant-moved.ts';
 import type { Statements } from '../statements.ts';
 import { createCanceller } from './canceller.ts';
 import { maxSilence as defaultSilence } from './dead-connections.ts';
+import { createJustReleased } from './just-released.ts';
 import { createPool, type PoolOptions } from './pool.ts';
 import { isBehindPooler } from './pooler.ts';
 import { SlowStatements } from './slow-statements.ts';
-import { TenantConnection } from './tenant-connection.ts';
+import { type InTurn, TenantConnection } from './tenant-connection.ts';
 import { WarmConnections } from './warm-connections.ts';
 
 export interface TenantPoolOptions extends Pick<PoolOptions, 'applicationName' | 'onLostConnection' | 'tracer'> {
@@ -128,6 +129,8 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
     connectionTimeoutMillis: maxSilence,
   });
   const connections = new WeakMap<pg.PoolClient, TenantConnection>();
+  const release = (client: pg.PoolClient, destroy: boolean | Error) => warm.giveBack(client, destroy);
+  const justReleased = createJustReleased(release);
 
   /** A statement of upkeep or of an export may take as long as it takes, without a word from the server. */
   async function isAtWork(client: pg.PoolClient): Promise<boolean> {
@@ -141,7 +144,7 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
       canceller,
       pooled,
       maxSilence,
-      release: (given, destroy) => warm.giveBack(given, destroy),
+      release,
       // Connections of the process's own never ask, so a question always gets one in the end.
       hasMovedTenants: () => hasMovedTenants(ownPool),
     });
@@ -151,31 +154,33 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
 
   /** A slow statement makes way for the next one to begin. */
   async function beginBesideWrites(tenant: string, signal: StopSignal): Promise<() => void> {
-    const release = await besideWrites.acquire(tenant, signal);
-    const timer = setTimeout(release, readsBesideWrites.milliseconds);
+    const releasePlace = await besideWrites.acquire(tenant, signal);
+    const timer = setTimeout(releasePlace, readsBesideWrites.milliseconds);
     return () => {
       clearTimeout(timer);
-      release();
+      releasePlace();
     };
   }
 
   async function connect(): Promise<TenantConnection> {
     const work = currentWork();
-    if (work === undefined) return connectionOf(await ownPool.connect()).begin(undefined, () => {});
+    if (work === undefined) return connectionOf(await ownPool.connect()).begin({});
     const step = work.beginStep();
     const releases: (() => void)[] = [];
-    const release = () => {
-      for (const giveBack of releases) giveBack();
+    const giveBack = () => {
+      for (const releasePlace of releases) releasePlace();
     };
     try {
       if (!work.writes && shares.writes.taken() > 0) releases.push(await beginBesideWrites(work.tenant, step.signal));
       const share = work.writes ? shares.writes : shares.reads;
       releases.push(await share.acquire(work.tenant, step.signal));
-      const connection = connectionOf(await shared.connect());
-      if (work.writes) return connection.begin(step, release);
-      return connection.begin(step, release, (text, send) => slowStatements.run(work.tenant, text, step.signal, send));
+      const connection = connectionOf(justReleased.take() ?? (await shared.connect()));
+      const { keep } = justReleased;
+      if (work.writes) return connection.begin({ step, giveBack, keep });
+      const inTurn: InTurn = (text, send) => slowStatements.run(work.tenant, text, step.signal, send);
+      return connection.begin({ step, giveBack, keep, inTurn });
     } catch (error) {
-      release();
+      giveBack();
       step.end();
       throw error;
     }

@@ -111,7 +111,7 @@ describe('the cache', () => {
     await blocker.query('begin');
     await blocker.query('lock table change_actor in access exclusive mode');
     await expect(cache.get('little1')).rejects.toThrow('within 1 second');
-    expect(shared.pools.map(({ totalCount, idleCount }) => totalCount - idleCount)).toEqual([0, 0]);
+    await eventually(() => shared.pools.map(({ totalCount, idleCount }) => totalCount - idleCount)).toEqual([0, 0]);
     await blocker.query('rollback');
     blocker.release();
     await eventually(async () => (await cache.get('little1')).actors.length).toBe(20);

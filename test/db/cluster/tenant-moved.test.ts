@@ -29,7 +29,7 @@ async function errorOf(statement: string, moved: boolean): Promise<{ error: unkn
   const connection = new TenantConnection(await database.pool.connect(), options);
   try {
     const error = await doWork({ tenant: 'acme' }, async () => {
-      connection.begin(currentWork()?.beginStep(), () => {});
+      connection.begin({ step: currentWork()?.beginStep() });
       return await connection.query(statement).catch((reason: unknown) => reason);
     });
     return { error, asked };
