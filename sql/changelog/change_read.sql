@@ -11,8 +11,10 @@ returns table (total bigint, current boolean, at bigint, sequence bigint, kind b
 language plpgsql stable
 -- planned once: its statements and those of what it calls are ranges of indexes whatever they are given, and to plan
 -- them anew takes several times as long as to run them; a plan from when the tables were small must not go through
--- all of what an import has brought since
-set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
+-- all of what an import has brought since; and where most entries share a moment, to sort what an index finds by
+-- the time alone would read all of them for each row
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off
+set enable_incremental_sort = off as $$
 declare
   horizon bigint;
   ranks bigint[];

@@ -8,7 +8,10 @@ create function change_read_documents(of_tenant text, now bigint, since bigint, 
                                       skip bigint, size bigint, names_since xid8, recent bigint, lineage text)
 returns table (total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text,
                name text, schema_version text, related text, paths text)
-language plpgsql stable set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
+language plpgsql stable
+-- a row is found by its time and number: to sort what another index finds by the time alone would read all entries of the moment, for each row
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off
+set enable_incremental_sort = off as $$
 #variable_conflict use_column
 declare
   last_moment bigint := coalesce(before, 9223372036854775807);
