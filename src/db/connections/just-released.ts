@@ -11,8 +11,7 @@ export interface JustReleased {
 
 /**
  * Hands a connection on to the next caller that waits. The pool would set and clear timers, and let the caller wait for
- * some ticks more. `release` gives every connection that nobody wants at once
- * back to the pool.
+ * some ticks more. `release` gives back to the pool what nobody wants at once, or closes it (`destroy`).
  */
 export function createJustReleased(release: (client: pg.PoolClient, destroy: boolean) => void): JustReleased {
   let kept: pg.PoolClient[] = [];
