@@ -55,6 +55,8 @@ export class WarmConnections {
 
   /** Gives a connection back to the pool, or closes it. */
   giveBack(client: pg.PoolClient, destroy: boolean | Error): void {
+    // The pool tells of it only when the connection has ended, and another one may have taken its place by then.
+    if (destroy) this.#warm.delete(client);
     if (destroy || this.#isPreparing) client.release(destroy);
     else void this.#prepareAndRelease(client);
   }
