@@ -6,7 +6,7 @@ returns table (oldest bigint, decided boolean)
 language plpgsql stable
 -- see change_read
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off
-set enable_incremental_sort = off as $$
+set enable_sort = off set enable_incremental_sort = off as $$
 declare
   last_moment constant bigint := coalesce(before, 9223372036854775807);
 begin

@@ -14,7 +14,7 @@ language plpgsql stable
 -- all of what an import has brought since; and where most entries share a moment, to sort what an index finds by
 -- the time alone would read all of them for each row
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off
-set enable_incremental_sort = off as $$
+set enable_sort = off set enable_incremental_sort = off as $$
 declare
   horizon bigint;
   ranks bigint[];

@@ -11,7 +11,7 @@ returns table (total bigint, current boolean, at bigint, kind bigint, actor bigi
 language plpgsql stable
 -- a row is found by its time and number: to sort what another index finds by the time alone would read all entries of the moment, for each row
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off
-set enable_incremental_sort = off as $$
+set enable_sort = off set enable_incremental_sort = off as $$
 #variable_conflict use_column
 declare
   last_moment bigint := coalesce(before, 9223372036854775807);
