@@ -4,8 +4,19 @@ import { talliedPageStatement } from './read/tallied-page.ts';
 /** No tenant has this name. Routines carry out their statements for it, though there is nothing to read. */
 const nobody = '';
 
-/** A routine that does not ask for a generic plan itself is called by one that does. */
-const generic = `set_config('plan_cache_mode', 'force_generic_plan', true)`;
+/** Those of change_read. A routine without settings of its own keeps the plans that it made under those of its first caller. */
+export const settingsOfReads: Readonly<Record<string, string>> = {
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  jit: 'off',
+  enable_sort: 'off',
+  enable_incremental_sort: 'off',
+};
+
+/** Sets them until the end of the statement. */
+const settings = Object.entries(settingsOfReads)
+  .map(([name, value]) => `set_config('${name}', '${value}', true)`)
+  .join(', ');
 
 const everything = { since: 0, before: null, selections: [{ actors: null, kinds: null }] };
 
@@ -36,5 +47,5 @@ const calls = [
 /** Statements after which a connection has the plans of most reads. They read nothing. */
 export function warmUpStatements(): readonly pg.QueryConfig[] {
   const page = talliedPageStatement(nobody, { now: 0, intervals: [everything], skip: 0, size: 1 }, [null, null, '']);
-  return [page, ...calls.map((call) => ({ text: `select ${generic}, ${call} as entries`, values: [nobody] }))];
+  return [page, ...calls.map((call) => ({ text: `select ${settings}, ${call} as entries`, values: [nobody] }))];
 }

@@ -3,7 +3,7 @@ import { changelogDialect } from '../../src/changelog/dialect.ts';
 import { createFindPage } from '../../src/changelog/find-page.ts';
 import { foldHistory } from '../../src/changelog/fold/fold.ts';
 import { createHistoryReads } from '../../src/changelog/history-reads.ts';
-import { warmUpStatements } from '../../src/changelog/warm-up.ts';
+import { settingsOfReads, warmUpStatements } from '../../src/changelog/warm-up.ts';
 import { createPool } from '../../src/db/connections/pool.ts';
 import { createDatabase } from '../../src/db/database.ts';
 import { createTenant } from '../../src/db/tenants/tenants.ts';
@@ -69,6 +69,17 @@ test('after the warm-up, a first page, histogram and facet find their plans', as
   const missing = [...cold].filter((text) => !prepared.has(text));
   expect(missing).toEqual([]);
   expect(cold.size).toBeGreaterThan(10);
+});
+
+test('the warm-up plans with the settings under which pages are read', async () => {
+  const { rows } = await database.pool.query<{ settings: string[] }>(
+    `select proconfig as settings from pg_proc where proname = 'change_read'`,
+  );
+  const settings = Object.entries(settingsOfReads).map(([name, value]) => `${name}=${value}`);
+  expect(settings.toSorted()).toEqual(rows[0]?.settings.toSorted());
+  for (const { text } of warmUpStatements().slice(1)) {
+    for (const [name, value] of Object.entries(settingsOfReads)) expect(text).toContain(`'${name}', '${value}'`);
+  }
 });
 
 test('the warm-up reads nothing, also where there is a history', async () => {
