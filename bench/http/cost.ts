@@ -14,6 +14,8 @@ const { values: settings } = parseArgs({
   options: {
     rounds: { type: 'string', default: '7' },
     requests: { type: 'string', default: '3000' },
+    /** Requests to each server before the first round, which do not count: the runtime compiles what it runs often. */
+    warmup: { type: 'string', default: '30000' },
     connections: { type: 'string', default: '16' },
     data: { type: 'string', default: join(import.meta.dirname, '../../data/bench') },
     /** A checkout of another state, which is asked in turn as well. */
@@ -24,10 +26,10 @@ const { values: settings } = parseArgs({
     profile: { type: 'string' },
   },
 });
-const [rounds, requests, connections] = [settings.rounds, settings.requests, settings.connections].map(Number) as [
-  number,
-  number,
-  number,
+const [rounds, requests, connections] = [
+  Number(settings.rounds),
+  Number(settings.requests),
+  Number(settings.connections),
 ];
 
 const world = await makeWorld(settings.data);
@@ -78,13 +80,15 @@ try {
   process.stdout.write(`| operation | ${heads.join(' | ')} |\n|---|${columns.map(() => '---:|---:|').join('')}\n`);
   for (const [operation, path] of Object.entries(operations)) {
     const times = columns.map((): number[] => []);
-    // The first round warms up the servers and does not count.
-    for (let round = 0; round <= rounds; round++) {
-      for (const [column, { server }] of columns.entries()) {
+    for (const { server } of columns) {
+      await load(new URL(path, server.baseUrl), { token, connections, requests: Number(settings.warmup) });
+    }
+    for (let round = 0; round < rounds; round++) {
+      const inTurn = [...columns.entries()];
+      for (const [column, { server }] of round % 2 === 0 ? inTurn : inTurn.toReversed()) {
         const before = await processorTimeOf(server.process);
         const done = await load(new URL(path, server.baseUrl), { token, connections, requests });
-        const milliseconds = ((await processorTimeOf(server.process)) - before) / 1000 / done.requests;
-        if (round > 0) times[column]?.push(milliseconds);
+        times[column]?.push(((await processorTimeOf(server.process)) - before) / 1000 / done.requests);
       }
     }
     const cells = times.map((own, column) => {
