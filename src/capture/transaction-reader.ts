@@ -6,11 +6,11 @@ import type { Row, RowChange } from '../recording/mapping/row-change.ts';
 import { GapError } from './capture-error.ts';
 import type { ResumeCheck, TransactionBegin } from './gap.ts';
 import { informedStep } from './informed-step.ts';
+import { KeptSteps } from './kept-steps.ts';
 import { formatLsn, type Lsn } from './lsn.ts';
 import type { PgoutputMessage, Tuple } from './pgoutput.ts';
 import type { SourceTable, SourceTables } from './source-tables.ts';
-import { Spool } from './spool.ts';
-import { bytesOf, readStep, type Step, stepText } from './step.ts';
+import type { Step } from './step.ts';
 import { readTransactionInfo, type TransactionInfo } from './transaction-info.ts';
 
 /** A transaction of the source, read to its commit. */
@@ -38,10 +38,6 @@ export interface ReaderOptions {
   readonly warn: (message: string) => void;
 }
 
-/** A transaction with more row changes or bytes than these waits for its commit in a file. */
-const maxSteps = 2_000;
-const maxBytes = 8 * 1024 * 1024;
-
 /**
  * Milliseconds. If the source's clock was set back by at most this much, entries still have the order of the commits.
  */
@@ -56,10 +52,7 @@ interface OpenTransaction {
   /** Row changes that are recorded already; `all`: the whole transaction is. */
   readonly recorded: number | 'all';
   rows: number;
-  /** The row changes of `steps` and `spool`. */
-  steps: Step[];
-  bytes: number;
-  spool: Spool | undefined;
+  readonly steps: KeptSteps;
   info: TransactionInfo | undefined;
   /** A delete that may be the first half of a move between partitions. */
   deleted: { table: SourceTable; tuple: Tuple; isKey: boolean } | undefined;
@@ -70,7 +63,7 @@ export class TransactionReader {
   readonly #options: ReaderOptions;
   #lastAt: number;
   #open: OpenTransaction | undefined;
-  /** Tables with such a partition. */
+  /** Tables that have a partition with another replica identity, of which Annals has warned. */
   readonly #warned = new Set<string>();
 
   constructor(options: ReaderOptions) {
@@ -107,7 +100,7 @@ export class TransactionReader {
 
   /** Forgets the transaction that has begun, with its file. */
   async close(): Promise<void> {
-    await this.#open?.spool?.close();
+    await this.#open?.steps.close();
     this.#open = undefined;
   }
 
@@ -121,9 +114,7 @@ export class TransactionReader {
       at,
       recorded,
       rows: 0,
-      steps: [],
-      bytes: 0,
-      spool: undefined,
+      steps: new KeptSteps(),
       info: undefined,
       deleted: undefined,
     };
@@ -134,15 +125,15 @@ export class TransactionReader {
     await this.#endDelete(open);
     this.#open = undefined;
     if (open.recorded === 'all') return undefined;
-    const { begin, at, info, spool, steps, rows, recorded } = open;
+    const { begin, at, info, steps, rows, recorded } = open;
     return {
       begin,
       endLsn,
       at,
       rows,
       recorded,
-      steps: () => this.#informed(spool === undefined ? steps : spooled(spool), info),
-      close: async () => await spool?.close(),
+      steps: () => this.#informed(steps.read(), info),
+      close: async () => await steps.close(),
     };
   }
 
@@ -223,7 +214,7 @@ export class TransactionReader {
     if (isKeyAlone && !this.#warned.has(table.name)) {
       this.#warned.add(table.name);
       this.#options.warn(
-        `a partition of ${table.name} has not the replica identity of its root, so entries lack the values before a change: ` +
+        `a partition of ${table.name} does not have the replica identity of its root, so entries lack the values before a change: ` +
           'run alter table … replica identity full for it',
       );
     }
@@ -259,16 +250,7 @@ export class TransactionReader {
 
   async #keep(open: OpenTransaction, step: Step): Promise<void> {
     if (open.recorded === 'all' || step.rows <= open.recorded) return;
-    if (open.spool !== undefined) {
-      await open.spool.write(stepText(step));
-      return;
-    }
-    open.steps.push(step);
-    open.bytes += bytesOf(step);
-    if (open.steps.length < maxSteps && open.bytes < maxBytes) return;
-    open.spool = await Spool.open();
-    for (const kept of open.steps) await open.spool.write(stepText(kept));
-    open.steps = [];
+    await open.steps.add(step);
   }
 
   #identity({ begin, rows }: OpenTransaction): Uint8Array {
@@ -278,10 +260,7 @@ export class TransactionReader {
     return hash('sha256', text, 'buffer').subarray(0, 16);
   }
 
-  async *#informed(
-    steps: Iterable<Step> | AsyncIterable<Step>,
-    info: TransactionInfo | undefined,
-  ): AsyncGenerator<Step> {
+  async *#informed(steps: AsyncIterable<Step>, info: TransactionInfo | undefined): AsyncGenerator<Step> {
     for await (const step of steps) {
       const table = this.#options.mapping.tables.get(step.table);
       if (info === undefined || table === undefined) yield step;
@@ -297,8 +276,4 @@ export class TransactionReader {
 
 function clampedTime(at: number, lastAt: number): number {
   return at < lastAt && lastAt - at <= maxClockStep ? lastAt : at;
-}
-
-async function* spooled(spool: Spool): AsyncGenerator<Step> {
-  for await (const text of spool.read()) yield readStep(text);
 }
