@@ -72,6 +72,8 @@ function databaseFault(error: Error): string | undefined {
   if (code === '42501') {
     return `refuses: ${error.message} (${code}). docs/deploy.md says which rights the role needs, under "Managed PostgreSQL"`;
   }
+  // connection_exception: the coordinator of a cluster says so of a worker.
+  if (/^080(00|01|03|04|06)$/.test(code)) return `cannot reach another server: ${error.message} (${code})`;
   // SQLSTATE classes: 28 authorisation, 3D no such database, 57 the server stops or starts, 53 insufficient resources.
   return /^(28|3D|57|53)[0-9A-Z]{3}$/.test(code) ? `refuses: ${error.message} (${code})` : undefined;
 }
