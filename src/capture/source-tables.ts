@@ -15,7 +15,7 @@ export class SourceTable {
   readonly #columns: readonly RelationColumn[];
   readonly #key: readonly number[];
   readonly #valueText: ValueText;
-  /** Partitions that were added later may have another replica identity than the root, whose word the stream has. */
+  /** Whether the table has partitions. One that was added later may have another replica identity than the root, and the stream names that of the root. */
   readonly #hasPartitions: boolean;
 
   constructor(

@@ -7,8 +7,8 @@ const malformedPaths = new WeakSet<IncomingMessage>();
 /**
  * Makes every target routable. The router would refuse a path that does not decode before the token is checked, but the
  * contract wants 401 first. So this replaces the percent signs of such a path, and `pathIsMalformed` says so later. A path
- * with U+0000 is malformed too: no id has that character, and PostgreSQL would fail at it. The target is returned without the path of the public address, and, with `hasSessions`, without the path that stands before
- * an operation of the console.
+ * with U+0000 is malformed too: no id has that character, and PostgreSQL would fail at it. The target is returned without
+ * the path of the public address, and, with `hasSessions`, without the path that stands before an operation of the console.
  */
 export function routableTarget(
   message: IncomingMessage,

@@ -6,7 +6,10 @@ export type Encoding = 'identity' | 'gzip' | 'zstd';
 /** A frame that asks for a larger window is refused: a body of the maximum size does not need one. */
 const maxWindowLog = 24;
 
-/** The bytes of a body. It stops at the limit, whatever the body would become. Throws Refusal, also where something follows what is packed. */
+/**
+ * Unpacks the bytes of a body, up to the limit. Throws Refusal where the body is longer or damaged, or where something
+ * follows its packed bytes.
+ */
 export function unpack(bytes: Uint8Array, encoding: Encoding, maxLength: number): Uint8Array {
   if (encoding === 'identity') return bytes;
   try {

@@ -66,8 +66,8 @@ export async function readFacets(
 }
 
 /**
- * How many entries the tallies count, for the field `type` about. Where the query consists of actors and whole types, tallies by
- * type have the number: by kind there may be a thousand for each actor.
+ * The number of entries that the tallies count; for the field `type` only an estimate. Where the query consists of actors and
+ * whole types, Annals reads it from tallies by type: of tallies by kind there may be a thousand for each actor.
  */
 async function matchesOf(
   snapshot: QuerySnapshot,

@@ -62,7 +62,7 @@ export class PreparedQuery implements pg.Submittable {
   }
 
   submit({ stream }: pg.Connection): null {
-    // If it is not, the driver is about to hear that the connection is lost.
+    // If the stream is not writable, the driver is about to hear that the connection is lost.
     if (stream.writable) stream.write(messageOf(this.name, this.values));
     return null;
   }
