@@ -29,7 +29,7 @@ Settings are environment variables:
   GOOGLE_BASE_URL, ANNALS_SELF_HOSTED_ALLOW, ANNALS_MODELS_FILE, SMTP_URL,
   MAIL_FROM                    for completions, agents and e-mails
 
-README.md explains each setting, and docs/operations.md how to run the service.
+docs/reference.md explains each setting, and docs/operations.md how to run the service.
 
 Example:
   PORT=3000 annals serve`,
