@@ -6,7 +6,7 @@ import { readPendingChanges } from './changelog/fold/pending.ts';
 import { countSessions } from './console/session-figures.ts';
 import { createSideConnection } from './db/connections/side-connection.ts';
 import type { Database } from './db/database.ts';
-import { connectSource, type Source } from './db/source/source.ts';
+import { beginSource, connectSource, type Source } from './db/source/source.ts';
 import { readOpenJobs } from './jobs/queue-figures.ts';
 import { readWaiting } from './mail/mail-figures.ts';
 import { type DatabaseFigure, measureDatabase } from './metrics/database-figures.ts';
@@ -57,14 +57,15 @@ export function measureRelay(metrics: Metrics, source: Source): void {
     begin: async () => {
       time += 1;
       const asked = time;
-      const connected = await connectSource(source, 'statements');
+      const connected = await connectSource(source, 'transactions');
       if (asked !== time) {
         // The time of the source was over before it answered.
         await connected.end();
         return;
       }
       client = connected;
-      await client.query(`set statement_timeout = ${statementLimit}`);
+      await beginSource(client);
+      await client.query(`set local statement_timeout = ${statementLimit}`);
     },
     figures: [
       {

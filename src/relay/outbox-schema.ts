@@ -7,6 +7,12 @@ const relayRole = 'annals_relay';
 /** The comment on the schema, by which Annals recognises its own schema. */
 const schemaComment = 'Annals outbox';
 
+/**
+ * The first statement of the SQL, which looks up no name itself. The session's path may lead to functions and operators of others, and who
+ * runs the SQL may do more than they.
+ */
+export const fixSearchPath = 'set local search_path = pg_catalog, pg_temp;';
+
 /** Roles and schema. Refuses a schema of the same name that is not ours. */
 export const createSchema = `do $annals$
 begin
@@ -71,6 +77,7 @@ reset role;`;
 
 /** Removes everything that the SQL has made. Fails while changes wait in the outbox. */
 export const removeOutbox = `begin;
+${fixSearchPath}
 set local lock_timeout = '5s';
 do $annals$
 declare

@@ -2,7 +2,7 @@ import pg from 'pg';
 import type { Mapping, TableMapping, ValueRules } from '../recording/mapping/mapping.ts';
 import type { PathPattern } from '../recording/mapping/path-pattern.ts';
 import { createFunctions, hasComposites } from './outbox-functions.ts';
-import { createOutbox, createSchema, ownerRole, revokeFunctions, usedOnce } from './outbox-schema.ts';
+import { createOutbox, createSchema, fixSearchPath, ownerRole, revokeFunctions, usedOnce } from './outbox-schema.ts';
 
 /**
  * The SQL that makes the outbox and the triggers of the mapped tables, in one transaction. It may run again, and then makes the
@@ -12,6 +12,7 @@ export function outboxSql(mapping: Mapping): string {
   return [
     '-- Made by annals outbox. Run it in the database of the application, as a role that owns the tables.',
     'begin;',
+    fixSearchPath,
     "set local lock_timeout = '5s';",
     "set local client_min_messages = 'warning';",
     createSchema,

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { BatchTrace } from '../concurrency/batch-trace.ts';
 import type { Tracer } from '../concurrency/trace.ts';
 import type { Database } from '../db/database.ts';
-import { connectSource, type Source, SourceError, withSource } from '../db/source/source.ts';
+import { beginSource, connectSource, type Source, SourceError, withSource } from '../db/source/source.ts';
 import { inTransaction } from '../db/transaction.ts';
 import type { TakeChanges } from '../recording/batch.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
@@ -67,7 +67,7 @@ const maxPause = 5_000;
  * a RefusedChangesError, and a RecorderError where a recorder refuses the client.
  */
 export async function relay(options: RelayOptions): Promise<void> {
-  const reader = await withSource(options.source, (client) => openOutbox(client, options));
+  const reader = await withSource(options.source, (client) => openOutbox(client, options), 'transactions');
   options.onRunning?.();
   const stop = new AbortController();
   const signal = AbortSignal.any([options.signal, stop.signal]);
@@ -137,7 +137,7 @@ async function run(reader: OutboxReader, options: RelayOptions): Promise<void> {
   while (!signal.aborted) {
     let client: pg.Client | undefined;
     try {
-      client = await connectSource(source, 'statements');
+      client = await connectSource(source, 'transactions');
       while (!signal.aborted) {
         const isBusy = await relayLane(client, reader, options);
         pause = minPause;
@@ -165,7 +165,7 @@ async function relayLane(
 ): Promise<boolean> {
   const trace = new BatchTrace(tracer, 'relay');
   trace.begin('read');
-  await client.query('begin');
+  await beginSource(client);
   const lane = await takeLane(client);
   const page = lane === undefined ? [] : await readLane(client, lane);
   const last = page.at(-1);

@@ -39,6 +39,12 @@ const textSettings = {
   lc_monetary: 'C',
 } as const;
 
+/**
+ * Where the names of our statements are looked up. PostgreSQL takes the function or operator with the fittest types of all schemas in the
+ * path, so that others could put their code before its own if it looked anywhere else.
+ */
+const searchPath = 'pg_catalog, pg_temp';
+
 const url = /^postgres(ql)?:$/;
 
 /** Checks the URL of a source and adds the settings that capture and relay rely on. Throws a SourceError, which does not have the URL. */
@@ -48,16 +54,23 @@ export function readSource(text: string): Source {
     throw new SourceError('the source must be a URL that begins with postgres:// or postgresql://');
   }
   const given = parsed.searchParams.get('options');
-  const ours = Object.entries(textSettings).map(([name, value]) => `-c ${name}=${value}`);
+  const settings = { ...textSettings, search_path: searchPath.replace(' ', '') };
+  const ours = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
   parsed.searchParams.set('options', [...(given === null ? [] : [given]), ...ours].join(' '));
   return { url: parsed.href };
 }
 
 /**
+ * What a connection is for. `transactions`: its statements run in beginSource's transactions alone, so that it may lead through a pooler,
+ * which keeps no settings of a session.
+ */
+type ConnectionKind = 'statements' | 'transactions' | 'replication';
+
+/**
  * Connects to the source. The caller ends the client. The password comes from the URL, PGPASSWORD or the file of PGPASSFILE, and
  * stands in no error.
  */
-export async function connectSource(source: Source, kind: 'statements' | 'replication'): Promise<pg.Client> {
+export async function connectSource(source: Source, kind: ConnectionKind): Promise<pg.Client> {
   const connectionString = await resolveTls(source.url).catch((error: unknown) => {
     throw error instanceof TlsError ? new SourceError(error.message, { cause: error }) : new SourceAwayError(error);
   });
@@ -80,16 +93,39 @@ export async function connectSource(source: Source, kind: 'statements' | 'replic
     // insufficient_privilege is for the operator: the role may not read the log.
     throw error instanceof pg.DatabaseError && error.code === '42501' ? error : new SourceAwayError(error);
   }
+  if (kind === 'statements') await requireSearchPath(client);
   return client;
 }
 
-/** Runs the work with a connection for statements and closes it. */
+/** Throws a SourceError where the settings of the URL did not reach the server. Closes the connection then. */
+async function requireSearchPath(client: pg.Client): Promise<void> {
+  try {
+    // A statement that looks up no name.
+    const { rows } = await client.query<{ search_path: string }>('show search_path');
+    if (rows[0]?.search_path.replaceAll(' ', '') === searchPath.replace(' ', '')) return;
+    throw new SourceError(
+      'something before the source, a pooler for instance, drops settings of connections: connect to it directly',
+    );
+  } catch (error) {
+    await client.end().catch(() => {});
+    throw error instanceof SourceError ? error : new SourceAwayError(error);
+  }
+}
+
+/** Begins a transaction in which the names of our statements are looked up in pg_catalog alone, behind a pooler too. */
+export async function beginSource(client: pg.Client): Promise<void> {
+  await client.query(`begin; set local search_path = ${searchPath}`);
+}
+
+/** Runs the work with a connection for statements, or in one transaction of its own, and closes it. */
 export async function withSource<Result>(
   source: Source,
   work: (client: pg.Client) => Promise<Result>,
+  kind: Exclude<ConnectionKind, 'replication'> = 'statements',
 ): Promise<Result> {
-  const client = await connectSource(source, 'statements');
+  const client = await connectSource(source, kind);
   try {
+    if (kind === 'transactions') await beginSource(client);
     return await work(client);
   } finally {
     await client.end().catch(() => {});
