@@ -12,12 +12,9 @@ const heartbeat = 15_000;
 
 /**
  * Sends a chat as server-sent events: `token` with `{text}` for each part of the answer, then `done` with the whole
- * answer, or `error` with an error message (contract 8). Resolves when the chat has its place in its session, and rejects
- * where it gets none.
+ * answer, or `error` with an error message (contract 8).
  */
-export async function streamChat(run: RunChat, request: ChatRequest, logger: FastifyBaseLogger): Promise<PassThrough> {
-  const accepted = Promise.withResolvers<void>();
-  let isAccepted = false;
+export function streamChat(run: RunChat, request: ChatRequest, logger: FastifyBaseLogger): PassThrough {
   const stream = new PassThrough();
   const send = (event: string, data: object) => stream.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
   const beat = setInterval(() => stream.write(': still at it\n\n'), heartbeat);
@@ -29,16 +26,10 @@ export async function streamChat(run: RunChat, request: ChatRequest, logger: Fas
     }
   }
 
-  function onAccepted(): void {
-    isAccepted = true;
-    accepted.resolve();
-  }
-
-  run({ ...request, onText, onAccepted })
+  run({ ...request, onText })
     .then(({ answer }) => send('done', answer))
     .catch((error: unknown) => {
-      if (!isAccepted) accepted.reject(error);
-      if (!isAccepted || request.signal?.aborted === true) return;
+      if (request.signal?.aborted === true) return;
       if (!(error instanceof AnnalsError) || error.status >= 500)
         logger.error({ err: error }, 'a streamed chat failed');
       const told = error instanceof AnnalsError ? error : answerOfFault(error);
@@ -48,7 +39,6 @@ export async function streamChat(run: RunChat, request: ChatRequest, logger: Fas
       clearInterval(beat);
       stream.end();
     });
-  await accepted.promise;
   return stream;
 }
 

@@ -1,13 +1,20 @@
 import type pg from 'pg';
 import { connectSource, withSource } from '../db/source/source.ts';
-import type { CatalogueTable } from '../db/source/source-catalogue.ts';
+import { type CatalogueTable, readCatalogue } from '../db/source/source-catalogue.ts';
 import { GapError } from './capture-error.ts';
 import type { CaptureOptions } from './capture-options.ts';
+import {
+  type CapturedTables,
+  gapOfTables,
+  knownTables,
+  readCapturedTables,
+  storeCapturedTables,
+} from './captured-tables.ts';
 import { compareTables } from './compare-tables.ts';
 import { gapBetween, recordedUntil } from './gap.ts';
 import type { Lsn } from './lsn.ts';
 import { movePosition, type Position, readPosition, resetPosition } from './position.ts';
-import { readPublication } from './publication.ts';
+import { readPublication, readPublished } from './publication.ts';
 import { checkSlot, explainedSlotFault, publishTables } from './setup.ts';
 import { createSlot, dropSlot, identifySystem, readSlot, type Slot, type SourceSystem } from './slot.ts';
 
@@ -15,6 +22,7 @@ import { createSlot, dropSlot, identifySystem, readSlot, type Slot, type SourceS
 export interface Prepared {
   readonly position: Position;
   readonly tables: ReadonlyMap<string, CatalogueTable>;
+  readonly captured: CapturedTables;
   /** Where the slot begins. */
   readonly confirmedFlush: Lsn;
 }
@@ -25,6 +33,7 @@ interface Source {
   readonly version: number;
   readonly system: SourceSystem;
   readonly slot: Slot | undefined;
+  readonly captured: CapturedTables;
 }
 
 /**
@@ -37,7 +46,8 @@ export async function prepare(client: pg.Client, version: number, options: Captu
   const position = await readPosition(db);
   const slot = await readSlot(client, name);
   if (slot !== undefined) await checkSlot(client, name, slot);
-  const source = { client, version, system: await readSystem(options), slot };
+  const captured = await readCapturedTables(db);
+  const source = { client, version, system: await readSystem(options), slot, captured };
   const isNew = position === undefined && slot === undefined;
   const isBrokenOff = position !== undefined && position.phase !== 'recording';
   if (choice.resync || isNew || isBrokenOff) {
@@ -51,8 +61,8 @@ export async function prepare(client: pg.Client, version: number, options: Captu
     // Only the stream can tell whether the log still has the last recorded transaction.
     if (choice.acceptGap && confirmedFlush < recordedUntil(position))
       return await goOnAtSlot(source, position, options);
-    const tables = await publishTables(client, publishOptions(options));
-    return { position: { ...position, timeline: source.system.timeline }, tables, confirmedFlush };
+    const published = await publish(source, options);
+    return { position: { ...position, timeline: source.system.timeline }, ...published, confirmedFlush };
   }
   const what = gap ?? `the slot ${name} is there, and Annals has no position for it`;
   if (!choice.acceptGap) throw new GapError(what);
@@ -72,13 +82,17 @@ async function readSystem({ source }: CaptureOptions): Promise<SourceSystem> {
 }
 
 async function gapOf(
-  { client, system, slot }: Source,
+  { client, system, slot, captured }: Source,
   position: Position | undefined,
-  { slot: name }: CaptureOptions,
+  { slot: name, mapping }: CaptureOptions,
 ): Promise<string | undefined> {
   if (position === undefined) return undefined;
   if (position.slot !== name) return `the position is that of the slot ${position.slot}`;
-  return gapBetween(position, { system, slot, publication: await readPublication(client, name) });
+  const gap = gapBetween(position, { system, slot, publication: await readPublication(client, name) });
+  if (gap !== undefined) return gap;
+  const tables = await readCatalogue(client, [...mapping.tables.keys()]);
+  const stillMapped = new Map([...captured].filter(([table]) => mapping.tables.has(table)));
+  return gapOfTables(stillMapped, tables, await readPublished(client, name));
 }
 
 /** `--accept-gap`: goes on where the slot is, or with a new slot. */
@@ -92,13 +106,13 @@ async function goOnAtSlot(source: Source, last: Position | undefined, options: C
   ) {
     return await beginAnew(source, last, false, options);
   }
-  const tables = await publishTables(client, publishOptions(options));
+  const published = await publish(source, options);
   const position = positionAt(confirmedFlush, source, last, options);
   // Annals recognises repeated changes by identity and time, so the time must be the same again.
   const comesAgain = last !== undefined && confirmedFlush < recordedUntil(last);
   const accepted = comesAgain ? { ...position, lastAt: 0 } : position;
   await resetPosition(options.db, accepted);
-  return { position: accepted, tables, confirmedFlush };
+  return { position: accepted, ...published, confirmedFlush };
 }
 
 /**
@@ -112,7 +126,9 @@ async function beginAnew(
   options: CaptureOptions,
 ): Promise<Prepared> {
   const { client, version, slot } = source;
-  const tables = await publishTables(client, publishOptions(options));
+  // The history is compared with the rows, or begins anew: what was known of the tables is past, once the mapping fits.
+  const published = await publish(source, options, { isNew: true });
+  const { tables } = published;
   // The random value in `xid` distinguishes this attempt from others.
   const xid = Math.floor(Math.random() * 2 ** 48);
   const begun = { ...positionAt(0n, source, last, options), phase: compares ? 'copying' : 'preparing', xid } as const;
@@ -132,7 +148,7 @@ async function beginAnew(
       position = { ...position, lastAt: Math.max(at, position.lastAt) };
     }
     await options.db.transaction().execute((transaction) => movePosition(transaction, begun, position));
-    return { position, tables, confirmedFlush: start };
+    return { position, ...published, confirmedFlush: start };
   } finally {
     await replication.end().catch(() => {});
   }
@@ -154,11 +170,20 @@ function positionAt(lsn: Lsn, { system }: Source, last: Position | undefined, { 
   };
 }
 
-function publishOptions({ mapping, slot, choice, log }: CaptureOptions) {
-  return {
+/** Publishes the tables, and stores what capture knows of them from now on. */
+async function publish(
+  { client, captured }: Source,
+  { db, mapping, slot, choice, log }: CaptureOptions,
+  { isNew = false }: { isNew?: boolean } = {},
+): Promise<Pick<Prepared, 'tables' | 'captured'>> {
+  const { tables, published } = await publishTables(client, {
     mapping,
     publication: slot,
     alter: choice.alter,
-    log: (statement: string) => log.info({ statement }, 'capture ran a statement at the source'),
-  };
+    log: (statement) => log.info({ statement }, 'capture ran a statement at the source'),
+    captured,
+  });
+  const now = knownTables(tables, published, isNew ? new Map() : captured);
+  await storeCapturedTables(db, now);
+  return { tables, captured: now };
 }

@@ -10,7 +10,12 @@ interface PublicationRow {
 interface PublishedRow {
   schema: string;
   name: string;
+  relation: string;
+  membership: string;
 }
+
+/** The OID of each published table, and that of its membership. */
+export type PublishedTables = ReadonlyMap<string, string>;
 
 /** The statements that make the publication what the mapping wants. Empty where it is so already. */
 export async function publicationStatements(
@@ -33,6 +38,11 @@ export async function publicationStatements(
     ...(added.length === 0 ? [] : [`alter publication ${name} add ${tableList(added)};`]),
     ...(dropped.length === 0 ? [] : [`alter publication ${name} drop ${tableList(dropped)};`]),
   ];
+}
+
+export async function readPublished(client: pg.Client, publication: string): Promise<PublishedTables> {
+  const { rows } = await client.query<PublishedRow>(publishedStatement, [publication]);
+  return new Map(rows.map(({ relation, membership }) => [relation, membership]));
 }
 
 /** `altered`: it does not publish every change of every row, as the publication that capture makes does. */
@@ -74,7 +84,7 @@ select puballtables as all_tables, pubinsert and pubupdate and pubdelete and pub
   from pg_catalog.pg_publication where pubname = $1`;
 
 const publishedStatement = `
-select n.nspname as schema, c.relname as name
+select n.nspname as schema, c.relname as name, c.oid as relation, r.oid as membership
   from pg_catalog.pg_publication p
   join pg_catalog.pg_publication_rel r on r.prpubid = p.oid
   join pg_catalog.pg_class c on c.oid = r.prrelid

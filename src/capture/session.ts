@@ -12,11 +12,12 @@ import { Portions } from './portions.ts';
 import { type Prepared, prepare } from './prepare.ts';
 import { recordPortion } from './record-portion.ts';
 import { ReplicationStream } from './replication-stream.ts';
-import { checkServer, checkTables } from './setup.ts';
+import { checkServer } from './setup.ts';
 import { readSlot } from './slot.ts';
 import type { SlotWatch } from './slot-watch.ts';
 import { SourceTables } from './source-tables.ts';
 import { defaultHeartbeat, SourceWatch } from './source-watch.ts';
+import { TableWatch } from './table-watch.ts';
 import { TransactionReader } from './transaction-reader.ts';
 
 export interface SessionOptions extends CaptureOptions {
@@ -82,15 +83,16 @@ const idleTime = 250;
 async function stream(
   client: pg.Client,
   replication: pg.Client,
-  { position, tables, confirmedFlush }: Prepared,
+  { position, tables, captured, confirmedFlush }: Prepared,
   options: SessionOptions,
   events: SessionEvents,
 ): Promise<void> {
-  const { mapping, slot, log, slotWatch, signal } = options;
+  const { db, mapping, slot, log, slotWatch, signal } = options;
   const incoming = new ReplicationStream(slot, slot, confirmedFlush);
+  const tableWatch = new TableWatch({ client, db, mapping, publication: slot, log }, tables, captured);
   const reader = new TransactionReader({
     mapping,
-    tables: new SourceTables(tables, mapping, new PostgresTypes(client)),
+    tables: new SourceTables(tableWatch, mapping, new PostgresTypes(client)),
     systemIdentifier: position.systemIdentifier,
     resume: new ResumeCheck(position, confirmedFlush),
     lastAt: position.lastAt,
@@ -119,7 +121,7 @@ async function stream(
     slotWatch,
     heartbeat: options.heartbeat ?? defaultHeartbeat,
     serverEnd: () => incoming.serverEnd,
-    checkTables: async () => await warnOfTables(client, options),
+    tables: tableWatch,
   });
   const pid = await pidOf(replication);
   replication.query(incoming);
@@ -150,6 +152,8 @@ async function stream(
     }
     await portions.finish();
   } catch (error) {
+    // What was read before is whole, and need not wait for the operator.
+    if (error instanceof CaptureError) await portions.finish().catch(() => {});
     throw asGap(error) ?? error;
   } finally {
     incoming.fail(new Error('capture ends'));
@@ -173,16 +177,6 @@ async function untilStarted(client: pg.Client, pid: number, slot: string, start:
 
 /** Milliseconds. */
 const startPause = 10;
-
-/** A partition that was added since may need a statement of the operator's. */
-async function warnOfTables(client: pg.Client, { mapping, log }: CaptureOptions): Promise<void> {
-  try {
-    await checkTables(client, mapping);
-  } catch (error) {
-    if (!(error instanceof CaptureError)) throw error;
-    log.warn({}, error.message);
-  }
-}
 
 async function pidOf(client: pg.Client): Promise<number> {
   const { rows } = await client.query<{ pid: string }>('select pg_backend_pid() as pid');

@@ -2,8 +2,9 @@ import type pg from 'pg';
 import { type CatalogueTable, readCatalogue } from '../db/source/source-catalogue.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import { CaptureError } from './capture-error.ts';
+import type { CapturedTables } from './captured-tables.ts';
 import { faultsOfTable } from './mapping-faults.ts';
-import { publicationStatements } from './publication.ts';
+import { type PublishedTables, publicationStatements, readPublished } from './publication.ts';
 import type { Slot } from './slot.ts';
 import type { TableFault } from './table-faults.ts';
 
@@ -31,21 +32,19 @@ export async function checkServer(client: pg.Client): Promise<number> {
   return version;
 }
 
-/** The mapped tables of the source by their names in the mapping. Throws a CaptureError that names every fault of every table. */
-export async function checkTables(client: pg.Client, mapping: Mapping): Promise<ReadonlyMap<string, CatalogueTable>> {
-  const tables = await readCatalogue(client, [...mapping.tables.keys()]);
-  const faults = faultsOf(mapping, tables);
-  if (faults.length > 0) throw refusal(faults);
-  return tables;
-}
-
-function faultsOf(mapping: Mapping, tables: ReadonlyMap<string, CatalogueTable>): TableFault[] {
+function faultsOf(
+  mapping: Mapping,
+  tables: ReadonlyMap<string, CatalogueTable>,
+  captured: CapturedTables,
+): TableFault[] {
   if (mapping.tenant === undefined) return [{ message: 'the mapping names no tenant' }];
   if (mapping.tables.size === 0) return [{ message: 'the mapping names no table' }];
   return [...mapping.tables].flatMap(([name, mapped]) => {
     const table = tables.get(name);
     if (table === undefined) return [{ message: `there is no table ${name}, or this role may not see it` }];
-    return faultsOfTable(mapping, mapped, table);
+    const known = captured.get(name);
+    const columns = known?.relation === table.oid ? known.columns.map(([column]) => column) : undefined;
+    return faultsOfTable(mapping, mapped, table, columns);
   });
 }
 
@@ -66,6 +65,14 @@ export interface PublishOptions {
   /** Whether capture may run `alter table … replica identity`. */
   readonly alter: boolean;
   readonly log: (statement: string) => void;
+  /** What capture knows of the tables already. */
+  readonly captured: CapturedTables;
+}
+
+export interface Published {
+  /** By their names in the mapping. */
+  readonly tables: ReadonlyMap<string, CatalogueTable>;
+  readonly published: PublishedTables;
 }
 
 // Statements that wait for a lock make the application wait behind them.
@@ -73,18 +80,18 @@ const lockTimeout = '5s';
 
 /**
  * Publishes the mapped tables, in one transaction with the checks, so that no table is published whose updates would then fail. Where
- * the role may not do that, the error has the statements for an owner. Returns the tables.
+ * the role may not do that, the error has the statements for an owner. Throws a CaptureError that names every fault of every table.
  */
 export async function publishTables(
   client: pg.Client,
-  { mapping, publication, alter, log }: PublishOptions,
-): Promise<ReadonlyMap<string, CatalogueTable>> {
+  { mapping, publication, alter, log, captured }: PublishOptions,
+): Promise<Published> {
   let statements: string[] = [];
   await client.query('begin');
   try {
     await client.query(`set local lock_timeout = '${lockTimeout}'`);
     const before = await readCatalogue(client, [...mapping.tables.keys()]);
-    const faults = faultsOf(mapping, before);
+    const faults = faultsOf(mapping, before, captured);
     const mending = faults.flatMap(({ statement }) => (statement === undefined ? [] : [statement]));
     if (faults.length > 0 && (!alter || mending.length < faults.length)) throw refusal(faults);
     statements = [...new Set(mending), ...(await publicationStatements(client, publication, [...before.values()]))];
@@ -93,9 +100,12 @@ export async function publishTables(
       log(statement);
     }
     // Publishing has locked the tables against other changes of their definition.
-    const tables = await checkTables(client, mapping);
+    const tables = await readCatalogue(client, [...mapping.tables.keys()]);
+    const left = faultsOf(mapping, tables, captured);
+    if (left.length > 0) throw refusal(left);
+    const published = await readPublished(client, publication);
     await client.query('commit');
-    return tables;
+    return { tables, published };
   } catch (error) {
     await client.query('rollback').catch(() => {});
     throw explained(error, statements);

@@ -1,8 +1,9 @@
-import type { CatalogueTable } from '../db/source/source-catalogue.ts';
 import { plainTable } from '../db/source/table-names.ts';
+import { nameToday, noFormer } from '../recording/mapping/former-columns.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import type { Row } from '../recording/mapping/row-change.ts';
 import type { Relation, RelationColumn, Tuple } from './pgoutput.ts';
+import type { TableWatch } from './table-watch.ts';
 
 /** Writes the text of a value as JSON. */
 export type ValueText = (type: number, text: string) => string;
@@ -12,6 +13,10 @@ export class SourceTable {
   /** As the mapping has it. */
   readonly name: string;
   readonly primaryKey: readonly string[];
+  /** As the stream described it. */
+  readonly relation: Relation;
+  /** Whether the mapping is known to fit its columns. */
+  isAccepted = false;
   readonly #columns: readonly RelationColumn[];
   readonly #key: readonly number[];
   readonly #valueText: ValueText;
@@ -21,14 +26,15 @@ export class SourceTable {
   constructor(
     relation: Relation,
     { primaryKey, hasPartitions }: { primaryKey: readonly string[]; hasPartitions: boolean },
-    idColumns: readonly string[],
+    isOfId: (column: string) => boolean,
     valueText: ValueText,
   ) {
     this.name = plainTable(relation);
+    this.relation = relation;
     this.primaryKey = primaryKey;
     this.#hasPartitions = hasPartitions;
     this.#columns = relation.columns;
-    this.#key = relation.columns.flatMap(({ name }, index) => (idColumns.includes(name) ? [index] : []));
+    this.#key = relation.columns.flatMap(({ name }, index) => (isOfId(name) ? [index] : []));
     this.#valueText = valueText;
   }
 
@@ -67,31 +73,43 @@ export class SourceTable {
 /** The published tables by the number that the stream gives them. */
 export class SourceTables {
   readonly #byNumber = new Map<number, SourceTable>();
-  readonly #catalogue: ReadonlyMap<string, CatalogueTable>;
+  readonly #watch: TableWatch;
   readonly #mapping: Mapping;
   readonly #types: { load(types: readonly number[]): Promise<void>; text: ValueText };
 
   constructor(
-    catalogue: ReadonlyMap<string, CatalogueTable>,
+    watch: TableWatch,
     mapping: Mapping,
     types: { load(types: readonly number[]): Promise<void>; text: ValueText },
   ) {
-    this.#catalogue = catalogue;
+    this.#watch = watch;
     this.#mapping = mapping;
     this.#types = types;
   }
 
-  /** Takes the description of a table, which the stream sends before its first row and after each change of its definition. */
+  /**
+   * Takes the description of a table, which the stream sends before its first row and after each change of its definition. Throws a
+   * GapError where another table has the name by now.
+   */
   async learn(relation: Relation): Promise<void> {
     await this.#types.load(relation.columns.map(({ type }) => type));
     const name = plainTable(relation);
-    const { primaryKey = [], kind } = this.#catalogue.get(name) ?? {};
-    const idColumns = this.#mapping.tables.get(name)?.id ?? primaryKey;
+    await this.#watch.lookAt(name, relation);
+    const { primaryKey = [], kind } = this.#watch.table(name) ?? {};
+    const { id: idColumns = primaryKey, former = noFormer } = this.#mapping.tables.get(name) ?? {};
+    const isOfId = (column: string) => idColumns.includes(nameToday(former, column));
     const valueText = (type: number, text: string) => this.#types.text(type, text);
     this.#byNumber.set(
       relation.id,
-      new SourceTable(relation, { primaryKey, hasPartitions: kind === 'p' }, idColumns, valueText),
+      new SourceTable(relation, { primaryKey, hasPartitions: kind === 'p' }, isOfId, valueText),
     );
+  }
+
+  /** Before the first row of a table is recorded as it was described last. Throws a CaptureError where the mapping does not fit. */
+  async accept(table: SourceTable): Promise<void> {
+    if (table.isAccepted) return;
+    await this.#watch.accept(table.name, table.relation);
+    table.isAccepted = true;
   }
 
   get(relation: number): SourceTable {

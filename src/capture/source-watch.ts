@@ -2,6 +2,7 @@ import type pg from 'pg';
 import type { Lsn } from './lsn.ts';
 import type { Position } from './position.ts';
 import type { SlotWatch } from './slot-watch.ts';
+import type { TableWatch } from './table-watch.ts';
 
 export interface SourceWatchOptions {
   /** A connection for statements at the source. */
@@ -11,13 +12,11 @@ export interface SourceWatchOptions {
   readonly heartbeat: number;
   /** The end of the source's log as far as it has told. */
   readonly serverEnd: () => Lsn;
-  /** Warns of tables whose definition no longer suits capture. */
-  readonly checkTables: () => Promise<void>;
+  readonly tables: Pick<TableWatch, 'look'>;
 }
 
 /** Milliseconds. */
 export const defaultHeartbeat = 10_000;
-const tableInterval = 60_000;
 
 /**
  * Moves the slot of an idle database on, and has its size looked at. A heartbeat is a transactional message in the
@@ -27,7 +26,6 @@ const tableInterval = 60_000;
 export class SourceWatch {
   readonly #options: SourceWatchOptions;
   #nextHeartbeat: number;
-  #nextTables = performance.now() + tableInterval;
 
   constructor(options: SourceWatchOptions) {
     this.#options = options;
@@ -39,22 +37,14 @@ export class SourceWatch {
     slotWatch.recorded(position, serverEnd());
   }
 
-  /** Sends a heartbeat and looks at the slot and the tables, each if it is time. */
+  /** Sends a heartbeat and looks at the slot and the tables, if it is time. Throws a GapError. */
   async look(): Promise<void> {
     const time = performance.now();
-    if (time >= this.#nextHeartbeat) {
-      this.#nextHeartbeat = time + this.#options.heartbeat;
-      await this.#heartbeat();
-    }
-    if (time >= this.#nextTables) {
-      this.#nextTables = time + tableInterval;
-      await this.#options.checkTables();
-    }
-  }
-
-  async #heartbeat(): Promise<void> {
-    const { client } = this.#options;
+    if (time < this.#nextHeartbeat) return;
+    const { client, slotWatch, tables, heartbeat } = this.#options;
+    this.#nextHeartbeat = time + heartbeat;
     await client.query(`select pg_logical_emit_message(true, 'annals.heartbeat', '')`);
-    await this.#options.slotWatch.look(client);
+    await slotWatch.look(client);
+    await tables.look();
   }
 }

@@ -16,9 +16,6 @@ export function tableFaults(table: CatalogueTable, needed: readonly string[]): T
   if (table.kind !== 'r' && table.kind !== 'p') return [{ message: `${name} is no table` }];
   if (table.persistence !== 'p') return [{ message: `${name} writes no log (unlogged or temporary)` }];
   if (table.isPartition) return [{ message: `${name} is a partition: the mapping must name the root` }];
-  const known = new Set(table.columns.map((column) => column.name));
-  const missing = needed.filter((column) => !known.has(column));
-  if (missing.length > 0) return [{ message: `${name} has no column ${missing.join(', ')}` }];
   const generated = new Set(table.columns.filter((column) => column.isGenerated).map((column) => column.name));
   const computed = needed.filter((column) => generated.has(column));
   if (computed.length > 0)

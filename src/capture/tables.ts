@@ -16,6 +16,15 @@ interface CapturePositionTable {
   heartbeat: Date;
 }
 
+interface CaptureTableTable {
+  name: string;
+  relation: string;
+  publication: string;
+  identity: string;
+  columns: string;
+  partitions: string;
+}
+
 interface ChangeRecorderTable {
   tenant: string;
   recorder: Generated<number>;
@@ -26,6 +35,7 @@ interface ChangeRecorderTable {
 declare module '../db/tables.ts' {
   interface Tables {
     capture_position: CapturePositionTable;
+    capture_table: CaptureTableTable;
     change_recorder: ChangeRecorderTable;
   }
 }

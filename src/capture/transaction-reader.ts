@@ -71,7 +71,10 @@ export class TransactionReader {
     this.#lastAt = options.lastAt;
   }
 
-  /** Takes the next message. Returns the transaction that it ends, if that is not recorded yet. Throws a GapError. */
+  /**
+   * Takes the next message. Returns the transaction that it ends, if that is not recorded yet. Throws a GapError, and a CaptureError where
+   * the mapping does not fit a table any more.
+   */
   async take(message: PgoutputMessage): Promise<CapturedTransaction | undefined> {
     switch (message.kind) {
       case 'begin':
@@ -233,6 +236,7 @@ export class TransactionReader {
     const mappedTable = mapping.tables.get(table.name);
     // The mapping may have lost a table that older parts of the log have.
     if (mappedTable === undefined) return;
+    if (!table.isAccepted) await this.#options.tables.accept(table);
     const row: RowChange = {
       table: table.name,
       type,

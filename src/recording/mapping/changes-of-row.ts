@@ -13,6 +13,7 @@ import {
 import { PathsTooLargeError } from '../path-list.ts';
 import type { Difference } from '../paths.ts';
 import { applyRules, compileRules, type Sides } from './apply-rules.ts';
+import { rowToday } from './former-columns.ts';
 import { mappedContext } from './mapped-context.ts';
 import type { Mapping, TableMapping } from './mapping.ts';
 import { maskedColumns } from './masked-columns.ts';
@@ -43,11 +44,14 @@ export interface MappingDefaults {
 export function changesOfRow(mapping: Mapping, row: RowChange, defaults: MappingDefaults): MappedChange[] {
   const table = mapping.tables.get(row.table);
   if (table === undefined) return [];
-  const mapper = new RowMapper(mapping, table, row, defaults);
+  const today = rowToday(table.former, row);
+  const mapper = new RowMapper(mapping, table, today, defaults);
   try {
     return mapper.changes();
   } catch (error) {
-    return [{ kind: 'rejected', tenant: mapper.tenant, reason: reasonOf(error), content: rejectedRowText(table, row) }];
+    return [
+      { kind: 'rejected', tenant: mapper.tenant, reason: reasonOf(error), content: rejectedRowText(table, today) },
+    ];
   }
 }
 
@@ -62,8 +66,9 @@ export function documentOfRow(
   const [mapped] = changesOfRow(mapping, { ...row, type: 'create', before: undefined }, defaults);
   if (mapped === undefined || mapped.kind === 'unchanged') return undefined;
   if (mapped.kind === 'rejected') return mapped;
+  const { after: found = row.after } = rowToday(table.former, row);
   const { after } = applyRules(rowRules(table).rest, {
-    after: parseJson(documentText(row.after, table, rowRules(table).ignored)),
+    after: parseJson(documentText(found, table, rowRules(table).ignored)),
   });
   const { tenant, change, hasActor } = mapped;
   const { entity, entityId } = change;

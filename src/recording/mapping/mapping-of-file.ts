@@ -1,5 +1,14 @@
 import { tenantPattern } from '../../db/tenants/tenants.ts';
 import {
+  type FormerColumns,
+  namesOf,
+  nameToday,
+  noFormer,
+  patternToday,
+  readFormer,
+  underAllNames,
+} from './former-columns.ts';
+import {
   type Mapping,
   type SchemaVersionRule,
   schemaOf,
@@ -99,23 +108,27 @@ class Reader {
     for (const [place, column] of (file.id ?? []).entries()) {
       if (file.id?.indexOf(column) !== place) this.#fault([...path, 'id', String(place)], 'is there twice');
     }
-    const masks = this.#patterns([...path, 'mask'], file.mask);
-    const own: ValueRules = { ignore: this.#patterns([...path, 'ignore'], file.ignore), mask: masks };
+    const former = this.#former([...path, 'former'], file.former);
+    const today = (column: string) => nameToday(former, column);
+    const masks = this.#patterns([...path, 'mask'], file.mask).map((pattern) => patternToday(pattern, former));
+    const ignores = this.#patterns([...path, 'ignore'], file.ignore).map((pattern) => patternToday(pattern, former));
+    const own: ValueRules = { ignore: ignores, mask: masks };
     const table: TableMapping = {
       table: name,
       entity: file.entity,
-      id: file.id,
-      name: file.name,
-      actor: file.actor,
-      schemaVersion: schemaVersionRule(file.schemaVersion),
-      related: file.related ?? [],
+      id: file.id?.map(today),
+      name: file.name && today(file.name),
+      actor: file.actor && today(file.actor),
+      schemaVersion: schemaVersionRule(file.schemaVersion, former),
+      related: (file.related ?? []).map(({ entity, id }) => ({ entity, id: id.map(today) })),
       rules: {
-        ignore: [...own.ignore, ...(ofEntity?.ignore ?? [])],
-        mask: [...masks, ...(ofEntity?.mask ?? [])],
+        ignore: underAllNames([...own.ignore, ...(ofEntity?.ignore ?? [])], former),
+        mask: underAllNames([...masks, ...(ofEntity?.mask ?? [])], former),
       },
       own,
-      json: new Set(file.json),
-      context: new Map(Object.entries(file.context ?? {})),
+      former,
+      json: new Set((file.json ?? []).flatMap((column) => namesOf(former, column))),
+      context: new Map(Object.entries(file.context ?? {}).map(([member, column]) => [member, today(column)])),
       truncate: file.truncate ?? 'deletes',
       snapshot: file.snapshot ?? true,
     };
@@ -151,6 +164,13 @@ class Reader {
     }
   }
 
+  #former(path: string[], given: TableFile['former'] = {}): FormerColumns {
+    const former = readFormer(given);
+    if (typeof former !== 'string') return former;
+    this.#fault([...path, former], 'is a former name of itself');
+    return noFormer;
+  }
+
   #patterns(path: string[], texts: readonly string[] | undefined): PathPattern[] {
     return (texts ?? []).flatMap((text, place) => {
       const pattern = parsePathPattern(text);
@@ -165,8 +185,8 @@ class Reader {
   }
 }
 
-function schemaVersionRule(file: TableFile['schemaVersion']): SchemaVersionRule | undefined {
-  if (file?.column !== undefined) return { kind: 'column', column: file.column };
+function schemaVersionRule(file: TableFile['schemaVersion'], former: FormerColumns): SchemaVersionRule | undefined {
+  if (file?.column !== undefined) return { kind: 'column', column: nameToday(former, file.column) };
   return file?.value === undefined ? undefined : { kind: 'value', value: file.value };
 }
 

@@ -53,6 +53,12 @@ const Table = Type.Object(
     related: Type.Optional(Type.Array(Related, { maxItems: 100 })),
     ...Ignore,
     ...Mask,
+    former: Type.Optional(
+      Type.Record(Type.String(), Type.Union([Name, Type.Null()]), {
+        description:
+          'Columns that the table had: the name of each today, or null where it was dropped. Rules hold for a column under all of its names.',
+      }),
+    ),
     json: Type.Optional(
       Type.Array(Name, { maxItems: 1000, description: 'Text columns that hold JSON. Their values are read as JSON.' }),
     ),

@@ -1,3 +1,4 @@
+import type { FormerColumns } from './former-columns.ts';
 import type { PathPattern } from './path-pattern.ts';
 
 /** What of a document is left out, and what is recorded as `********`. */
@@ -27,10 +28,11 @@ export interface TableMapping {
   readonly actor: string | undefined;
   readonly schemaVersion: SchemaVersionRule | undefined;
   readonly related: readonly { readonly entity: string; readonly id: readonly string[] }[];
-  /** The rules of the table and those of its entity together. */
+  /** The rules of the table and those of its entity together, for a column under all of its names. */
   readonly rules: ValueRules;
-  /** The rules of the table alone. */
+  /** The rules of the table alone, for columns by their names of today. */
   readonly own: ValueRules;
+  readonly former: FormerColumns;
   /** Text columns whose values are read as JSON. */
   readonly json: ReadonlySet<string>;
   /** Members of the context, and the column of each. */

@@ -35,6 +35,7 @@ test('the tables of tenants and the others are those of the migrations', () => {
   expect([...tables.distributed]).toEqual(expect.arrayContaining(['tenant', 'change_entry', 'job', 'console_link']));
   expect([...tables.local].sort()).toEqual([
     'capture_position',
+    'capture_table',
     'database_origin',
     'installation',
     'oauth_signing_key',

@@ -49,6 +49,7 @@ describe('a mapping', () => {
       table: 'public.orders',
       entity: 'order',
       id: ['a', 'b'],
+      former: { names: new Map(), dropped: new Set() },
       name: 'title',
       actor: 'changed_by',
       schemaVersion: { kind: 'value', value: '3' },

@@ -1,0 +1,84 @@
+import type { PathPattern } from './path-pattern.ts';
+import type { Row, RowChange } from './row-change.ts';
+
+/** Columns that a table had, by what the mapping says of them. */
+export interface FormerColumns {
+  /** The last name of each. */
+  readonly names: ReadonlyMap<string, string>;
+  /** Last names of columns that were dropped. */
+  readonly dropped: ReadonlySet<string>;
+}
+
+export const noFormer: FormerColumns = { names: new Map(), dropped: new Set() };
+
+/** Follows each column to its last name; null is one that was dropped. Returns a name that leads back to itself where there is one. */
+export function readFormer(given: Readonly<Record<string, string | null>>): FormerColumns | string {
+  const renamed = new Map(Object.entries(given));
+  const names = new Map<string, string>();
+  for (const column of renamed.keys()) {
+    const seen = [column];
+    for (let next = renamed.get(column); typeof next === 'string'; next = renamed.get(next)) {
+      if (seen.includes(next)) return next;
+      seen.push(next);
+    }
+    names.set(column, seen.at(-1) ?? column);
+  }
+  const dropped = [...names.values()].filter((name) => renamed.get(name) === null);
+  return { names, dropped: new Set(dropped) };
+}
+
+/** The name of a column today. One that was dropped keeps its last name. */
+export function nameToday({ names }: FormerColumns, column: string): string {
+  return names.get(column) ?? column;
+}
+
+/** A column under the names that it has and had. */
+export function namesOf(former: FormerColumns, column: string): string[] {
+  const today = nameToday(former, column);
+  const earlier = [...former.names].filter(([name, last]) => last === today && name !== today);
+  return [today, ...earlier.map(([name]) => name)];
+}
+
+/** The patterns, each for all names of its column. */
+export function underAllNames(patterns: readonly PathPattern[], former: FormerColumns): PathPattern[] {
+  return patterns.flatMap((pattern) => {
+    const [column, ...rest] = pattern.keys;
+    if (column === undefined || column === null) return [pattern];
+    return namesOf(former, column).map((name) => {
+      const keys = [name, ...rest];
+      return name === column ? pattern : { text: textOf(keys), keys };
+    });
+  });
+}
+
+/** The pattern with its column's name of today. */
+export function patternToday(pattern: PathPattern, former: FormerColumns): PathPattern {
+  return underAllNames([pattern], former)[0] ?? pattern;
+}
+
+/**
+ * A row of before a column was renamed, with the name of today. Where the row has that too, the former name is another column's by now.
+ */
+export function rowToday(former: FormerColumns, row: RowChange): RowChange {
+  if (former.names.size === 0) return row;
+  const { before, after, values } = row;
+  const renamed = (column: string) => {
+    const today = nameToday(former, column);
+    return before?.has(today) === true || after?.has(today) === true ? column : today;
+  };
+  const side = (columns: Row | undefined): Row | undefined =>
+    columns && new Map([...columns].map(([column, value]) => [renamed(column), value]));
+  return {
+    ...row,
+    before: side(before),
+    after: side(after),
+    values: values?.map(({ keys: [column = '', ...rest], ...value }) => ({
+      ...value,
+      keys: [renamed(column), ...rest],
+    })),
+  };
+}
+
+function textOf(keys: PathPattern['keys']): string {
+  return keys.map((key) => key?.replace(/[.\\]|^\*$/g, '\\$&') ?? '*').join('.');
+}
