@@ -4,6 +4,7 @@ import type pg from 'pg';
 import type { ScopesNow } from './agents/ports.ts';
 import { runQueuedChat } from './agents/queued-chat.ts';
 import { type Agents, createAgents } from './agents/service.ts';
+import { waitsForSession } from './agents/turn-store.ts';
 import { createAnswerQuery } from './changelog/answer.ts';
 import { createExportHistory } from './changelog/export/export-history.ts';
 import { createFindPage, type FindPage } from './changelog/find-page.ts';
@@ -228,6 +229,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       documents,
       exportHistory: createExportHistory({ ...history, db: connections.exports.db }),
       runChat: (chat, run) => runQueuedChat({ chats: agents.chats, scopesNow }, chat, run),
+      waitsForSession,
       tracer,
       onEnded: (type, status) => metrics?.count('annals_jobs_ended_total', { type, status }),
     });

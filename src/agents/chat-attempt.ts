@@ -19,6 +19,8 @@ export interface ChatAttemptOptions extends ConverseOptions {
   db: Database;
   sealer: Sealer;
   logger: FastifyBaseLogger;
+  /** Throws where the agent cannot chat. */
+  availableAgent(tenant: string, agentId: string): Promise<RunningChat['agent']>;
 }
 
 /**
@@ -28,14 +30,19 @@ export interface ChatAttemptOptions extends ConverseOptions {
 export type ChatAttempt = (running: RunningChat, extend: () => Promise<void>) => Promise<ChatOutcome>;
 
 export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
-  const { db, sealer, logger, now } = options;
+  const { db, sealer, logger, now, availableAgent } = options;
 
   /** Requests of one session run in the order in which they arrived (contract 8), in all processes. */
-  async function waitForTurn({ request: { tenant, signal }, turn }: RunningChat): Promise<void> {
-    await waitForTurnInSession(() => hasEarlierRunning(db, tenant, turn), signal);
+  async function waitForTurn(running: RunningChat): Promise<void> {
+    const { request, turn } = running;
+    const { tenant, agentId, signal } = request;
+    const waited = await waitForTurnInSession(() => hasEarlierRunning(db, tenant, turn), signal);
+    // Meanwhile the agent may have been changed, disabled or deleted.
+    if (waited) running.agent = await availableAgent(tenant, agentId);
   }
 
-  function targetOf({ request: { tenant }, agent, head: { id, llmConfig } }: RunningChat): Target | undefined {
+  function targetOf({ request: { tenant }, agent }: RunningChat): Target | undefined {
+    const { id, llmConfig } = agent.head;
     if (agent.sealedKey === null) return { tenant, llmConfig, apiKey: '' };
     const apiKey = openKey(sealer, tenant, id, agent.sealedKey);
     if (apiKey === undefined) logger.error({ tenant, agentId: id }, 'no secret key opens the key of this agent');
@@ -43,7 +50,8 @@ export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
   }
 
   function conversationOf(running: RunningChat, target: Target, extend: () => Promise<void>): Conversation {
-    const { request, head, turn, tokens, messages } = running;
+    const { request, turn, tokens, messages } = running;
+    const { head } = running.agent;
     const { tenant, agentId, requestId, credentials, message, signal, onText } = request;
     const withHistory = mayReadHistory(credentials.scopes);
     return {
@@ -58,6 +66,7 @@ export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
         if (round > 0) await extend();
         await request.beforeCall?.(round);
         signal?.throwIfAborted();
+        running.hasCalled = true;
       },
       report({ inputTokens = 0, outputTokens = 0 }) {
         tokens.prompt += inputTokens;
@@ -69,7 +78,7 @@ export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
   }
 
   return async (running, extend) => {
-    const { request, head } = running;
+    const { request } = running;
     try {
       await waitForTurn(running);
       const target = targetOf(running);
@@ -80,7 +89,7 @@ export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
         return { failure: undefined, error: request.signal.reason, givenUp: true };
       }
       if (error instanceof ProviderError) {
-        return { failure: failureOfChat(error, head.llmConfig.provider), error };
+        return { failure: failureOfChat(error, running.agent.head.llmConfig.provider), error };
       }
       return { failure: error instanceof AnnalsError ? { error, isConfiguration: false } : undefined, error };
     }

@@ -1,5 +1,4 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
-import { inTransaction } from '../db/transaction.ts';
 import type { ErrorType } from '../errors.ts';
 import { whenClientGone } from '../http/client-gone.ts';
 import type { Credentials } from '../http/credentials.ts';
@@ -34,7 +33,7 @@ interface ChattingRequest {
 
 /** Chatting with agents (contract 8). */
 export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions): Promise<void> {
-  const { chats, db, jobs } = agents;
+  const { chats, jobs } = agents;
 
   app.post(
     '/ai-service/:tenant/agentic/chat',
@@ -85,8 +84,7 @@ export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions
     },
     async (request, reply) => {
       const chat = chatOf(request);
-      await chats.refuseUnavailable(chat.tenant, chat.agentId);
-      const events = streamChat(chats.run, { ...chat, signal: whenClientGone(reply) }, request.log);
+      const events = await streamChat(chats.run, { ...chat, signal: whenClientGone(reply) }, request.log);
       return await reply
         .headers({ 'session-id': chat.sessionId, 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
         .type('text/event-stream')
@@ -113,12 +111,12 @@ export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions
     async (request, reply) => {
       const chat = chatOf(request);
       const { tenant, sessionId } = chat;
-      await chats.refuseUnavailable(tenant, chat.agentId);
-      // A message may quote change history that its session showed the client. Reading jobs needs other scopes.
-      const guardsMessage = mayReadHistory(chat.credentials.scopes) && (await tellsHistory(db, tenant, sessionId));
-      const jobId = await inTransaction(db, (transaction) =>
-        jobs.enqueueAgentChat(transaction, chat, { guardsMessage }),
-      );
+      const jobId = await chats.accept(chat, async (transaction, accepted) => {
+        // A message may quote change history that its session showed the client. Reading jobs needs other scopes.
+        const guardsMessage =
+          mayReadHistory(chat.credentials.scopes) && (await tellsHistory(transaction, tenant, sessionId));
+        return await jobs.enqueueAgentChat(transaction, accepted, { guardsMessage });
+      });
       jobs.wakeAgentChats();
       const location = `/ai-service/${tenant}/jobs/${jobId}`;
       return await reply.code(201).headers({ location, 'session-id': chat.sessionId }).send({ jobId });

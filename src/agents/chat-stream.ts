@@ -12,9 +12,12 @@ const heartbeat = 15_000;
 
 /**
  * Sends a chat as server-sent events: `token` with `{text}` for each part of the answer, then `done` with the whole
- * answer, or `error` with an error message (contract 8).
+ * answer, or `error` with an error message (contract 8). Resolves when the chat has its place in its session, and rejects
+ * where it gets none.
  */
-export function streamChat(run: RunChat, request: ChatRequest, logger: FastifyBaseLogger): PassThrough {
+export async function streamChat(run: RunChat, request: ChatRequest, logger: FastifyBaseLogger): Promise<PassThrough> {
+  const accepted = Promise.withResolvers<void>();
+  let isAccepted = false;
   const stream = new PassThrough();
   const send = (event: string, data: object) => stream.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
   const beat = setInterval(() => stream.write(': still at it\n\n'), heartbeat);
@@ -26,10 +29,16 @@ export function streamChat(run: RunChat, request: ChatRequest, logger: FastifyBa
     }
   }
 
-  run({ ...request, onText })
+  function onAccepted(): void {
+    isAccepted = true;
+    accepted.resolve();
+  }
+
+  run({ ...request, onText, onAccepted })
     .then(({ answer }) => send('done', answer))
     .catch((error: unknown) => {
-      if (request.signal?.aborted === true) return;
+      if (!isAccepted) accepted.reject(error);
+      if (!isAccepted || request.signal?.aborted === true) return;
       if (!(error instanceof AnnalsError) || error.status >= 500)
         logger.error({ err: error }, 'a streamed chat failed');
       const told = error instanceof AnnalsError ? error : answerOfFault(error);
@@ -39,6 +48,7 @@ export function streamChat(run: RunChat, request: ChatRequest, logger: FastifyBa
       clearInterval(beat);
       stream.end();
     });
+  await accepted.promise;
   return stream;
 }
 

@@ -1,14 +1,39 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { Database } from '../db/database.ts';
+import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { forEachTenant } from '../db/tenants/tenants-with.ts';
 import { inTransaction } from '../db/transaction.ts';
+import type { FailureCause } from '../providers/failure-cause.ts';
 import { writeLogs } from './log-store.ts';
 import { noteOf } from './request-log.ts';
-import { dropExpiredTurn, findExpiredTurns, tenantsWithExpiredTurns } from './turn-store.ts';
+import { dropExpiredTurn, findExpiredTurns, type TokenCounts, tenantsWithExpiredTurns } from './turn-store.ts';
 
 const maxAtOnce = 100;
 
-/** Logs the requests of all tenants whose process died, with the tokens that are known. */
+/** A request that had its place in its session and will not be answered. */
+interface UnansweredChat {
+  readonly logId: string;
+  readonly requestId: string;
+  readonly sessionId: string;
+  readonly agentId: string;
+  /** Milliseconds. */
+  readonly duration: number;
+  readonly tokens: TokenCounts;
+}
+
+/** Logs a request that no process runs any more. The log of a process that ran it stays: it tells more. */
+export async function logUnansweredChat(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { logId: id, ...chat }: UnansweredChat,
+  { text, cause, at }: { text: string; cause: FailureCause | undefined; at: number },
+): Promise<void> {
+  const { requestId, sessionId, agentId, duration, tokens } = chat;
+  const messages = [noteOf({ severity: 'ERROR', text, agentId, requestId, at })];
+  const log = { id, requestId, sessionId, agentId, duration, tokens, messages, at, cause };
+  await writeLogs(transaction, tenant, log, { ifNone: true });
+}
+
+/** Logs the requests of all tenants whose process died, or whose job ended before they began, with the tokens that are known. */
 export async function logExpiredChats(db: Database, now: () => number): Promise<void> {
   await forEachTenant(await tenantsWithExpiredTurns(db), (tenant) => logExpiredOf(db, tenant, now));
 }
@@ -18,22 +43,10 @@ async function logExpiredOf(db: Database, tenant: string, now: () => number): Pr
     await inTransaction(db, async (transaction) => {
       const expired = await dropExpiredTurn(transaction, tenant, turn);
       if (expired === undefined) return;
-      const { agentId, requestId, logId, duration, tokens } = expired;
-      const at = now();
-      const text = 'Its process ended before there was an answer.';
-      const log = {
-        id: logId ?? randomUUIDv7(),
-        requestId,
-        sessionId: turn.sessionId,
-        agentId,
-        messages: [noteOf({ severity: 'ERROR', text, agentId, requestId, at })],
-        duration,
-        tokens,
-        at,
-        cause: 'cancelled' as const,
-      };
-      // A process that ran the same chat again has logged more.
-      await writeLogs(transaction, tenant, log, { ifNone: true });
+      const { logId, ...chat } = expired;
+      const unanswered = { ...chat, logId: logId ?? randomUUIDv7(), sessionId: turn.sessionId };
+      const text = 'Its process or its job ended before there was an answer.';
+      await logUnansweredChat(transaction, tenant, unanswered, { text, cause: 'cancelled', at: now() });
     });
   }
 }

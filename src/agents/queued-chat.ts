@@ -15,8 +15,18 @@ export async function runQueuedChat(
   { signal, callBegins }: { signal: AbortSignal; callBegins(): Promise<void> },
 ): Promise<AnsweredChat> {
   const { tenant, agentId } = chat;
-  const scopes = await scopesLeft(scopesNow, chat);
-  await chats.refuseUnavailable(tenant, agentId);
+  const scopes = await mayBegin();
+
+  async function mayBegin(): Promise<readonly Scope[]> {
+    try {
+      const left = await scopesLeft(scopesNow, chat);
+      await chats.refuseUnavailable(tenant, agentId);
+      return left;
+    } catch (error) {
+      if (error instanceof AnnalsError) await chats.refuse(chat, error);
+      throw error;
+    }
+  }
 
   async function beforeCall(round: number): Promise<void> {
     const left = await scopesLeft(scopesNow, chat);

@@ -12,6 +12,8 @@ export interface ChatRequest extends QueuedChat {
   readonly signal?: AbortSignal | undefined;
   /** Receives each part of the answer. */
   readonly onText?: ((text: string) => Promise<void> | void) | undefined;
+  /** Called when the request has its place in its session. */
+  readonly onAccepted?: (() => void) | undefined;
   /** Awaited before each call of the provider; the first round is 0. If it rejects, the call is not sent. */
   readonly beforeCall?: ((round: number) => Promise<void>) | undefined;
 }
@@ -21,11 +23,13 @@ export interface RunningChat {
   readonly request: ChatRequest;
   /** The id of its request log. */
   readonly logId: string;
-  readonly agent: AgentRow;
-  readonly head: AgentHead;
+  /** Read again after a wait for earlier requests of the session. */
+  agent: AgentRow & { readonly head: AgentHead };
   readonly turn: TurnName;
   /** In milliseconds of performance.now(). */
   readonly began: number;
+  /** Whether a call of the provider may have left. */
+  hasCalled: boolean;
   /** The tokens that its calls have used so far. */
   readonly tokens: { prompt: number; completion: number };
   /** The lines of its log so far. */

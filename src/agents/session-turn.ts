@@ -7,14 +7,15 @@ const minPause = 15;
 const maxPause = 150;
 
 /**
- * Waits as long as earlier requests of the session are under way; `maxWait` is in milliseconds. Throws service_unavailable (503) after it, and the
- * signal's reason after an abort.
+ * Waits as long as earlier requests of the session are under way; `maxWait` is in milliseconds. Returns whether it waited.
+ * Throws service_unavailable (503) after `maxWait`, and the signal's reason after an abort.
  */
 export async function waitForTurnInSession(
   earlierAreUnderWay: () => Promise<boolean>,
   signal: AbortSignal | undefined,
   maxWait = maxWaitForSession,
-): Promise<void> {
+): Promise<boolean> {
+  let waited = false;
   const end = performance.now() + maxWait;
   for (let pause = minPause; await earlierAreUnderWay(); pause = Math.min(maxPause, pause * 1.5)) {
     if (performance.now() > end) {
@@ -22,7 +23,9 @@ export async function waitForTurnInSession(
         headers: { 'Retry-After': '5' },
       });
     }
+    waited = true;
     await sleep(pause, undefined, { signal });
   }
   signal?.throwIfAborted();
+  return waited;
 }

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { tenantsWith } from '../db/tenants/tenants-with.ts';
 import './tables.ts';
@@ -54,8 +54,25 @@ export interface NewTurn {
   /** The id of the request's log. */
   readonly logId: string;
   readonly agentId: string;
-  /** Milliseconds. */
+  /** Milliseconds; 0 for the place of a job, which holds as long as its job is in progress. */
   readonly lease: number;
+}
+
+/**
+ * Whether a request has its place in a session and has not ended: its process lives, or its job is in progress. A job needs
+ * no lease, because it is handed out again where its process died. A cluster wants the tenant in each subquery.
+ */
+function isUnderWay(tenant: string): RawBuilder<boolean> {
+  return sql`(agent_turn.state = 'running' and (agent_turn.expires_at > ${now} or exists (
+    select from job where job.tenant = ${tenant} and job.session_id = agent_turn.session_id
+      and job.place = agent_turn.position and job.status = 'in_progress')))`;
+}
+
+/** Whether a job, a row of \`waiting\`, has to wait for an earlier request of its session. */
+export function waitsForSession(tenant: string): RawBuilder<boolean> {
+  return sql`exists (
+    select from agent_turn where agent_turn.tenant = ${tenant} and agent_turn.session_id = waiting.session_id
+      and agent_turn.position < waiting.place and ${isUnderWay(tenant)})`;
 }
 
 /** Takes the next position of a session. Creates the session where it does not exist. */
@@ -79,7 +96,7 @@ export async function takePlace(
   return turns;
 }
 
-/** Whether an earlier request of the session still runs. */
+/** Whether an earlier request of the session still runs, or waits as a job. */
 export async function hasEarlierRunning(db: Database, tenant: string, { sessionId, position }: TurnName) {
   const row = await db
     .selectFrom('agent_turn')
@@ -87,8 +104,7 @@ export async function hasEarlierRunning(db: Database, tenant: string, { sessionI
     .where('tenant', '=', tenant)
     .where('session_id', '=', sessionId)
     .where('position', '<', position)
-    .where('state', '=', 'running')
-    .where('expires_at', '>', now)
+    .where(isUnderWay(tenant))
     .limit(1)
     .executeTakeFirst();
   return row !== undefined;
@@ -148,8 +164,12 @@ export async function readEarlierTurns(
 }
 
 /** Whether any turn of the session tells of the change history. */
-export async function tellsHistory(db: Database, tenant: string, sessionId: string): Promise<boolean> {
-  const row = await db
+export async function tellsHistory(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  sessionId: string,
+): Promise<boolean> {
+  const row = await transaction
     .selectFrom('agent_turn')
     .select('position')
     .where('tenant', '=', tenant)
@@ -202,24 +222,27 @@ export async function dropTurn(
     .execute();
 }
 
-/** The tenants with turns whose process died. */
+/** The tenants with turns whose process died, or whose job has not begun. */
 export async function tenantsWithExpiredTurns(db: Database): Promise<string[]> {
   return await tenantsWith(db, 'agent_turn', "state = 'running' and expires_at <= statement_timestamp()");
 }
 
-/** Finds turns of a tenant whose process died. */
+/** Finds turns of a tenant whose process died, or whose job ended before it began. */
 export async function findExpiredTurns(db: Database, tenant: string, limit: number): Promise<TurnName[]> {
   return await db
     .selectFrom('agent_turn')
     .select(['session_id as sessionId', 'position'])
     .where('tenant', '=', tenant)
     .where('state', '=', 'running')
-    .where('expires_at', '<=', now)
+    .where(sql<boolean>`not ${isUnderWay(tenant)}`)
     .limit(limit)
     .execute();
 }
 
-/** Drops a turn whose process died, and returns it. Returns undefined where the process lives or the turn is gone. */
+/**
+ * Drops a turn that nobody will answer any more, and returns it. Returns undefined where its process lives, where its job
+ * is in progress, or where the turn is gone.
+ */
 export async function dropExpiredTurn(
   transaction: DatabaseTransaction,
   tenant: string,
@@ -239,7 +262,7 @@ export async function dropExpiredTurn(
     .where('session_id', '=', sessionId)
     .where('position', '=', position)
     .where('state', '=', 'running')
-    .where('expires_at', '<=', now)
+    .where(sql<boolean>`not ${isUnderWay(tenant)}`)
     .forUpdate()
     .executeTakeFirst();
   if (row === undefined) return undefined;

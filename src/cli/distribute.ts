@@ -1,9 +1,9 @@
 import { readConfig } from '../config/config.ts';
 import { distribute } from '../db/cluster/distribute.ts';
 import { createPool } from '../db/connections/pool.ts';
-import { resolveTls } from '../db/connections/tls.ts';
 import { parseCommand } from './arguments.ts';
 import { type Command, OperatorError, UsageError } from './command.ts';
+import { openUrl } from './open-database.ts';
 
 const maxShards = 1_024;
 
@@ -34,7 +34,7 @@ Example:
     if (databaseUrl === undefined) {
       throw new OperatorError('DATABASE_URL is missing: the embedded database is no coordinator of a Citus cluster');
     }
-    const pool = createPool(await resolveTls(databaseUrl), { applicationName: 'annals distribute', maximum: 2 });
+    const pool = createPool(await openUrl(databaseUrl, io.tell), { applicationName: 'annals distribute', maximum: 2 });
     try {
       io.answer(JSON.stringify(await distribute(pool, shards === undefined ? {} : { shards })));
     } finally {

@@ -1,6 +1,7 @@
 import { constants } from 'node:os';
 import { ConfigError } from '../config/config.ts';
 import { BackupError } from '../db/backup/backup-error.ts';
+import { SearchPathError } from '../db/connections/search-path.ts';
 import { TlsError, tlsFailure } from '../db/connections/tls.ts';
 import { EmbeddedDatabaseError } from '../db/embedded/embedded-database-error.ts';
 import { MigrationError } from '../db/schema/migration-error.ts';
@@ -42,9 +43,15 @@ export function reportOf(error: unknown, command: string | undefined): ErrorRepo
 }
 
 function isForOperators(error: unknown): error is Error {
-  return [OperatorError, EmbeddedDatabaseError, MigrationError, BackupError, TlsError, AnnalsError].some(
-    (kind) => error instanceof kind,
-  );
+  return [
+    OperatorError,
+    EmbeddedDatabaseError,
+    MigrationError,
+    BackupError,
+    SearchPathError,
+    TlsError,
+    AnnalsError,
+  ].some((kind) => error instanceof kind);
 }
 
 function describe(error: unknown): string {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { type Config, ConfigError, readConfig } from '../config/config.ts';
+import { fixSearchPath } from '../db/connections/search-path.ts';
 import { resolveTls } from '../db/connections/tls.ts';
 import { openEmbeddedDatabase } from '../db/embedded/open-embedded-database.ts';
 import { readIfThere, writeOnce } from '../db/write-once.ts';
@@ -17,16 +18,22 @@ export interface OpenDatabase {
 /** Opens DATABASE_URL, or the embedded database and the key in its data folder (contract 1: ANNALS_SECRET_KEY). */
 export async function openDatabase(config: Config, tell: (line: string) => void): Promise<OpenDatabase> {
   if (config.databaseUrl !== undefined) {
-    return { url: await resolveTls(config.databaseUrl), secretKeys: config.secretKeys, release: async () => {} };
+    const url = await openUrl(config.databaseUrl, tell);
+    return { url, secretKeys: config.secretKeys, release: async () => {} };
   }
   const embedded = await openEmbeddedDatabase({ dataDir: config.dataDir, log: tell });
   try {
     const secretKeys = config.secretKeys.length > 0 ? config.secretKeys : await keptSecretKeys(config.dataDir);
-    return { url: embedded.url, secretKeys, release: embedded.release };
+    return { url: await fixSearchPath(embedded.url, tell), secretKeys, release: embedded.release };
   } catch (error) {
     await embedded.release();
     throw error;
   }
+}
+
+/** DATABASE_URL as every connection uses it: its TLS and its search path are decided. */
+export async function openUrl(databaseUrl: string, tell: (line: string) => void): Promise<string> {
+  return await fixSearchPath(await resolveTls(databaseUrl), tell);
 }
 
 /** The keys of the settings, or of the data folder. Unlike `openDatabase` it makes none. */

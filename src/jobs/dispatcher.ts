@@ -6,7 +6,7 @@ import type { StopSignal } from '../stop-signal.ts';
 import type { JobType } from './job.ts';
 import type { TakenJob } from './job-store.ts';
 import { makeWay, RunningExport } from './make-way.ts';
-import { freeExpiredJobs, handBack, takeNextJob, tenantsWithWaiting } from './queue-store.ts';
+import { freeExpiredJobs, handBack, takeNextJob, tenantsWithWaiting, type WaitsForSession } from './queue-store.ts';
 
 /** Takes waiting jobs, tenant by tenant, while this process has free places. */
 export interface Dispatcher {
@@ -20,6 +20,7 @@ export interface Dispatcher {
 export interface DispatcherOptions {
   db: Database;
   logger: FastifyBaseLogger;
+  waitsForSession: WaitsForSession;
   /**
    * Runs a job. Errors are logged. `turn` is aborted when the tenant's turn is over: a job that can go on later then returns
    * to the queue.
@@ -41,7 +42,7 @@ export const jobPlaces: Readonly<Record<JobType, { places: number; maxOfTenant: 
 const lookEvery = 500;
 const freeEvery = 2_000;
 
-export function createDispatcher({ db, logger, work }: DispatcherOptions): Dispatcher {
+export function createDispatcher({ db, logger, waitsForSession, work }: DispatcherOptions): Dispatcher {
   const places: Readonly<Record<JobType, Semaphore>> = {
     AGENT_CHAT: new Semaphore({ ...jobPlaces.AGENT_CHAT, name: 'chats by job' }),
     EXPORT: new Semaphore({ ...jobPlaces.EXPORT, name: 'exports' }),
@@ -115,7 +116,7 @@ export function createDispatcher({ db, logger, work }: DispatcherOptions): Dispa
     if (release === undefined) return false;
     let job: TakenJob | undefined;
     try {
-      job = await takeNextJob(db, tenant, type);
+      job = await takeNextJob(db, tenant, { type, waitsForSession });
     } finally {
       if (job === undefined) release();
     }

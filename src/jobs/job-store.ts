@@ -24,13 +24,16 @@ export interface TakenJob {
 export async function insertJob(
   transaction: DatabaseTransaction,
   tenant: string,
-  job: { document: JobDocument; input: object },
+  job: { document: JobDocument; input: object; place?: number | undefined },
 ): Promise<void> {
   const { id, type, status } = job.document;
+  const { place = null } = job;
+  const sessionId = place === null ? null : (job.document.sessionId ?? null);
   const input = JSON.stringify(job.input);
   await sql`
-    insert into job (tenant, id, type, status, input, document, fields, full_document, full_fields)
-      values (${tenant}, ${id}, ${type}, ${status}, ${input}, ${textsOf(job.document)})`.execute(transaction);
+    insert into job (tenant, id, type, status, input, session_id, place, document, fields, full_document, full_fields)
+      values (${tenant}, ${id}, ${type}, ${status}, ${input}, ${sessionId}::text, ${place}::bigint,
+        ${textsOf(job.document)})`.execute(transaction);
 }
 
 /** The jobs as the reader may see them. The reader can neither filter nor sort by hidden data. */

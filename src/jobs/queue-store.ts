@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { forEachTenant, tenantsWith } from '../db/tenants/tenants-with.ts';
 import type { JobDocument, JobType } from './job.ts';
@@ -38,8 +38,18 @@ export async function countWaiting(transaction: DatabaseTransaction, tenant: str
   return rows[0]?.count ?? 0;
 }
 
-/** Takes the tenant's oldest waiting job of that type. Returns undefined where none waits. */
-export async function takeNextJob(db: Database, tenant: string, type: JobType): Promise<TakenJob | undefined> {
+/** A condition on a row of `waiting`: the job has to wait for an earlier request of its session. */
+export type WaitsForSession = (tenant: string) => RawBuilder<boolean>;
+
+/**
+ * Takes the tenant's oldest waiting job of that type that need not wait for its session. Returns undefined where there is
+ * none. A job that waits for its session takes no place of a worker: the request that it waits for may need one.
+ */
+export async function takeNextJob(
+  db: Database,
+  tenant: string,
+  { type, waitsForSession }: { type: JobType; waitsForSession: WaitsForSession },
+): Promise<TakenJob | undefined> {
   const row = await db
     .updateTable('job')
     .set({
@@ -50,12 +60,13 @@ export async function takeNextJob(db: Database, tenant: string, type: JobType): 
     .where('tenant', '=', tenant)
     .where('id', '=', (next) =>
       next
-        .selectFrom('job')
+        .selectFrom('job as waiting')
         .select('id')
         .where('tenant', '=', tenant)
         .where('type', '=', type)
         .where('status', '=', 'in_progress')
         .where('held_until', 'is', null)
+        .where(sql<boolean>`not ${waitsForSession(tenant)}`)
         .orderBy('queued_at')
         .orderBy('id')
         .limit(1)

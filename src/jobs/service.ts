@@ -16,7 +16,7 @@ import { type AskedExport, chatDocument, type ExportInput, exportDocument, type 
 import type { JobReader } from './job-reader.ts';
 import { deleteJob, findJob, insertJob, jobRows } from './job-store.ts';
 import { runInTrace, withTrace } from './job-trace.ts';
-import { countWaiting } from './queue-store.ts';
+import { countWaiting, type WaitsForSession } from './queue-store.ts';
 import { createWorker, type WorkerOptions } from './worker.ts';
 
 const unpack = promisify(zstdDecompress);
@@ -66,6 +66,7 @@ export interface JobsOptions {
   documents: DocumentLists;
   exportHistory: ExportHistory;
   runChat: RunQueuedChat;
+  waitsForSession: WaitsForSession;
   /** Makes a span of each job; default: none. */
   tracer?: Tracer | undefined;
   /** For metrics: called when this process has ended a job. */
@@ -87,9 +88,13 @@ export function createJobs(options: JobsOptions): Jobs {
     work: (job, turn) => runInTrace(options.tracer, job, () => worker.work(job, turn)),
   });
 
-  async function make(transaction: DatabaseTransaction, tenant: string, document: JobDocument, input: object) {
+  async function make(
+    transaction: DatabaseTransaction,
+    tenant: string,
+    { document, input, place }: { document: JobDocument; input: object; place?: number | undefined },
+  ) {
     if ((await countWaiting(transaction, tenant, maxWaiting)) >= maxWaiting) throw tooManyWaiting();
-    await insertJob(transaction, tenant, { document, input: withTrace(input) });
+    await insertJob(transaction, tenant, { document, input: withTrace(input), place });
     return document.id;
   }
 
@@ -99,13 +104,14 @@ export function createJobs(options: JobsOptions): Jobs {
       const askedAt = now();
       const document = exportDocument(randomUUID(), askedAt, { q, format, withContext, requestId });
       const input: ExportInput = { q, format, withContext, askedAt };
-      const id = await inTransaction(db, (transaction) => make(transaction, tenant, document, input));
+      const id = await inTransaction(db, (transaction) => make(transaction, tenant, { document, input }));
       dispatcher.wake();
       return id;
     },
 
     async enqueueAgentChat(transaction, chat, visibility) {
-      return await make(transaction, chat.tenant, chatDocument(randomUUID(), now(), chat, visibility), chat);
+      const document = chatDocument(randomUUID(), now(), chat, visibility);
+      return await make(transaction, chat.tenant, { document, input: chat, place: chat.place });
     },
 
     wakeAgentChats() {

@@ -21,6 +21,9 @@ interface JobTable {
   attempt: number;
   stalled: number;
   call_began: boolean;
+  /** The place of a chat in its session; null in exports, and in chats that are older than these columns. */
+  session_id: string | null;
+  place: number | null;
   snapshot: string | null;
   snapshot_on: string | null;
   since: number | null;

@@ -16,6 +16,8 @@ export interface QueuedChat {
   readonly requestId: string;
   /** The id of its request log. Older queued chats have none; they get one when they run. */
   readonly logId?: string | undefined;
+  /** Its place in its session. Left out in chats that take their place when they run. */
+  readonly place?: number | undefined;
   readonly credentials: ChattingClient;
 }
 

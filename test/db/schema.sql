@@ -352,7 +352,9 @@ table job with (fillfactor=70)
   input text collate "C" not null
   last_at bigint
   last_sequence bigint
+  place bigint
   queued_at timestamp with time zone not null default now()
+  session_id text collate "C"
   since bigint
   snapshot pg_snapshot
   snapshot_on xid8
@@ -365,6 +367,7 @@ table job with (fillfactor=70)
   job_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
   job_type_check CHECK (type = ANY (ARRAY['AGENT_CHAT'::text, 'EXPORT'::text]))
   CREATE INDEX job_held ON job USING btree (held_until) WHERE status = 'in_progress'::text AND held_until IS NOT NULL
+  CREATE INDEX job_of_session ON job USING btree (tenant, session_id, place) WHERE status = 'in_progress'::text
   CREATE INDEX job_waiting ON job USING btree (tenant, type, queued_at, id) WHERE status = 'in_progress'::text AND held_until IS NULL
 
 table job_chunk

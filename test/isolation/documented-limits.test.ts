@@ -226,7 +226,7 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Exports at once in a process', `${EXPORT.places}; of one tenant ${EXPORT.maxOfTenant}`],
   ['Exports at once in a process', `An export that has run for ${seconds(minExportTurn)} makes way`],
   ['Jobs of one tenant that wait', grouped(maxWaiting)],
-  ['Time in which a request of a session waits', minutes(maxWaitForSession)],
+  ['Time in which a chat waits for earlier requests of its session', minutes(maxWaitForSession)],
   ['Time in which a call waits for quota', seconds(defaultTimes.quotaWait)],
   ['Silence of a provider during a call', seconds(defaultTimes.provider.silence)],
   ['Whole time of a call of a provider', minutes(defaultTimes.provider.total)],

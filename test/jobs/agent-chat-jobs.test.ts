@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { waitsForSession } from '../../src/agents/turn-store.ts';
 import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { AnnalsError } from '../../src/errors.ts';
@@ -178,6 +179,7 @@ async function workWith(runChat: RunQueuedChat): Promise<Jobs> {
 async function open(runChat: RunQueuedChat, chatGrace = 20_000): Promise<Jobs> {
   const jobs = createJobs({
     db: database.db,
+    waitsForSession,
     logger: createLogger('silent'),
     now: () => Date.UTC(2026, 8, 15),
     documents: { page: () => Promise.reject(new Error('nothing is listed here')) },

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { zstdDecompress } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { waitsForSession } from '../../src/agents/turn-store.ts';
 import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { createLogger } from '../../src/http/logger.ts';
@@ -82,7 +83,11 @@ test('an export whose turn is over waits again, with the pieces that it has', as
   const worker = createWorker({ db: database.db, logger, now: () => now, exportHistory, runChat });
   await worker.work(await taken(), turn);
   expect((await documentOf(id)).status).toBe('in_progress');
-  expect(await takeNextJob(database.db, tenant, 'EXPORT')).toMatchObject({ id, stalled: 1, progress: {} });
+  expect(await takeNextJob(database.db, tenant, { type: 'EXPORT', waitsForSession })).toMatchObject({
+    id,
+    stalled: 1,
+    progress: {},
+  });
   expect(await fileOf(id)).toBe('1\n2\n');
 });
 
@@ -131,7 +136,7 @@ async function taken(): Promise<TakenJob> {
     .where('held_until', 'is not', null)
     .execute();
   await freeExpiredJobs(database.db);
-  const job = await takeNextJob(database.db, tenant, 'EXPORT');
+  const job = await takeNextJob(database.db, tenant, { type: 'EXPORT', waitsForSession });
   if (job === undefined) throw new Error('the job cannot be taken up');
   return job;
 }

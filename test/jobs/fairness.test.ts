@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { waitsForSession } from '../../src/agents/turn-store.ts';
 import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import { createLogger } from '../../src/http/logger.ts';
@@ -92,6 +93,7 @@ test('two processes share the jobs, and none is handed out twice', async () => {
 test(`at most ${maxWaiting} jobs of a tenant wait; the next is 429, and those of another tenant are taken`, async () => {
   const jobs = createJobs({
     db: database.db,
+    waitsForSession,
     logger: createLogger('silent'),
     now: () => Date.now(),
     documents: { page: () => Promise.reject(new Error('nothing is listed here')) },
@@ -110,7 +112,7 @@ test(`at most ${maxWaiting} jobs of a tenant wait; the next is 429, and those of
   });
   await jobs.startExport('bystander', asked);
   // What a worker has taken up does not wait any more.
-  expect(await takeNextJob(database.db, 'counted', 'EXPORT')).toBeDefined();
+  expect(await takeNextJob(database.db, 'counted', { type: 'EXPORT', waitsForSession })).toBeDefined();
   await jobs.startExport('counted', asked);
   await database.pool.query('delete from job');
 });
@@ -142,6 +144,7 @@ function dispatching() {
   let isOver = false;
   const dispatcher = createDispatcher({
     db: database.db,
+    waitsForSession,
     logger: createLogger('silent'),
     async work(job, turn) {
       begun.push(job);

@@ -4,6 +4,7 @@ import { socketOf } from './connection-socket.ts';
 import { withoutCopies } from './named-statements.ts';
 import { clientsInTurn } from './opening-in-turn.ts';
 import { isBehindPooler, withoutNames } from './pooler.ts';
+import { withSettings } from './session-settings.ts';
 import { traceStatements } from './traced-statements.ts';
 
 export interface PoolOptions {
@@ -37,7 +38,7 @@ export interface PoolOptions {
 export const silenceAfterLimit = 5_000;
 
 /** PostgreSQL compiles large statements by default. To compile one of Annals takes up to 400 times longer than to run it. */
-const withoutCompiling = '-c jit=off';
+const withoutCompiling = { jit: 'off' };
 
 /** A connection pool for PostgreSQL. The first query opens the first connection. The wait for a connection is limited. */
 export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
@@ -46,13 +47,12 @@ export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
   const { silenceLimit = statementLimit + silenceAfterLimit } = options;
   const pool = new pg.Pool({
     Client: clientsInTurn(),
-    connectionString: url,
+    // A pooler refuses session settings.
+    connectionString: pooled ? url : withSettings(url, withoutCompiling),
     application_name: options.applicationName ?? 'annals',
     max: options.maximum ?? 10,
     min: options.kept ?? 0,
     connectionTimeoutMillis: options.connectionLimit ?? 5_000,
-    // A pooler refuses session settings.
-    ...(pooled ? {} : { options: withoutCompiling }),
     ...(pooled || statementLimit === Number.POSITIVE_INFINITY
       ? {}
       : { statement_timeout: statementLimit, idle_in_transaction_session_timeout: statementLimit }),

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { withSettings } from '../connections/session-settings.ts';
 import { resolveTls, TlsError } from '../connections/tls.ts';
 
 /** The database of the application, whose changes are recorded. */
@@ -53,11 +54,8 @@ export function readSource(text: string): Source {
   if (parsed === null || !url.test(parsed.protocol)) {
     throw new SourceError('the source must be a URL that begins with postgres:// or postgresql://');
   }
-  const given = parsed.searchParams.get('options');
-  const settings = { ...textSettings, search_path: searchPath.replace(' ', '') };
-  const ours = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
-  parsed.searchParams.set('options', [...(given === null ? [] : [given]), ...ours].join(' '));
-  return { url: parsed.href };
+  const settings = { ...textSettings, search_path: searchPath };
+  return { url: withSettings(text, settings) };
 }
 
 /**
@@ -102,7 +100,7 @@ async function requireSearchPath(client: pg.Client): Promise<void> {
   try {
     // A statement that looks up no name.
     const { rows } = await client.query<{ search_path: string }>('show search_path');
-    if (rows[0]?.search_path.replaceAll(' ', '') === searchPath.replace(' ', '')) return;
+    if (rows[0]?.search_path === searchPath) return;
     throw new SourceError(
       'something before the source, a pooler for instance, drops settings of connections: connect to it directly',
     );

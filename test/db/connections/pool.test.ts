@@ -56,12 +56,16 @@ test('a named statement asked by a callback is as the driver answers it: rows, e
   client.release();
 });
 
-test('the server compiles no statements, whatever it does for others', async () => {
+test('the server compiles no statements, whatever it does for others and whatever options the URL has', async () => {
   const name = new URL(database.url).pathname.slice(1);
   await database.pool.query(`alter database ${name} set jit = on`);
-  const pool = createPool(database.url);
-  onTestFinished(() => pool.end());
-  expect((await pool.query('show jit')).rows).toEqual([{ jit: 'off' }]);
+  for (const options of ['', '-c work_mem=5MB']) {
+    const url = new URL(database.url);
+    if (options !== '') url.searchParams.set('options', options);
+    const pool = createPool(url.href);
+    onTestFinished(() => pool.end());
+    expect((await pool.query('show jit')).rows).toEqual([{ jit: 'off' }]);
+  }
 });
 
 test('connections that are lost are replaced, and the process goes on', async () => {
