@@ -6,7 +6,7 @@ import { and, field } from '@annals/client/query';
 import { demoClient } from './annals.ts';
 
 const [q = 'entity:order'] = process.argv.slice(2);
-const { jobs } = demoClient('ai.agent_manage changelog.changelog_read');
+const { jobs } = demoClient('changelog.changelog_read');
 
 const { jobId } = await jobs.export({ q, format: 'NDJSON' });
 const { metadata } = await jobs.wait(jobId, { signal: AbortSignal.timeout(60_000) });

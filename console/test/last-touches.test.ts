@@ -14,6 +14,7 @@ function change(number: number, ...paths: string[]) {
     schemaVersion: undefined,
     paths: new Map(paths.map((path) => [path, {}])),
     related: [],
+    context: undefined,
     ref: String(number),
     cut: new Set(),
   };

@@ -5,14 +5,13 @@ import { AnnalsError } from '../errors.ts';
  * can have these scopes and no others.
  */
 export const permittedBy = {
-  'changelog.changelog_read': 'Reads the change history, and what exports, chats and their logs tell of it.',
+  'changelog.changelog_read':
+    'Reads the change history and exports it, and reads what exports, chats and their logs tell of it.',
   'changelog.changelog_manage':
     'Manages the change history, and reads the context of changes and how they were recorded; also permits what ' +
     'changelog.changelog_read does.',
   'ai.agent_read': 'Reads language models, agents, jobs, and the logs of requests and sessions.',
-  'ai.agent_manage':
-    'Writes agents, deletes jobs, and exports the change history if a changelog scope is there too; also permits what ' +
-    'ai.agent_read does.',
+  'ai.agent_manage': 'Writes agents and deletes jobs; also permits what ai.agent_read does.',
   'ai.agentexecution_manage': 'Chats with agents.',
   'ai.completion_manage': 'Generates completions, and reads how much of the quota is used.',
   'configuration.configuration_view': 'Reads the configuration; secured values are shown to nobody.',

@@ -22,8 +22,14 @@ export const Job = Type.Object(
         version: Type.Integer({ minimum: 1, description: 'Counts up with every change.' }),
         createdAt: Type.String({ format: 'date-time' }),
         modifiedAt: Type.String({ format: 'date-time' }),
+        clientId: Type.Optional(Type.String({ description: 'The client that asked for an export.' })),
         q: Type.Optional(Type.String({ description: 'The query of an export.' })),
         format: Type.Optional(Type.Enum(['NDJSON', 'CSV'], { type: 'string' })),
+        context: Type.Optional(
+          Type.Boolean({
+            description: "Whether the file has each entry's context. Such a file needs changelog.changelog_manage.",
+          }),
+        ),
         entries: Type.Optional(Type.Integer({ minimum: 0, description: 'Change entries in its file so far.' })),
         bytes: Type.Optional(Type.Integer({ minimum: 0, description: 'Bytes of its file so far.' })),
         error: Type.Optional(

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import type { DocumentRows } from '../ports/document-lists.ts';
 import type { ExportPiece, ExportProgress } from '../ports/export-history.ts';
@@ -29,43 +29,55 @@ export async function insertJob(
   const { id, type, status } = job.document;
   const { place = null } = job;
   const sessionId = place === null ? null : (job.document.sessionId ?? null);
+  const { clientId: client = null } = job.document.metadata;
   const input = JSON.stringify(job.input);
   await sql`
-    insert into job (tenant, id, type, status, input, session_id, place, document, fields, full_document, full_fields)
-      values (${tenant}, ${id}, ${type}, ${status}, ${input}, ${sessionId}::text, ${place}::bigint,
+    insert into job (tenant, id, type, status, input, session_id, place, client, document, fields, full_document, full_fields)
+      values (${tenant}, ${id}, ${type}, ${status}, ${input}, ${sessionId}::text, ${place}::bigint, ${client},
         ${textsOf(job.document)})`.execute(transaction);
 }
 
 /** The jobs as the reader may see them. The reader can neither filter nor sort by hidden data. */
-export function jobRows({ tenant, readsHistory }: JobReader): DocumentRows {
-  const full = sql`(select tenant, id, coalesce(full_document, document) as document,
+export function jobRows(reader: JobReader): DocumentRows {
+  const full = sql`(select tenant, id, type, client, coalesce(full_document, document) as document,
     coalesce(full_fields, fields) as fields from job) full_job`;
-  return { from: readsHistory ? full : sql`job`, where: sql`tenant = ${tenant}` };
+  return { from: reader.readsHistory ? full : sql`job`, where: sql`tenant = ${reader.tenant} and ${shownTo(reader)}` };
+}
+
+/** Which jobs of its tenant a reader sees (contract 8). */
+function shownTo({ clientId, seesAll }: Pick<JobReader, 'clientId' | 'seesAll'>): RawBuilder<boolean> {
+  return seesAll ? sql<boolean>`true` : sql<boolean>`(type = 'EXPORT' and client = ${clientId})`;
 }
 
 /** The job's document as JSON text. */
 export async function findJob(
   db: Database,
-  { tenant, readsHistory }: JobReader,
+  reader: JobReader,
   id: string,
 ): Promise<{ document: string; type: JobType; status: JobDocument['status'] } | undefined> {
   const row = await db
     .selectFrom('job')
     .select(['document', 'full_document as fullDocument', 'type', 'status'])
-    .where('tenant', '=', tenant)
+    .where('tenant', '=', reader.tenant)
     .where('id', '=', id)
+    .where(shownTo(reader))
     .executeTakeFirst();
   if (row === undefined) return undefined;
   const { document, fullDocument, type, status } = row;
-  return { document: (readsHistory ? fullDocument : null) ?? document, type, status };
+  return { document: (reader.readsHistory ? fullDocument : null) ?? document, type, status };
 }
 
-/** Deletes a job with its file. Returns false where it does not exist. */
-export async function deleteJob(transaction: DatabaseTransaction, tenant: string, id: string): Promise<boolean> {
+/** Deletes a job with its file. Returns false where the reader sees none. */
+export async function deleteJob(
+  transaction: DatabaseTransaction,
+  reader: Omit<JobReader, 'readsHistory'>,
+  id: string,
+): Promise<boolean> {
   const { numDeletedRows } = await transaction
     .deleteFrom('job')
-    .where('tenant', '=', tenant)
+    .where('tenant', '=', reader.tenant)
     .where('id', '=', id)
+    .where(shownTo(reader))
     .executeTakeFirstOrThrow();
   return numDeletedRows === 1n;
 }

@@ -24,6 +24,8 @@ export interface JobDocument {
     version: number;
     createdAt: string;
     modifiedAt: string;
+    /** The client that asked for an export. */
+    clientId?: string | undefined;
     /** The query of an export. */
     q?: string;
     format?: ExportFormat;
@@ -59,16 +61,19 @@ export interface AskedExport {
   format: ExportFormat;
   withContext?: boolean;
   requestId: string;
+  /** Whose export it is. */
+  clientId: string;
 }
 
 /** A new job's document. `at` is in milliseconds since 1970. */
 export function exportDocument(
   id: string,
   at: number,
-  { q, format, withContext = false, requestId }: AskedExport,
+  { q, format, withContext = false, requestId, clientId }: AskedExport,
 ): JobDocument {
   const metadata = {
     ...createdMetadata(at),
+    clientId,
     q,
     format,
     ...(withContext ? { context: true as const } : {}),

@@ -1,11 +1,10 @@
 import { Readable } from 'node:stream';
-import type { FastifyRequest } from 'fastify';
 import { ofCurrentWork } from '../concurrency/work.ts';
 import type { Credentials } from '../http/credentials.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { json, jsonText, noContent, pageOf, stream } from '../http/openapi/answers.ts';
 import { optionalBody } from '../http/optional-body.ts';
-import { insufficientScopes, mayReadContext, mayReadHistory, type Scope } from '../http/scopes.ts';
+import { historyScopes, insufficientScopes, mayReadContext, mayReadHistory, type Scope } from '../http/scopes.ts';
 import { arrayBody } from '../pagination/page-texts.ts';
 import type { Paginator } from '../pagination/paginator.ts';
 import { PagingHeaders, SearchBody } from '../pagination/parameters.ts';
@@ -15,8 +14,11 @@ import { JobMade, JobPath, JobsPath, ListQuery, NewExport, SearchQuery } from '.
 import type { Jobs } from './service.ts';
 
 const tags = ['Jobs'];
-const reading: readonly Scope[] = ['ai.agent_read', 'ai.agent_manage'];
-const writing: readonly Scope[] = ['ai.agent_manage'];
+const readingAll: readonly Scope[] = ['ai.agent_read', 'ai.agent_manage'];
+const deletingAll: Scope = 'ai.agent_manage';
+// Each of these sees at least the exports of its own client.
+const reading: readonly Scope[] = [...readingAll, ...historyScopes];
+const deleting: readonly Scope[] = [deletingAll, ...historyScopes];
 const jsonType = 'application/json; charset=utf-8';
 
 const fileKinds = {
@@ -80,12 +82,11 @@ export async function jobRoutes(
   app.post(
     '/ai-service/:tenant/jobs',
     {
-      onRequest: refuseWithoutHistory,
-      config: { scopes: writing },
+      config: { scopes: historyScopes },
       schema: {
         operationId: 'createJob',
         tags,
-        summary: 'Exporting change history; needs a changelog scope besides',
+        summary: 'Exporting change history',
         params: JobsPath,
         body: NewExport,
         response: { 201: json(JobMade, { description: 'The job is made.', headers: ['Location'] }) },
@@ -93,9 +94,11 @@ export async function jobRoutes(
     },
     async (request, reply) => {
       const { tenant } = request.params;
+      const { scopes, clientId } = request.credentials;
       const { q = '', format, context: withContext = false } = request.body;
-      if (withContext && !mayReadContext(request.credentials.scopes)) throw insufficientScopes();
-      const jobId = await jobs.startExport(tenant, { q, format, withContext, requestId: request.id });
+      const asked = { q, format, withContext };
+      if (withContext && !mayReadContext(scopes)) throw insufficientScopes();
+      const jobId = await jobs.startExport(tenant, { ...asked, requestId: request.id, clientId });
       return await reply.code(201).header('location', `/ai-service/${tenant}/jobs/${jobId}`).send({ jobId });
     },
   );
@@ -120,7 +123,7 @@ export async function jobRoutes(
   app.delete(
     '/ai-service/:tenant/jobs/:id',
     {
-      config: { scopes: writing, errors: ['resource_not_found'] },
+      config: { scopes: deleting, errors: ['resource_not_found'] },
       schema: {
         operationId: 'deleteJob',
         tags,
@@ -130,8 +133,8 @@ export async function jobRoutes(
       },
     },
     async (request, reply) => {
-      const { tenant, id } = request.params;
-      await jobs.remove(tenant, id);
+      const deletesAll = request.credentials.scopes.includes(deletingAll);
+      await jobs.remove(readerOf(request), request.params.id, { deletesAll });
       return await reply.code(204).send();
     },
   );
@@ -139,12 +142,11 @@ export async function jobRoutes(
   app.get(
     '/ai-service/:tenant/jobs/:id/content',
     {
-      onRequest: refuseWithoutHistory,
-      config: { scopes: reading, errors: ['resource_not_found', 'conflict_resource'] },
+      config: { scopes: historyScopes, errors: ['resource_not_found', 'conflict_resource'] },
       schema: {
         operationId: 'downloadJobContent',
         tags,
-        summary: 'The file of an export; needs a changelog scope besides',
+        summary: 'The file of an export',
         params: JobPath,
         response: {
           200: stream(
@@ -155,8 +157,9 @@ export async function jobRoutes(
       },
     },
     async (request, reply) => {
-      const { tenant, id } = request.params;
-      const { format, bytes, pieces } = await jobs.content(tenant, id);
+      const { id } = request.params;
+      const readsContext = mayReadContext(request.credentials.scopes);
+      const { format, bytes, pieces } = await jobs.content(readerOf(request), id, { readsContext });
       const { type, extension } = fileKinds[format];
       return await reply
         .type(type)
@@ -167,12 +170,8 @@ export async function jobRoutes(
   );
 }
 
-/** Only clients that may read the change history see what a job tells of it. */
-function readerOf({ credentials: { tenant, scopes } }: { credentials: Credentials }): JobReader {
-  return { tenant, readsHistory: mayReadHistory(scopes) };
-}
-
-/** Contract 8 protects an export like a query of the change history. The scopes are checked before the body. */
-async function refuseWithoutHistory(request: FastifyRequest): Promise<void> {
-  if (!readerOf(request).readsHistory) throw insufficientScopes();
+/** Only clients that may read the change history see what a job tells of it (contract 8). */
+function readerOf({ credentials: { tenant, clientId, scopes } }: { credentials: Credentials }): JobReader {
+  const seesAll = scopes.some((scope) => readingAll.includes(scope));
+  return { tenant, clientId, readsHistory: mayReadHistory(scopes), seesAll };
 }

@@ -6,6 +6,7 @@ import type { Tracer } from '../concurrency/trace.ts';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError } from '../errors.ts';
+import { insufficientScopes } from '../http/scopes.ts';
 import type { Page, PageWanted } from '../pagination/paginator.ts';
 import type { DocumentLists } from '../ports/document-lists.ts';
 import type { ExportFormat, ExportHistory } from '../ports/export-history.ts';
@@ -49,10 +50,16 @@ export interface Jobs {
   list(reader: JobReader, asked: { q?: string; fields?: string }, wanted: PageWanted): Promise<Page>;
   /** JSON text. Throws resource_not_found. */
   find(reader: JobReader, id: string): Promise<string>;
-  /** Deletes a job with its file. A running job stops. Throws resource_not_found. */
-  remove(tenant: string, id: string): Promise<void>;
-  /** The file of a successful export. Throws resource_not_found, or conflict_resource while the export runs. */
-  content(tenant: string, id: string): Promise<JobContent>;
+  /**
+   * Deletes a job with its file. A running job stops. Without `deletesAll` a reader deletes the exports of its own client alone.
+   * Throws resource_not_found, or insufficient_permissions for another job that the reader sees.
+   */
+  remove(reader: JobReader, id: string, options: { deletesAll: boolean }): Promise<void>;
+  /**
+   * The file of a successful export. Throws resource_not_found, conflict_resource while the export runs, or
+   * insufficient_permissions where the file has the context of entries and the reader may not read that.
+   */
+  content(reader: JobReader, id: string, options: { readsContext: boolean }): Promise<JobContent>;
   /** Starts to take jobs. */
   work(): void;
   /** Returns the running jobs to the queue, or ends them. */
@@ -99,10 +106,11 @@ export function createJobs(options: JobsOptions): Jobs {
   }
 
   return {
-    async startExport(tenant, { q, format, withContext = false, requestId }) {
+    async startExport(tenant, asked) {
+      const { q, format, withContext = false } = asked;
       exportHistory.check(q);
       const askedAt = now();
-      const document = exportDocument(randomUUID(), askedAt, { q, format, withContext, requestId });
+      const document = exportDocument(randomUUID(), askedAt, asked);
       const input: ExportInput = { q, format, withContext, askedAt };
       const id = await inTransaction(db, (transaction) => make(transaction, tenant, { document, input }));
       dispatcher.wake();
@@ -128,24 +136,28 @@ export function createJobs(options: JobsOptions): Jobs {
       return job.document;
     },
 
-    async remove(tenant, id) {
-      await inTransaction(db, async (transaction) => {
-        if (!(await deleteJob(transaction, tenant, id))) throw jobNotFound();
-      });
+    async remove(reader, id, { deletesAll }) {
+      const isDeleted = await inTransaction(
+        db,
+        async (transaction) => await deleteJob(transaction, { ...reader, seesAll: deletesAll }, id),
+      );
+      if (isDeleted) return;
+      throw (await findJob(db, reader, id)) === undefined ? jobNotFound() : insufficientScopes();
     },
 
-    async content(tenant, id) {
-      const job = await findJob(db, { tenant, readsHistory: true }, id);
+    async content(reader, id, { readsContext }) {
+      const job = await findJob(db, reader, id);
       if (job === undefined) throw jobNotFound();
       if (job.type !== 'EXPORT') throw new AnnalsError('resource_not_found', 'This job has no content.');
       if (job.status === 'in_progress') throw new AnnalsError('conflict_resource', 'The export has not ended yet.');
       if (job.status !== 'success')
         throw new AnnalsError('resource_not_found', 'The export failed: it has no content.');
       const { metadata }: JobDocument = JSON.parse(job.document);
+      if (metadata.context === true && !readsContext) throw insufficientScopes();
       return {
         format: metadata.format ?? 'NDJSON',
         bytes: metadata.bytes ?? 0,
-        pieces: () => readPieces(db, tenant, id),
+        pieces: () => readPieces(db, reader.tenant, id),
       };
     },
 

@@ -14,6 +14,8 @@ interface JobTable {
   full_fields: string | null;
   /** The worker's input as JSON text. */
   input: string;
+  /** Who asked for the export; null for chats, and for exports from before this was noted. */
+  client: string | null;
   /** Defines the order of a tenant's jobs. */
   queued_at: Generated<Date>;
   /** When the lease of its worker expires; null while the job waits for a worker. */

@@ -343,6 +343,7 @@ table installation
 table job with (fillfactor=70)
   attempt integer not null default 0
   call_began boolean not null default false
+  client text collate "C"
   document text collate "C" not null
   fields jsonb not null
   full_document text collate "C"
@@ -367,6 +368,7 @@ table job with (fillfactor=70)
   job_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
   job_type_check CHECK (type = ANY (ARRAY['AGENT_CHAT'::text, 'EXPORT'::text]))
   CREATE INDEX job_held ON job USING btree (held_until) WHERE status = 'in_progress'::text AND held_until IS NOT NULL
+  CREATE INDEX job_of_client ON job USING btree (tenant, client, id) WHERE type = 'EXPORT'::text
   CREATE INDEX job_of_session ON job USING btree (tenant, session_id, place) WHERE status = 'in_progress'::text
   CREATE INDEX job_waiting ON job USING btree (tenant, type, queued_at, id) WHERE status = 'in_progress'::text AND held_until IS NULL
 

@@ -14,7 +14,7 @@ import { createTestDatabase, type TestDatabase } from '../support/server/databas
 import { letOthersWork } from '../support/server/patience.ts';
 
 const tenant = 'chats';
-const reader = { tenant, readsHistory: true };
+const reader = { tenant, clientId: 'reader', readsHistory: true, seesAll: true };
 const unguarded = { guardsMessage: false };
 let database: TestDatabase;
 
@@ -135,7 +135,7 @@ describe('a chat that is a job', () => {
     });
     const id = await queue(jobs, chatOf('Hi'));
     await begun;
-    await jobs.remove(tenant, id);
+    await jobs.remove(reader, id, { deletesAll: true });
     expect(await outcome).toMatchObject({ name: 'JobLost' });
     await expect(jobs.find(reader, id)).rejects.toMatchObject({ type: 'resource_not_found' });
   });

@@ -35,7 +35,7 @@ afterAll(() => database.drop());
 beforeEach(async () => {
   jobs += 1;
   id = `00000000-0000-4000-8000-${String(jobs).padStart(12, '0')}`;
-  const asked = { q: '', format: 'NDJSON' as const, requestId: id };
+  const asked = { q: '', format: 'NDJSON' as const, requestId: id, clientId: 'c' };
   const input = { ...asked, askedAt: now };
   await inTransaction(database.db, (transaction) =>
     insertJob(transaction, tenant, { document: exportDocument(id, now, asked), input }),
@@ -179,6 +179,6 @@ async function fileOf(job: string): Promise<string> {
 }
 
 async function documentOf(job: string): Promise<JobDocument> {
-  const found = await findJob(database.db, { tenant, readsHistory: true }, job);
+  const found = await findJob(database.db, { tenant, clientId: 'reader', readsHistory: true, seesAll: true }, job);
   return JSON.parse(found?.document ?? '{}');
 }

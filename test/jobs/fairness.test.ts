@@ -100,7 +100,7 @@ test(`at most ${maxWaiting} jobs of a tenant wait; the next is 429, and those of
     exportHistory: { check: () => {}, run: () => Promise.reject(new Error('nothing is exported here')) },
     runChat: () => Promise.reject(new Error('nobody chats here')),
   });
-  const asked = { q: '', format: 'CSV' as const, requestId: 'r' };
+  const asked = { q: '', format: 'CSV' as const, requestId: 'r', clientId: 'c' };
   await queue('AGENT_CHAT', 'counted', maxWaiting - 3);
   // Several at once: the last places are given once.
   const made = await Promise.allSettled(Array.from({ length: 8 }, () => jobs.startExport('counted', asked)));
@@ -129,7 +129,7 @@ async function queue(type: JobType, tenant: string, count: number): Promise<stri
   return ids;
 }
 
-const asked = { q: '', format: 'CSV', requestId: 'r' } as const;
+const asked = { q: '', format: 'CSV', requestId: 'r', clientId: 'c' } as const;
 const unguarded = { guardsMessage: false };
 
 function chatOf(tenant: string) {

@@ -1,8 +1,9 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { exportDocument, type JobDocument } from '../../src/jobs/job.ts';
+import { chatDocument, exportDocument, type JobDocument } from '../../src/jobs/job.ts';
 import { insertJob } from '../../src/jobs/job-store.ts';
+import type { QueuedChat } from '../../src/ports/queued-chat.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { type Call, endOfJob, startExport } from '../support/server/jobs.ts';
 import { eventually } from '../support/server/patience.ts';
@@ -23,29 +24,107 @@ afterAll(async () => {
 describe('who may do what with jobs', () => {
   const history = 'changelog.changelog_read';
   test.each([
-    ['making an export', 'POST', '', 'ai.agent_manage', 201],
-    ['making an export', 'POST', '', `ai.agent_read ${history}`, 403],
-    ['fetching content', 'GET', '/content', 'ai.agent_read', 404],
-    ['fetching content', 'GET', '/content', 'ai.agent_manage', 404],
+    ['making an export', 'POST', '', history, 201],
+    ['making an export', 'POST', '', 'changelog.changelog_manage', 201],
+    ['making an export', 'POST', '', 'ai.agent_manage', 403],
+    ['making an export with the context', 'POST', '', history, 403],
+    ['making an export with the context', 'POST', '', 'changelog.changelog_manage', 201],
+    ['fetching content', 'GET', '/x/content', history, 404],
+    ['fetching content', 'GET', '/x/content', 'ai.agent_manage', 403],
+    ['retrieving a job', 'GET', '/x', history, 404],
     ['retrieving a job', 'GET', '/x', 'ai.agent_read', 404],
+    ['retrieving a job', 'GET', '/x', 'ai.agentexecution_manage', 403],
+    ['deleting a job', 'DELETE', '/x', history, 404],
     ['deleting a job', 'DELETE', '/x', 'ai.agent_read', 403],
     ['deleting a job', 'DELETE', '/x', 'ai.agent_manage', 404],
+    ['listing jobs', 'GET', '', history, 200],
     ['listing jobs', 'GET', '', 'ai.agent_read', 200],
     ['listing jobs', 'GET', '', 'ai.agentexecution_manage', 403],
     ['searching jobs', 'POST', '/search', 'ai.agent_read', 200],
-    ['searching jobs', 'POST', '/search', 'changelog.changelog_manage', 403],
-  ])('%s (%s) with other scopes', async (what, method, end, scope, status) => {
-    const path = `/ai-service/scopes/jobs${end === '/content' ? '/x/content' : end}`;
-    const isHistory = what === 'making an export' || what === 'fetching content';
-    const body = method === 'POST' ? JSON.stringify(end === '' ? { type: 'EXPORT', format: 'CSV' } : {}) : null;
-    const request = (token: string) => server.call(path, { token, method, body, headers: body === null ? {} : json });
-    const granted = isHistory && !scope.includes(history) ? `${scope} ${history}` : scope;
-    expect((await request(await server.token('scopes', { scope: granted }))).status).toBe(status);
-    if (!isHistory) return;
-    // Without a changelog scope besides: refused before the body is looked at.
-    const refused = await request(await server.token('scopes', { scope: scope.replace(` ${history}`, '') }));
-    expect(refused.status).toBe(403);
-    expect(await refused.json()).toMatchObject({ type: 'insufficient_permissions' });
+    ['searching jobs', 'POST', '/search', 'changelog.changelog_manage', 200],
+    ['searching jobs', 'POST', '/search', 'schema.schema_manage', 403],
+  ])('%s (%s%s) with %s: %i', async (what, method, end, scope, status) => {
+    const context = what.endsWith('context') ? { context: true } : {};
+    const body =
+      method === 'POST' ? JSON.stringify(end === '' ? { type: 'EXPORT', format: 'CSV', ...context } : {}) : null;
+    const token = await server.token('scopes', { scope });
+    const headers = body === null ? {} : json;
+    const answer = await server.call(`/ai-service/scopes/jobs${end}`, { token, method, body, headers });
+    expect(answer.status).toBe(status);
+  });
+
+  test('a client that may read the history alone makes, lists, reads, fetches and deletes its own exports', async () => {
+    const auditor = await callerOf('audit', { scope: history, name: 'Auditor' });
+    const id = await startExport(auditor, 'audit', { q: 'entity:product', format: 'NDJSON' });
+    expect(await endOfJob(auditor, 'audit', id)).toMatchObject({
+      status: 'success',
+      metadata: { q: 'entity:product', clientId: expect.stringMatching(/^audit\./) },
+    });
+    expect(await idsOf(auditor, 'audit')).toEqual({ listed: [id], searched: [id], total: '1' });
+    const content = await auditor(`/ai-service/audit/jobs/${id}/content`);
+    expect([content.status, await content.text()]).toEqual([200, '']);
+    expect((await auditor(`/ai-service/audit/jobs/${id}`, { method: 'DELETE' })).status).toBe(204);
+    expect((await auditor(`/ai-service/audit/jobs/${id}`)).status).toBe(404);
+  });
+
+  test("another client's exports, and chats, are not there for it; a scope for jobs shows them, and one to write deletes them", async () => {
+    const make = async (scope: string) => await callerOf('shared', { scope, name: scope });
+    const mine = await make(history);
+    const other = await make('changelog.changelog_manage');
+    const readsAll = await make(`${history} ai.agent_read`);
+    const deletesAll = await make('ai.agent_manage');
+    const own = await startExport(mine, 'shared', { q: '', format: 'CSV' });
+    const theirs = await startExport(other, 'shared', { q: '', format: 'CSV' });
+    const chat = chatDocument('a-chat', 0, queuedChat('shared'), { guardsMessage: false });
+    await inTransaction(server.context.db, (transaction) =>
+      insertJob(transaction, 'shared', { document: { ...chat, status: 'success' }, input: {} }),
+    );
+    for (const id of [own, theirs]) expect((await endOfJob(readsAll, 'shared', id)).status).toBe('success');
+
+    expect(await idsOf(mine, 'shared')).toEqual({ listed: [own], searched: [own], total: '1' });
+    const all = [own, theirs, 'a-chat'].toSorted();
+    expect(await idsOf(readsAll, 'shared')).toEqual({ listed: all, searched: all, total: '3' });
+    const asked = async (call: Call, id: string, end = '', init: RequestInit = {}) =>
+      (await call(`/ai-service/shared/jobs/${id}${end}`, init)).status;
+    const remove = { method: 'DELETE' };
+    for (const id of [theirs, 'a-chat']) {
+      expect([await asked(mine, id), await asked(mine, id, '/content'), await asked(mine, id, '', remove)]).toEqual([
+        404, 404, 404,
+      ]);
+    }
+    expect([await asked(readsAll, theirs), await asked(readsAll, theirs, '/content')]).toEqual([200, 200]);
+    expect([await asked(readsAll, theirs, '', remove), await asked(readsAll, 'a-chat', '', remove)]).toEqual([
+      403, 403,
+    ]);
+    expect([await asked(deletesAll, theirs, '/content'), await asked(deletesAll, theirs, '', remove)]).toEqual([
+      403, 204,
+    ]);
+    expect(await asked(readsAll, theirs)).toBe(404);
+  });
+
+  test('a file with the context of entries is for those who may read that', async () => {
+    const manager = await callerOf('context', { scope: 'changelog.changelog_manage' });
+    const reader = await callerOf('context', { scope: `${history} ai.agent_manage` });
+    const made = await manager('/ai-service/context/jobs', {
+      method: 'POST',
+      headers: json,
+      body: JSON.stringify({ type: 'EXPORT', format: 'CSV', context: true }),
+    });
+    const { jobId } = (await made.json()) as { jobId: string };
+    expect(await endOfJob(reader, 'context', jobId)).toMatchObject({ status: 'success', metadata: { context: true } });
+    const content = `/ai-service/context/jobs/${jobId}/content`;
+    expect([(await reader(content)).status, (await manager(content)).status]).toEqual([403, 200]);
+  });
+
+  test('an export from before it was noted whose it is: those see it who see all jobs', async () => {
+    const { metadata, ...rest } = exportDocument('old', 0, { q: '', format: 'CSV', requestId: 'r', clientId: 'c' });
+    const document = { ...rest, status: 'success' as const, metadata: { ...metadata, clientId: undefined } };
+    await inTransaction(server.context.db, (one) => insertJob(one, 'context', { document, input: {} }));
+    const status = async (scope: string) => {
+      const call = await callerOf('context', { scope });
+      return (await call('/ai-service/context/jobs/old')).status;
+    };
+    expect([await status(history), await status(`${history} ai.agent_read`)]).toEqual([404, 200]);
   });
 
   test('another tenant never sees a job', async () => {
@@ -151,6 +230,7 @@ describe('lists of jobs', () => {
         q: '',
         format: index % 2 === 0 ? 'CSV' : 'NDJSON',
         requestId: `r${index}`,
+        clientId: 'c',
       }),
       // Not in the queue, and so worked on by nobody.
       status: index % 3 === 0 ? 'failure' : 'success',
@@ -260,9 +340,22 @@ function order(one = '', other = ''): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }
 
-async function callerOf(tenant: string): Promise<Call> {
-  const token = await server.token(tenant);
+async function callerOf(tenant: string, client: { scope?: string; name?: string } = {}): Promise<Call> {
+  const token = await server.token(tenant, client);
   return (path, init) => server.call(path, { ...init, token });
+}
+
+function queuedChat(tenant: string): QueuedChat {
+  const credentials = { clientId: 'c', clientName: 'Jane', scopes: [] };
+  return { tenant, agentId: 'a', message: 'm', sessionId: randomUUID(), requestId: 'r', credentials };
+}
+
+async function idsOf(call: Call, tenant: string) {
+  const headers = { 'x-total-count': 'true' };
+  const list = await call(`/ai-service/${tenant}/jobs?fields=type`, { headers });
+  const search = await call(`/ai-service/${tenant}/jobs/search`, { method: 'POST', headers: json, body: '{}' });
+  const ids = async (answer: Response) => ((await answer.json()) as { id: string }[]).map(({ id }) => id);
+  return { listed: await ids(list), searched: await ids(search), total: list.headers.get('x-total-count') };
 }
 
 async function record(tenant: string, count: number, entityIdOf = (index: number) => `p-${index}`): Promise<void> {

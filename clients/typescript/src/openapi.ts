@@ -307,7 +307,7 @@ export interface components {
              * @description The upper bound of the query; without one, now.
              */
             to: string;
-            /** @description The length of a bucket. Buckets begin at multiples of it since 1970-01-01T00:00:00Z. */
+            /** @description The length of a bucket. Buckets begin at multiples of it since 1970-01-01, those of days at midnight in `timeZone`. */
             interval: {
                 /** @enum {string} */
                 unit: "second" | "minute" | "hour" | "day";
@@ -817,10 +817,14 @@ export interface components {
                 createdAt?: string;
                 /** Format: date-time */
                 modifiedAt?: string;
+                /** @description The client that asked for an export. */
+                clientId?: string;
                 /** @description The query of an export. */
                 q?: string;
                 /** @enum {string} */
                 format?: "NDJSON" | "CSV";
+                /** @description Whether the file has each entry's context. Such a file needs changelog.changelog_manage. */
+                context?: boolean;
                 /** @description Change entries in its file so far. */
                 entries?: number;
                 /** @description Bytes of its file so far. */
@@ -842,10 +846,14 @@ export interface components {
             createdAt: string;
             /** Format: date-time */
             modifiedAt: string;
+            /** @description The client that asked for an export. */
+            clientId?: string;
             /** @description The query of an export. */
             q?: string;
             /** @enum {string} */
             format?: "NDJSON" | "CSV";
+            /** @description Whether the file has each entry's context. Such a file needs changelog.changelog_manage. */
+            context?: boolean;
             /** @description Change entries in its file so far. */
             entries?: number;
             /** @description Bytes of its file so far. */

@@ -5,8 +5,9 @@ import type {
   ExactChangeEntry,
   ExactDocumentAtMoment,
 } from '@annals/client';
-import type { JsonValue } from '@annals/client/json';
+import type { JsonObject, JsonValue } from '@annals/client/json';
 import { annals } from './annals.ts';
+import { readsContext } from './session.ts';
 
 /** What a path was and what it became. Absent is not null. */
 export interface PathChange {
@@ -15,10 +16,13 @@ export interface PathChange {
 }
 
 /** A change entry with its values as they were written. */
-export interface Entry extends Pick<ChangeEntry, 'at' | 'type' | 'entity' | 'entityId' | 'actor' | 'related'> {
+export interface Entry
+  extends Pick<ChangeEntry, 'at' | 'type' | 'entity' | 'entityId' | 'actor' | 'related' | 'recordedBy'> {
   readonly name: string | undefined;
   readonly schemaVersion: string | undefined;
   readonly paths: ReadonlyMap<string, PathChange>;
+  /** Of an entry in full, for those who may read it. */
+  readonly context: JsonObject | undefined;
   /** Leads back to this entry. */
   readonly ref: string;
   /** Paths whose values are cut. */
@@ -50,9 +54,10 @@ export async function countEntries(q: string, signal: AbortSignal): Promise<numb
   return (await annals().history.list({ q, size: 1, valueLimit }, { signal })).totalElements;
 }
 
-/** One entry with all of its values. */
+/** One entry with all of its values; for those who may read it, with its context and how it was recorded. */
 export async function readEntry(ref: string, signal: AbortSignal): Promise<Entry> {
-  return { ...entryOf(await annals().exact.history.entry(ref, {}, { signal })), ref };
+  const context = readsContext() ? true : undefined;
+  return { ...entryOf(await annals().exact.history.entry(ref, { context }, { signal })), ref };
 }
 
 /** How many entries match, over time and by type. */
@@ -100,6 +105,6 @@ export async function readDocument(moment: DocumentMoment, signal: AbortSignal):
 }
 
 function entryOf(entry: ExactChangeEntry): Entry {
-  const { at, type, entity, entityId, name, actor, schemaVersion, paths, related, ref = '', cut = [] } = entry;
-  return { at, type, entity, entityId, name, actor, schemaVersion, paths, related, ref, cut: new Set(cut) };
+  const { name, schemaVersion, context, ref = '', cut = [] } = entry;
+  return { ...entry, name, schemaVersion, context, ref, cut: new Set(cut) };
 }

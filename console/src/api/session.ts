@@ -37,6 +37,19 @@ export function allows(...wanted: readonly string[]): boolean {
   return wanted.some((scope) => scopes.value.has(scope));
 }
 
+/** One of them reads the history and exports it. */
+export const historyScopes: readonly string[] = ['changelog.changelog_read', 'changelog.changelog_manage'];
+
+/** Whether the session may read the history. */
+export function readsHistory(): boolean {
+  return allows(...historyScopes);
+}
+
+/** Whether the session may read the context of changes, and how they were recorded. */
+export function readsContext(): boolean {
+  return allows('changelog.changelog_manage');
+}
+
 /** Asks the service who is signed in. */
 export async function readSession(): Promise<void> {
   const response = await fetch(`${apiUrl}/session`, { headers: { accept: 'application/json' } });

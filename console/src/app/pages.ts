@@ -1,4 +1,5 @@
 import type { ComponentType } from 'preact';
+import { historyScopes } from '../api/session.ts';
 import type { IconName } from '../components/icon.tsx';
 
 /** A page of the console: what it is called, where it stands, and who may see it. */
@@ -14,8 +15,6 @@ export interface Page {
   /** Fetches the page's code when it is first shown. */
   readonly load: () => Promise<ComponentType>;
 }
-
-const historyScopes = ['changelog.changelog_read', 'changelog.changelog_manage'];
 
 /** All pages, in the order of the navigation. The first that a session may see is its first page. */
 export const pages: readonly Page[] = [
@@ -72,6 +71,7 @@ export const pages: readonly Page[] = [
       'configuration.configuration_manage',
       'ai.agent_read',
       'ai.agent_manage',
+      ...historyScopes,
     ],
     inNavigation: true,
     load: async () => (await import('../data/data-page.tsx')).DataPage,

@@ -1,3 +1,4 @@
+import { historyScopes } from '../api/session.ts';
 import { TabbedViews, type View } from '../components/tabbed-views.tsx';
 import { ConfigurationView } from './configuration/configuration-view.tsx';
 import { InstancesView } from './instances/instances-view.tsx';
@@ -19,7 +20,7 @@ const views: readonly View[] = [
     scopes: ['configuration.configuration_view', 'configuration.configuration_manage'],
     Content: ConfigurationView,
   },
-  { path: 'data/jobs', tab: 'Jobs', scopes: ['ai.agent_read', 'ai.agent_manage'], Content: JobsView },
+  { path: 'data/jobs', tab: 'Jobs', scopes: ['ai.agent_read', 'ai.agent_manage', ...historyScopes], Content: JobsView },
 ];
 
 /** Custom entities, configuration and jobs: what the tenant keeps in the service besides its history. */

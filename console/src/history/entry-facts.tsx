@@ -1,13 +1,15 @@
 import type { Entry } from '../api/history-reads.ts';
+import { JsonTree } from '../components/json-tree.tsx';
 import { Name } from '../components/name.tsx';
 import { Time } from '../components/time.tsx';
+import { wayText } from '../overview/ways.ts';
 import { Link } from '../router/link.tsx';
 import { queryOfTouching } from './document-queries.ts';
 import { historyOf } from './history-view.ts';
 
 /** When, who, and what it belongs to, with links to each. */
 export function EntryFacts({
-  entry: { at, actor, entity, entityId, name, related, schemaVersion },
+  entry: { at, actor, entity, entityId, name, related, schemaVersion, recordedBy, context },
 }: {
   readonly entry: Entry;
 }) {
@@ -54,6 +56,28 @@ export function EntryFacts({
                 </Link>
               </span>
             ))}
+          </dd>
+        </>
+      )}
+      {recordedBy === undefined ? undefined : (
+        <>
+          <dt>Recorded by</dt>
+          <dd>
+            {wayText(recordedBy)}
+            {recordedBy.by === undefined ? undefined : (
+              <span class="muted">
+                {' '}
+                <Name text={recordedBy.by} />
+              </span>
+            )}
+          </dd>
+        </>
+      )}
+      {context === undefined ? undefined : (
+        <>
+          <dt>Context</dt>
+          <dd>
+            <JsonTree value={context} />
           </dd>
         </>
       )}

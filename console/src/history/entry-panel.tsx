@@ -91,6 +91,6 @@ function EntryJson({ entry }: { readonly entry: Entry }) {
 }
 
 /** The entry in the form that the service answers. */
-function jsonOf({ at, type, entity, entityId, name, paths, schemaVersion, actor, related }: Entry): Steps<string> {
-  return stringifyJsonSteps({ at, type, entity, entityId, name, paths, schemaVersion, actor, related }, 2);
+function jsonOf({ ref: _, cut: __, ...entry }: Entry): Steps<string> {
+  return stringifyJsonSteps(entry, 2);
 }

@@ -5,8 +5,8 @@ import { isAborted } from '../api/failure.ts';
 import { apiUrl, session } from '../api/session.ts';
 import { Button } from '../components/button.tsx';
 import { Dialog } from '../components/dialog.tsx';
+import { defaultExportChoice, ExportChoiceFields } from '../components/export-choice.tsx';
 import { FailureBox } from '../components/failure-box.tsx';
-import { FormField } from '../components/form-field.tsx';
 import { Icon } from '../components/icon.tsx';
 import { bytesText, counted } from '../components/numbers.ts';
 import { Progress } from '../components/progress.tsx';
@@ -23,7 +23,7 @@ const pause = 700;
 
 /** Makes an export of the query, shows how far it is, and offers the file. The job goes on when the dialog is closed. */
 export function ExportDialog({ q, total, onClose }: ExportDialogProps) {
-  const [format, setFormat] = useState<'NDJSON' | 'CSV'>('NDJSON');
+  const [choice, setChoice] = useState(defaultExportChoice);
   const [jobId, setJobId] = useState<string | undefined>(undefined);
   const [error, setError] = useState<unknown>(undefined);
   const job = useJob(jobId, setError);
@@ -31,7 +31,7 @@ export function ExportDialog({ q, total, onClose }: ExportDialogProps) {
   const start = () => {
     setError(undefined);
     annals()
-      .jobs.export({ q, format })
+      .jobs.export({ q, ...choice })
       .then((made) => setJobId(made.jobId), setError);
   };
 
@@ -53,18 +53,7 @@ export function ExportDialog({ q, total, onClose }: ExportDialogProps) {
           <p>
             {counted(total, 'entry', 'entries')} of {q === '' ? 'the last 30 days' : <code>{q}</code>}
           </p>
-          <FormField label="Format" hint="NDJSON has one JSON object a line, CSV one line for each path.">
-            {(control) => (
-              <select
-                {...control}
-                value={format}
-                onChange={(event) => setFormat(event.currentTarget.value === 'CSV' ? 'CSV' : 'NDJSON')}
-              >
-                <option value="NDJSON">NDJSON</option>
-                <option value="CSV">CSV</option>
-              </select>
-            )}
-          </FormField>
+          <ExportChoiceFields choice={choice} onChange={setChoice} />
         </>
       ) : (
         <JobProgress job={job} total={total} />
@@ -84,9 +73,7 @@ function StartButton({ total, onStart }: { readonly total: number; readonly onSt
 function JobProgress({ job, total }: { readonly job: Job | undefined; readonly total: number }) {
   const entries = job?.metadata.entries ?? 0;
   if (job?.status === 'failure' || job?.status === 'skipped') {
-    return (
-      <p role="alert">The export has failed: {job.metadata.error?.message ?? 'the service says no more about it.'}</p>
-    );
+    return <p role="alert">The export has failed: {job.metadata.error?.message ?? 'the service gives no reason.'}</p>;
   }
   const isDone = job?.status === 'success';
   return (

@@ -1,6 +1,5 @@
 import { useRef, useState } from 'preact/hooks';
 import { type EntryPage, type FacetField, readEntries } from '../api/history-reads.ts';
-import { allows } from '../api/session.ts';
 import { useRequest } from '../api/use-request.ts';
 import { Button } from '../components/button.tsx';
 import { CopyButton } from '../components/copy-button.tsx';
@@ -61,9 +60,7 @@ export function HistoryPage() {
       <div class={`history${entry === undefined ? '' : ' with-panel'}`}>
         <PageHeader title="History">
           <CopyButton what="the address of this view" label="Share" text={() => location.href} />
-          {allows('ai.agent_manage') ? (
-            <ExportButton q={asked} total={list.isCurrent ? list.value?.totalElements : undefined} />
-          ) : undefined}
+          <ExportButton q={asked} total={list.isCurrent ? list.value?.totalElements : undefined} />
           <Button icon="refresh" onClick={refresh}>
             Refresh
           </Button>

@@ -164,4 +164,35 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     await page.getByText('The job is deleted.').waitFor();
     await expect.poll(() => file.count()).toBe(0);
   });
+
+  test('one who may read the history alone sees the own exports, and no sign that a part is hidden', async () => {
+    const { open, checkAccessibility } = the();
+    const call = await caller(the());
+    await call('POST', '/ai-service/demo/jobs', { type: 'EXPORT', q: 'entity:coupon', format: 'CSV' });
+    const page = await open('history?q=entity%3Aquote+type%3Adelete', { scope: 'changelog.changelog_read' });
+    await page.getByRole('button', { name: 'Export', exact: true }).click();
+    // The context is for those who may read it.
+    expect(await page.getByRole('dialog').getByRole('checkbox').count()).toBe(0);
+    await page.getByRole('button', { name: /^Export \d+ entr(y|ies)$/ }).click();
+    await page.getByRole('link', { name: 'Download' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('link', { name: 'Data', exact: true }).click();
+    await page.getByText('Your exports of the history.').waitFor();
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(1);
+    await page.locator('.row-link').click();
+    const panel = page.getByRole('complementary');
+    await panel.getByText('entity:quote type:delete').waitFor();
+    await panel.getByRole('link', { name: 'NDJSON' }).waitFor();
+    expect(await panel.getByText(/hidden|may not read/).count()).toBe(0);
+    await checkAccessibility(page);
+    await panel.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('The job is deleted.').waitFor();
+
+    const other = await open('data/jobs', { scope: 'ai.agent_read' });
+    await other.getByText('Export', { exact: true }).first().waitFor();
+    await other.locator('.row-link').first().click();
+    await other.getByText('Some of this job is hidden').waitFor();
+    expect(await other.getByRole('complementary').getByRole('button', { name: 'Delete' }).count()).toBe(0);
+  });
 }

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 import { recordLife } from '../support/record-life.ts';
@@ -77,5 +78,41 @@ export function entryDetailTests(the: () => ConsoleUnderTest): void {
     await panel.getByRole('button', { name: 'JSON', exact: true }).click();
     await panel.locator('.lines-view .line').first().waitFor();
     expect(await panel.locator('.lines-view .line').count()).toBeLessThan(120);
+  });
+
+  test('the context of a change, and how it was recorded, are shown and exported to those who may read them, and to nobody else', async () => {
+    const { server, tenant, open, checkAccessibility } = the();
+    const life = { entity: 'parcel', context: '{"reason":"goodwill","price":1.10}' };
+    await recordLife(server, tenant, life, ['{"weight":2}']);
+    const page = await open('history?q=entity%3Aparcel');
+    await page.locator('.entry-link').click();
+    const facts = page.getByRole('complementary').locator('.facts');
+    await facts.getByText('goodwill').waitFor();
+    await facts.getByText('1.10', { exact: true }).waitFor();
+    await facts.getByText('annals import').waitFor();
+    await checkAccessibility(page, '.side-panel');
+    await page.getByRole('complementary').getByRole('button', { name: 'JSON', exact: true }).click();
+    const json = page.getByRole('complementary').locator('.lines-view');
+    await expect.poll(() => json.textContent()).toContain('"recordedBy"');
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Export', exact: true }).click();
+    await page.getByLabel('With the context of each change').check();
+    await page.getByRole('button', { name: 'Export 1 entry' }).click();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Download' }).click(),
+    ]);
+    expect(await readFile(await download.path(), 'utf8')).toContain('"context":{"reason":"goodwill","price":1.10}');
+
+    const reader = await open('history?q=entity%3Aparcel', { scope: 'changelog.changelog_read' });
+    await reader.locator('.entry-link').click();
+    await reader.getByRole('complementary').getByText('Who').waitFor();
+    await reader.getByRole('complementary').locator('.path-item').first().waitFor();
+    expect(
+      await reader
+        .getByRole('complementary')
+        .getByText(/goodwill|Recorded by/)
+        .count(),
+    ).toBe(0);
   });
 }

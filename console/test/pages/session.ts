@@ -82,9 +82,9 @@ export function sessionTests(the: () => ConsoleUnderTest): void {
 
   test('what the scopes do not allow is not there', async () => {
     const { open } = the();
-    const reader = await open('history', { scope: 'changelog.changelog_read' });
-    await reader.getByRole('heading', { name: 'History' }).waitFor();
-    expect(await reader.getByRole('button', { name: 'Export' }).count()).toBe(0);
+    const reader = await open('data', { scope: 'changelog.changelog_read' });
+    await reader.getByRole('heading', { name: 'Jobs' }).waitFor();
+    expect(await reader.getByRole('main').getByText('Configuration').count()).toBe(0);
 
     const other = await open('history', { scope: 'ai.completion_manage' });
     await other.getByRole('heading', { name: 'There is no such page' }).waitFor();

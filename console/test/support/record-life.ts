@@ -12,6 +12,8 @@ export interface RecordedDocument {
   readonly from?: number;
   /** The document before the first version, as JSON text; left out: there was none. */
   readonly before?: string;
+  /** Of each change, as JSON text. */
+  readonly context?: string;
 }
 
 /** Records that a document was written in these versions, one second apart; the last may be undefined, for its deletion. JSON texts. */
@@ -29,6 +31,7 @@ export async function recordLife(
     related = [],
     from = Date.now() - versions.length * 1_000,
   } = document;
+  const { context } = document;
   let { before } = document;
   const changes = versions.flatMap((after, index) => {
     const type = before === undefined ? 'create' : after === undefined ? 'delete' : 'update';
@@ -44,7 +47,7 @@ export async function recordLife(
       after,
     });
     before = after;
-    return change === 'unchanged' ? [] : [change];
+    return change === 'unchanged' ? [] : [context === undefined ? change : { ...change, context }];
   });
   await createRecorder(db, tenant, () => Date.now())(changes);
 }

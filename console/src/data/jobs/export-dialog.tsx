@@ -1,15 +1,15 @@
-import type { NewExport } from '@annals/client';
 import { useState } from 'preact/hooks';
 import { annals } from '../../api/annals.ts';
 import { Button } from '../../components/button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
+import { defaultExportChoice, ExportChoiceFields } from '../../components/export-choice.tsx';
 import { FailureBox } from '../../components/failure-box.tsx';
 import { FormField } from '../../components/form-field.tsx';
 
 /** Starts an export of the history. */
 export function ExportDialog({ onClose, onStarted }: { readonly onClose: () => void; readonly onStarted: () => void }) {
   const [q, setQ] = useState('');
-  const [format, setFormat] = useState<NewExport['format']>('NDJSON');
+  const [choice, setChoice] = useState(defaultExportChoice);
   const [failure, setFailure] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
   const start = async (event: SubmitEvent) => {
@@ -17,7 +17,7 @@ export function ExportDialog({ onClose, onStarted }: { readonly onClose: () => v
     setBusy(true);
     setFailure(undefined);
     try {
-      await annals().jobs.export({ q, format });
+      await annals().jobs.export({ q, ...choice });
       onStarted();
     } catch (error) {
       setFailure(error);
@@ -30,7 +30,7 @@ export function ExportDialog({ onClose, onStarted }: { readonly onClose: () => v
         {failure === undefined ? undefined : <FailureBox error={failure} />}
         <FormField
           label="Query"
-          hint="A query of the history. Without a time: the last 30 days. Empty: everything in them."
+          hint="A query of the history. Without a time it means the last 30 days. An empty query takes everything in them."
         >
           {(control) => (
             <input
@@ -44,18 +44,7 @@ export function ExportDialog({ onClose, onStarted }: { readonly onClose: () => v
             />
           )}
         </FormField>
-        <FormField label="Format">
-          {(control) => (
-            <select
-              {...control}
-              value={format}
-              onChange={(event) => setFormat(event.currentTarget.value === 'CSV' ? 'CSV' : 'NDJSON')}
-            >
-              <option value="NDJSON">NDJSON: an entry a line, with all values</option>
-              <option value="CSV">CSV: for spreadsheets</option>
-            </select>
-          )}
-        </FormField>
+        <ExportChoiceFields choice={choice} onChange={setChoice} />
         <div class="page-actions">
           <Button kind="primary" type="submit" disabled={isBusy}>
             Start

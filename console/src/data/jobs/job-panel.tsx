@@ -2,7 +2,7 @@ import type { Job } from '@annals/client';
 import { useEffect, useState } from 'preact/hooks';
 import { AgentName } from '../../agent-names/agent-name.tsx';
 import { annals } from '../../api/annals.ts';
-import { allows } from '../../api/session.ts';
+import { allows, readsContext, readsHistory, session } from '../../api/session.ts';
 import { useRequest } from '../../api/use-request.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
@@ -45,7 +45,7 @@ export function JobPanel({ id, onClose, onDeleted }: JobPanelProps) {
       title="Job"
       onClose={onClose}
       actions={
-        job !== undefined && allows('ai.agent_manage') ? (
+        job !== undefined && mayDelete(job) ? (
           <Button kind="quiet" icon="remove" aria-label="Delete" title="Delete" onClick={() => setDeleting(true)} />
         ) : undefined
       }
@@ -71,6 +71,11 @@ export function JobPanel({ id, onClose, onDeleted }: JobPanelProps) {
       ) : undefined}
     </SidePanel>
   );
+}
+
+/** Who may read the history deletes the exports of the own client, and whoever may write agents deletes every job. */
+function mayDelete({ metadata }: Job): boolean {
+  return allows('ai.agent_manage') || (readsHistory() && metadata.clientId === session.value?.client);
 }
 
 function JobFacts({ job }: { readonly job: Job }) {
@@ -156,9 +161,16 @@ function JobFacts({ job }: { readonly job: Job }) {
           <LongText text={message} />
         </section>
       )}
-      {metadata.guarded === undefined ? undefined : (
-        <p class="note">A part of this job tells of the history, which your client may not read.</p>
+      {metadata.guarded === undefined || readsHistory() ? undefined : (
+        <p class="note">
+          Some of this job is hidden: it tells of the history, and your client has no scope to read that.
+        </p>
       )}
+      {metadata.context === true && readsHistory() && !readsContext() ? (
+        <p class="note">
+          The file has the context of changes. Your client needs the scope changelog.changelog_manage to download it.
+        </p>
+      ) : undefined}
     </div>
   );
 }

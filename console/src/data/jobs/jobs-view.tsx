@@ -2,7 +2,7 @@ import type { Job } from '@annals/client';
 import { useEffect, useState } from 'preact/hooks';
 import { AgentName } from '../../agent-names/agent-name.tsx';
 import { annals } from '../../api/annals.ts';
-import { allows } from '../../api/session.ts';
+import { allows, readsHistory } from '../../api/session.ts';
 import { Badge } from '../../components/badge.tsx';
 import { Button } from '../../components/button.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';
@@ -26,7 +26,7 @@ import { kindOf, stateOf } from './job-words.ts';
 /** Milliseconds between two looks at jobs that are under way. */
 const pause = 2_000;
 
-/** Chats and exports that outlive their request. */
+/** Exports of the history, and chats that run in the background. */
 export function JobsView() {
   const open = place.value.parameters.get('job') ?? '';
   const [isExporting, setExporting] = useState(false);
@@ -42,15 +42,15 @@ export function JobsView() {
     return () => clearTimeout(wait);
   }, [isAnyUnderWay, list.page.isLoading, list.page.value]);
 
-  const mayExport = allows('ai.agent_manage') && allows('changelog.changelog_read', 'changelog.changelog_manage');
-  const add = mayExport ? (
+  const add = readsHistory() ? (
     <Button kind="primary" icon="plus" onClick={() => setExporting(true)}>
       New export
     </Button>
   ) : undefined;
+  const seesAll = allows('ai.agent_read', 'ai.agent_manage');
   return (
     <>
-      <PageHeader title="Jobs" lead="Chats and exports that outlive their request.">
+      <PageHeader title="Jobs" lead={leadOf(seesAll)}>
         {add}
       </PageHeader>
       <FilterBar filter={list.filter} onFilter={list.setFilter} example="type:EXPORT status:success">
@@ -62,7 +62,7 @@ export function JobsView() {
         one="job"
         empty={
           <EmptyState icon="clock" title="There is no job">
-            <p>An export of the history, or a chat that your application does not wait for, is a job.</p>
+            <p>A job is an export of the history, or a chat that your application does not wait for.</p>
             {add}
           </EmptyState>
         }
@@ -119,6 +119,10 @@ export function JobsView() {
       ) : undefined}
     </>
   );
+}
+
+function leadOf(seesAll: boolean): string {
+  return seesAll ? 'Exports of the history, and chats that run in the background.' : 'Your exports of the history.';
 }
 
 function Subject({ job }: { readonly job: Job }) {
