@@ -188,7 +188,7 @@ async function measure(pool: pg.Pool, kinds: number): Promise<string[]> {
   const lines: string[] = [];
   for (const row of isDense ? actorRows : rows) {
     const query = parseQuery(row.q, changelogDialect);
-    const { total, interval, buckets } = await reads.histogram(tenant, query, 60);
+    const { total, interval, buckets } = await reads.histogram(tenant, query, { maxBuckets: 60 });
     const length = (interval.unit === 'day' ? day : interval.unit === 'hour' ? 3_600_000 : 60_000) * interval.count;
     const boundaries = buckets.map(({ at }) => new Date(Math.max(at, now - row.days * day)).toISOString());
     const totals = async () => {
@@ -211,7 +211,7 @@ async function measure(pool: pg.Pool, kinds: number): Promise<string[]> {
       ]);
     const facetsBy = (field: FacetField) => () => reads.facets(tenant, query, { field, size: 20 });
     const columns = {
-      histogram: () => reads.histogram(tenant, query, 60),
+      histogram: () => reads.histogram(tenant, query, { maxBuckets: 60 }),
       totals,
       grouped,
       actorFacets: facetsBy('actor'),

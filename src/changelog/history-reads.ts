@@ -18,7 +18,7 @@ import {
 } from './read/query-snapshot.ts';
 import type { PageOfEntries } from './read/store.ts';
 import { type Facets, readFacets } from './summary/facets.ts';
-import { type Histogram, readHistogram } from './summary/histogram.ts';
+import { type Histogram, type HistogramWanted, readHistogram } from './summary/histogram.ts';
 import type { FacetField } from './summary/summary-store.ts';
 import { type RecordingWays, readWays } from './ways/way-store.ts';
 
@@ -28,7 +28,7 @@ import { type RecordingWays, readWays } from './ways/way-store.ts';
  */
 export interface HistoryReads {
   /** The entries of a query over time, by type. */
-  histogram(tenant: string, query: Query, buckets: number): Promise<Histogram>;
+  histogram(tenant: string, query: Query, wanted: HistogramWanted): Promise<Histogram>;
   /** The values of a field with most entries. */
   facets(tenant: string, query: Query, asked: { field: FacetField; size: number }): Promise<Facets>;
   /** The entry of a ref; undefined if it is not kept any more. */
@@ -70,8 +70,8 @@ export function createHistoryReads(options: HistoryOptions): HistoryReads {
   }
 
   return {
-    async histogram(tenant, query, buckets) {
-      return await inQuery(tenant, query, (snapshot) => readHistogram(snapshot, buckets));
+    async histogram(tenant, query, wanted) {
+      return await inQuery(tenant, query, (snapshot) => readHistogram(snapshot, wanted));
     },
 
     async facets(tenant, query, asked) {

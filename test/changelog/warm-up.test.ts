@@ -53,7 +53,7 @@ async function plansAfter(statements: ReturnType<typeof warmUpStatements>, ask: 
   for (const q of ask ? ['', 'actor:p1', 'actor:p1 type:update', 'entity:e1', 'type:update'] : []) {
     const query = parseQuery(q, changelogDialect);
     await findPage(tenant, query, { skip: 0, size: 20 });
-    await reads.histogram(tenant, query, 60);
+    await reads.histogram(tenant, query, { maxBuckets: 60 });
     for (const field of ['entity', 'type', 'actor'] as const) await reads.facets(tenant, query, { field, size: 20 });
   }
   const { rows } = await pool.query<{ text: string }>(

@@ -47,7 +47,7 @@ export async function askAll(
     // A middle page needs its total first, of a query that differs a little, so that nothing is asked twice.
     const skip = read === 'middle page' ? Math.floor((await totalOf(q(number + 1000))) / 2) : 0;
     const cost = await costOf(backends, async () => {
-      if (read === 'histogram') matches = (await reads.histogram(tenant, parse(query), buckets)).total;
+      if (read === 'histogram') matches = (await reads.histogram(tenant, parse(query), { maxBuckets: buckets })).total;
       else matches = (await findPage(tenant, parse(query), { skip, size: read === 'total' ? 1 : size })).total;
     });
     return { matches, cost };

@@ -1,3 +1,5 @@
+import type { Calendar } from './calendar.ts';
+
 /** The length of the buckets of a histogram. */
 export interface HistogramInterval {
   readonly unit: 'second' | 'minute' | 'hour' | 'day';
@@ -17,38 +19,45 @@ const countsOfUnit = {
 /** Days of the longest interval of the contract. Where even that makes too many buckets, a bucket has several of it. */
 const maxDays = 364;
 
-/** In milliseconds. */
-export function lengthOf({ unit, count }: HistogramInterval): number {
-  return count * lengthOfUnit[unit];
+/** From the first moment on, and before the end, in milliseconds since 1970. */
+export interface TimeRange {
+  readonly from: number;
+  readonly end: number;
 }
 
 /**
- * The smallest interval of which at most `buckets` cover [from, end), in milliseconds since 1970; boundaries are multiples
- * since 1970 (contract 4).
+ * The smallest interval of which at most `buckets` cover the range. Boundaries are multiples since 1970; those of days are
+ * midnights of the calendar (contract 4).
  *
  * @example
- * intervalFor(0, 3_600_000, 60); // { unit: 'minute', count: 1 }
+ * intervalFor({ from: 0, end: 3_600_000 }, 60, utcCalendar); // { unit: 'minute', count: 1 }
  */
-export function intervalFor(from: number, end: number, buckets: number): HistogramInterval {
+export function intervalFor(range: TimeRange, buckets: number, calendar: Calendar): HistogramInterval {
   for (const unit of units) {
     for (const count of countsOfUnit[unit]) {
       const interval = { unit, count };
-      if (bucketCount(from, end, lengthOf(interval)) <= buckets) return interval;
+      if (bucketsOf(range, interval, calendar).count <= buckets) return interval;
     }
   }
-  const maxLength = maxDays * lengthOfUnit.day;
-  let times = Math.max(2, Math.floor((end - from) / (buckets * maxLength)));
-  while (bucketCount(from, end, times * maxLength) > buckets) times += 1;
-  return { unit: 'day', count: times * maxDays };
+  const { from, end } = range;
+  let times = Math.max(2, Math.floor((end - from) / (buckets * maxDays * lengthOfUnit.day)));
+  const interval = (): HistogramInterval => ({ unit: 'day', count: times * maxDays });
+  while (bucketsOf(range, interval(), calendar).count > buckets) times += 1;
+  return interval();
 }
 
-/** The boundaries of the buckets that cover [from, end): where each begins, and where the last one ends. */
-export function boundariesOf(from: number, end: number, interval: HistogramInterval): number[] {
-  const length = lengthOf(interval);
-  const first = Math.floor(from / length);
-  return Array.from({ length: bucketCount(from, end, length) + 1 }, (_none, index) => (first + index) * length);
+/** The boundaries of the buckets that cover the range: where each begins, and where the last one ends. */
+export function boundariesOf(range: TimeRange, interval: HistogramInterval, calendar: Calendar): number[] {
+  const { first, count } = bucketsOf(range, interval, calendar);
+  const beginOf = interval.unit === 'day' ? calendar.beginOf : (unit: number) => unit * lengthOfUnit[interval.unit];
+  const boundaries = Array.from({ length: count + 1 }, (_none, index) => beginOf((first + index) * interval.count));
+  // A day that a zone has skipped begins where the next one does.
+  return boundaries.filter((boundary, index) => boundary !== boundaries[index - 1]);
 }
 
-function bucketCount(from: number, end: number, length: number): number {
-  return Math.max(0, Math.ceil(end / length) - Math.floor(from / length));
+/** How many buckets cover the range, and the number of the first one since 1970. */
+function bucketsOf({ from, end }: TimeRange, { unit, count }: HistogramInterval, calendar: Calendar) {
+  const unitOf = unit === 'day' ? calendar.dayOf : (moment: number) => Math.floor(moment / lengthOfUnit[unit]);
+  const first = Math.floor(unitOf(from) / count);
+  return { first, count: Math.max(0, Math.floor(unitOf(end - 1) / count) + 1 - first) };
 }

@@ -1,6 +1,7 @@
 import { timeBounds } from '../plan/time-bounds.ts';
 import { partsOf } from '../read/query-parts.ts';
 import type { QuerySnapshot } from '../read/query-snapshot.ts';
+import { type Calendar, utcCalendar } from './calendar.ts';
 import { cheaperParts, defaultCosts, keysOf, talliesByType } from './counting-costs.ts';
 import { boundariesOf, type HistogramInterval, intervalFor } from './histogram-interval.ts';
 import { countParts, countSearch, estimateEntries, oldestOfActors, readExtentOfParts } from './summary-store.ts';
@@ -31,10 +32,16 @@ export interface Histogram {
 const firstTime = 0;
 const lastTime = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
+export interface HistogramWanted {
+  readonly maxBuckets: number;
+  /** Where days begin; default: at midnight UTC. */
+  readonly calendar?: Calendar | undefined;
+}
+
 /** Counts the entries of a query over time, in at most `maxBuckets` buckets, by type. */
 export async function readHistogram(
   snapshot: QuerySnapshot,
-  maxBuckets: number,
+  { maxBuckets, calendar = utcCalendar }: HistogramWanted,
   costs = defaultCosts,
 ): Promise<Histogram> {
   const { expression, dictionary, since, now } = snapshot;
@@ -51,8 +58,8 @@ export async function readHistogram(
   const from = Math.min(Math.max(lowest, oldest ?? lowest), to);
   // An entry at this very millisecond is not later.
   const end = isOpen ? to + 1 : to;
-  const interval = intervalFor(from, end, maxBuckets);
-  const begins = boundariesOf(from, end, interval).slice(0, -1);
+  const interval = intervalFor({ from, end }, maxBuckets, calendar);
+  const begins = boundariesOf({ from, end }, interval, calendar).slice(0, -1);
   const moments = [...begins, end];
   const keys = keysOf(parts, 'kind', dictionary, types) * moments.length * costs.range;
   const read = known ?? (await estimateEntries(snapshot, parts));

@@ -1,3 +1,4 @@
+import { AnnalsError } from '../../errors.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
 import { parseQuery } from '../../query/parse.ts';
@@ -5,6 +6,7 @@ import { changelogDialect } from '../dialect.ts';
 import type { HistoryReads } from '../history-reads.ts';
 import { historyOperation } from '../operation.ts';
 import { HistoryPath } from '../schemas.ts';
+import { calendarOf } from './calendar.ts';
 import { FacetsAnswer, FacetsQuery, HistogramAnswer, HistogramQuery } from './schemas.ts';
 
 /** What the entries of a query are like as a whole (contract 4, further reads). */
@@ -24,9 +26,11 @@ export async function summaryRoutes(app: HttpServer, { reads }: { reads: History
       },
     },
     async (request) => {
-      const { q = '', buckets = 60 } = request.query;
+      const { q = '', buckets: maxBuckets = 60, timeZone } = request.query;
+      const calendar = timeZone === undefined ? undefined : calendarOf(timeZone);
+      if (timeZone !== undefined && calendar === undefined) throw noSuchZone();
       const query = parseQuery(q, changelogDialect);
-      const found = await reads.histogram(request.params.tenant, query, buckets);
+      const found = await reads.histogram(request.params.tenant, query, { maxBuckets, calendar });
       return {
         from: timeOf(found.from),
         to: timeOf(found.to),
@@ -59,6 +63,11 @@ export async function summaryRoutes(app: HttpServer, { reads }: { reads: History
       return { field, totalElements: total, values: [...values], others };
     },
   );
+}
+
+function noSuchZone(): AnnalsError {
+  const message = 'timeZone must be an IANA time zone, such as Europe/Berlin';
+  return new AnnalsError('validation_violation', message, { details: [{ field: 'timeZone', message }] });
 }
 
 function timeOf(milliseconds: number): string {

@@ -15,6 +15,13 @@ export const HistogramQuery = Type.Object({
       description: 'At most so many buckets. Annals takes the shortest interval that needs no more.',
     }),
   ),
+  timeZone: Type.Optional(
+    Type.String({
+      description: 'An IANA time zone. Buckets of days begin at midnight there. Without it: UTC.',
+      default: 'UTC',
+      examples: ['Europe/Berlin'],
+    }),
+  ),
 });
 
 const entries = (description: string) => Type.Integer({ minimum: 0, format: 'int64', description });
@@ -40,7 +47,10 @@ export const HistogramAnswer = Type.Object(
         unit: Type.Union([Type.Literal('second'), Type.Literal('minute'), Type.Literal('hour'), Type.Literal('day')]),
         count: Type.Integer({ minimum: 1 }),
       },
-      { description: 'The length of a bucket. Buckets begin at multiples of it since 1970-01-01T00:00:00Z.' },
+      {
+        description:
+          'The length of a bucket. Buckets begin at multiples of it since 1970-01-01, those of days at midnight in `timeZone`.',
+      },
     ),
     totalElements: entries('Exact: that of the list of changes. The buckets and `after` add up to it.'),
     buckets: Type.Array(HistogramBucket, {

@@ -107,7 +107,7 @@ function someQuery(): Asked {
 
 async function read<Answer>(
   q: string,
-  reader: (...given: Parameters<typeof readHistogram>) => Promise<Answer>,
+  reader: (snapshot: QuerySnapshot, most: number, costs: typeof defaultCosts) => Promise<Answer>,
   most: number,
 ): Promise<Answer> {
   const { database, regexes } = history;
@@ -119,7 +119,8 @@ async function read<Answer>(
   return await inQuerySnapshot(reading, query, names, (snapshot) => reader(snapshot, most, costs));
 }
 
-const readHistogramOf = (q: string, buckets: number): Promise<Histogram> => read(q, readHistogram, buckets);
+const readHistogramOf = (q: string, buckets: number): Promise<Histogram> =>
+  read(q, (snapshot, maxBuckets, costs) => readHistogram(snapshot, { maxBuckets }, costs), buckets);
 
 const readTypesOf = (q: string): Promise<Facets> =>
   read(q, (snapshot, size, costs) => readFacets(snapshot, { field: 'type', size }, costs), 3);
@@ -233,7 +234,7 @@ test('of many actors and a type with many kinds, tallies by type are read where 
   expect(tallied.search).toBeUndefined();
   expect(tallied.intervals).toHaveLength(1);
   expect((await ask((snapshot) => partsOf(snapshot))).intervals).toEqual([]);
-  const found = await ask((snapshot) => readHistogram(snapshot, 60));
+  const found = await ask((snapshot) => readHistogram(snapshot, { maxBuckets: 60 }));
   expect(found).toMatchObject({ from: now - 1_299 * minute, total: 1_300, after: 0 });
   expect(found.buckets.reduce((sum, { update }) => sum + update, 0)).toBe(1_300);
   // Where an actor has 1,000 older entries of another type, the oldest is looked for among all.
@@ -242,7 +243,7 @@ test('of many actors and a type with many kinds, tallies by type are read where 
       changeOf({ at: now - 5 * day - index, actor: 'many0', entity: 'many0', type: 'create' }),
     ),
   );
-  expect(await ask((snapshot) => readHistogram(snapshot, 60))).toEqual(found);
+  expect(await ask((snapshot) => readHistogram(snapshot, { maxBuckets: 60 }))).toEqual(found);
 });
 
 test('the oldest entry of some kinds is looked for among 1,000 entries of an actor, or by tallies', async () => {

@@ -43,6 +43,7 @@ test('buckets, facets and others are what an evaluator counts that tests every e
         fc.record({
           query: arbitraryQuery(history.vocabulary),
           buckets: fc.constantFrom(1, 2, 7, 60, 500),
+          timeZone: fc.constantFrom(undefined, 'Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Pacific/Apia'),
           field: fc.constantFrom('entity' as const, 'type' as const, 'actor' as const),
           size: fc.constantFrom(1, 3, 100),
         }),
@@ -52,12 +53,16 @@ test('buckets, facets and others are what an evaluator counts that tests every e
   );
   await checkLaw(scenario, { runs: Math.ceil(pairs / queriesOfHistory) }, async ({ history, portions, asked }) => {
     const recorded = await recordAnew(history, portions);
-    for (const { query, buckets, field, size } of asked) {
+    for (const { query, buckets, timeZone, field, size } of asked) {
       const q = query.text;
       const parsed = parseQuery(q, changelogDialect);
       const wanted = recorded.filter((entry) => matches(parsed, entry, now));
-      const histogram = await ask<Histogram>('histogram', { q, buckets: String(buckets) });
-      checkHistogram(q, histogram, wanted, buckets);
+      const histogram = await ask<Histogram>('histogram', {
+        q,
+        buckets: String(buckets),
+        ...(timeZone === undefined ? {} : { timeZone }),
+      });
+      checkHistogram({ q, timeZone }, histogram, wanted, buckets);
       const facets = await ask('facets', { q, field, size: String(size) });
       expect({ q, ...facets }).toEqual({ q, ...facetsOf(wanted, field, size) });
     }
@@ -73,9 +78,13 @@ interface Histogram {
   after: number;
 }
 
-function checkHistogram(q: string, found: Histogram, wanted: readonly Entry[], most: number): void {
+interface Asked {
+  q: string;
+  timeZone: string | undefined;
+}
+
+function checkHistogram({ q, timeZone }: Asked, found: Histogram, wanted: readonly Entry[], most: number): void {
   const { interval, buckets } = found;
-  const length = lengths[interval.unit] * interval.count;
   const [from, to] = [Date.parse(found.from), Date.parse(found.to)];
   expect(buckets.length).toBeLessThanOrEqual(most);
   const inside = wanted.filter(({ at }) => at <= to);
@@ -84,16 +93,19 @@ function checkHistogram(q: string, found: Histogram, wanted: readonly Entry[], m
     total: wanted.length,
     after: wanted.length - inside.length,
   });
+  /** How many units since 1970 a moment is in, by the calendar of the zone where they are days. */
+  const unitOf = (moment: number) =>
+    Math.floor((interval.unit === 'day' ? localTimeOf(moment, timeZone) : moment) / lengths[interval.unit]);
+  const first = Math.floor(unitOf(from) / interval.count);
   for (const [index, bucket] of buckets.entries()) {
     const begin = Date.parse(bucket.at);
-    expect({ rest: begin % length, begin }).toEqual({
-      rest: 0,
-      begin: Date.parse(buckets[0]?.at ?? '') + index * length,
-    });
-    const own = inside.filter(({ at }) => at >= begin && at < begin + length);
+    const number = first + index;
+    expect([unitOf(begin), unitOf(begin - 1)]).toEqual([number * interval.count, number * interval.count - 1]);
+    const own = inside.filter(({ at }) => Math.floor(unitOf(at) / interval.count) === number);
     const ofType = (type: string) => own.filter((entry) => entry.type === type).length;
-    expect({ q, ...bucket }).toEqual({
+    expect({ q, timeZone, ...bucket }).toEqual({
       q,
+      timeZone,
       at: bucket.at,
       count: own.length,
       create: ofType('create'),
@@ -101,10 +113,17 @@ function checkHistogram(q: string, found: Histogram, wanted: readonly Entry[], m
       delete: ofType('delete'),
     });
   }
-  const first = Date.parse(buckets[0]?.at ?? found.from);
-  expect(first).toBeLessThanOrEqual(from);
-  expect(first).toBeGreaterThan(from - length);
   if (inside.length > 0) expect(from).toBeLessThanOrEqual(Math.min(...inside.map(({ at }) => at)));
+}
+
+const clocks = new Map<string, Intl.DateTimeFormat>();
+
+/** What a clock in the zone shows at the moment, as if it stood in Greenwich; whole seconds, in milliseconds. */
+function localTimeOf(moment: number, timeZone = 'UTC'): number {
+  const known = clocks.get(timeZone);
+  const clock = known ?? new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' });
+  clocks.set(timeZone, clock);
+  return Date.parse(`${clock.format(moment).replace(' ', 'T')}Z`);
 }
 
 function facetsOf(wanted: readonly Entry[], field: 'entity' | 'type' | 'actor', size: number): object {

@@ -58,6 +58,22 @@ test('a histogram begins at the oldest match, has empty buckets, and counts apar
   });
 });
 
+test('with a time zone, days begin at midnight there; no zone at all is 400', async () => {
+  expect((await ask('histogram?buckets=3&timeZone=Pacific/Kiritimati')).body).toMatchObject({
+    totalElements: 6,
+    interval: { unit: 'day', count: 1 },
+    buckets: [
+      { at: '2026-09-13T10:00:00.000Z', count: 1 },
+      { at: '2026-09-14T10:00:00.000Z', count: 3 },
+      { at: '2026-09-15T10:00:00.000Z', count: 1 },
+    ],
+    after: 1,
+  });
+  const message = 'timeZone must be an IANA time zone, such as Europe/Berlin';
+  for (const zone of ['Mars/Olympus', '', '%2B02:00'])
+    expect(await ask(`histogram?timeZone=${zone}`)).toEqual(violation('timeZone', message));
+});
+
 test('the bounds of a query are those of its histogram', async () => {
   const q = encodeURIComponent('occurredAt:(>="2026-09-14T00:00:00Z" AND <"2026-09-14T12:00:00Z")');
   expect((await ask(`histogram?q=${q}&buckets=1`)).body).toMatchObject({

@@ -96,7 +96,7 @@ async function check(snapshot: QuerySnapshot, q: string, where: string): Promise
   };
   // As it is cheaper, by tallies, or by reading the entries.
   const costs = [defaultCosts, { ...defaultCosts, entry: 1e9 }, { ...defaultCosts, entry: 0 }][random.below(3)];
-  const histogram = await readHistogram(snapshot, [1, 24, 60, 500][random.below(4)] ?? 60, costs);
+  const histogram = await readHistogram(snapshot, { maxBuckets: [1, 24, 60, 500][random.below(4)] ?? 60 }, costs);
   const end = histogram.to + 1;
   const moments = [...histogram.buckets.map(({ at }) => at), end];
   const place = `k.type || ' ' || width_bucket(e.at, $3::bigint[]) - 1`;

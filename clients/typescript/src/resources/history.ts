@@ -20,6 +20,8 @@ export interface HistogramParameters {
   readonly q?: Filter | undefined;
   /** At most so many: 1 to 500; left out: 60. */
   readonly buckets?: number | undefined;
+  /** The IANA time zone whose midnights begin buckets of days; left out: UTC. */
+  readonly timeZone?: string | undefined;
 }
 
 export interface FacetParameters {
@@ -88,8 +90,8 @@ export class History<
    * @example
    * const { interval, buckets } = await annals.history.histogram({ q: 'entity:order', buckets: 31 });
    */
-  async histogram({ q, buckets }: HistogramParameters = {}, options?: CallOptions): Promise<ChangeHistogram> {
-    return await this.#fetch('histogram', { q: q?.toString(), buckets }, options);
+  async histogram({ q, buckets, timeZone }: HistogramParameters = {}, options?: CallOptions): Promise<ChangeHistogram> {
+    return await this.#fetch('histogram', { q: q?.toString(), buckets, timeZone }, options);
   }
 
   /**
