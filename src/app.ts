@@ -57,6 +57,7 @@ export async function buildApp(
     customEntities,
     db,
     findPage,
+    findTenants,
     historyReads,
     jobs,
     logger,
@@ -96,19 +97,24 @@ export async function buildApp(
     guesses: oauth.guesses,
   });
   await app.register(changelogRoutes, { findPage, reads: historyReads, sealer, now: () => clock.now() });
-  await app.register(changelogUpkeep, { db, now: () => clock.now(), folds: metrics && foldObserver(metrics) });
+  await app.register(changelogUpkeep, {
+    db,
+    now: () => clock.now(),
+    findTenants,
+    folds: metrics && foldObserver(metrics),
+  });
   await app.register(configurationRoutes, { configuration });
   await app.register(sealTokensAtStart, { db, sealer });
   await app.register(customEntityRoutes, { customEntities, paginator });
   await app.register(customEntitiesUpkeep, { db });
   await app.register(modelRoutes, { models });
   await app.register(completionRoutes, completions);
-  await app.register(completionUpkeep, completions);
+  await app.register(completionUpkeep, { ...completions, findTenants });
   await app.register(agenticRoutes, { agents, paginator });
-  await app.register(agentUpkeep, { agents });
+  await app.register(agentUpkeep, { agents, findTenants });
   await app.register(jobRoutes, { jobs, paginator });
-  await app.register(jobUpkeep, { jobs });
-  await app.register(mailUpkeep, { mail });
+  await app.register(jobUpkeep, { jobs, findTenants });
+  await app.register(mailUpkeep, { mail, findTenants });
   await app.register(usageRoutes, { usage, now: () => clock.now() });
   await app.register(consoleRoutes, webConsole);
   await app.register(consoleUpkeep, webConsole);
@@ -126,7 +132,7 @@ export interface RecorderAppOptions extends AppOptions {
 
 /** What listens on the recorder's own port. */
 export async function buildRecorderApp(
-  { clock, config, db, logger, metrics, oauth, sealer, tenantRate, tracer, usage, vital }: Context,
+  { clock, config, db, findTenants, logger, metrics, oauth, sealer, tenantRate, tracer, usage, vital }: Context,
   { notReady, requestLimit, upkeepTurn, mapping, isAlone = false }: RecorderAppOptions,
 ): Promise<HttpServer> {
   const now = () => clock.now();
@@ -161,7 +167,7 @@ export async function buildRecorderApp(
       onTaken: metrics && takenObserver(metrics),
     }),
   });
-  if (isAlone) await app.register(changelogUpkeep, { db, now, folds: metrics && foldObserver(metrics) });
+  if (isAlone) await app.register(changelogUpkeep, { db, now, findTenants, folds: metrics && foldObserver(metrics) });
 
   return app;
 }

@@ -4,13 +4,17 @@ import type pg from 'pg';
 import type { ScopesNow } from './agents/ports.ts';
 import { runQueuedChat } from './agents/queued-chat.ts';
 import { type Agents, createAgents } from './agents/service.ts';
-import { waitsForSession } from './agents/turn-store.ts';
+import { expiredTurns, waitsForSession } from './agents/turn-store.ts';
 import { createAnswerQuery } from './changelog/answer.ts';
 import { createExportHistory } from './changelog/export/export-history.ts';
 import { createFindPage, type FindPage } from './changelog/find-page.ts';
+import { unfolded } from './changelog/fold/fold.ts';
+import { uncounted } from './changelog/fold/type-backlog.ts';
 import { createHistoryReads, type HistoryReads } from './changelog/history-reads.ts';
 import { DictionaryCache, maxNameBytes } from './changelog/names/dictionary-cache.ts';
 import { warmUpStatements } from './changelog/warm-up.ts';
+import { expiredRequests } from './completions/idempotent-request-store.ts';
+import { reservationWork } from './completions/quota-store.ts';
 import { type Completions, type CompletionTimes, createCompletions } from './completions/service.ts';
 import type { Tracer } from './concurrency/trace.ts';
 import type { Config } from './config/config.ts';
@@ -23,11 +27,14 @@ import { createSchemaChecker } from './custom-entities/schema-checker.ts';
 import { type CustomEntities, createCustomEntities } from './custom-entities/service.ts';
 import type { TenantPool } from './db/connections/tenant-pool.ts';
 import type { Database } from './db/database.ts';
+import { type FindTenants, sharedLook } from './db/tenants/tenants-with.ts';
 import { createLogger } from './http/logger.ts';
 import { TenantRate } from './http/tenant-rate.ts';
 import { createTakePortion } from './http/tenant-rate-store.ts';
 import { measureInstallation } from './installation-figures.ts';
+import { jobWork } from './jobs/queue-store.ts';
 import { createJobs, type Jobs } from './jobs/service.ts';
+import { dueMail } from './mail/mail-store.ts';
 import { createMailQueue, type MailQueue } from './mail/service.ts';
 import { measureConnections } from './metrics/connections.ts';
 import { Metrics } from './metrics/metrics.ts';
@@ -50,6 +57,17 @@ import { recordChange } from './recording/record-change.ts';
 import { createSealer, type Sealer } from './sealing.ts';
 import { openTracer } from './tracing/open-tracer.ts';
 import { createUsage, type Usage } from './usage/service.ts';
+
+/** What every process that does upkeep looks for, all the time. */
+const allWork = [
+  unfolded,
+  uncounted,
+  ...Object.values(jobWork),
+  dueMail,
+  ...Object.values(reservationWork),
+  expiredRequests,
+  expiredTurns,
+];
 
 export interface Clock {
   /** Milliseconds since 1970-01-01T00:00:00Z. */
@@ -74,6 +92,8 @@ export interface Context {
   /** Undefined if there is no such limit. */
   tenantRate: TenantRate | undefined;
   findPage: FindPage;
+  /** Finds work that waits, for the upkeep of all modules. */
+  findTenants: FindTenants;
   historyReads: HistoryReads;
   configuration: Configuration;
   paginator: Paginator;
@@ -271,6 +291,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       webConsole,
       tenantRate,
       findPage,
+      findTenants: sharedLook(db, allWork),
       historyReads,
       configuration,
       paginator,

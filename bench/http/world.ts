@@ -9,6 +9,7 @@ import { createDatabase } from '../../src/db/database.ts';
 import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { createTenant } from '../../src/db/tenants/tenants.ts';
+import { tenantsWith } from '../../src/db/tenants/tenants-with.ts';
 import { createClient } from '../../src/oauth/clients.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { tokenOf } from '../access-token.ts';
@@ -63,6 +64,7 @@ export async function makeWorld(dataDir: string): Promise<World> {
   );
   await foldTenants(db, {
     signal: new AbortController().signal,
+    findTenants: (work) => tenantsWith(db, work),
     onError: (error) => {
       throw error;
     },

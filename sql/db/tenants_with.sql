@@ -1,17 +1,7 @@
--- The tenants that have rows in a table for which an SQL condition is true. The condition is the program's own text.
-create function tenants_with(of_table text, condition text) returns setof text language plpgsql as $$
-begin
-  if condition <> 'true' then
-    return query execute format('select distinct t.tenant::text from %I t where %s order by 1', of_table, condition);
-    return;
-  end if;
-  -- Of each tenant the first row alone is read, however many rows it has.
-  return query execute format(
-    'with recursive found (tenant) as (
-       (select t.tenant from %1$I t order by t.tenant limit 1)
-       union all
-       select (select t.tenant from %1$I t where t.tenant > f.tenant order by t.tenant limit 1) from found f where f.tenant is not null
-     )
-     select f.tenant::text from found f where f.tenant is not null', of_table);
-end
+-- For each question, by its number from 1, the tenants that have rows in its table for which its SQL condition is true.
+create function tenants_with(of_tables text[], conditions text[]) returns table (question integer, tenant text)
+language sql as $$
+  select q.number::integer, found.tenant
+    from unnest(of_tables, conditions) with ordinality as q (of_table, condition, number)
+    cross join lateral tenants_in(q.of_table::regclass, q.condition) as found (tenant)
 $$;

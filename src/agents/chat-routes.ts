@@ -117,7 +117,7 @@ export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions
           mayReadHistory(chat.credentials.scopes) && (await tellsHistory(transaction, tenant, sessionId));
         return await jobs.enqueueAgentChat(transaction, accepted, { guardsMessage });
       });
-      jobs.wakeAgentChats();
+      jobs.wakeAgentChats(tenant);
       const location = `/ai-service/${tenant}/jobs/${jobId}`;
       return await reply.code(201).headers({ location, 'session-id': chat.sessionId }).send({ jobId });
     },

@@ -3,6 +3,7 @@ import { createKeyedMutex } from '../concurrency/keyed-mutex.ts';
 import { defaultLease, keepLease } from '../concurrency/lease.ts';
 import { doWork } from '../concurrency/work.ts';
 import type { DatabaseTransaction } from '../db/database.ts';
+import type { FindTenants } from '../db/tenants/tenants-with.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError } from '../errors.ts';
 import type { QueuedChat } from '../ports/queued-chat.ts';
@@ -36,7 +37,7 @@ export interface Chats {
   /** Throws resource_not_found or conflict_resource where the agent cannot chat. */
   refuseUnavailable(tenant: string, agentId: string): Promise<void>;
   /** Logs the requests whose process died. */
-  upkeep(): Promise<void>;
+  upkeep(findTenants: FindTenants): Promise<void>;
   /** Waits for the running chats. */
   close(): Promise<void>;
 }
@@ -153,8 +154,8 @@ export function createChats(options: ChatOptions): Chats {
       await availableAgent(tenant, agentId);
     },
 
-    async upkeep() {
-      await logExpiredChats(db, now);
+    async upkeep(findTenants) {
+      await logExpiredChats(db, now, findTenants);
     },
 
     async close() {

@@ -1,11 +1,11 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
-import { forEachTenant } from '../db/tenants/tenants-with.ts';
+import { type FindTenants, forEachTenant } from '../db/tenants/tenants-with.ts';
 import { inTransaction } from '../db/transaction.ts';
 import type { FailureCause } from '../providers/failure-cause.ts';
 import { writeLogs } from './log-store.ts';
 import { noteOf } from './request-log.ts';
-import { dropExpiredTurn, findExpiredTurns, type TokenCounts, tenantsWithExpiredTurns } from './turn-store.ts';
+import { dropExpiredTurn, expiredTurns, findExpiredTurns, type TokenCounts } from './turn-store.ts';
 
 const maxAtOnce = 100;
 
@@ -34,8 +34,8 @@ export async function logUnansweredChat(
 }
 
 /** Logs the requests of all tenants whose process died, or whose job ended before they began, with the tokens that are known. */
-export async function logExpiredChats(db: Database, now: () => number): Promise<void> {
-  await forEachTenant(await tenantsWithExpiredTurns(db), (tenant) => logExpiredOf(db, tenant, now));
+export async function logExpiredChats(db: Database, now: () => number, findTenants: FindTenants): Promise<void> {
+  await forEachTenant(await findTenants(expiredTurns), (tenant) => logExpiredOf(db, tenant, now));
 }
 
 async function logExpiredOf(db: Database, tenant: string, now: () => number): Promise<void> {

@@ -39,7 +39,7 @@ export interface JobQueue {
     options: { guardsMessage: boolean },
   ): Promise<string>;
   /** Call this after the transaction has committed. */
-  wakeAgentChats(): void;
+  wakeAgentChats(tenant: string): void;
 }
 
 /** The current scopes of a client; undefined where the client is revoked or deleted. */

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
-import { tenantsWith } from '../db/tenants/tenants-with.ts';
+import type { TenantWork } from '../db/tenants/tenants-with.ts';
 import './tables.ts';
 
 /** The position of a request in its session. */
@@ -222,10 +222,11 @@ export async function dropTurn(
     .execute();
 }
 
-/** The tenants with turns whose process died, or whose job has not begun. */
-export async function tenantsWithExpiredTurns(db: Database): Promise<string[]> {
-  return await tenantsWith(db, 'agent_turn', "state = 'running' and expires_at <= statement_timestamp()");
-}
+/** Turns whose process died, or whose job has not begun. */
+export const expiredTurns: TenantWork = {
+  table: 'agent_turn',
+  condition: "state = 'running' and expires_at <= statement_timestamp()",
+};
 
 /** Finds turns of a tenant whose process died, or whose job ended before it began. */
 export async function findExpiredTurns(db: Database, tenant: string, limit: number): Promise<TurnName[]> {

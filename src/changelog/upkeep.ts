@@ -1,4 +1,5 @@
 import type { Database } from '../db/database.ts';
+import type { FindTenants } from '../db/tenants/tenants-with.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { whileListening } from '../http/while-listening.ts';
 import { rest } from '../repeat.ts';
@@ -10,6 +11,7 @@ import { dropExpired } from './retention/retention.ts';
 export interface UpkeepOptions {
   db: Database;
   now: () => number;
+  findTenants: FindTenants;
   /** For metrics. */
   folds?: FoldObserver | undefined;
 }
@@ -30,7 +32,7 @@ const buildEvery = 600_000;
 const rowsAtOnce = 2_000;
 
 /** The background work of the change history. */
-export async function changelogUpkeep(app: HttpServer, { db, now, folds }: UpkeepOptions): Promise<void> {
+export async function changelogUpkeep(app: HttpServer, { db, now, findTenants, folds }: UpkeepOptions): Promise<void> {
   whileListening(app, {
     upkeep: [
       {
@@ -39,6 +41,7 @@ export async function changelogUpkeep(app: HttpServer, { db, now, folds }: Upkee
         work: (signal, onError) =>
           foldTenants(db, {
             signal,
+            findTenants,
             onFolded: folds?.onFolded,
             onError: (error) => {
               folds?.onFailure();
@@ -50,7 +53,7 @@ export async function changelogUpkeep(app: HttpServer, { db, now, folds }: Upkee
       {
         what: 'counting the change history by type',
         every: countEvery,
-        work: (signal, onError) => countBacklogs(db, { signal, onError, rest: restAfter(signal) }),
+        work: (signal, onError) => countBacklogs(db, { signal, onError, findTenants, rest: restAfter(signal) }),
       },
       {
         what: 'dropping expired history',

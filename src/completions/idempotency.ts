@@ -6,6 +6,7 @@ import { threaded } from '../concurrency/threaded.ts';
 import { doWork } from '../concurrency/work.ts';
 import type { Database } from '../db/database.ts';
 import type { SealedColumn } from '../db/reseal.ts';
+import type { FindTenants } from '../db/tenants/tenants-with.ts';
 import { AnnalsError, type ErrorDetail, type ErrorType } from '../errors.ts';
 import type { Sealer } from '../sealing.ts';
 import type { Completion } from './complete.ts';
@@ -26,7 +27,7 @@ export interface Idempotency {
    * outcome. The signal cancels the wait, never the work.
    */
   once(request: IdempotentRequest, work: () => Promise<Completion>, signal: AbortSignal): Promise<Completion>;
-  upkeep(): Promise<void>;
+  upkeep(findTenants: FindTenants): Promise<void>;
   /** Waits for the running work. */
   close(): Promise<void>;
 }
@@ -126,7 +127,7 @@ export function createIdempotency(options: { db: Database; sealer: Sealer; logge
       }
     },
 
-    upkeep: () => dropExpiredRequests(db),
+    upkeep: (findTenants) => dropExpiredRequests(db, findTenants),
 
     async close() {
       await Promise.allSettled([...underWay]);

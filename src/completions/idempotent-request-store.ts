@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Database } from '../db/database.ts';
-import { forEachTenant, tenantsWith } from '../db/tenants/tenants-with.ts';
+import { type FindTenants, forEachTenant, type TenantWork } from '../db/tenants/tenants-with.ts';
 import './tables.ts';
 
 /** A request with an Idempotency-Key: its client, and the SHA-256 of the key. */
@@ -102,9 +102,13 @@ export async function finishRequest(
     .execute();
 }
 
-export async function dropExpiredRequests(db: Database): Promise<void> {
-  const tenants = await tenantsWith(db, 'completion_request', 'expires_at <= statement_timestamp()');
-  await forEachTenant(tenants, (tenant) =>
+export const expiredRequests: TenantWork = {
+  table: 'completion_request',
+  condition: 'expires_at <= statement_timestamp()',
+};
+
+export async function dropExpiredRequests(db: Database, findTenants: FindTenants): Promise<void> {
+  await forEachTenant(await findTenants(expiredRequests), (tenant) =>
     db
       .deleteFrom('completion_request')
       .where('tenant', '=', tenant)

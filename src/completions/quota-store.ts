@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from '../db/database.ts';
 import type { Statements } from '../db/statements.ts';
-import { forEachTenant, tenantsWith } from '../db/tenants/tenants-with.ts';
+import { type FindTenants, forEachTenant, type TenantWork } from '../db/tenants/tenants-with.ts';
 import './tables.ts';
 
 export interface Tokens {
@@ -113,14 +113,18 @@ export async function chargeExpired(db: Database, tenant: string): Promise<void>
   });
 }
 
-export async function tenantsWithExpired(db: Database): Promise<string[]> {
-  return await tenantsWith(db, 'completion_reservation', 'not charged and expires_at <= statement_timestamp()');
-}
+/** Reservations of dead processes, and those that were charged and are too old for a correction. */
+export const reservationWork = {
+  expired: { table: 'completion_reservation', condition: 'not charged and expires_at <= statement_timestamp()' },
+  old: {
+    table: 'completion_reservation',
+    condition: `charged and expires_at < statement_timestamp() - interval '${correctable}'`,
+  },
+} as const satisfies Record<string, TenantWork>;
 
 /** Drops charged reservations that are too old for a correction. */
-export async function dropCharged(db: Database): Promise<void> {
-  const old = `charged and expires_at < statement_timestamp() - interval '${correctable}'`;
-  await forEachTenant(await tenantsWith(db, 'completion_reservation', old), (tenant) =>
+export async function dropCharged(db: Database, findTenants: FindTenants): Promise<void> {
+  await forEachTenant(await findTenants(reservationWork.old), (tenant) =>
     db
       .deleteFrom('completion_reservation')
       .where('tenant', '=', tenant)

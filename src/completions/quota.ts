@@ -3,7 +3,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { createWaitQueue, type FirstInQueue } from '../concurrency/wait-queue.ts';
 import type { Database } from '../db/database.ts';
 import type { Statements } from '../db/statements.ts';
-import { forEachTenant } from '../db/tenants/tenants-with.ts';
+import { type FindTenants, forEachTenant } from '../db/tenants/tenants-with.ts';
 import { AnnalsError } from '../errors.ts';
 import type { FailedUsage, Message, Tool } from '../providers/port.ts';
 import { createLedger } from './quota-ledger.ts';
@@ -14,8 +14,8 @@ import {
   makeDurable,
   type QuotaState,
   readQuota,
+  reservationWork,
   type Tokens,
-  tenantsWithExpired,
 } from './quota-store.ts';
 import { createSettlements } from './settlements.ts';
 
@@ -56,7 +56,7 @@ export interface Quota {
   reserve(request: QuotaRequest): Promise<Reservation>;
   state(tenant: string): Promise<QuotaState>;
   /** Charges the reservations of dead processes, for all tenants. */
-  upkeep(): Promise<void>;
+  upkeep(findTenants: FindTenants): Promise<void>;
   /** Waits, up to a limit, for settlements that the database has not stored yet. */
   close(): Promise<void>;
 }
@@ -151,9 +151,9 @@ export function createQuota({ pool, db, logger, maxWait = defaultMaxWait, onRefu
       return await readQuota(db, tenant);
     },
 
-    async upkeep() {
-      await forEachTenant(await tenantsWithExpired(db), (tenant) => chargeExpired(db, tenant));
-      await dropCharged(db);
+    async upkeep(findTenants) {
+      await forEachTenant(await findTenants(reservationWork.expired), (tenant) => chargeExpired(db, tenant));
+      await dropCharged(db, findTenants);
     },
 
     close: () => settlements.close(),

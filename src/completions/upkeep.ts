@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { FindTenants } from '../db/tenants/tenants-with.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { whileListening } from '../http/while-listening.ts';
 import type { Completions } from './service.ts';
@@ -12,7 +13,7 @@ const maxCloseWait = 25_000;
 /** Runs the upkeep of completions in the background, and waits for running calls when the server closes. */
 export async function completionUpkeep(
   app: HttpServer,
-  { quota, idempotency }: Pick<Completions, 'quota' | 'idempotency'>,
+  { quota, idempotency, findTenants }: Pick<Completions, 'quota' | 'idempotency'> & { findTenants: FindTenants },
 ): Promise<void> {
   whileListening(app, {
     upkeep: [
@@ -20,8 +21,8 @@ export async function completionUpkeep(
         what: 'the upkeep of completions',
         every,
         async work() {
-          await quota.upkeep();
-          await idempotency.upkeep();
+          await quota.upkeep(findTenants);
+          await idempotency.upkeep(findTenants);
         },
       },
     ],

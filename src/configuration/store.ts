@@ -73,7 +73,7 @@ export async function readSealedValues(
 /** The tenants with items of these keys that are not secured. The keys are constants of the program. */
 export async function tenantsWithUnsecured(db: Database, keys: readonly string[]): Promise<string[]> {
   const list = keys.map((key) => `'${key}'`).join(', ');
-  return await tenantsWith(db, 'configuration', `value is not null and key in (${list})`);
+  return await tenantsWith(db, { table: 'configuration', condition: `value is not null and key in (${list})` });
 }
 
 /** The tenant's items of these keys that are not secured. `value` is JSON text. */

@@ -34,7 +34,7 @@ export async function takeLink(
 
 /** The tenants that have expired links. */
 export async function tenantsWithExpiredLinks(db: Database): Promise<string[]> {
-  return await tenantsWith(db, 'console_link', 'expires_at <= statement_timestamp()');
+  return await tenantsWith(db, { table: 'console_link', condition: 'expires_at <= statement_timestamp()' });
 }
 
 /** Returns the ids of their clients. */

@@ -84,7 +84,7 @@ export async function deleteSession(
 
 /** The tenants that have expired sessions. */
 export async function tenantsWithExpiredSessions(db: Database): Promise<string[]> {
-  return await tenantsWith(db, 'console_session', 'expires_at <= statement_timestamp()');
+  return await tenantsWith(db, { table: 'console_session', condition: 'expires_at <= statement_timestamp()' });
 }
 
 /** Returns the ids of the clients that end with their sessions. */

@@ -1,21 +1,24 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { type Release, Semaphore } from '../concurrency/semaphore.ts';
 import type { Database } from '../db/database.ts';
+import type { FindTenants } from '../db/tenants/tenants-with.ts';
 import { rest } from '../repeat.ts';
 import type { StopSignal } from '../stop-signal.ts';
 import type { JobType } from './job.ts';
 import type { TakenJob } from './job-store.ts';
 import { makeWay, RunningExport } from './make-way.ts';
-import { freeExpiredJobs, handBack, takeNextJob, tenantsWithWaiting, type WaitsForSession } from './queue-store.ts';
+import { freeExpiredJobs, handBack, jobWork, takeNextJob, type WaitsForSession } from './queue-store.ts';
 
 /** Takes waiting jobs, tenant by tenant, while this process has free places. */
 export interface Dispatcher {
-  start(): void;
-  /** Looks for waiting jobs at once. Call it after the transaction that queued them has committed. */
-  wake(): void;
+  start(findTenants: FindTenants): void;
+  /** Takes up such a job at once. Call it after the transaction that queued it has committed. */
+  wake(queued: QueuedJob): void;
   /** Takes no more jobs and waits for the running ones. */
   close(): Promise<void>;
 }
+
+export type QueuedJob = Pick<TakenJob, 'tenant' | 'type'>;
 
 export interface DispatcherOptions {
   db: Database;
@@ -50,7 +53,9 @@ export function createDispatcher({ db, logger, waitsForSession, work }: Dispatch
   const inHand = new Set<Promise<void>>();
   /** The one that began first comes first. */
   const runningExports = new Set<RunningExport>();
-  const lastServed = new Map<string, number>();
+  const lastServed: Readonly<Record<JobType, Map<string, number>>> = { AGENT_CHAT: new Map(), EXPORT: new Map() };
+  /** Tenants with jobs that this process knows of before a look finds them. */
+  const queuedHere: Readonly<Record<JobType, Set<string>>> = { AGENT_CHAT: new Set(), EXPORT: new Set() };
   const stop = new AbortController();
   let loop: Promise<void> = Promise.resolve();
   let lastFreed = Number.NEGATIVE_INFINITY;
@@ -58,12 +63,12 @@ export function createDispatcher({ db, logger, waitsForSession, work }: Dispatch
   let isWoken = false;
   let wakeUp = () => {};
 
-  async function run(): Promise<void> {
+  async function run(findTenants: FindTenants): Promise<void> {
     while (!stop.signal.aborted) {
       isWoken = false;
       try {
-        await freeLeftJobs();
-        await fillPlaces();
+        await freeLeftJobs(findTenants);
+        await fillPlaces(findTenants);
       } catch (error) {
         logger.warn({ err: error }, 'looking for jobs failed; it is tried again');
       }
@@ -71,17 +76,16 @@ export function createDispatcher({ db, logger, waitsForSession, work }: Dispatch
     }
   }
 
-  async function freeLeftJobs(): Promise<void> {
+  async function freeLeftJobs(findTenants: FindTenants): Promise<void> {
     if (performance.now() - lastFreed < freeEvery) return;
-    await freeExpiredJobs(db);
+    await freeExpiredJobs(db, findTenants);
     lastFreed = performance.now();
   }
 
-  async function fillPlaces(): Promise<void> {
-    const waiting = await tenantsWithWaiting(db);
-    forgetTurns(new Set(waiting.map(keyOf)));
+  async function fillPlaces(findTenants: FindTenants): Promise<void> {
     for (const type of ['AGENT_CHAT', 'EXPORT'] as const) {
-      let tenants = waiting.filter((one) => one.type === type).map(({ tenant }) => tenant);
+      let tenants = [...new Set([...(await findTenants(jobWork[type])), ...queuedHere[type]])];
+      forgetTurns(type, new Set(tenants));
       if (type === 'EXPORT') makeWayFor(tenants);
       // Take one job of each tenant in turn, until no tenant gets a place.
       while (tenants.length > 0 && !stop.signal.aborted) {
@@ -99,13 +103,13 @@ export function createDispatcher({ db, logger, waitsForSession, work }: Dispatch
   }
 
   /** Forgets the turns of tenants without waiting jobs. */
-  function forgetTurns(kept: ReadonlySet<string>): void {
-    for (const key of lastServed.keys()) if (!kept.has(key)) lastServed.delete(key);
+  function forgetTurns(type: JobType, kept: ReadonlySet<string>): void {
+    for (const tenant of lastServed[type].keys()) if (!kept.has(tenant)) lastServed[type].delete(tenant);
   }
 
   /** Tenants with fewer running jobs come first, then the tenants that have waited longest. */
   function inTurn(type: JobType, tenants: readonly string[]): string[] {
-    const rank = (tenant: string) => lastServed.get(keyOf({ type, tenant })) ?? 0;
+    const rank = (tenant: string) => lastServed[type].get(tenant) ?? 0;
     return [...tenants].sort(
       (one, other) => places[type].taken(one) - places[type].taken(other) || rank(one) - rank(other),
     );
@@ -120,14 +124,17 @@ export function createDispatcher({ db, logger, waitsForSession, work }: Dispatch
     } finally {
       if (job === undefined) release();
     }
-    if (job === undefined) return false;
+    if (job === undefined) {
+      queuedHere[type].delete(tenant);
+      return false;
+    }
     if (stop.signal.aborted) {
       release();
       await handBack(db, job, 0);
       return false;
     }
     served += 1;
-    lastServed.set(keyOf(job), served);
+    lastServed[type].set(tenant, served);
     begin(job, release);
     return true;
   }
@@ -144,7 +151,7 @@ export function createDispatcher({ db, logger, waitsForSession, work }: Dispatch
         inHand.delete(working);
         runningExports.delete(running);
         release();
-        wake();
+        wake({ tenant, type });
       });
     inHand.add(working);
   }
@@ -159,14 +166,15 @@ export function createDispatcher({ db, logger, waitsForSession, work }: Dispatch
     over.abort();
   }
 
-  function wake(): void {
+  function wake({ tenant, type }: QueuedJob): void {
+    queuedHere[type].add(tenant);
     isWoken = true;
     wakeUp();
   }
 
   return {
-    start() {
-      loop = run();
+    start(findTenants) {
+      loop = run(findTenants);
     },
 
     wake,
@@ -177,8 +185,4 @@ export function createDispatcher({ db, logger, waitsForSession, work }: Dispatch
       await Promise.all(inHand);
     },
   };
-}
-
-function keyOf({ type, tenant }: { type: JobType; tenant: string }): string {
-  return `${type} ${tenant}`;
 }

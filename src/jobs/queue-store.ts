@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
-import { forEachTenant, tenantsWith } from '../db/tenants/tenants-with.ts';
+import { type FindTenants, forEachTenant, type TenantWork } from '../db/tenants/tenants-with.ts';
 import type { JobDocument, JobType } from './job.ts';
 import type { TakenJob } from './job-store.ts';
 import './tables.ts';
@@ -11,19 +11,17 @@ export const jobLease = 15_000;
 const now = sql<Date>`statement_timestamp()`;
 const later = (milliseconds: number) => sql<Date>`statement_timestamp() + ${`${milliseconds} milliseconds`}::interval`;
 
-const waiting: Readonly<Record<JobType, string>> = {
-  AGENT_CHAT: "type = 'AGENT_CHAT' and status = 'in_progress' and held_until is null",
-  EXPORT: "type = 'EXPORT' and status = 'in_progress' and held_until is null",
-};
+const waiting = (type: JobType): TenantWork => ({
+  table: 'job',
+  condition: `type = '${type}' and status = 'in_progress' and held_until is null`,
+});
 
-/** The tenants that have waiting jobs, with the types of these jobs. */
-export async function tenantsWithWaiting(db: Database): Promise<{ type: JobType; tenant: string }[]> {
-  const ofType = async (type: JobType) => {
-    const tenants = await tenantsWith(db, 'job', waiting[type]);
-    return tenants.map((tenant) => ({ type, tenant }));
-  };
-  return [...(await ofType('AGENT_CHAT')), ...(await ofType('EXPORT'))];
-}
+/** Waiting jobs of each type, and jobs whose worker is dead or whose delay is over. */
+export const jobWork = {
+  AGENT_CHAT: waiting('AGENT_CHAT'),
+  EXPORT: waiting('EXPORT'),
+  expired: { table: 'job', condition: "status = 'in_progress' and held_until <= statement_timestamp()" },
+} as const satisfies Record<JobType | 'expired', TenantWork>;
 
 /**
  * Counts the waiting jobs of a tenant, up to `max`. Other transactions that queue a job of the tenant wait for this
@@ -110,10 +108,9 @@ export async function handBack(db: Database, { tenant, id, attempt }: TakenJob, 
 }
 
 /** Returns jobs of all tenants to the queue whose worker is dead or whose delay is over. Returns their number. */
-export async function freeExpiredJobs(db: Database): Promise<bigint> {
+export async function freeExpiredJobs(db: Database, findTenants: FindTenants): Promise<bigint> {
   let freed = 0n;
-  const tenants = await tenantsWith(db, 'job', "status = 'in_progress' and held_until <= statement_timestamp()");
-  await forEachTenant(tenants, async (tenant) => {
+  await forEachTenant(await findTenants(jobWork.expired), async (tenant) => {
     const { numUpdatedRows } = await db
       .updateTable('job')
       .set({ held_until: null })

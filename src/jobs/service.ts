@@ -4,6 +4,7 @@ import { zstdDecompress } from 'node:zlib';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Tracer } from '../concurrency/trace.ts';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
+import type { FindTenants } from '../db/tenants/tenants-with.ts';
 import { inTransaction } from '../db/transaction.ts';
 import { AnnalsError } from '../errors.ts';
 import { insufficientScopes } from '../http/scopes.ts';
@@ -46,7 +47,7 @@ export interface Jobs {
     options: { guardsMessage: boolean },
   ): Promise<string>;
   /** Lets this process look for queued chats at once. Call it after their transaction has committed. */
-  wakeAgentChats(): void;
+  wakeAgentChats(tenant: string): void;
   list(reader: JobReader, asked: { q?: string; fields?: string }, wanted: PageWanted): Promise<Page>;
   /** JSON text. Throws resource_not_found. */
   find(reader: JobReader, id: string): Promise<string>;
@@ -61,7 +62,7 @@ export interface Jobs {
    */
   content(reader: JobReader, id: string, options: { readsContext: boolean }): Promise<JobContent>;
   /** Starts to take jobs. */
-  work(): void;
+  work(findTenants: FindTenants): void;
   /** Returns the running jobs to the queue, or ends them. */
   close(): Promise<void>;
 }
@@ -113,7 +114,7 @@ export function createJobs(options: JobsOptions): Jobs {
       const document = exportDocument(randomUUID(), askedAt, asked);
       const input: ExportInput = { q, format, withContext, askedAt };
       const id = await inTransaction(db, (transaction) => make(transaction, tenant, { document, input }));
-      dispatcher.wake();
+      dispatcher.wake({ tenant, type: 'EXPORT' });
       return id;
     },
 
@@ -122,8 +123,8 @@ export function createJobs(options: JobsOptions): Jobs {
       return await make(transaction, chat.tenant, { document, input: chat, place: chat.place });
     },
 
-    wakeAgentChats() {
-      dispatcher.wake();
+    wakeAgentChats(tenant) {
+      dispatcher.wake({ tenant, type: 'AGENT_CHAT' });
     },
 
     async list(reader, asked, wanted) {
@@ -161,7 +162,7 @@ export function createJobs(options: JobsOptions): Jobs {
       };
     },
 
-    work: () => dispatcher.start(),
+    work: (findTenants) => dispatcher.start(findTenants),
 
     async close() {
       worker.stop(chatGrace);

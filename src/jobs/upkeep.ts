@@ -1,8 +1,12 @@
+import type { FindTenants } from '../db/tenants/tenants-with.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { whileListening } from '../http/while-listening.ts';
 import type { Jobs } from './service.ts';
 
 /** Runs jobs while the server listens. */
-export async function jobUpkeep(app: HttpServer, { jobs }: { jobs: Jobs }): Promise<void> {
-  whileListening(app, { upkeep: [], begin: async () => jobs.work(), end: () => jobs.close() });
+export async function jobUpkeep(
+  app: HttpServer,
+  { jobs, findTenants }: { jobs: Jobs; findTenants: FindTenants },
+): Promise<void> {
+  whileListening(app, { upkeep: [], begin: async () => jobs.work(findTenants), end: () => jobs.close() });
 }

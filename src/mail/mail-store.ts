@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
-import { forEachTenant, tenantsWith } from '../db/tenants/tenants-with.ts';
+import { forEachTenant, type TenantWork, tenantsWith } from '../db/tenants/tenants-with.ts';
 import './tables.ts';
 
 export interface Mail {
@@ -29,10 +29,7 @@ export async function insertMail(transaction: DatabaseTransaction, mail: Mail): 
   return numInsertedOrUpdatedRows === 1n;
 }
 
-/** The tenants with due mails. */
-export async function tenantsWithDueMail(db: Database): Promise<string[]> {
-  return await tenantsWith(db, 'mail', 'sent_at is null and due_at <= statement_timestamp()');
-}
+export const dueMail: TenantWork = { table: 'mail', condition: 'sent_at is null and due_at <= statement_timestamp()' };
 
 /** Locks one due mail of the tenant that no other process holds. The lock ends with the transaction, even after a crash. */
 export async function lockDueMail(transaction: DatabaseTransaction, tenant: string): Promise<WaitingMail | undefined> {
@@ -77,7 +74,7 @@ export async function postpone(
 
 /** The tenants with waiting mails. */
 export async function tenantsWithWaitingMail(db: Database): Promise<string[]> {
-  return await tenantsWith(db, 'mail', 'sent_at is null');
+  return await tenantsWith(db, { table: 'mail', condition: 'sent_at is null' });
 }
 
 /** The number of the tenant's waiting mails. */
@@ -93,7 +90,8 @@ export async function countWaiting(db: Database, tenant: string): Promise<number
 
 /** Deletes mails of all tenants that were sent long ago. */
 export async function dropSent(db: Database): Promise<void> {
-  const tenants = await tenantsWith(db, 'mail', "sent_at < statement_timestamp() - interval '30 days'");
+  const condition = "sent_at < statement_timestamp() - interval '30 days'";
+  const tenants = await tenantsWith(db, { table: 'mail', condition });
   await forEachTenant(tenants, (tenant) =>
     db
       .deleteFrom('mail')

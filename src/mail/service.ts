@@ -2,17 +2,17 @@ import type { FastifyBaseLogger } from 'fastify';
 import { createTransport } from 'nodemailer';
 import type { Config } from '../config/config.ts';
 import type { Database, DatabaseTransaction } from '../db/database.ts';
-import { forEachTenant } from '../db/tenants/tenants-with.ts';
+import { type FindTenants, forEachTenant } from '../db/tenants/tenants-with.ts';
 import { inTransaction } from '../db/transaction.ts';
 import {
   countWaiting,
   dropSent,
+  dueMail,
   insertMail,
   lockDueMail,
   type Mail,
   noteSent,
   postpone,
-  tenantsWithDueMail,
   tenantsWithWaitingMail,
 } from './mail-store.ts';
 
@@ -21,7 +21,7 @@ export interface MailQueue {
   /** Queues a mail. It is sent only if the transaction commits. A second mail with the same Message-ID is ignored. */
   queueMail(transaction: DatabaseTransaction, mail: Mail): Promise<void>;
   /** Sends due mails. Without a mail server in the settings it does nothing, and the mails wait. */
-  deliver(signal: AbortSignal): Promise<void>;
+  deliver(signal: AbortSignal, findTenants: FindTenants): Promise<void>;
   /** Warns the operator about mails that wait because the settings name no mail server, and deletes old sent mails. */
   upkeep(): Promise<void>;
   close(): void;
@@ -77,9 +77,9 @@ export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions
       logger.warn({ tenant: mail.tenant }, 'a mail waits: set SMTP_URL and MAIL_FROM to have it sent');
     },
 
-    async deliver(signal) {
+    async deliver(signal, findTenants) {
       if (transporter === undefined) return;
-      let tenants = await tenantsWithDueMail(db);
+      let tenants = await findTenants(dueMail);
       // One mail of each tenant in turn: a tenant with many mails does not delay the others.
       while (tenants.length > 0 && !signal.aborted) {
         const more: string[] = [];

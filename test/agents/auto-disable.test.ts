@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { Random } from '../support/oracle/random.ts';
 import { agentKey, callAgentic, putAgent } from '../support/server/agents.ts';
+import { lookAtOnce } from '../support/server/look-at-once.ts';
 import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 import { type ServiceProcesses, startServices } from '../support/server/service-processes.ts';
@@ -82,7 +83,7 @@ const mailsAbout = async (id: string) => {
   // A process that sends one, perhaps for the second time, has the table in use until the server has taken it.
   await pool.query('begin; lock table mail in access exclusive mode; commit');
   // And a turn that comes later finds nothing to send.
-  await server.context.mail.deliver(new AbortController().signal);
+  await server.context.mail.deliver(new AbortController().signal, lookAtOnce(server.database.db));
   return smtp.all().filter(({ message }) => message.includes(`The agent "${id}"`));
 };
 

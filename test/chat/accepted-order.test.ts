@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Random } from '../support/oracle/random.ts';
 import { putAgent } from '../support/server/agents.ts';
 import { endOfJob, type JobSeen } from '../support/server/jobs.ts';
+import { lookAtOnce } from '../support/server/look-at-once.ts';
 import { eventually } from '../support/server/patience.ts';
 import type { TestServer } from '../support/server/server.ts';
 import type { Vendor } from '../support/vendor/vendor-server.ts';
@@ -84,8 +85,8 @@ test('a job that is deleted, and one that must not begin, give up their places, 
   expect((await last).status).toBe(200);
   expect(await ended(skipped)).toMatchObject({ status: 'skipped' });
   expect(lastMessages()).toEqual(['first', 'last']);
-  await chats.server.context.agents.chats.upkeep();
-  await servers[1]?.context.agents.chats.upkeep();
+  await chats.server.context.agents.chats.upkeep(lookAtOnce(chats.server.database.db));
+  await servers[1]?.context.agents.chats.upkeep(lookAtOnce(chats.server.database.db));
   const logs = await chats.logsOf(session);
   expect(logs.map(({ cause }) => cause).sort()).toEqual(['cancelled', 'cancelled', undefined, undefined]);
   expect(logs.flatMap(({ messages }) => messages.map(({ message }) => message))).toEqual(
@@ -139,7 +140,7 @@ test('a job whose process is told to stop before its call keeps its place', asyn
   await sleep(20);
   stop.abort(new Error('the process ends'));
   expect(await given).toMatchObject({ message: 'the process ends' });
-  await ofServer.upkeep();
+  await ofServer.upkeep(lookAtOnce(chats.server.database.db));
   const last = chat('last', session, servers[1]);
   await until(async () => (await turnsOf(session)) === 3);
   release();

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Random } from '../support/oracle/random.ts';
 import { callAgentic } from '../support/server/agents.ts';
+import { lookAtOnce } from '../support/server/look-at-once.ts';
 import { eventually } from '../support/server/patience.ts';
 import type { TestServer } from '../support/server/server.ts';
 import type { Vendor } from '../support/vendor/vendor-server.ts';
@@ -64,8 +65,8 @@ test('the request of a process that died is logged, and later ones of its sessio
        values ($1, $2, 99, 'r-dead', 'desk', 'running', now() - interval '1 h', now() - interval '1 s', 7)`,
     [tenant, session['session-id']],
   );
-  await server.context.agents.chats.upkeep();
-  await second.context.agents.chats.upkeep();
+  await server.context.agents.chats.upkeep(lookAtOnce(server.database.db));
+  await second.context.agents.chats.upkeep(lookAtOnce(server.database.db));
   const logs = await logsOf(session['session-id']);
   expect(logs).toHaveLength(2);
   expect(logs.at(-1)).toMatchObject({ requestId: 'r-dead', severity: 'ERROR', promptTokens: 7 });
@@ -84,7 +85,7 @@ test('a request that counted as left, and was answered after all, has one log: t
   await server.database.pool.query('update agent_turn set expires_at = now() where session_id = $1', [
     session['session-id'],
   ]);
-  await second.context.agents.chats.upkeep();
+  await second.context.agents.chats.upkeep(lookAtOnce(server.database.db));
   const [left] = await logsOf(session['session-id']);
   expect(left).toMatchObject({ severity: 'ERROR', cause: 'cancelled', promptTokens: 0 });
   look();
@@ -109,7 +110,7 @@ test('a chat that is taken up again after its process died has one log, whoever 
   );
   const again = { tenant, agentId: 'desk', message: 'again', sessionId, requestId: 'r-again', logId, credentials };
   await server.context.agents.chats.run(again);
-  await second.context.agents.chats.upkeep();
+  await second.context.agents.chats.upkeep(lookAtOnce(server.database.db));
   const logs = await logsOf(sessionId);
   expect(logs.filter(({ requestId }) => requestId === 'r-again')).toMatchObject([{ id: logId, severity: 'INFO' }]);
   const { rows } = await server.database.pool.query(

@@ -8,6 +8,7 @@ import { createLogger } from '../../src/http/logger.ts';
 import { createClient } from '../../src/oauth/clients.ts';
 import { Random } from '../support/oracle/random.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { lookAtOnce } from '../support/server/look-at-once.ts';
 import { type ServiceProcesses, startServices } from '../support/server/service-processes.ts';
 import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
 
@@ -100,7 +101,7 @@ test('with processes killed under way it is never passed, and what was in flight
   expect(counted.output).toBeLessThanOrEqual(quotaLimits.output);
   expect(killed).toBeGreaterThan(0);
   await database.pool.query('update completion_reservation set expires_at = now() where not charged');
-  await quota.upkeep();
+  await quota.upkeep(lookAtOnce(database.db));
   const { used, reserved } = await quota.state(tenant);
   expect(reserved).toEqual({ input: 0, output: 0 });
   const dead = await chargedForTheDead(tenant);

@@ -6,6 +6,7 @@ import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { AnnalsError } from '../../src/errors.ts';
 import { createLogger } from '../../src/http/logger.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { lookAtOnce } from '../support/server/look-at-once.ts';
 
 let database: TestDatabase;
 let quota: Quota;
@@ -96,7 +97,7 @@ test('a reservation whose lease has ended is charged in full, for whoever asks n
     await reserve(tenant, { input: 10, output: 20 });
     await endLeases(tenant);
     if (ask === 'reserve') await reserve(tenant, { input: 0, output: 16 });
-    if (ask === 'upkeep') await quota.upkeep();
+    if (ask === 'upkeep') await quota.upkeep(lookAtOnce(database.db));
     const { rows } =
       ask === 'state'
         ? { rows: [await stateColumns(tenant)] }

@@ -334,6 +334,13 @@ table followed_file
   followed_file_pkey PRIMARY KEY (tenant, path)
   followed_file_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
 
+table found_work with (fillfactor=50)
+  fresh_for interval not null default '00:00:00'::interval
+  looked_at timestamp with time zone not null default '-infinity'::timestamp with time zone
+  questions uuid not null
+  tenants jsonb not null default '[]'::jsonb
+  found_work_pkey PRIMARY KEY (questions)
+
 table installation
   id uuid not null default gen_random_uuid()
   singleton boolean not null default true
@@ -517,12 +524,14 @@ function completion_quota_decide(quota completion_quota, input_bound bigint, out
 function csv_field(value text) returns text language sql immutable parallel safe cost 100 body 0fa908629550688e
 function decimal_parts(number numeric, OUT digits text, OUT exponent integer) returns record language plpgsql immutable parallel safe cost 100 body fa32e2e8f7481834
 function document_values(document jsonb, keys jsonpath[], places jsonpath[]) returns jsonb language plpgsql immutable parallel safe cost 1000 body 8cdbc448828feb4f
+function found_work(of_questions uuid, of_tables text[], conditions text[]) returns jsonb language plpgsql cost 100 body 946ce11a2faaca07
 function index_bytes(of_index regclass) returns bigint language sql cost 100 body 6fa7949c4a71a4ed
 function inverted_bytes(bytes bytea) returns bytea language sql immutable strict parallel safe cost 100 body 1f38176dc5e28ccd
 function record_entries(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], way text, recorder_lookup uuid, recorder_name text) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body 75fe4b2186f59b54
 function sort_key(value jsonb, descending boolean) returns bytea language plpgsql immutable parallel safe cost 1000 body e2cd2f3d17ca8632
 function tenant_rate_take(of_tenant text, rate double precision, portion integer) returns TABLE(granted integer, seconds double precision) language plpgsql cost 100 rows 1000 body f15aff1aa9a81f3f
-function tenants_with(of_table text, condition text) returns SETOF text language plpgsql cost 100 rows 1000 body 3a356a0a15e95e2c
+function tenants_in(of_table regclass, condition text) returns SETOF text language plpgsql cost 100 rows 1000 body c4600b72cccbe3a9
+function tenants_with(of_tables text[], conditions text[]) returns TABLE(question integer, tenant text) language sql cost 100 rows 1000 body b055c4f45df257c9
 function text_parts(value text, most integer) returns SETOF text language plpgsql immutable parallel safe cost 100 rows 1000 body 8191eb869857c24a
 function usage_add_tokens(of_tenant text, days integer[], inputs bigint[], outputs bigint[]) returns void language plpgsql cost 100 body 772843be3b2ae9fd
 function usage_day(moment timestamp with time zone) returns integer language sql immutable cost 100 body 4fc00931d916a2d5

@@ -11,6 +11,7 @@ import type { JobDocument } from '../../src/jobs/job.ts';
 import { createJobs, type Jobs } from '../../src/jobs/service.ts';
 import type { QueuedChat, RunQueuedChat } from '../../src/ports/queued-chat.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { lookAtOnce } from '../support/server/look-at-once.ts';
 import { letOthersWork } from '../support/server/patience.ts';
 
 const tenant = 'chats';
@@ -187,13 +188,13 @@ async function open(runChat: RunQueuedChat, chatGrace = 20_000): Promise<Jobs> {
     runChat,
     chatGrace,
   });
-  jobs.work();
+  jobs.work(lookAtOnce(database.db));
   return jobs;
 }
 
 async function queue(jobs: Jobs, chat: QueuedChat): Promise<string> {
   const id = await inTransaction(database.db, (transaction) => jobs.enqueueAgentChat(transaction, chat, unguarded));
-  jobs.wakeAgentChats();
+  jobs.wakeAgentChats(chat.tenant);
   return id;
 }
 

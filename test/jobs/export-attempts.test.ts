@@ -16,6 +16,7 @@ import { createWorker } from '../../src/jobs/worker.ts';
 import type { ExportHistory, ExportPiece } from '../../src/ports/export-history.ts';
 import { Stop } from '../../src/stop-signal.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { lookAtOnce } from '../support/server/look-at-once.ts';
 
 const unpack = promisify(zstdDecompress);
 const tenant = 'acme';
@@ -135,7 +136,7 @@ async function taken(): Promise<TakenJob> {
     .set({ held_until: new Date(0) })
     .where('held_until', 'is not', null)
     .execute();
-  await freeExpiredJobs(database.db);
+  await freeExpiredJobs(database.db, lookAtOnce(database.db));
   const job = await takeNextJob(database.db, tenant, { type: 'EXPORT', waitsForSession });
   if (job === undefined) throw new Error('the job cannot be taken up');
   return job;

@@ -11,6 +11,7 @@ import { insertJob, type TakenJob, updateJob } from '../../src/jobs/job-store.ts
 import { handBack, takeNextJob } from '../../src/jobs/queue-store.ts';
 import { createJobs, maxWaiting } from '../../src/jobs/service.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { lookAtOnce } from '../support/server/look-at-once.ts';
 import { eventually } from '../support/server/patience.ts';
 
 const tenants = ['busy', 'busier', 'busiest', ...Array.from({ length: 6 }, (_, index) => `busy${index}`)];
@@ -160,7 +161,7 @@ function dispatching() {
   });
   return {
     begun,
-    start: () => dispatcher.start(),
+    start: () => dispatcher.start(lookAtOnce(database.db)),
     endOldest: () => open.shift()?.(),
     async endAll() {
       isOver = true;

@@ -6,6 +6,7 @@ import { createLogger } from '../../src/http/logger.ts';
 import type { Mail } from '../../src/mail/mail-store.ts';
 import { createMailQueue, type MailQueue } from '../../src/mail/service.ts';
 import { createTestDatabaseForThisTest, type TestDatabase } from '../support/server/database.ts';
+import { lookAtOnce } from '../support/server/look-at-once.ts';
 import { startTestServer } from '../support/server/server.ts';
 import { type MailServer, startMailServer } from '../support/vendor/mail-server.ts';
 
@@ -25,8 +26,8 @@ test('a mail arrives as it was queued, once, at a real server', async () => {
   const { database, queue } = await open();
   const mail = mailOf('<one@annals>', 'Agent „Ä“ disabled', 'Line one\nLine two: schön\n.\nafter a dot');
   await queueAll(database, queue, [mail, mail]);
-  await queue.deliver(never);
-  await queue.deliver(never);
+  await queue.deliver(never, lookAtOnce(database.db));
+  await queue.deliver(never, lookAtOnce(database.db));
   expect(server.received('<one@annals>')).toMatchObject([{ from: 'annals@shop.example', to: ['jane@shop.example'] }]);
   const [{ message = '' } = {}] = server.received('<one@annals>');
   expect(message).toMatch(/^From: Annals <annals@shop.example>\r$/m);
@@ -41,7 +42,7 @@ test('a mail of a transaction that is rolled back is none', async () => {
     throw new Error('rolled back');
   });
   await expect(work).rejects.toThrow('rolled back');
-  await queue.deliver(never);
+  await queue.deliver(never, lookAtOnce(database.db));
   expect(server.received('<rolled-back@annals>')).toEqual([]);
 });
 
@@ -50,7 +51,7 @@ test('many mails from several queues at once arrive once each', async () => {
   const mails = Array.from({ length: 30 }, (_, index) => mailOf(`<many-${index}@annals>`));
   await queueAll(database, queue, mails);
   const others = [openQueue(database), openQueue(database)];
-  await Promise.all([queue, ...others].map((one) => one.deliver(never)));
+  await Promise.all([queue, ...others].map((one) => one.deliver(never, lookAtOnce(database.db))));
   for (const { messageId } of mails) expect(server.received(messageId).length, messageId).toBe(1);
 });
 
@@ -58,16 +59,16 @@ test('while the mail server is down, or refuses, a mail waits; it arrives later,
   const { database, queue } = await open();
   await server.stop();
   await queueAll(database, queue, [mailOf('<down@annals>')]);
-  await queue.deliver(never);
+  await queue.deliver(never, lookAtOnce(database.db));
   await server.start();
   server.refuse('<later@annals>', 2);
   await queueAll(database, queue, [mailOf('<later@annals>'), mailOf('<other@annals>')]);
-  await queue.deliver(never);
+  await queue.deliver(never, lookAtOnce(database.db));
   expect(server.received('<other@annals>').length).toBe(1);
   expect(server.received('<down@annals>').length + server.received('<later@annals>').length).toBe(0);
   for (let round = 0; round < 4; round++) {
     await database.pool.query('update mail set due_at = now() where sent_at is null');
-    await queue.deliver(never);
+    await queue.deliver(never, lookAtOnce(database.db));
   }
   expect(server.received('<down@annals>').length).toBe(1);
   expect(server.received('<later@annals>').length).toBe(1);
@@ -89,7 +90,7 @@ test('a mail that is refused waits twice as long each time, and 15 minutes at mo
     await queueAll(database, queue, [mailOf(id)]);
     await database.pool.query('update mail set attempts = $1 where message_id = $2', [attempts, id]);
     const { rows: before } = await database.pool.query<{ at: Date }>('select clock_timestamp() as at');
-    await queue.deliver(never);
+    await queue.deliver(never, lookAtOnce(database.db));
     const { rows } = await database.pool.query<{ pause: number; sending: number }>(
       `select extract(epoch from due_at - $1::timestamptz)::float8 as pause,
               extract(epoch from clock_timestamp() - $1::timestamptz)::float8 as sending
@@ -105,12 +106,12 @@ test('a mail that was sent is remembered for 30 days, so that it is not sent aga
   const { database, queue } = await open();
   const mail = mailOf('<remembered@annals>');
   await queueAll(database, queue, [mail]);
-  await queue.deliver(never);
+  await queue.deliver(never, lookAtOnce(database.db));
   const sentBefore = async (age: string) => {
     await database.pool.query('update mail set sent_at = now() - $1::interval', [age]);
     await queue.upkeep();
     await queueAll(database, queue, [mail]);
-    await queue.deliver(never);
+    await queue.deliver(never, lookAtOnce(database.db));
     return server.received('<remembered@annals>').length;
   };
   expect(await sentBefore('29 days 23 hours')).toBe(1);
@@ -126,8 +127,8 @@ test('a mail whose process died between the yes of the server and the note of it
       "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and state = 'idle in transaction'",
     );
   });
-  await expect(queue.deliver(never)).rejects.toThrow();
-  await queue.deliver(never);
+  await expect(queue.deliver(never, lookAtOnce(database.db))).rejects.toThrow();
+  await queue.deliver(never, lookAtOnce(database.db));
   expect(server.received('<killed@annals>').length).toBe(2);
 });
 
@@ -140,11 +141,11 @@ test('without a mail server nothing is lost: mails wait, the operator is told, a
     mail: undefined,
   });
   await queueAll(database, silent, [mailOf('<unset@annals>')]);
-  await silent.deliver(never);
+  await silent.deliver(never, lookAtOnce(database.db));
   await silent.upkeep();
   expect(lines.join('')).toContain('set SMTP_URL and MAIL_FROM');
   expect(lines.join('')).not.toContain('jane@shop.example');
-  await openQueue(database).deliver(never);
+  await openQueue(database).deliver(never, lookAtOnce(database.db));
   expect(server.received('<unset@annals>').length).toBe(1);
 });
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { foldTenants } from '../../../src/changelog/fold/fold.ts';
 import { createPool } from '../../../src/db/connections/pool.ts';
 import { createDatabase } from '../../../src/db/database.ts';
+import { tenantsWith } from '../../../src/db/tenants/tenants-with.ts';
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { Random } from '../../../src/demo/random.ts';
 import type { Change } from '../../../src/recording/change.ts';
@@ -29,7 +30,13 @@ const folding = repeat({
   every: 1_000,
   signal,
   onError,
-  run: () => foldTenants(db, { signal, onError, rest: (taken) => rest(taken, signal) }),
+  run: () =>
+    foldTenants(db, {
+      signal,
+      onError,
+      findTenants: (work) => tenantsWith(db, work),
+      rest: (taken) => rest(taken, signal),
+    }),
 });
 
 let recorded = 0;

@@ -1,6 +1,6 @@
 import { CompiledQuery } from 'kysely';
 import type { Database, DatabaseTransaction } from '../../db/database.ts';
-import { tenantsWith } from '../../db/tenants/tenants-with.ts';
+import { type FindTenants, type TenantWork, tenantsWith } from '../../db/tenants/tenants-with.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import type { StopSignal } from '../../stop-signal.ts';
 
@@ -45,6 +45,7 @@ export interface FoldTenantsOptions {
   onFolded?: ((entries: number) => void) | undefined;
   /** The number of entries of a portion. */
   portion?: number;
+  findTenants: FindTenants;
 }
 
 /**
@@ -52,13 +53,13 @@ export interface FoldTenantsOptions {
  * others for long. If the turn of a tenant fails, the next round tries it again.
  */
 export async function foldTenants(db: Database, options: FoldTenantsOptions): Promise<void> {
-  const { signal, rest, onError, onFolded, portion = entriesOfPortion } = options;
+  const { signal, rest, onError, onFolded, portion = entriesOfPortion, findTenants } = options;
   let more: boolean;
   let begun: number;
   do {
     begun = performance.now();
     more = false;
-    for (const tenant of await tenantsToFold(db)) {
+    for (const tenant of await findTenants(unfolded)) {
       if (signal.aborted) return;
       try {
         const folded = await foldPortion(db, tenant, portion);
@@ -72,7 +73,10 @@ export async function foldTenants(db: Database, options: FoldTenantsOptions): Pr
   await rest(performance.now() - begun);
 }
 
-/** The tenants with entries that are not folded yet. Every process that does upkeep asks for them each second. */
+/** Entries that are not folded yet. */
+export const unfolded: TenantWork = { table: 'change_delta', condition: 'true' };
+
+/** The tenants with entries that are not folded yet. */
 export async function tenantsToFold(db: Database | DatabaseTransaction): Promise<string[]> {
-  return await tenantsWith(db, 'change_delta', 'true');
+  return await tenantsWith(db, unfolded);
 }

@@ -1,6 +1,6 @@
 import { CompiledQuery } from 'kysely';
 import type { Database } from '../../db/database.ts';
-import { tenantsWith } from '../../db/tenants/tenants-with.ts';
+import type { FindTenants, TenantWork } from '../../db/tenants/tenants-with.ts';
 import { inTransaction } from '../../db/transaction.ts';
 
 /** Approximate number of entries that one transaction reads. Folds of the tenant wait for it. */
@@ -28,15 +28,20 @@ export interface CountBacklogsOptions {
   /** Called with the milliseconds that a portion took. */
   rest: (taken: number) => Promise<void>;
   onError: (error: unknown) => void;
+  findTenants: FindTenants;
 }
+
+/** Entries that an earlier version has not counted by type. */
+export const uncounted: TenantWork = { table: 'change_type_backlog', condition: 'true' };
 
 /**
  * Counts the entries of all tenants by type where an earlier version has not, one portion of each tenant in turn. Until a
  * tenant's entries are all counted, its histograms add up the tallies of its kinds. If the turn of a tenant fails, the
  * next run tries it again.
  */
-export async function countBacklogs(db: Database, { signal, rest, onError }: CountBacklogsOptions): Promise<void> {
-  let open = await tenantsWith(db, 'change_type_backlog', 'true');
+export async function countBacklogs(db: Database, options: CountBacklogsOptions): Promise<void> {
+  const { signal, rest, onError, findTenants } = options;
+  let open = await findTenants(uncounted);
   while (open.length > 0) {
     const left: string[] = [];
     for (const tenant of open) {

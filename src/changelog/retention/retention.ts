@@ -33,7 +33,7 @@ export async function setRetention(db: Database, tenant: string, keepDays: numbe
 
 /** The tenants that have dropped some of their history, or are to drop some. */
 async function tenantsWithRetention(db: Database): Promise<string[]> {
-  return await tenantsWith(db, 'change_retention', 'true');
+  return await tenantsWith(db, { table: 'change_retention', condition: 'true' });
 }
 
 /** The first moment, in milliseconds since 1970, whose history the tenant still has. */

@@ -12,6 +12,7 @@ import {
   type TestDatabase,
 } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
+import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { startTestServer } from '../../support/server/server.ts';
 
@@ -46,6 +47,7 @@ async function foldTwoByTwo({ signal = new AbortController().signal } = {}): Pro
   await foldTenants(database.db, {
     signal,
     portion: 2,
+    findTenants: lookAtOnce(database.db),
     rest: async (taken) => void rests.push(taken),
     onError: (error) => errors.push(error),
   });

@@ -11,6 +11,7 @@ import { createRecorder } from '../../../src/recording/record-change.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { changeOf } from '../../support/server/history.ts';
+import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { refuseStatements } from '../../support/server/refused-statements.ts';
 import { withoutTalliesByType } from '../../support/server/tallies.ts';
 
@@ -230,6 +231,7 @@ test('a tenant whose fold is at work waits, and one that fails keeps no other wa
   const { signal } = new AbortController();
   await countBacklogs(db, {
     signal,
+    findTenants: lookAtOnce(db),
     rest: async () => {
       rests += 1;
     },

@@ -14,6 +14,7 @@ import { placementOf, workerUrlOf } from '../../support/server/cluster.ts';
 import { takeDatabaseAway } from '../../support/server/database-away.ts';
 import { cancelIndexBuilds } from '../../support/server/index-builds.ts';
 import { endOfJob, startExport } from '../../support/server/jobs.ts';
+import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { type MailServer, startMailServer } from '../../support/vendor/mail-server.ts';
 import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
@@ -99,7 +100,7 @@ test('e-mails of all others are sent while a worker is away', async () => {
   };
   await checkUpkeep({
     prepare,
-    upkeep: () => queue.deliver(signal),
+    upkeep: () => queue.deliver(signal, lookAtOnce(db)),
     isDone: (tenant) => hasRows('select from mail where tenant = $1 and sent_at is not null', tenant),
   });
   for (const tenant of [first, other]) expect(mailServer.received(`<${tenant}@annals>`)).toHaveLength(1);
@@ -111,7 +112,7 @@ test('reservations of dead processes of all others are charged while a worker is
   await checkUpkeep({
     // The lease has ended at once.
     prepare: (tenant) => quota.reserve({ tenant, input: 10, output: 20, maxDuration: -60_000 }),
-    upkeep: () => quota.upkeep(),
+    upkeep: () => quota.upkeep(lookAtOnce(db)),
     isDone: (tenant) => hasRows('select from completion_reservation where tenant = $1 and charged', tenant),
   });
   for (const tenant of [first, other]) {
@@ -134,7 +135,7 @@ test('chats of dead processes of all others are logged while a worker is away', 
   };
   await checkUpkeep({
     prepare,
-    upkeep: () => logExpiredChats(db, Date.now),
+    upkeep: () => logExpiredChats(db, Date.now, lookAtOnce(db)),
     isDone: (tenant) =>
       hasRows("select from agent_request_log where tenant = $1 and fields ->> 'requestId' = 'r-dead'", tenant),
   });
@@ -249,4 +250,22 @@ test('an index whose build broke off on a worker is built anew', async () => {
   await expect.poll(state).toBe('invalid');
   expect(await createValueIndex(db)).toBe(true);
   expect(await state()).toBe('valid');
+});
+
+test('looking for work opens no connection to a worker again and again', async () => {
+  const { db, pool, url } = server.database;
+  const worker = new pg.Client({ connectionString: await workerUrlOf(url, pool, first) });
+  await worker.connect();
+  onTestFinished(() => worker.end());
+  const opened = async () => {
+    const { rows } = await worker.query<{ sessions: number }>(
+      'select sessions::integer from pg_stat_database where datname = current_database()',
+    );
+    return rows[0]?.sessions ?? Number.NaN;
+  };
+  const before = await opened();
+  const looks = 50;
+  for (let n = 0; n < looks; n += 1) await lookAtOnce(db)({ table: 'job', condition: 'true' });
+  // The service beside it opens some of its own.
+  expect((await opened()) - before).toBeLessThan(looks / 2);
 });

@@ -37,6 +37,7 @@ test('the tables of tenants and the others are those of the migrations', () => {
     'capture_position',
     'capture_table',
     'database_origin',
+    'found_work',
     'installation',
     'oauth_signing_key',
   ]);
