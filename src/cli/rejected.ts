@@ -1,10 +1,15 @@
+import type { Database } from '../db/database.ts';
+import { memberOf, stringOf } from '../json/members.ts';
+import { parseObject } from '../json/parse-object.ts';
+import { findClient } from '../oauth/clients.ts';
+import type { RecordingClient } from '../recording/client-changes.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
-import { openKept } from '../recording/rejected/kept-change.ts';
+import { findKept, type KeptChange, openKept } from '../recording/rejected/kept-change.ts';
 import { deletePortion, deleteRejected, listRejected } from '../recording/rejected/rejected-store.ts';
 import { retryRejected } from '../recording/rejected/retry-rejected.ts';
 import { createTakeChanges } from '../recording/take-changes.ts';
 import { noSuchAction, parseCommand } from './arguments.ts';
-import { type Command, type CommandIo, UsageError } from './command.ts';
+import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';
 import { type DatabaseTools, withInterruptibleDatabase } from './with-database.ts';
 
@@ -12,14 +17,16 @@ const rowsAtOnce = 500;
 
 export const rejectedCommand: Command = {
   help: `Usage: annals rejected list [--tenant T] [--content]
-       annals rejected retry [--tenant T] [--mapping FILE]
+       annals rejected retry [--tenant T [--id ID]] [--mapping FILE]
        annals rejected drop --tenant T (--id ID | --all)
 
 Changes that could not be recorded are kept, sealed, so that the others go on. list prints
-one JSON object a line: tenant, id, way, by, position, reason, keptAt, and with --content
-the change. retry tries them once more and prints counts; the exit code is 1 where some
-are still rejected. Rows of tables need the mapping (default: ANNALS_RECORDER_MAPPING).
-drop deletes them. The tenant is "" where it is unknown.
+one JSON object a line: tenant, id, way, by, client (the id of the client that sent it), actor
+(the one that the change names), position, reason, keptAt, and with --content the change.
+retry judges them once more, by the rules of the way they came and the rights that the client
+has now, and prints counts; the exit code is 1 where some are still rejected. Rows of tables
+need the mapping (default: ANNALS_RECORDER_MAPPING). drop deletes them. The tenant is "" where
+it is unknown.
 
 Example:
   annals rejected list --tenant acme`,
@@ -39,17 +46,19 @@ Example:
     if (action === 'list') {
       return await withInterruptibleDatabase(io, async (tools) => await list(tools, io, { tenant, content }));
     }
-    if (action === 'retry')
-      return await withInterruptibleDatabase(
-        io,
-        async (tools) => await retry(tools, io, tenant, await mappingOf(values.mapping, io)),
-      );
-    if (action !== 'drop') throw noSuchAction('rejected', action, ['list', 'retry', 'drop']);
-    if (tenant === undefined) throw new UsageError('rejected drop needs --tenant');
-    if ((id !== undefined) === all) throw new UsageError('rejected drop needs --id or --all');
+    if (action !== 'retry' && action !== 'drop') throw noSuchAction('rejected', action, ['list', 'retry', 'drop']);
     if (id !== undefined && !/^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) {
       throw new UsageError(`${id} is no id of a rejected change`);
     }
+    if (action === 'retry') {
+      if (id !== undefined && tenant === undefined) throw new UsageError('rejected retry --id needs --tenant');
+      return await withInterruptibleDatabase(
+        io,
+        async (tools) => await retry(tools, io, { tenant, id }, await mappingOf(values.mapping, io)),
+      );
+    }
+    if (tenant === undefined) throw new UsageError('rejected drop needs --tenant');
+    if ((id !== undefined) === all) throw new UsageError('rejected drop needs --id or --all');
     return await withInterruptibleDatabase(io, async (tools) => await drop(tools, io, tenant, id));
   },
 };
@@ -63,13 +72,31 @@ async function list(
   for (;;) {
     const rows = await listRejected(db, tenant, { after, count: rowsAtOnce });
     for (const row of rows) {
-      const { sealed, recorder, ...shown } = row;
-      const kept = content && sealed !== null ? { change: openKept(sealer, row.tenant, row.id, sealed).line } : {};
-      io.answer(JSON.stringify({ ...shown, ...(recorder === null ? {} : { by: recorder }), ...kept }));
+      const { sealed, recorder, tenant: of, id, way, ...shown } = row;
+      const kept = sealed === null ? undefined : (content ? openKept : findKept)(sealer, of, id, sealed);
+      const [by, change] = [recorder ?? undefined, content ? kept?.line : undefined];
+      io.answer(
+        JSON.stringify({
+          tenant: of,
+          id,
+          way,
+          by,
+          client: kept?.client,
+          actor: kept && actorOf(kept),
+          ...shown,
+          change,
+        }),
+      );
       after = row;
     }
     if (rows.length < rowsAtOnce) return 0;
   }
+}
+
+/** The actor that the change names, where it can be read so far. */
+function actorOf({ line }: KeptChange): string | undefined {
+  const node = parseObject(line);
+  return node && stringOf(memberOf(node, 'actor'));
 }
 
 async function mappingOf(path: string | undefined, { environment }: CommandIo): Promise<Mapping | undefined> {
@@ -80,13 +107,29 @@ async function mappingOf(path: string | undefined, { environment }: CommandIo): 
 async function retry(
   { db, sealer, now }: DatabaseTools,
   io: CommandIo,
-  tenant: string | undefined,
+  tried: { tenant: string | undefined; id: string | undefined },
   mapping: Mapping | undefined,
 ): Promise<number> {
-  const retrying = { db, sealer, take: createTakeChanges({ sealer, now }), mapping };
-  const counts = await retryRejected(retrying, tenant, io.stop);
+  const clientOf = (tenant: string, clientId: string | undefined) => recordingClient(db, tenant, clientId);
+  const retrying = { db, sealer, take: createTakeChanges({ sealer, now }), mapping, clientOf };
+  const counts = await retryRejected(retrying, tried, io.stop);
+  if (tried.id !== undefined && counts.read === 0) throw new OperatorError(`there is no rejected change ${tried.id}`);
   io.answer(JSON.stringify(counts));
   return counts.rejected === 0 ? 0 : 1;
+}
+
+/** What the client of the recorder may do now. A string says why it may record nothing. */
+async function recordingClient(
+  db: Database,
+  tenant: string,
+  clientId: string | undefined,
+): Promise<RecordingClient | string> {
+  const client = clientId === undefined ? undefined : await findClient(db, tenant, clientId);
+  if (client === undefined) return 'its client is not known';
+  if (client.revoked) return 'its client was revoked';
+  const { name, scopes } = client;
+  if (!scopes.includes('recorder.change_record')) return 'its client needs the scope recorder.change_record';
+  return { name, tenant, maySetActor: scopes.includes('recorder.actor_set') };
 }
 
 async function drop({ db }: DatabaseTools, io: CommandIo, tenant: string, id: string | undefined): Promise<number> {

@@ -1,6 +1,7 @@
 import { parseJson } from '../json/parse.ts';
 import { type JsonNode, JsonSyntaxError, JsonTape } from '../json/tape.ts';
 import type { Change } from '../recording/change.ts';
+import { changeOfClient, otherTenant, type RecordingClient, refusalOfRow } from '../recording/client-changes.ts';
 import { readImportLine } from '../recording/import-line.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import type { MappedChange, MappedDocument } from '../recording/mapping/row-change.ts';
@@ -37,7 +38,7 @@ export interface Reading {
  */
 export type Kept =
   /** Its masks are applied. Undefined: nothing. */
-  | { line: string | undefined }
+  | { line: string | undefined; isRow?: boolean; identity?: Uint8Array | undefined }
   /** No mask holds for it: these bytes of the body. */
   | { start: number; end: number; hasActor: boolean };
 
@@ -51,9 +52,6 @@ export type ReadChange =
   | { kind: 'snapshot'; document: Extract<MappedDocument, { kind: 'document' }>; kept: Kept }
   /** All documents of the entity were deleted. */
   | { kind: 'truncate'; entity: string; at: number; identity: Uint8Array };
-
-const otherTenant = 'is mapped to another tenant than that of the path';
-const noActorScope = '"actor" needs the scope recorder.actor_set';
 
 /** Reads the changes of one body. */
 export class ChangeReader {
@@ -117,33 +115,33 @@ export class ChangeReader {
   }
 
   #changeOfLine(text: Buffer, identity?: Buffer): ReadChange {
-    const { clientName, maySetActor, mapping } = this.#reading;
+    const { clientName, mapping } = this.#reading;
     const read = readImportLine(text, this.#tape, this.#occurrences, mapping?.entities);
-    if (read.kind === 'unchanged') return read;
-    const reject = (reason: string): ReadChange => ({
-      kind: 'rejected',
-      reason,
-      kept: { line: keptLine(text, clientName, mapping) },
-    });
-    if (read.kind === 'rejected') {
-      if (read.reason.includes('nested too deep')) throw tooDeep();
-      return reject(read.reason);
+    const judged = changeOfClient(read, this.#client, identity);
+    if (judged.kind === 'unchanged') return judged;
+    if (judged.kind === 'change') {
+      return {
+        kind: 'change',
+        change: judged.change,
+        kept: this.#keptOf(text, judged.change.entity, judged.hasActor, identity),
+      };
     }
-    const { change, hasId, hasActor } = read;
-    if (identity !== undefined) change.identity = identity;
-    else if (!hasId) return reject('"id" is missing');
-    if (hasActor && !maySetActor) return reject(noActorScope);
-    if (!hasActor) change.actor = clientName;
-    return { kind: 'change', change, kept: this.#keptOf(text, change.entity, hasActor) };
+    if (judged.reason.includes('nested too deep')) throw tooDeep();
+    return { ...judged, kept: { line: keptLine(text, clientName, mapping), identity } };
   }
 
-  #keptOf(text: Buffer, entity: string, hasActor: boolean): Kept {
+  get #client(): RecordingClient {
+    const { clientName: name, tenant, maySetActor } = this.#reading;
+    return { name, tenant, maySetActor };
+  }
+
+  #keptOf(text: Buffer, entity: string, hasActor: boolean, identity: Uint8Array | undefined): Kept {
     const { clientName, mapping } = this.#reading;
     const start = text.byteOffset - this.#body.byteOffset;
     const end = start + text.length;
     // Small buffers may share memory without being parts of each other.
     const isPart = text.buffer === this.#body.buffer && start >= 0 && end <= this.#body.length;
-    if (!isPart || mapping?.entities.has(entity)) return { line: keptLine(text, clientName, mapping) };
+    if (!isPart || mapping?.entities.has(entity)) return { line: keptLine(text, clientName, mapping), identity };
     return { start, end, hasActor };
   }
 
@@ -158,13 +156,13 @@ export class ChangeReader {
     const ofEvent = isAlone ? eventHeaders((name) => headers[name]) : {};
     const result = changesOfEvent(mapping, event, ofEvent, { actor: clientName, tenant });
     if (result.kind !== 'changes') return [this.#changeOfOther(result, kept)];
-    const row: Kept = { line: result.content() };
+    const row: Kept = { line: result.content(), isRow: true };
     return result.changes.map((mapped) => this.#changeOfRow(mapped, row));
   }
 
   #changeOfOther(result: Exclude<EventResult, { kind: 'changes' }>, keptOfEvent: () => Kept): ReadChange {
     if (result.kind === 'ignored') return result;
-    const kept = result.kind === 'snapshot' ? { line: result.content() } : keptOfEvent();
+    const kept = result.kind === 'snapshot' ? { line: result.content(), isRow: true } : keptOfEvent();
     if (result.kind === 'rejected') return { ...result, kept };
     const tenant = result.kind === 'snapshot' ? result.document.tenant : result.tenant;
     if (!this.#isOwn(tenant)) return { kind: 'rejected', reason: otherTenant, kept };
@@ -174,10 +172,10 @@ export class ChangeReader {
   }
 
   #changeOfRow(mapped: MappedChange, kept: Kept): ReadChange {
-    if (!this.#isOwn(mapped.tenant)) return { kind: 'rejected', reason: otherTenant, kept };
+    const refusal = refusalOfRow(mapped, this.#client);
+    if (refusal !== undefined) return { kind: 'rejected', reason: refusal, kept };
     if (mapped.kind === 'unchanged') return { kind: 'unchanged' };
     if (mapped.kind === 'rejected') return { kind: 'rejected', reason: mapped.reason, kept };
-    if (mapped.hasActor && !this.#reading.maySetActor) return { kind: 'rejected', reason: noActorScope, kept };
     return { kind: 'change', change: mapped.change, kept };
   }
 

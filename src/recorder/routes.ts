@@ -120,7 +120,8 @@ function recordables({ changes, bytes }: ReadBody, body: Buffer, request: Fastif
     if (read.kind !== 'change' && read.kind !== 'rejected' && read.kind !== 'snapshot') return read;
     const { kept, ...given } = read;
     const position = `request ${request.id}, change ${read.index}`;
-    return { ...given, source: { position, line: () => lineOf(kept, text, clientName) } };
+    const made = 'line' in kept ? { isRow: kept.isRow === true, identity: kept.identity } : {};
+    return { ...given, source: { position, line: () => lineOf(kept, text, clientName), ...made } };
   });
 }
 
@@ -135,10 +136,18 @@ async function record(
   request: FastifyRequest,
   changes: readonly Recordable[],
 ): Promise<TakenBatch> {
-  const { tenant, clientName } = request.credentials;
+  const { tenant, clientId, clientName } = request.credentials;
   const { strict } = request.query as { strict?: string };
   const recordedBy = { way: 'recorder', by: clientName } as const;
-  const batch = { tenant, recordedBy, changes, strict: strict === 'true', actor: clientName, mapping };
+  const batch = {
+    tenant,
+    client: clientId,
+    recordedBy,
+    changes,
+    strict: strict === 'true',
+    actor: clientName,
+    mapping,
+  };
   try {
     return await recordRead((work) => inTransaction(db, work, { retries: maxRetries }), take, batch);
   } catch (error) {

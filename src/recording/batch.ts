@@ -21,7 +21,9 @@ export interface ChangeSource {
    */
   line(): string | undefined;
   /** The 16 bytes that identify the change where its line has no `id`. */
-  identity?: Uint8Array;
+  identity?: Uint8Array | undefined;
+  /** Whether the line is a row as `rejectedRowText` writes it. Of what a client sends nothing else is taken for a row. */
+  isRow?: boolean;
 }
 
 /** The changes of one tenant that one transaction records, in their order. */
@@ -29,6 +31,8 @@ export interface GivenBatch {
   /** As the source names it. It may be unknown or malformed: then every change is rejected and kept without a tenant. */
   tenant: string;
   recordedBy: RecordedBy;
+  /** The id of the client that sent them, whose rights decide when they are tried again. */
+  client?: string | undefined;
   changes: readonly GivenChange[];
   /** Whether one rejected change refuses the whole batch. */
   strict: boolean;

@@ -75,6 +75,8 @@ test.each([
   ['drop', '--all'],
   ['drop', '--tenant', 'acme', '--all', '--id', randomBytes(16).toString('hex')],
   ['drop', '--tenant', 'acme', '--id', '1'],
+  ['retry', '--tenant', 'acme', '--id', '1'],
+  ['retry', '--id', '0f0e0d0c-0b0a-0908-0706-050403020100'],
 ])('wrong usage: %s %s %s %s', async (...args) => {
   expect(await rejected(...args)).toMatchObject({ code: 2, stdout: '' });
 });

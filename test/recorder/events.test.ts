@@ -201,7 +201,9 @@ test('a row that is refused is kept, masked, and recorded by a retry with the ma
     kept?.sealed === null || kept === undefined ? '' : openKept(sealer, tenant, kept.id, kept.sealed).line;
   expect(JSON.parse(content)).toMatchObject({ table: 'public.orders', after: { id: 72, card: '********' } });
   const own = readMapping(mapping.replace('"version":1,', '"version":1,"tenants":{"later":"acme"},'));
-  await retryRejected({ db, sealer, take: createTakeChanges({ sealer, now: Date.now }), mapping: own }, tenant);
+  const take = createTakeChanges({ sealer, now: Date.now });
+  const clientOf = async () => ({ name: 'Debezium', tenant, maySetActor: true });
+  await retryRejected({ db, sealer, take, mapping: own, clientOf }, { tenant });
   expect(await historyOf('order', '72')).toMatchObject([{ type: 'create', actor: 'Debezium' }]);
 });
 

@@ -87,7 +87,11 @@ test('deletes of a truncate that cannot be recorded are kept one by one, masked,
   const { line } = openKept(sealer, tenant, first?.id ?? '', first?.sealed ?? Buffer.alloc(0));
   expect(JSON.parse(line)).toMatchObject({ op: 'delete', entity: 'draft', before: { card: '********' } });
   await database.pool.query('delete from change_rejected where id <> $1', [first?.id]);
-  expect(await retryRejected({ db: database.db, sealer, take }, tenant)).toMatchObject({ read: 1, recorded: 1 });
+  const clientOf = async () => ({ name: 'Shop', tenant, maySetActor: false });
+  expect(await retryRejected({ db: database.db, sealer, take, clientOf }, { tenant })).toMatchObject({
+    read: 1,
+    recorded: 1,
+  });
   // The truncate that comes again knows the delete, and deletes the other documents.
   expect((await truncate(false)).counts).toMatchObject({ recorded: documents - 1, duplicate: 0 });
   const { rows } = await database.pool.query('select distinct paths from change_entry where at = $1', [at]);

@@ -21,6 +21,9 @@ const canary = 'canary-7319';
 const sealer = createSealer([randomBytes(32)]);
 const recordedBy = { way: 'capture', by: 'Shop' } as const;
 
+// Capture's changes are no client's.
+const clientOf = () => Promise.reject(new Error('no client sent it'));
+
 let database: TestDatabase;
 let tenant: string;
 
@@ -169,7 +172,10 @@ describe('a change that can never be recorded', () => {
     const of = async () => (await kept('')).length;
     expect(await of()).toBe(1);
     const retry = async () =>
-      await retryRejected({ db: database.db, sealer, take: createTakeChanges({ sealer, now: () => now }) }, '');
+      await retryRejected(
+        { db: database.db, sealer, take: createTakeChanges({ sealer, now: () => now }), clientOf },
+        { tenant: '' },
+      );
     expect(await retry()).toMatchObject({ read: 1, recorded: 0, rejected: 1 });
     await createTenant(database.db, unknown);
     expect(await retry()).toMatchObject({ read: 1, recorded: 1, rejected: 0 });
@@ -189,7 +195,7 @@ describe('a change that can never be recorded', () => {
       { kind: 'rejected', reason: 'as it was', source: { position: 'p', line: () => JSON.stringify(line) } },
     ]);
     const take2 = createTakeChanges({ sealer, now: () => now + 1 });
-    const counts = await retryRejected({ db: database.db, sealer, take: take2 }, tenant);
+    const counts = await retryRejected({ db: database.db, sealer, take: take2, clientOf }, { tenant });
     expect(counts).toMatchObject({ read: 2, recorded: 1, rejected: 1 });
     expect(await kept()).toMatchObject([{ reason: '"entity" is one that this service records itself' }]);
     const { rows } = await database.pool.query(
@@ -220,8 +226,8 @@ describe('a change that can never be recorded', () => {
     await take([{ kind: 'rejected', reason: mapped.reason, source: { position: 'p', line: () => mapped.content } }]);
     const retry = async (mapping?: Mapping) => {
       await retryRejected(
-        { db: database.db, sealer, take: createTakeChanges({ sealer, now: () => now }), mapping },
-        tenant,
+        { db: database.db, sealer, take: createTakeChanges({ sealer, now: () => now }), mapping, clientOf },
+        { tenant },
       );
       return (await kept()).map(({ reason }) => reason);
     };

@@ -12,6 +12,10 @@ export interface KeptChange {
   line: string;
   /** The identity in hexadecimal, where the line has no `id`. */
   identity?: string | undefined;
+  /** The id of the client that sent it. */
+  client?: string | undefined;
+  /** Whether the recorder made the line of a row. */
+  isRow?: boolean | undefined;
 }
 
 /** A rejected change as a row. The same change that comes again has the same id, so it is kept once. */
@@ -27,7 +31,12 @@ export const unknownTenant = '';
 
 export function rejectedRow(
   sealer: Sealer,
-  { tenant, storedTenant, recordedBy }: { tenant: string; storedTenant: string; recordedBy: RecordedBy },
+  {
+    tenant,
+    storedTenant,
+    recordedBy,
+    client,
+  }: { tenant: string; storedTenant: string; recordedBy: RecordedBy; client?: string | undefined },
   { reason, source }: { reason: string; source: ChangeSource },
 ): RejectedRow {
   const line = source.line();
@@ -35,7 +44,8 @@ export function rejectedRow(
   const { way, by = '' } = recordedBy;
   const known = line ?? identity ?? `${source.position} ${reason}`;
   const id = hash('sha256', JSON.stringify(['annals:rejected', tenant, way, by, known]), 'hex').slice(0, 32);
-  const kept: KeptChange | undefined = line === undefined ? undefined : { tenant, line, identity };
+  const kept: KeptChange | undefined =
+    line === undefined ? undefined : { tenant, line, identity, client, isRow: source.isRow };
   const sealed =
     kept === undefined ? null : sealer.seal(Buffer.from(JSON.stringify(kept)), purposeOf(storedTenant, uuidOf(id)));
   return { id: uuidOf(id), position: source.position, reason, sealed };
@@ -43,9 +53,15 @@ export function rejectedRow(
 
 /** Throws where none of the secret keys opens it. The message names the row and nothing else. */
 export function openKept(sealer: Sealer, tenant: string, id: string, sealed: Uint8Array): KeptChange {
+  const kept = findKept(sealer, tenant, id, sealed);
+  if (kept === undefined) throw new Error(`no key of ANNALS_SECRET_KEY opens the rejected change ${id}`);
+  return kept;
+}
+
+/** Undefined where none of the secret keys opens it. */
+export function findKept(sealer: Sealer, tenant: string, id: string, sealed: Uint8Array): KeptChange | undefined {
   const text = sealer.open(sealed, purposeOf(tenant, id));
-  if (text === undefined) throw new Error(`no key of ANNALS_SECRET_KEY opens the rejected change ${id}`);
-  return JSON.parse(Buffer.from(text).toString('utf8'));
+  return text && JSON.parse(Buffer.from(text).toString('utf8'));
 }
 
 export const sealedRejectedChanges: SealedColumn = {

@@ -47,15 +47,16 @@ export interface ListedRejection {
   sealed: Uint8Array | null;
 }
 
-/** Up to `count` rejected changes in the order of tenants and ids, after a place. Without a tenant: of all tenants. */
+/** Up to `count` rejected changes in the order of tenants and ids, after a place, or the one with the id. Without a tenant: of all tenants. */
 export async function listRejected(
   db: Connection,
   tenant: string | undefined,
-  { after, count }: { after: { tenant: string; id: string } | undefined; count: number },
+  { after, count, id }: { after: { tenant: string; id: string } | undefined; count: number; id?: string | undefined },
 ): Promise<ListedRejection[]> {
   const { rows } = await sql<ListedRejection>`
     select tenant, id::text, way, recorder, position, reason, kept_at as "keptAt", sealed from change_rejected
       where ${tenant === undefined ? sql`true` : sql`tenant = ${tenant}`}
+        and ${id === undefined ? sql`true` : sql`id = ${id}::uuid`}
         and ${after === undefined ? sql`true` : sql`(tenant, id) > (${after.tenant}, ${after.id}::uuid)`}
       order by tenant, id limit ${count}`.execute(db);
   return rows;

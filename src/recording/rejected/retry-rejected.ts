@@ -2,8 +2,15 @@ import type { Database } from '../../db/database.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { JsonSyntaxError, JsonTape } from '../../json/tape.ts';
 import type { Sealer } from '../../sealing.ts';
-import { type BatchCounts, type GivenChange, RejectedChangesError, type TakeChanges } from '../batch.ts';
-import { readImportLine } from '../import-line.ts';
+import {
+  type BatchCounts,
+  type ChangeSource,
+  type GivenChange,
+  RejectedChangesError,
+  type TakeChanges,
+} from '../batch.ts';
+import { changeOfClient, type RecordingClient, refusalOfRow } from '../client-changes.ts';
+import { type ImportedLine, readImportLine } from '../import-line.ts';
 import { changesOfRow } from '../mapping/changes-of-row.ts';
 import type { Mapping } from '../mapping/mapping.ts';
 import { readRejectedRow } from '../mapping/rejected-row.ts';
@@ -21,22 +28,30 @@ interface Retrying {
   take: TakeChanges;
   /** How rows that are kept become changes. Undefined: rows cannot be tried. */
   mapping?: Mapping | undefined;
+  /** What a client of the recorder may do now, or why it may record nothing. */
+  clientOf: (tenant: string, clientId: string | undefined) => Promise<RecordingClient | string>;
+}
+
+/** Which changes are tried; without a tenant those of all tenants, without an id all of a tenant. */
+interface Tried {
+  tenant?: string | undefined;
+  id?: string | undefined;
 }
 
 /**
- * Tries again to record the rejected changes of a tenant, or of all tenants. A change that is recorded now is deleted
- * from the rejected ones. The others stay, each with its current reason. A change without content cannot be tried and
+ * Tries again to record the rejected changes of a tenant, or of all tenants, by the rules of the way they came. A change that is recorded
+ * now is deleted from the rejected ones. The others stay, each with its current reason. A change without content cannot be tried and
  * counts as rejected. Each change has its own transaction.
  */
 export async function retryRejected(
   retrying: Retrying,
-  tenant: string | undefined,
+  { tenant, id }: Tried,
   signal?: AbortSignal,
 ): Promise<BatchCounts> {
   const sum: BatchCounts = { read: 0, recorded: 0, unchanged: 0, duplicate: 0, expired: 0, ignored: 0, rejected: 0 };
   let after: { tenant: string; id: string } | undefined;
   for (;;) {
-    const rows = await listRejected(retrying.db, tenant, { after, count: rowsAtOnce });
+    const rows = await listRejected(retrying.db, tenant, { after, count: rowsAtOnce, id });
     for (const row of rows) {
       signal?.throwIfAborted();
       const counts = await retryOne(retrying, row);
@@ -48,18 +63,14 @@ export async function retryRejected(
 }
 
 async function retryOne(
-  { db, sealer, take, mapping }: Retrying,
+  { db, sealer, take, mapping, clientOf }: Retrying,
   { tenant, id, way, recorder, position, reason, sealed }: ListedRejection,
 ): Promise<Partial<BatchCounts>> {
   if (sealed === null) return { read: 1, rejected: 1 };
   const kept = openKept(sealer, tenant, id, sealed);
   const recordedBy = recorder === null ? { way } : { way, by: recorder };
-  const given = givenOf(kept, {
-    position,
-    mapping,
-    actor: way === 'recorder' ? recorder : null,
-    ownTenant: way === 'recorder',
-  });
+  const client = way === 'recorder' ? await clientOf(kept.tenant, kept.client) : undefined;
+  const given = givenOf(kept, { position, mapping, client });
   try {
     return await inTransaction(
       db,
@@ -68,7 +79,13 @@ async function retryOne(
         if (!(await deleteRejected(transaction, tenant, id))) return {};
         const counts: Partial<BatchCounts> = {};
         for (const { of, change } of given) {
-          const taken = await take(transaction, { tenant: of, recordedBy, changes: [change], strict: true });
+          const taken = await take(transaction, {
+            tenant: of,
+            recordedBy,
+            client: kept.client,
+            changes: [change],
+            strict: true,
+          });
           add(counts, taken.counts);
         }
         return counts;
@@ -92,19 +109,22 @@ interface TenantChange {
   change: GivenChange;
 }
 
-interface Kept {
+interface Given {
   position: string;
   mapping: Mapping | undefined;
-  /** Who made a change that names nobody. */
-  actor: string | null;
-  /** Whether a change that is mapped to another tenant than the one it came for is rejected. */
-  ownTenant: boolean;
+  /** The client that sent it, or why that may record nothing. Undefined: it came in another way. */
+  client: RecordingClient | string | undefined;
 }
 
-function givenOf(kept: KeptChange, how: Kept): TenantChange[] {
-  const row = rowOf(kept.line);
-  if (row !== undefined) return changesOfKeptRow(row, kept, how);
-  return [{ of: kept.tenant, change: changeOfLine(kept, how.position) }];
+function givenOf(kept: KeptChange, given: Given): TenantChange[] {
+  const source = { position: given.position, line: () => kept.line };
+  if (typeof given.client === 'string') {
+    return [{ of: kept.tenant, change: { kind: 'rejected', reason: given.client, source } }];
+  }
+  // Other ways make the lines that they keep. A client could send one that looks like a row.
+  const row = given.client === undefined || kept.isRow === true ? rowOf(kept.line) : undefined;
+  if (row !== undefined) return changesOfKeptRow(row, kept, { ...given, client: given.client });
+  return [{ of: kept.tenant, change: changeOfLine(kept, given.client, source) }];
 }
 
 function rowOf(text: string): RowChange | undefined {
@@ -119,29 +139,40 @@ function rowOf(text: string): RowChange | undefined {
 function changesOfKeptRow(
   row: RowChange,
   { tenant, line }: KeptChange,
-  { position, mapping, actor, ownTenant }: Kept,
+  { position, mapping, client }: Given & { client: RecordingClient | undefined },
 ): TenantChange[] {
   const source = { position, line: () => line };
   const rejected = (reason: string): TenantChange => ({ of: tenant, change: { kind: 'rejected', reason, source } });
   if (mapping === undefined) return [rejected('is a row of a table: name the mapping with --mapping FILE')];
-  const changes = changesOfRow(mapping, row, { actor: actor ?? 'unknown', tenant: ownTenant ? tenant : undefined });
+  const changes = changesOfRow(mapping, row, { actor: client?.name ?? 'unknown', tenant: client?.tenant });
   if (changes.length === 0) return [{ of: tenant, change: { kind: 'ignored' } }];
   return changes.map((mapped: MappedChange): TenantChange => {
+    const refusal = client && refusalOfRow(mapped, client);
+    if (refusal !== undefined) return rejected(refusal);
     const of = mapped.tenant ?? tenant;
-    if (ownTenant && of !== tenant) return rejected('is mapped to another tenant than that of the path');
     if (mapped.kind === 'unchanged') return { of, change: mapped };
     if (mapped.kind === 'rejected') return { of, change: { ...mapped, source } };
     return { of, change: { kind: 'change', change: mapped.change, source } };
   });
 }
 
-function changeOfLine({ line, identity }: KeptChange, position: string): GivenChange {
+function changeOfLine(
+  { line, identity }: KeptChange,
+  client: RecordingClient | undefined,
+  source: ChangeSource,
+): GivenChange {
   const occurrences = new Occurrences();
   const read = readImportLine(Buffer.from(line), new JsonTape(), occurrences);
   occurrences.close();
-  const source = { position, line: () => line };
-  if (read.kind === 'rejected') return { ...read, source };
-  if (read.kind === 'unchanged') return read;
-  const change = identity === undefined ? read.change : { ...read.change, identity: Buffer.from(identity, 'hex') };
+  const own = identity === undefined ? undefined : Buffer.from(identity, 'hex');
+  const judged = client === undefined ? read : changeOfClient(withOwnActor(read, client), client, own);
+  if (judged.kind === 'rejected') return { ...judged, source };
+  if (judged.kind === 'unchanged') return judged;
+  const change = own === undefined ? judged.change : { ...judged.change, identity: own };
   return { kind: 'change', change, source };
+}
+
+/** A line that named no actor is kept with the name of its client. */
+function withOwnActor(read: ImportedLine, { name }: RecordingClient): ImportedLine {
+  return read.kind === 'change' && read.change.actor === name ? { ...read, hasActor: false } : read;
 }
