@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { timeZone } from '../src/components/time-text.ts';
 import { completionPlace, suggestionsAt, wantedNames } from '../src/history/completion.ts';
 
 const now = Date.parse('2026-11-22T12:00:00Z');
@@ -39,5 +40,9 @@ test('a name that is accepted takes the place of what was written, in quotes whe
 });
 
 test('a time is offered as the range that it means', () => {
+  timeZone.value = 'utc';
   expect(accepted('occurredAt:|', 'the last 7 days')).toBe('occurredAt:>="2026-11-15T12:00:00Z" ');
+  expect(accepted('occurredAt:|', 'yesterday, from midnight to midnight')).toBe(
+    'occurredAt:(>="2026-11-21T00:00:00Z" AND <"2026-11-22T00:00:00Z") ',
+  );
 });

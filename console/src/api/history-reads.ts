@@ -6,6 +6,7 @@ import type {
   ExactDocumentAtMoment,
 } from '@annals/client';
 import type { JsonObject, JsonValue } from '@annals/client/json';
+import { zoneName } from '../components/time-text.ts';
 import { annals } from './annals.ts';
 import { readsContext } from './session.ts';
 
@@ -60,14 +61,9 @@ export async function readEntry(ref: string, signal: AbortSignal): Promise<Entry
   return { ...entryOf(await annals().exact.history.entry(ref, { context }, { signal })), ref };
 }
 
-/** How many entries match, over time and by type. */
+/** How many entries match, over time and by type. Days are those of the clock that the reader has chosen. */
 export async function readHistogram(q: string, buckets: number, signal: AbortSignal): Promise<ChangeHistogram> {
-  return await annals().history.histogram({ q, buckets }, { signal });
-}
-
-/** Milliseconds of a bucket. */
-export function intervalLength({ unit, count }: ChangeHistogram['interval']): number {
-  return { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_000 }[unit] * count;
+  return await annals().history.histogram({ q, buckets, timeZone: zoneName() }, { signal });
 }
 
 export type FacetField = 'entity' | 'type' | 'actor';

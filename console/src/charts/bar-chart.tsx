@@ -2,32 +2,18 @@ import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import './bar-chart.css';
-import { countText } from '../components/numbers.ts';
-import { type TimeDetail, timeText, timeZone } from '../components/time.tsx';
+import { timeZone } from '../components/time-text.ts';
+import { type Bars, endOf, middleOf, type Range, type ShownBars, textOfBar, textOfRange, wholeBars } from './bars.ts';
 import { chartColours } from './chart-colours.ts';
 import { tickText } from './tick-text.ts';
 
-export interface BarSeries {
-  readonly label: string;
-  /** The custom property of its colour: `--create-bar`. */
-  readonly colour: string;
-  readonly counts: readonly number[];
-}
-
-export interface BarChartProps {
+/** `series` are stacked, the first one lowest. */
+export interface BarChartProps extends ShownBars {
   /** What the chart shows, for those who do not see it. */
   readonly label: string;
-  /** Where each bar begins, in milliseconds since 1970. */
-  readonly starts: readonly number[];
-  /** Milliseconds of a bar. */
-  readonly width: number;
-  /** Stacked, the first one lowest. */
-  readonly series: readonly BarSeries[];
   readonly height?: number;
   /** Called with the range that was dragged over, or the bar that was chosen, in milliseconds since 1970. */
   readonly onRange?: ((from: number, to: number) => void) | undefined;
-  /** Days of the service are UTC. Left out: what the reader has chosen. */
-  readonly zone?: 'utc' | undefined;
 }
 
 /**
@@ -35,7 +21,7 @@ export interface BarChartProps {
  * of the bar at the pointer or the keyboard stand above it.
  */
 export function BarChart(props: BarChartProps) {
-  const { label, starts, width, series, height = 132, zone } = props;
+  const { label, starts, end, series, height = 132, zone } = props;
   const host = useRef<HTMLDivElement>(null);
   const readout = useRef<HTMLParagraphElement>(null);
   const chart = useRef<uPlot>(undefined);
@@ -49,9 +35,8 @@ export function BarChart(props: BarChartProps) {
     if (element === null || starts.length === 0) return;
     const draw = () => {
       chart.current?.destroy();
-      chart.current = makeChart(element, latest, (index) => {
-        if (readout.current !== null)
-          readout.current.textContent = index === undefined ? '' : barText(latest.current, index);
+      chart.current = makeChart(element, latest, (text) => {
+        if (readout.current !== null) readout.current.textContent = text;
       });
     };
     draw();
@@ -67,7 +52,7 @@ export function BarChart(props: BarChartProps) {
       chart.current?.destroy();
       chart.current = undefined;
     };
-  }, [starts, width, series, height, usedZone]);
+  }, [starts, end, series, height, usedZone]);
 
   const place = useRef(-1);
   const onKeyDown = (event: KeyboardEvent) => {
@@ -79,8 +64,7 @@ export function BarChart(props: BarChartProps) {
       event.preventDefault();
       const next = place.current < 0 ? (step > 0 ? 0 : starts.length - 1) : place.current + step;
       place.current = Math.min(starts.length - 1, Math.max(0, next));
-      const middle = ((starts[place.current] ?? 0) + width / 2) / 1_000;
-      plot.setCursor({ left: plot.valToPos(middle, 'x'), top: 10 });
+      plot.setCursor({ left: plot.valToPos(middleOf(props, place.current) / 1_000, 'x'), top: 10 });
     } else if (event.key === 'Enter' && place.current >= 0) {
       showBar(props, place.current);
     }
@@ -95,38 +79,14 @@ export function BarChart(props: BarChartProps) {
   );
 }
 
-function barText({ starts, width, series, zone }: BarChartProps, index: number): string {
-  const from = starts[index] ?? 0;
-  const detail = detailOf(width);
-  const used = zone ?? timeZone.value;
-  const end =
-    width >= dayLength
-      ? ''
-      : ` – ${timeText(from + width, detail === 'second' ? 'clock' : 'minute', used)
-          .split(' ')
-          .at(-1)}`;
-  const total = series.reduce((sum, { counts }) => sum + (counts[index] ?? 0), 0);
-  const parts = series
-    .filter(({ counts }) => (counts[index] ?? 0) > 0)
-    .map((one) => `${one.label} ${countText(one.counts[index] ?? 0)}`);
-  return `${timeText(from, detail, used)}${end}   ${[countText(total), ...parts].join(' · ')}`;
-}
-
-const dayLength = 86_400_000;
-
-function detailOf(width: number): TimeDetail {
-  if (width >= dayLength) return 'day';
-  return width >= 60_000 ? 'minute' : 'second';
-}
-
 function makeChart(
   element: HTMLElement,
   latest: { readonly current: BarChartProps },
-  onBar: (index: number | undefined) => void,
+  onText: (text: string) => void,
 ): uPlot {
-  const { starts, width, series, height = 132, zone, onRange } = latest.current;
+  const { starts, end, series, height = 132, zone, onRange } = latest.current;
   const colours = chartColours(element);
-  const middles = starts.map((start) => (start + width / 2) / 1_000);
+  const middles = starts.map((_start, index) => middleOf(latest.current, index) / 1_000);
   // Each series is drawn over the sum of it and those below, the highest first.
   const sums = series.map((_, top) =>
     starts.map((_start, index) => series.slice(0, top + 1).reduce((sum, { counts }) => sum + (counts[index] ?? 0), 0)),
@@ -134,7 +94,7 @@ function makeChart(
   const bars = uPlot.paths.bars?.({ size: [0.84, 48], radius: 0.12 });
   const axis = { stroke: colours.text, font: colours.font, ticks: { show: false }, gap: 4 } as const;
   const first = (starts[0] ?? 0) / 1_000;
-  const last = ((starts.at(-1) ?? 0) + width) / 1_000;
+  const last = end / 1_000;
   const usedZone = zone ?? timeZone.value;
   return new uPlot(
     {
@@ -184,15 +144,19 @@ function makeChart(
       ],
       hooks: {
         ready: [({ over, cursor }) => onClick(over, () => showBar(latest.current, cursor.idx))],
-        setCursor: [({ cursor: { idx } }) => onBar(idx ?? undefined)],
+        setCursor: [
+          (plot) => {
+            const range = selectedRange(plot, latest.current);
+            onText(
+              range === undefined ? textOfBar(latest.current, plot.cursor.idx) : textOfRange(latest.current, range),
+            );
+          },
+        ],
         setSelect: [
           (plot) => {
-            const { left, width: pixels } = plot.select;
-            if (pixels < minDrag) return;
-            const from = plot.posToVal(left, 'x') * 1_000;
-            const to = plot.posToVal(left + pixels, 'x') * 1_000;
+            const range = selectedRange(plot, latest.current);
             plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-            latest.current.onRange?.(...wholeBars(latest.current, from, to));
+            if (range !== undefined) latest.current.onRange?.(...range);
           },
         ],
       },
@@ -217,18 +181,16 @@ function onClick(element: HTMLElement, act: () => void): void {
 }
 
 /** Narrows the time to one bar. */
-function showBar({ starts, width, onRange }: BarChartProps, index: number | null | undefined): void {
-  const from = starts[index ?? -1];
-  if (from !== undefined) onRange?.(from, from + width);
+function showBar(props: BarChartProps, index: number | null | undefined): void {
+  const from = props.starts[index ?? -1];
+  if (from !== undefined) props.onRange?.(from, endOf(props, index ?? -1));
 }
 
-/** The bars that a range touches. A part of a bar cannot be told apart by eye. */
-function wholeBars({ starts, width }: BarChartProps, from: number, to: number): [number, number] {
-  const first = starts[0] ?? 0;
-  const end = (starts.at(-1) ?? 0) + width;
-  const begin = first + Math.floor((from - first) / width) * width;
-  const until = first + Math.ceil((to - first) / width) * width;
-  return [Math.max(first, begin), Math.min(end, until)];
+/** The whole bars that are dragged over; undefined where nothing is. */
+function selectedRange(plot: uPlot, bars: Bars): Range | undefined {
+  const { left, width } = plot.select;
+  if (width < minDrag) return undefined;
+  return wholeBars(bars, plot.posToVal(left, 'x') * 1_000, plot.posToVal(left + width, 'x') * 1_000);
 }
 
 function shortCount(count: number): string {

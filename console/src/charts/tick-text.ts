@@ -1,4 +1,4 @@
-import type { TimeZoneChoice } from '../components/time.tsx';
+import type { TimeZoneChoice } from '../components/time-text.ts';
 
 const formats = { local: formatsOf(undefined), utc: formatsOf('UTC') };
 

@@ -1,7 +1,9 @@
 import type { NameField } from '../api/history-reads.ts';
-import { quoted, unquoted } from '../query-text/quoted.ts';
+import { writtenBounds } from '../query-text/edit-query.ts';
+import { unquoted } from '../query-text/quoted.ts';
 import { scanQuery, type Term } from '../query-text/scan-query.ts';
 import { writtenValue } from '../query-text/written-value.ts';
+import { timeChoices } from './time-choices.ts';
 
 /** Something that may stand at the caret. */
 export interface Suggestion {
@@ -118,9 +120,9 @@ function valueSuggestions({ value }: CompletionPlace, names: readonly string[], 
   const after = inList ? '' : ' ';
   if (field === 'occurredAt') {
     if (prefix !== '') return [];
-    return times.map(([label, days]) => {
-      const time = `${new Date(now - days * 86_400_000).toISOString().slice(0, 19)}Z`;
-      return { label, hint: `>=${quoted(time)}`, insert: `>=${quoted(time)} `, start };
+    return timeChoices.flatMap(({ words, bounds }) => {
+      const written = writtenBounds(bounds(now));
+      return written === '' ? [] : [{ label: words, hint: written, insert: `${written} `, start }];
     });
   }
   if (field === 'related')
@@ -130,10 +132,3 @@ function valueSuggestions({ value }: CompletionPlace, names: readonly string[], 
   const known = field === 'type' ? ['create', 'update', 'delete'].filter((type) => type.startsWith(prefix)) : names;
   return known.map((name) => ({ label: name, hint: '', insert: `${writtenValue(name)}${after}`, start }));
 }
-
-const times: readonly (readonly [string, number])[] = [
-  ['the last 24 hours', 1],
-  ['the last 7 days', 7],
-  ['the last 90 days', 90],
-  ['the last year', 365],
-];

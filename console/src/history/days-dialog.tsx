@@ -1,24 +1,38 @@
 import { useId, useState } from 'preact/hooks';
 import { Button } from '../components/button.tsx';
+import { momentOf, momentText, startOfDay, type TimeBounds } from '../components/days.ts';
 import { Dialog } from '../components/dialog.tsx';
 import { FormField } from '../components/form-field.tsx';
-
-const dayLength = 86_400_000;
+import { timeText, zoneName } from '../components/time-text.ts';
 
 interface DaysDialogProps {
   readonly onClose: () => void;
-  /** Bounds of the chosen days, as RFC 3339 has them: the first moment, and the one behind the last. */
-  readonly onChoose: (from: string, before: string) => void;
+  readonly onChoose: (bounds: TimeBounds) => void;
 }
 
-/** Asks for days, both included. The month before this one is proposed: it is what auditors ask for. */
+/** Days as `2026-11-22`, and times as `14:30`. Without a time the whole day is meant. */
+interface Chosen {
+  readonly first: string;
+  readonly firstTime: string;
+  readonly last: string;
+  readonly lastTime: string;
+}
+
+/** Asks for days, both included, or for times. The month before this one is proposed: it is what auditors ask for. */
 export function DaysDialog({ onClose, onChoose }: DaysDialogProps) {
   const form = useId();
-  const [[first, last], setDays] = useState(lastMonth);
-  const isOrdered = first !== '' && last !== '' && first <= last;
+  const [chosen, setChosen] = useState(lastMonth);
+  const range = rangeOf(chosen);
+  const isOrdered = range.from < range.before;
+  const fields: readonly (readonly [keyof Chosen, string, 'date' | 'time'])[] = [
+    ['first', 'First day', 'date'],
+    ['firstTime', 'From', 'time'],
+    ['last', 'Last day', 'date'],
+    ['lastTime', 'Until', 'time'],
+  ];
   return (
     <Dialog
-      title="Days"
+      title="Days and times"
       onClose={onClose}
       actions={
         <Button kind="primary" type="submit" form={form} disabled={!isOrdered}>
@@ -31,48 +45,49 @@ export function DaysDialog({ onClose, onChoose }: DaysDialogProps) {
         class="form-grid"
         onSubmit={(event) => {
           event.preventDefault();
-          if (isOrdered) onChoose(startOf(first), startOf(dateOf(Date.parse(last) + dayLength)));
+          if (isOrdered) onChoose({ from: momentText(range.from), before: momentText(range.before) });
         }}
       >
-        <FormField label="First day" hint="Days are UTC.">
-          {(control) => (
-            <input
-              {...control}
-              type="date"
-              value={first}
-              onInput={(event) => setDays([event.currentTarget.value, last])}
-            />
-          )}
-        </FormField>
-        <FormField
-          label="Last day"
-          error={first === '' || last === '' || isOrdered ? undefined : 'The last day is before the first.'}
-        >
-          {(control) => (
-            <input
-              {...control}
-              type="date"
-              value={last}
-              onInput={(event) => setDays([first, event.currentTarget.value])}
-            />
-          )}
-        </FormField>
+        <div class="days-fields">
+          {fields.map(([name, label, type]) => (
+            <FormField
+              key={name}
+              label={label}
+              error={name === 'last' && range.from >= range.before ? 'The end is before the beginning.' : undefined}
+            >
+              {(control) => (
+                <input
+                  {...control}
+                  type={type}
+                  value={chosen[name]}
+                  onInput={(event) => setChosen({ ...chosen, [name]: event.currentTarget.value })}
+                />
+              )}
+            </FormField>
+          ))}
+        </div>
+        <p class="muted">Without a time the whole day is meant. Days and times are those of {zoneName()}.</p>
       </form>
     </Dialog>
   );
 }
 
-function lastMonth(): [first: string, last: string] {
-  const now = new Date();
-  const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];
-  return [dateOf(Date.UTC(year, month - 1, 1)), dateOf(Date.UTC(year, month, 0))];
+function lastMonth(): Chosen {
+  const [year = 0, month = 0] = timeText(Date.now(), 'day').split('-').map(Number);
+  const dateOf = (time: number) => new Date(time).toISOString().slice(0, 10);
+  return {
+    first: dateOf(Date.UTC(year, month - 2, 1)),
+    firstTime: '',
+    last: dateOf(Date.UTC(year, month - 1, 0)),
+    lastTime: '',
+  };
 }
 
-/** @example dateOf(0); // '1970-01-01' */
-function dateOf(milliseconds: number): string {
-  return new Date(milliseconds).toISOString().slice(0, 10);
-}
-
-function startOf(date: string): string {
-  return `${date}T00:00:00Z`;
+/** Milliseconds since 1970; NaN where a day is missing. */
+function rangeOf({ first, firstTime, last, lastTime }: Chosen): { readonly from: number; readonly before: number } {
+  const end = momentOf(last, lastTime);
+  return {
+    from: momentOf(first, firstTime),
+    before: lastTime === '' && !Number.isNaN(end) ? startOfDay(end, 1) : end,
+  };
 }

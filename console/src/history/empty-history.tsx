@@ -4,7 +4,7 @@ import { Button } from '../components/button.tsx';
 import { EmptyState } from '../components/empty-state.tsx';
 import { counted } from '../components/numbers.ts';
 import { hasFromBound, withTime } from '../query-text/edit-query.ts';
-import { allTime } from './time-presets.tsx';
+import { allTime } from './time-choices.ts';
 
 interface EmptyHistoryProps {
   readonly q: string;

@@ -1,13 +1,14 @@
 import type { ChangeHistogram } from '@annals/client';
 import { useMemo } from 'preact/hooks';
-import { intervalLength, readHistogram } from '../api/history-reads.ts';
+import { readHistogram } from '../api/history-reads.ts';
 import { useRequest } from '../api/use-request.ts';
 import { BarChart } from '../charts/bar-chart.tsx';
-import { changeSeries } from '../charts/change-series.ts';
+import { barsOfChanges } from '../charts/change-series.ts';
+import { momentText } from '../components/days.ts';
 import { FailureBox } from '../components/failure-box.tsx';
 import { LoadingLine } from '../components/loading.tsx';
 import { counted, countText } from '../components/numbers.ts';
-import { timeText } from '../components/time.tsx';
+import { timeText, zoneName } from '../components/time-text.ts';
 
 interface HistoryChartProps {
   readonly q: string;
@@ -20,10 +21,10 @@ const buckets = 60;
 
 /** All matches over time, stacked by type. One drags over it to narrow the time. */
 export function HistoryChart({ q, round, onRange }: HistoryChartProps) {
-  const { value, error, isLoading, reload } = useRequest(`${q} ${round}`, (signal) =>
+  const { value, error, isLoading, reload } = useRequest(`${q} ${round} ${zoneName()}`, (signal) =>
     readHistogram(q, buckets, signal),
   );
-  const chart = useMemo(() => (value === undefined ? undefined : seriesOf(value)), [value]);
+  const chart = useMemo(() => (value === undefined ? undefined : barsOfChanges(value)), [value]);
   return (
     <section class="card history-chart" aria-label="Changes over time">
       <LoadingLine active={isLoading} />
@@ -37,29 +38,17 @@ export function HistoryChart({ q, round, onRange }: HistoryChartProps) {
       ) : (
         <BarChart
           label={`${counted(value.totalElements, 'change')} over time, by type. Arrow keys move over the bars, Enter narrows the time.`}
-          starts={chart.starts}
-          width={chart.width}
-          series={chart.series}
-          zone={value.interval.unit === 'day' ? 'utc' : undefined}
-          onRange={(from, to) => onRange(new Date(from).toISOString(), new Date(to).toISOString())}
+          {...chart}
+          onRange={(from, before) => onRange(momentText(from), momentText(before))}
         />
       )}
     </section>
   );
 }
 
-function seriesOf({ buckets: counts, interval }: ChangeHistogram) {
-  return {
-    starts: counts.map(({ at }) => Date.parse(at)),
-    width: intervalLength(interval),
-    series: changeSeries(counts),
-  };
-}
-
 function describe({ totalElements, from, to, interval: { unit, count } }: ChangeHistogram): string {
   if (totalElements === 0) return 'changes';
-  const zone = unit === 'day' ? ('utc' as const) : undefined;
-  const time = (at: string) => timeText(at, unit === 'day' ? 'day' : 'minute', zone);
+  const time = (at: string) => timeText(at, unit === 'day' ? 'day' : 'minute');
   const step = count === 1 ? `per ${unit}` : `per ${count} ${unit}s`;
-  return `${totalElements === 1 ? 'change' : 'changes'} · ${time(from)} – ${time(to)} · ${step}${unit === 'day' ? ', days are UTC' : ''}`;
+  return `${totalElements === 1 ? 'change' : 'changes'} · ${time(from)} – ${time(to)} · ${step}`;
 }

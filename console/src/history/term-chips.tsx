@@ -1,6 +1,6 @@
 import { Icon } from '../components/icon.tsx';
 import { Name } from '../components/name.tsx';
-import { timeText } from '../components/time.tsx';
+import { timeText } from '../components/time-text.ts';
 import { topTerms, withoutTerm } from '../query-text/edit-query.ts';
 import type { Term } from '../query-text/scan-query.ts';
 

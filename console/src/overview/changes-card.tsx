@@ -1,64 +1,43 @@
 import type { ChangeHistogram } from '@annals/client';
 import { useMemo } from 'preact/hooks';
-import { annals } from '../api/annals.ts';
+import { readHistogram } from '../api/history-reads.ts';
 import { useRequest } from '../api/use-request.ts';
 import { BarChart } from '../charts/bar-chart.tsx';
+import { barsOfChanges } from '../charts/change-series.ts';
 import { ChangeTypeMark, changeTypes } from '../components/change-type.tsx';
+import { momentText } from '../components/days.ts';
 import { countText } from '../components/numbers.ts';
+import { zoneName } from '../components/time-text.ts';
+import { historyOf } from '../history/history-view.ts';
+import { withTime } from '../query-text/edit-query.ts';
 import { Link } from '../router/link.tsx';
 import { navigate } from '../router/location.ts';
-import { barsOf, sumsOf } from './bars.ts';
 import { OverviewCard } from './overview-card.tsx';
 import { sinceQuery } from './since-query.ts';
+import { sumsOf } from './sums.ts';
 
 interface ChangesCardProps {
   readonly title: string;
   /** Milliseconds since 1970. */
   readonly from: number;
-  readonly now: number;
-  /** Milliseconds of a bar. */
-  readonly width: number;
-  /** Days of the service are UTC. */
-  readonly zone?: 'utc' | undefined;
+  /** At most so many bars. */
+  readonly bars: number;
 }
 
 /** How many changes there were, by type and over time. */
-export function ChangesCard({ title, from, now, width, zone }: ChangesCardProps) {
+export function ChangesCard({ title, from, bars }: ChangesCardProps) {
   const q = sinceQuery(from);
-  // One bucket more than bars that fit: the window begins and ends inside of one.
-  const buckets = Math.ceil((now - from) / width) + 1;
-  const requested = useRequest(`histogram ${q} ${buckets}`, (signal) =>
-    annals().history.histogram({ q, buckets }, { signal }),
-  );
+  const requested = useRequest(`histogram ${q} ${bars} ${zoneName()}`, (signal) => readHistogram(q, bars, signal));
   return (
-    <OverviewCard
-      title={title}
-      wide
-      requested={requested}
-      aside={zone === 'utc' ? <span class="muted">days in UTC</span> : undefined}
-    >
-      {(histogram) => <Changes histogram={histogram} from={from} now={now} width={width} zone={zone} title={title} />}
+    <OverviewCard title={title} wide requested={requested}>
+      {(histogram) => <Changes histogram={histogram} from={from} title={title} />}
     </OverviewCard>
   );
 }
 
-function Changes({
-  histogram,
-  title,
-  from,
-  now,
-  width,
-  zone,
-}: ChangesCardProps & { readonly histogram: ChangeHistogram }) {
-  const { starts, counts } = useMemo(
-    () => barsOf(histogram, { width, from, to: now }),
-    // The bars stay until the next answer is there.
-    [histogram],
-  );
-  const series = useMemo(
-    () => changeTypes.map((type) => ({ label: type, colour: `--${type}-bar`, counts: counts[type] })),
-    [counts],
-  );
+function Changes({ histogram, title, from }: Omit<ChangesCardProps, 'bars'> & { readonly histogram: ChangeHistogram }) {
+  // The bars stay until the next answer is there.
+  const chart = useMemo(() => barsOfChanges(histogram), [histogram]);
   const sums = sumsOf(histogram);
   const q = sinceQuery(from);
   if (histogram.totalElements === 0) {
@@ -88,17 +67,9 @@ function Changes({
       </div>
       <BarChart
         label={`${title}: changes over time by type. Drag over a part to see its changes.`}
-        starts={starts}
-        width={width}
-        series={series}
-        zone={zone}
+        {...chart}
         onRange={(begin, end) =>
-          navigate({
-            path: 'history',
-            parameters: {
-              q: `occurredAt:(>="${new Date(begin).toISOString()}" AND <"${new Date(end).toISOString()}")`,
-            },
-          })
+          navigate(historyOf(withTime('', { from: momentText(begin), before: momentText(end) })))
         }
       />
     </div>

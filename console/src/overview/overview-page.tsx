@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { allows } from '../api/session.ts';
+import { allows, readsHistory } from '../api/session.ts';
 import { Button } from '../components/button.tsx';
 import { PageHeader } from '../components/page-header.tsx';
 import { Time } from '../components/time.tsx';
@@ -11,14 +11,12 @@ import { UsageCard } from './usage-card.tsx';
 import { WaysCard } from './ways-card.tsx';
 import './overview.css';
 
-const hour = 3_600_000;
-const day = 24 * hour;
+const day = 86_400_000;
 
 /** What happened lately, and what needs somebody. Each figure leads to what it counts. */
 export function OverviewPage() {
   // All figures of the page are about the same time.
   const [now, setNow] = useState(Date.now);
-  const readsHistory = allows('changelog.changelog_read', 'changelog.changelog_manage');
   return (
     <>
       <PageHeader
@@ -34,10 +32,10 @@ export function OverviewPage() {
         </Button>
       </PageHeader>
       <div class="overview">
-        {readsHistory ? (
+        {readsHistory() ? (
           <>
-            <ChangesCard title="Last 24 hours" from={now - day} now={now} width={hour} />
-            <ChangesCard title="Last 30 days" from={now - 30 * day} now={now} width={day} zone="utc" />
+            <ChangesCard title="Last 24 hours" from={now - day} bars={25} />
+            <ChangesCard title="Last 30 days" from={now - 30 * day} bars={32} />
             <BusiestCard title="Busiest actors" field="actor" from={now - 30 * day} />
             <BusiestCard title="Busiest entities" field="entity" from={now - 30 * day} />
           </>

@@ -20,7 +20,12 @@ const dayLength = 86_400_000;
 export function UsageCard({ now }: { readonly now: number }) {
   const requested = useRequest(`usage by day ${now}`, (signal) => annals().usage.byDay({}, { signal }));
   return (
-    <OverviewCard title="Usage" wide requested={requested} aside={<span class="muted">30 days in UTC</span>}>
+    <OverviewCard
+      title="Usage"
+      wide
+      requested={requested}
+      aside={<span class="muted">30 days, each from midnight UTC</span>}
+    >
       {(days) => <UsageByDay days={days} />}
     </OverviewCard>
   );
@@ -45,7 +50,14 @@ function UsageByDay({ days }: { readonly days: readonly UsageOfDay[] }) {
           </li>
         ))}
       </ul>
-      <BarChart label={`Usage by day: ${shown}`} starts={starts} width={dayLength} series={series} zone="utc" />
+      <BarChart
+        label={`Usage by day: ${shown}`}
+        starts={starts}
+        end={(starts.at(-1) ?? 0) + dayLength}
+        detail="day"
+        series={series}
+        zone="utc"
+      />
     </div>
   );
 }

@@ -1,3 +1,4 @@
+import type { TimeBounds } from '../components/days.ts';
 import { unquoted } from './quoted.ts';
 import { scanQuery, type Term } from './scan-query.ts';
 import { writtenValues } from './written-value.ts';
@@ -68,17 +69,29 @@ export function toggleValue(q: string, field: string, value: string): string {
 }
 
 /** The query over this time. Bounds are RFC 3339; without both, the query looks at the last 30 days. */
-export function withTime(
-  q: string,
-  { from, before }: { from?: string | undefined; before?: string | undefined },
-): string {
-  const rest = without(
-    q,
-    topTerms(q).filter(({ field }) => field === 'occurredAt'),
-  );
+export function withTime(q: string, bounds: TimeBounds): string {
+  return joined(without(q, timeTerms(q)), writtenTime(bounds));
+}
+
+/** Whether the query looks at exactly this time. */
+export function hasTime(q: string, bounds: TimeBounds): boolean {
+  const written = timeTerms(q).map(({ start, end }) => q.slice(start, end));
+  return written.join(' ') === writtenTime(bounds);
+}
+
+function timeTerms(q: string): Term[] {
+  return topTerms(q).filter(({ field }) => field === 'occurredAt');
+}
+
+function writtenTime(bounds: TimeBounds): string {
+  const written = writtenBounds(bounds);
+  return written === '' ? '' : `occurredAt:${written}`;
+}
+
+/** Bounds as the value of `occurredAt`; empty without any. */
+export function writtenBounds({ from, before }: TimeBounds): string {
   const bounds = [...(from === undefined ? [] : [`>="${from}"`]), ...(before === undefined ? [] : [`<"${before}"`])];
-  if (bounds.length === 0) return rest;
-  return joined(rest, bounds.length === 1 ? `occurredAt:${bounds[0]}` : `occurredAt:(${bounds.join(' AND ')})`);
+  return bounds.length < 2 ? bounds.join('') : `(${bounds.join(' AND ')})`;
 }
 
 /** Whether the query has a from-bound of its own in place of the service's window of 30 days. */

@@ -83,9 +83,10 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     await page.getByRole('button', { name: 'Days…' }).click();
     const first = await page.getByLabel('First day').inputValue();
     const last = await page.getByLabel('Last day').inputValue();
+    await page.getByText('Days and times are those of Europe/Berlin.').waitFor();
     const show = page.getByRole('dialog').getByRole('button', { name: 'Show' });
     await page.getByLabel('Last day').fill('2000-01-01');
-    await page.getByText('The last day is before the first.').waitFor();
+    await page.getByText('The end is before the beginning.').waitFor();
     expect(await show.isDisabled()).toBe(true);
     await checkAccessibility(page, 'dialog');
     await page.getByLabel('Last day').fill(last);
@@ -94,7 +95,7 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     expect([first, behind]).toEqual([expect.stringMatching(/-01$/), expect.stringMatching(/-01$/)]);
     await expect
       .poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue())
-      .toBe(`type:delete occurredAt:(>="${first}T00:00:00Z" AND <"${behind}T00:00:00Z")`);
+      .toBe(`type:delete occurredAt:(>="${midnightOf(first)}" AND <"${midnightOf(behind)}")`);
     await page.getByRole('button', { name: 'Export', exact: true }).click();
     await page.getByLabel('Format').selectOption('NDJSON');
     const start = page.getByRole('button', { name: /^Export \d+ entr(y|ies)$/ });
@@ -108,6 +109,56 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     const lines = (await readFile(await download.path(), 'utf8')).trim().split('\n');
     expect(lines).toHaveLength(total);
     for (const line of lines) expect(JSON.parse(line)).toMatchObject({ type: 'delete' });
+  });
+
+  test('today and yesterday, and a time with hours, are those of the clock that one has chosen, in the chart too', async () => {
+    const { open } = the();
+    const page = await open('history?q=entity%3Aorder');
+    await totalOf(page);
+    const query = page.getByRole('combobox', { name: 'Query' });
+    const yesterday = page.getByRole('button', { name: 'Yesterday' });
+    await yesterday.click();
+    await expect
+      .poll(() => query.inputValue())
+      .toMatch(/^entity:order occurredAt:\(>="\S+T00:00:00\+0[12]:00" AND <"\S+T00:00:00\+0[12]:00"\)$/);
+    expect(await yesterday.getAttribute('aria-pressed')).toBe('true');
+    await page.getByRole('button', { name: 'UTC' }).click();
+    expect(await yesterday.getAttribute('aria-pressed')).toBe('false');
+    await page.getByRole('button', { name: 'Today' }).click();
+    await expect.poll(() => query.inputValue()).toMatch(/^entity:order occurredAt:>="\S+T00:00:00Z"$/);
+
+    await page.getByRole('button', { name: 'Days…' }).click();
+    for (const [label, value] of [
+      ['First day', '2026-01-05'],
+      ['From', '14:30'],
+      ['Last day', '2026-01-05'],
+      ['Until', '18:00'],
+    ] as const)
+      await page.getByLabel(label, { exact: true }).fill(value);
+    await page.getByRole('dialog').getByRole('button', { name: 'Show' }).click();
+    await expect
+      .poll(() => query.inputValue())
+      .toBe('entity:order occurredAt:(>="2026-01-05T14:30:00Z" AND <"2026-01-05T18:00:00Z")');
+
+    // A bar is a day of the chosen clock: what one bar holds is what the list of that day holds.
+    for (const [zone, midnight] of [
+      ['Local time', /T00:00:00\+0[12]:00/g],
+      ['UTC', /T00:00:00Z/g],
+    ] as const) {
+      await page.getByRole('button', { name: zone }).click();
+      await page.getByRole('button', { name: '30 d' }).click();
+      await expect.poll(() => query.inputValue()).toBe('entity:order');
+      await page.locator('.bar-chart canvas').waitFor();
+      await totalOf(page);
+      await page.getByRole('application').focus();
+      for (const key of ['ArrowLeft', 'ArrowLeft', 'ArrowLeft']) await page.keyboard.press(key);
+      const told = (await page.locator('.bar-chart-readout').textContent()) ?? '';
+      const [, day = '', count = ''] = /^(\S+) {3}([\d,]+)/.exec(told) ?? [];
+      await page.keyboard.press('Enter');
+      await expect.poll(() => query.inputValue()).toContain(`>="${day}T00:00:00`);
+      expect((await query.inputValue()).match(midnight)).toHaveLength(2);
+      await expect.poll(() => totalOf(page)).toBe(Number(count.replaceAll(',', '')));
+    }
   });
 
   test('times are those of the reader or UTC, as one chooses', async () => {
@@ -134,4 +185,14 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     expect(await sidewaysRoom(page)).toBe(0);
     await checkAccessibility(page);
   });
+}
+
+/** The midnight at which a day begins in Berlin. */
+function midnightOf(day: string): string {
+  const noon = new Date(`${day}T12:00:00Z`);
+  const offset = new Intl.DateTimeFormat('en', { timeZone: 'Europe/Berlin', timeZoneName: 'longOffset' })
+    .formatToParts(new Date(noon.getTime() - 12 * 3_600_000))
+    .find(({ type }) => type === 'timeZoneName')
+    ?.value.slice('GMT'.length);
+  return `${day}T00:00:00${offset}`;
 }

@@ -44,7 +44,7 @@ export function overviewTests(the: () => ConsoleUnderTest): void {
     await page.keyboard.press('ArrowLeft');
     await page.keyboard.press('Enter');
     expect(new URL(page.url()).searchParams.get('q')).toMatch(
-      /^occurredAt:\(>="\d{4}-\d\d-\d\dT00:00:00\.000Z" AND <"\d{4}-\d\d-\d\dT00:00:00\.000Z"\)$/,
+      /^occurredAt:\(>="\d{4}-\d\d-\d\dT00:00:00\+0[12]:00" AND <"\d{4}-\d\d-\d\dT00:00:00\+0[12]:00"\)$/,
     );
   });
 

@@ -1,0 +1,70 @@
+import { countText } from '../components/numbers.ts';
+import { timeText } from '../components/time-text.ts';
+
+export interface BarSeries {
+  readonly label: string;
+  /** The custom property of its colour: `--create-bar`. */
+  readonly colour: string;
+  readonly counts: readonly number[];
+}
+
+/** The bars of a chart. */
+export interface Bars {
+  /** Where each bar begins, in milliseconds since 1970. A day by the reader's clock may have 23 or 25 hours. */
+  readonly starts: readonly number[];
+  /** Where the last bar ends. */
+  readonly end: number;
+  readonly detail: 'day' | 'minute' | 'second';
+  readonly series: readonly BarSeries[];
+}
+
+/** Bars, and the clock that their times are told by. */
+export interface ShownBars extends Bars {
+  /** Days of usage are UTC. Left out: what the reader has chosen. */
+  readonly zone?: 'utc' | undefined;
+}
+
+/** From the first moment on, and before the other; in milliseconds since 1970. */
+export type Range = [from: number, before: number];
+
+/** When the next bar begins. */
+export function endOf({ starts, end }: Bars, index: number): number {
+  return starts[index + 1] ?? end;
+}
+
+export function middleOf(bars: Bars, index: number): number {
+  return ((bars.starts[index] ?? 0) + endOf(bars, index)) / 2;
+}
+
+/** What stands above the chart while one points at a bar. */
+export function textOfBar(props: ShownBars, index: number | null | undefined): string {
+  const from = props.starts[index ?? -1];
+  return from === undefined ? '' : textOfRange(props, [from, endOf(props, index ?? -1)]);
+}
+
+/** A range of whole bars, and what is in them. */
+export function textOfRange(props: ShownBars, [from, before]: Range): string {
+  const { starts, series } = props;
+  const sums = series.map(({ label, counts }) => {
+    const inside = counts.filter((_, index) => (starts[index] ?? 0) >= from && (starts[index] ?? 0) < before);
+    return { label, sum: inside.reduce((sum, count) => sum + count, 0) };
+  });
+  const total = sums.reduce((sum, one) => sum + one.sum, 0);
+  const parts = sums.filter(({ sum }) => sum > 0).map(({ label, sum }) => `${label} ${countText(sum)}`);
+  return `${rangeText(props, from, before)}   ${[countText(total), ...parts].join(' · ')}`;
+}
+
+/** A range of whole bars in words. Of days the last one is told, of other times the end. */
+function rangeText({ detail, zone }: ShownBars, from: number, before: number): string {
+  const first = timeText(from, detail, zone);
+  const last = timeText(detail === 'day' ? before - 1 : before, detail, zone);
+  if (first === last) return first;
+  const [day, clock] = last.split(' ');
+  return `${first} – ${clock !== undefined && first.startsWith(`${day} `) ? clock : last}`;
+}
+
+/** The bars that a range touches. A part of a bar cannot be told apart by eye. */
+export function wholeBars({ starts, end }: Bars, from: number, to: number): Range {
+  const first = starts.findLast((start) => start <= from) ?? starts[0] ?? from;
+  return [first, starts.find((start) => start >= to) ?? end];
+}
