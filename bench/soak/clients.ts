@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import type { Outcomes } from './outcomes.ts';
@@ -146,7 +145,7 @@ export async function chat(caller: Caller, acknowledged: Acknowledged): Promise<
     const kind = turn % 2 === 0 ? 'chat' : 'chat-stream';
     const answer = await session.call(kind, `/ai-service/${caller.tenant}/agentic/${kind}`, {
       method: 'POST',
-      body: JSON.stringify({ agentId: 'desk', message: 'Who changed what?', sessionId: randomUUID() }),
+      body: JSON.stringify({ agentId: 'desk', message: 'Who changed what?' }),
     });
     const isWhole = answer?.status === 200 && (kind === 'chat' || answer.text.includes('event: done'));
     if (answer?.status === 200 && !isWhole) caller.outcomes.add(kind, 'without its end');

@@ -9,7 +9,7 @@ const stored: Agent = {
   enabled: false,
   disabledReason: 'The provider refuses the key.',
   userPrompt: 'Answer.',
-  triggers: [{ at: 'night' }],
+  triggers: [{ type: 'endpoint' }],
   llmConfig: { provider: 'openai', model: 'm', temperature: 0.2, apiKey: '********' },
   nativeTools: [{ id: 'change-history' }],
   metadata: { version: 7, createdAt: '2026-11-01T00:00:00.000Z', modifiedAt: '2026-11-01T00:00:00.000Z' },

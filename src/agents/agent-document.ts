@@ -1,8 +1,9 @@
 import { AnnalsError, type ErrorDetail } from '../errors.ts';
 import { ProjectionFault, projectedJson } from '../query/json-projection.ts';
 import { mask } from '../recording/mask.ts';
-import type { AgentBody, LlmConfig, NativeTool } from './schemas.ts';
-import { addressOf, isSelfHosted } from './self-hosted-address.ts';
+import type { LlmConfig } from './llm-config.ts';
+import type { AgentBody, NativeTool } from './schemas.ts';
+import { addressOf } from './self-hosted-address.ts';
 
 /** An agent as clients see it. A mask stands in place of its key. */
 export interface AgentDocument {
@@ -31,9 +32,9 @@ export function faultOfAgentId(id: string): string | undefined {
 /** The content that a body asks for, without the fields that the service sets. `current` is the stored agent. */
 export function contentOf(body: AgentBody, current: AgentDocument | undefined) {
   const { name, description, userPrompt = '', triggers = [], nativeTools = [] } = body;
-  const { provider, model, temperature, maxTokens, contextTokens, apiKey, baseUrl, selfHostedParams } =
-    body.llmConfig ?? { provider: 'shared' as const };
-  // A member that the service does not know may be a secret. The service does not store it.
+  const { provider, model, temperature, maxTokens, contextTokens, apiKey, baseUrl, selfHostedParams }: LlmConfig =
+    body.llmConfig ?? { provider: 'shared' };
+  // Without what is taken because it is empty.
   const params = selfHostedParams && { selfHostedParams: { url: selfHostedParams.url } };
   const llmConfig = { provider, model, temperature, maxTokens, contextTokens, baseUrl, ...params };
   return {
@@ -47,35 +48,12 @@ export function contentOf(body: AgentBody, current: AgentDocument | undefined) {
   };
 }
 
-/** The faults that the schema alone cannot find. */
-export function faultsOfBody(body: AgentBody): ErrorDetail[] {
-  const llmConfig: LlmConfig = body.llmConfig ?? { provider: 'shared' };
-  const { provider, model, apiKey, baseUrl, selfHostedParams } = llmConfig;
-  const details: ErrorDetail[] = [];
-  const wrong = (field: string, message: string) => void details.push({ field, message });
-  if (Object.keys(body.name).length === 0) wrong('name', 'must have a text in a language at least');
-  if (provider === 'shared') {
-    if (apiKey !== undefined) wrong('llmConfig.apiKey', 'is not for the shared token');
-  } else {
-    if (model === undefined) wrong('llmConfig.model', 'is required');
-    if (apiKey === undefined && !isSelfHosted(provider)) wrong('llmConfig.apiKey', 'is required');
-  }
-  const addressField = provider === 'self_hosted' ? 'llmConfig.baseUrl' : 'llmConfig.selfHostedParams.url';
-  const fault = isSelfHosted(provider) ? faultOfAddress(addressOf(llmConfig)) : undefined;
-  if (fault !== undefined) wrong(addressField, fault);
-  if (baseUrl !== undefined && provider !== 'self_hosted') wrong('llmConfig.baseUrl', 'is for self_hosted alone');
-  if (selfHostedParams !== undefined && (provider === 'self_hosted' || !isSelfHosted(provider))) {
-    wrong('llmConfig.selfHostedParams', 'is for self_hosted_ollama and self_hosted_vllm alone');
-  }
-  return details;
-}
-
-function faultOfAddress(address: string | undefined): string | undefined {
-  if (address === undefined) return 'is required';
-  const url = URL.parse(address);
-  const plain = url !== null && url.search === '' && url.hash === '' && url.username === '' && url.password === '';
-  if (plain && /^https?:$/.test(url.protocol)) return undefined;
-  return 'must be a URL that begins with http:// or https://, without user, query and fragment';
+/** The fault that the schema alone cannot find: an address that is no URL. */
+export function faultsOfBody({ llmConfig }: Pick<AgentBody, 'llmConfig'>): ErrorDetail[] {
+  const address = llmConfig && addressOf(llmConfig);
+  if (address === undefined || URL.canParse(address)) return [];
+  const field = llmConfig?.provider === 'self_hosted' ? 'llmConfig.baseUrl' : 'llmConfig.selfHostedParams.url';
+  return [{ field, message: 'must be a URL' }];
 }
 
 /** The JSON text of a document, without the members that are undefined. */

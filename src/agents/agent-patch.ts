@@ -4,20 +4,38 @@ import { applyPatch } from '../json/patch.ts';
 import { PatchFault, type PatchOperation } from '../json/patch-operation.ts';
 import { parsePointer } from '../json/pointer.ts';
 import { maxDocument } from '../json/size.ts';
+import type { AgentDocument } from './agent-document.ts';
 import type { AgentPatch } from './schemas.ts';
 
 /**
- * Applies a list of ADD, REMOVE and REPLACE (contract 8) to the JSON text of an agent, and returns the new text. Throws
- * validation_violation where the path of an operation does not exist, and payload_too_large before the agent exceeds
+ * Applies a list of ADD, REMOVE and REPLACE (contract 8) to the JSON text of an agent, and returns the new text. `before` is that
+ * agent. Throws validation_violation where the path of an operation does not exist, and payload_too_large before the agent exceeds
  * its limits. After an error no operation is applied.
  */
-export function patchedText(document: string, patch: AgentPatch): string {
-  const operations = patch.map(readOperation);
+export function patchedText(document: string, before: Texts, patch: AgentPatch): string {
+  const operations = patch.map((operation, index) => readOperation(inOneLanguage(operation, before), index));
   try {
     return applyPatch(parseJson(document), operations);
   } catch (error) {
     throw error instanceof PatchFault ? refusalOf(error) : error;
   }
+}
+
+/** The members of an agent that are maps by language. */
+type Texts = Pick<AgentDocument, 'name' | 'description'>;
+
+/**
+ * Clients of the API family write a text alone as a name or a description. It is the text in the language that is shown: English, or
+ * else the first one that the agent has.
+ */
+function inOneLanguage(operation: AgentPatch[number], before: Texts): AgentPatch[number] {
+  const { path, value } = operation;
+  const [key, ...rest] = keysOf(path);
+  if (typeof value !== 'string' || rest.length > 0 || (key !== 'name' && key !== 'description')) return operation;
+  const texts = before[key];
+  if (texts === undefined) return { ...operation, value: { en: value } };
+  const language = texts.en === undefined ? (Object.keys(texts)[0] ?? 'en') : 'en';
+  return { ...operation, path: `/${key}/${language}` };
 }
 
 function readOperation({ op, path, value }: AgentPatch[number], index: number): PatchOperation {

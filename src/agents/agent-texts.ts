@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Compile } from 'typebox/compile';
 import { threaded } from '../concurrency/threaded.ts';
 import { compileValidator } from '../http/validation.ts';
@@ -91,18 +92,47 @@ export const patchedAgent = threaded(
   'patchedAgent',
   (document: string, patchText: string): { text: string; body: BodyHead } => {
     const patch: AgentPatch = JSON.parse(patchText);
-    const text = patchedText(document, patch);
-    const wanted: unknown = JSON.parse(text);
-    if (!isBody.Check(wanted)) throw validationError(wanted);
     const before = parseAgent(document);
-    if (wanted.disabledReason !== before.disabledReason) {
-      throw invalid([{ field: 'disabledReason', message: 'is read-only' }]);
-    }
-    refuseFaults(before.id, wanted);
-    const { llmConfig, metadata } = wanted;
+    const text = patchedText(document, before, patch);
+    const wanted: unknown = JSON.parse(text);
+    const judged = withoutUnchanged(wanted, before);
+    if (!isBody.Check(judged)) throw validationError(judged);
+    refuseReadOnly(judged, before);
+    refuseFaults(before.id, judged);
+    const { llmConfig, metadata } = judged;
     return { text, body: { llmConfig, metadata } };
   },
 );
+
+/** Earlier versions took triggers and tools that this one refuses. A patch of something else leaves them as they are. */
+function withoutUnchanged(wanted: unknown, before: AgentDocument): unknown {
+  if (typeof wanted !== 'object' || wanted === null) return wanted;
+  const stored: ReadonlyMap<string, unknown> = new Map(Object.entries(before));
+  return Object.fromEntries(
+    Object.entries(wanted).filter(
+      ([key, value]) => !(keptMembers.has(key) && isDeepStrictEqual(value, stored.get(key))),
+    ),
+  );
+}
+
+const keptMembers: ReadonlySet<string> = new Set(['triggers', 'nativeTools']);
+
+/** A PUT ignores what only the service writes, since answers have it. A patch names what it wants to change. */
+function refuseReadOnly({ disabledReason, metadata }: AgentBody, before: AgentDocument): void {
+  const wanted = {
+    disabledReason,
+    'metadata.createdAt': metadata?.createdAt,
+    'metadata.modifiedAt': metadata?.modifiedAt,
+  };
+  const { createdAt, modifiedAt } = before.metadata;
+  const stored = {
+    disabledReason: before.disabledReason,
+    'metadata.createdAt': createdAt,
+    'metadata.modifiedAt': modifiedAt,
+  };
+  const changed = Object.entries(wanted).filter(([field, value]) => value !== stored[field as keyof typeof stored]);
+  if (changed.length > 0) throw invalid(changed.map(([field]) => ({ field, message: 'is read-only' })));
+}
 
 /** Throws validation_violation for the faults of a body that the schema alone cannot find. */
 export function refuseFaults(id: string, body: AgentBody): void {

@@ -1,5 +1,5 @@
 import type { Message } from '../providers/port.ts';
-import type { LlmConfig } from './schemas.ts';
+import type { LlmConfig } from './llm-config.ts';
 import type { EarlierTurn } from './turn-store.ts';
 
 /**

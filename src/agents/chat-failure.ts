@@ -1,7 +1,7 @@
 import { AnnalsError } from '../errors.ts';
 import { errorOfCall } from '../providers/call-error.ts';
 import type { ProviderError } from '../providers/port.ts';
-import type { LlmConfig } from './schemas.ts';
+import type { LlmConfig } from './llm-config.ts';
 import { isSelfHosted } from './self-hosted-address.ts';
 
 /** What a failed call means for the client and for the agent. */

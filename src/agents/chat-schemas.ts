@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { unsupportedOfChats } from './unsupported-members.ts';
 
 const exampleSession = '0b0f5f0e-8a36-4d2e-9c0b-4d8a52b5a1f7';
 
@@ -12,9 +13,11 @@ export const Chat = Type.Object(
       'x-must': 'not contain lone surrogates',
       description: 'What it is told.',
     }),
+    ...unsupportedOfChats,
   },
   {
     $id: 'ChatRequest',
+    additionalProperties: false,
     examples: [{ agentId: 'price-desk', message: 'Who changed the price of product 17 last week?' }],
   },
 );

@@ -1,6 +1,6 @@
 import type { Answer, Message, Tool, Usage } from '../providers/port.ts';
 import type { CallProgress, ProviderCaller } from '../providers/provider-caller.ts';
-import type { LlmConfig } from './schemas.ts';
+import type { LlmConfig } from './llm-config.ts';
 import { addressOf, isSelfHosted } from './self-hosted-address.ts';
 
 /** The model that an agent calls. `apiKey` is plain text; it is empty for a self-hosted server without a key. */

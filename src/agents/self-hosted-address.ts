@@ -1,4 +1,4 @@
-import type { LlmConfig } from './schemas.ts';
+import type { LlmConfig } from './llm-config.ts';
 
 type Provider = LlmConfig['provider'];
 

@@ -11,14 +11,18 @@ const Role = Type.String({
 export const CompletionRequest = Type.Object(
   {
     id: Type.Optional(Type.String({ description: 'Identifies the request; echoed in the answer.' })),
-    messages: Type.Array(Type.Object({ role: Role, content: Type.String() }, { $id: 'CompletionMessage' }), {
-      minItems: 1,
-      maxItems: 1_000,
-      description: 'The chat history.',
-    }),
+    messages: Type.Array(
+      Type.Object({ role: Role, content: Type.String() }, { $id: 'CompletionMessage', additionalProperties: false }),
+      {
+        minItems: 1,
+        maxItems: 1_000,
+        description: 'The chat history.',
+      },
+    ),
   },
   {
     $id: 'CompletionRequest',
+    additionalProperties: false,
     examples: [
       {
         id: 'greeting-1',

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { unsupportedMember } from '../http/body-members.ts';
 import { TenantName } from '../http/tenant-name.ts';
 import { mask } from '../recording/mask.ts';
 
@@ -28,10 +29,15 @@ const Secured = Type.Boolean({
   description: 'Encrypted at rest and never shown again. `providerApiToken` and `openAiApiToken` always are.',
 });
 
-/** Clients of the API family send these two with `false`. The service has no such items. */
+/** Members that the API family publishes and Annals does not do (contract 3). docs/compatibility.md lists them. */
 const unsupported = {
-  restricted: Type.Optional(Type.Literal(false, { description: 'Of no effect.' })),
-  readOnly: Type.Optional(Type.Literal(false, { description: 'Of no effect.' })),
+  restricted: Type.Optional(
+    unsupportedMember('be false or left out: whoever has configuration.configuration_manage may delete items', false),
+  ),
+  readOnly: Type.Optional(
+    unsupportedMember('be false or left out: whoever has configuration.configuration_manage may change items', false),
+  ),
+  schemaUrl: Type.Optional(unsupportedMember('be left out: the service does not check values by a schema')),
 };
 
 const Version = Type.Integer({ minimum: 1, description: 'Counts up with every change.' });
@@ -62,7 +68,7 @@ export const NewConfigurations = Type.Array(
       secured: Type.Optional(Secured),
       ...unsupported,
     },
-    { $id: 'NewConfiguration' },
+    { $id: 'NewConfiguration', additionalProperties: false },
   ),
   {
     minItems: 1,
@@ -82,7 +88,11 @@ export const ChangedConfiguration = Type.Object(
     secured: Type.Optional(Secured),
     ...unsupported,
   },
-  { $id: 'ChangedConfiguration', examples: [{ key: 'notificationEmail', value: 'desk@example.com', version: 1 }] },
+  {
+    $id: 'ChangedConfiguration',
+    additionalProperties: false,
+    examples: [{ key: 'notificationEmail', value: 'desk@example.com', version: 1 }],
+  },
 );
 
 export const ConfigurationsPath = Type.Object({ tenant: TenantName });

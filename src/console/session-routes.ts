@@ -11,11 +11,14 @@ const config = { isOfSession: true };
 /** In bytes. The sender is not known yet. */
 export const maxSignInBytes = 16 * 1024;
 
-const SignIn = Type.Object({
-  clientId: Type.Optional(Type.String()),
-  clientSecret: Type.Optional(Type.String()),
-  link: Type.Optional(Type.String()),
-});
+const SignIn = Type.Object(
+  {
+    clientId: Type.Optional(Type.String()),
+    clientSecret: Type.Optional(Type.String()),
+    link: Type.Optional(Type.String()),
+  },
+  { additionalProperties: false },
+);
 
 /** Signing in to the console, and out (contract 13). */
 export async function sessionRoutes(

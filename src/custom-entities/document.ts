@@ -106,6 +106,21 @@ export function createdAtOf(document: string): number {
   return Date.parse(stringOf(metadata && memberOf(metadata, 'createdAt')) ?? '');
 }
 
+/** Throws validation_violation where a patched document has other times than the stored one. */
+export function refuseOtherTimes(stored: string, patched: string): void {
+  const timeOf = (text: string, name: string) => {
+    const node = parseJson(text);
+    const metadata = kindOf(node) === 'object' ? memberOf(node, 'metadata') : undefined;
+    const time = metadata && kindOf(metadata) === 'object' ? memberOf(metadata, name) : undefined;
+    return time && compactText(time);
+  };
+  const changed = ['createdAt', 'modifiedAt'].filter((name) => {
+    const time = timeOf(patched, name);
+    return time !== undefined && time !== timeOf(stored, name);
+  });
+  refuse(changed.map((name) => ({ field: `metadata.${name}`, message: 'is read-only' })));
+}
+
 /**
  * The name that change entries show (contract 6: at most 1,000 characters without NUL and lone surrogates). If the name
  * is a map by language, it is the English one, or else the first one.

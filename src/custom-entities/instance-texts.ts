@@ -10,6 +10,7 @@ import {
   projectionOf,
   readDocument,
   refuse,
+  refuseOtherTimes,
   valuesOfDocument,
 } from './document.ts';
 import { patchDocument } from './patch-document.ts';
@@ -55,11 +56,18 @@ export const writtenInstance = threaded(
   },
 );
 
-/** Applies a patch to a stored instance, as `patchDocument` does. A short patch that copies may make a long document. */
+/**
+ * Applies a patch to a stored instance, as `patchDocument` does. A short patch that copies may make a long document. A PUT ignores
+ * the times that only the service writes, since answers have them. A patch names what it wants to change.
+ */
 export const patchedInstance = threaded(
   import.meta.url,
   'patchedInstance',
-  patchDocument,
+  (document: string, patch: string): string => {
+    const patched = patchDocument(document, patch);
+    refuseOtherTimes(document, patched);
+    return patched;
+  },
   (_document, patch) => patch.includes('copy') || patch.includes('\\u'),
 );
 

@@ -12,9 +12,11 @@ import type { DocumentCondition, DocumentQuery, Match } from '../query/ast.ts';
 import {
   type DocumentMapping,
   documentQueryToSql,
+  isMapByLanguage,
   pathOfField,
   rangeOfTerm,
   regexTermsOf,
+  textsByLanguage,
   type ValueRange,
 } from '../query/document-sql.ts';
 import { projectedText, textOfProjection } from '../query/json-projection.ts';
@@ -186,7 +188,10 @@ async function matchStrings(
   const direct = sql`select ${tried} as value from ${from} where ${where}`;
   const ofArrays = sql`select element.value from ${from}, jsonb_array_elements(${arrayValues(sql`fields`, path)}) element(value)
     where ${where} and ${meetsArray(sql`fields`, path)}`;
-  const values = isId(path) ? direct : sql`${direct} union all ${ofArrays}`;
+  const ofMaps = sql`select element.value from ${from}, jsonb_array_elements(${textsByLanguage(sql`fields`)}) element(value)
+    where ${where}`;
+  const parts = [direct, ...(isId(path) ? [] : [ofArrays]), ...(isMapByLanguage(path) ? [ofMaps] : [])];
+  const values = sql.join(parts, sql` union all `);
   // A string without the text that the pattern requires does not match, so Annals does not read it.
   const required = projectedText(requiredText(matcher.source));
   const { rows } = await sql<{ bytes: number | null; text: string | null }>`

@@ -5,7 +5,7 @@ import { arrayBody } from '../pagination/page-texts.ts';
 import { PagingHeaders } from '../pagination/parameters.ts';
 import { StoredType } from './answer-schemas.ts';
 import type { CustomEntityRoutesOptions } from './route-options.ts';
-import { Created, CustomEntityType, ListQuery, TypePath, TypesPath } from './schemas.ts';
+import { Created, CustomEntityType, ListQuery, NewCustomEntityType, TypePath, TypesPath } from './schemas.ts';
 
 const tags = ['Custom entities'];
 const reading: readonly Scope[] = ['schema.schema_read', 'schema.schema_manage'];
@@ -49,7 +49,7 @@ export async function typeRoutes(
         tags,
         summary: 'Making a type',
         params: TypesPath,
-        body: CustomEntityType,
+        body: NewCustomEntityType,
         response: { 201: json(Created, { description: 'The type is made.', headers: ['Location'] }) },
       },
     },

@@ -1,5 +1,5 @@
 import { threaded } from '../concurrency/threaded.ts';
-import { type ErrorDetail, maxDetails } from '../errors.ts';
+import type { ErrorDetail } from '../errors.ts';
 import { elementsOf, kindOf, membersOf } from '../json/members.ts';
 import type { JsonNode } from '../json/tape.ts';
 import { compactText, sourceText } from '../json/text.ts';
@@ -8,7 +8,6 @@ import {
   type DocumentInput,
   displayName,
   documentText,
-  isMapByLanguage,
   projectionOf,
   readDocument,
   refuse,
@@ -65,23 +64,15 @@ export const writtenType = threaded(
   },
 );
 
-function faultsOf(id: string, { name, rest }: DocumentInput): ErrorDetail[] {
+/** The faults that the schema of the body cannot find. `id` is that of a path, or of a body that has been validated. */
+function faultsOf(id: string, { rest }: DocumentInput): ErrorDetail[] {
   const details: ErrorDetail[] = [];
   if (!typeIdPattern.test(id)) {
     details.push({ field: 'id', message: 'must be capital letters, digits and _, a letter first, 63 at most' });
   }
-  if (name === undefined || !isMapByLanguage(name) || membersOf(name).size === 0) {
-    details.push({ field: 'name', message: 'must be a map by language, such as {"en": "Warranty claim"}' });
-  }
   const schema = schemaNodeOf(rest);
-  if (schema !== undefined) {
-    const fault = faultOfSchema(schema);
-    if (fault !== undefined) details.push({ field: 'jsonSchema', message: fault });
-  }
-  for (const [key] of rest) {
-    if (details.length === maxDetails) break;
-    if (key !== 'jsonSchema') details.push({ field: key, message: 'is no field of a type' });
-  }
+  const fault = schema && faultOfSchema(schema);
+  if (fault !== undefined) details.push({ field: 'jsonSchema', message: fault });
   return details;
 }
 
@@ -90,7 +81,6 @@ function schemaNodeOf(rest: DocumentInput['rest']): JsonNode | undefined {
 }
 
 function faultOfSchema(schema: Parameters<typeof sourceText>[0]): string | undefined {
-  if (!['object', 'true', 'false'].includes(kindOf(schema))) return 'must be a JSON Schema: an object or a boolean';
   if (Buffer.byteLength(sourceText(schema)) > maxSchemaBytes) return `must have at most ${maxSchemaBytes} bytes`;
   return levelsOf(schema) > maxSchemaLevels ? `must have at most ${maxSchemaLevels} levels` : undefined;
 }

@@ -6,6 +6,14 @@ import { keysOf } from '../json/parse-in-slices.ts';
 /** Yields each fault as it is found, and `undefined` now and then, so that the caller can pause or stop there. */
 export type Faults = Generator<ErrorDetail | undefined, void>;
 
+/** Keywords whose faults nobody understands without the words of `x-must`. */
+const saidInWords: ReadonlySet<string> = new Set(['pattern', 'type', 'not']);
+
+const unknownMember = 'is not a property that this object can have';
+
+/** A longer name of a member that nobody knows is cut in the answer. */
+const maxShownName = 200;
+
 const valuesBetweenPauses = 1_000;
 
 /** TypeBox compares each item with each other one where items have to be unique. */
@@ -26,12 +34,14 @@ interface ContainerSchema {
   items?: TSchema;
   maxItems?: number;
   uniqueItems?: boolean;
-  /** What a text must be, in words, where its `pattern` says it in signs. It stands in the OpenAPI document as well. */
+  /** What a value must be, in words, where the schema says it in signs. */
   'x-must'?: string;
   const?: unknown;
   enum?: readonly unknown[];
-  anyOf?: readonly { const?: unknown; enum?: readonly unknown[] }[];
+  anyOf?: readonly Form[];
 }
+
+type Form = TSchema & Pick<ContainerSchema, 'properties' | 'const' | 'enum'>;
 
 /**
  * Compiles a schema to a search for faults that can stop at any of them. TypeBox's own search visits the whole value
@@ -57,6 +67,8 @@ class Pauses {
 }
 
 function compileFinder(schema: TSchema & ContainerSchema): FaultFinder {
+  const objects = schema.anyOf?.filter(({ properties }) => properties !== undefined) ?? [];
+  if (objects.length > 0) return formsFinder(schema, objects);
   const choice = choiceOf(schema);
   if (choice !== undefined) return choiceFinder(schema, choice);
   if (schema.items !== undefined) return arrayFinder(schema, schema.items);
@@ -66,10 +78,11 @@ function compileFinder(schema: TSchema & ContainerSchema): FaultFinder {
 
 /** What a value must be where the schema names values or forms; undefined for any other schema. */
 function choiceOf(schema: TSchema & ContainerSchema): string | undefined {
+  const words = schema['x-must'];
+  if (words !== undefined && (schema.anyOf ?? schema.enum ?? schema.const) !== undefined) return `must ${words}`;
   if (schema.const !== undefined) return `must be ${textOf(schema.const)}`;
-  const values =
-    schema.enum ?? schema.anyOf?.flatMap((form) => form.enum ?? (form.const === undefined ? [] : [form.const]));
-  if (values === undefined) return undefined;
+  if (schema.enum === undefined && schema.anyOf === undefined) return undefined;
+  const values = valuesOf(schema);
   return values.length === 0
     ? 'must have one of the forms that are allowed'
     : `must be one of ${values.map(textOf).join(', ')}`;
@@ -90,6 +103,47 @@ function choiceFinder(schema: TSchema, message: string): FaultFinder {
   };
 }
 
+/**
+ * The faults of an object are those of the form that it is meant to be: the only one there is for objects, or the one that has
+ * its value of the property in which all forms differ.
+ */
+function formsFinder(schema: TSchema & ContainerSchema, objects: readonly Form[]): FaultFinder {
+  const choice = choiceFinder(schema, choiceOf(schema) ?? 'must have one of the forms that are allowed');
+  const finders = objects.map((form) => ({ form, finder: compileFinder(form) }));
+  const names = new Set(objects.flatMap(({ properties = {} }) => Object.keys(properties)));
+  const key = [...names].find((name) => objects.every(({ properties }) => isConstant(properties?.[name])));
+  return {
+    accepts: choice.accepts,
+    *faults(value, path, pauses) {
+      if (typeof value !== 'object' || value === null || Array.isArray(value))
+        return yield* choice.faults(value, path, pauses);
+      const given: unknown = key === undefined ? undefined : Object.getOwnPropertyDescriptor(value, key)?.value;
+      const chosen = finders.find(
+        ({ form }) => objects.length === 1 || valuesOf(form.properties?.[key ?? '']).includes(given),
+      );
+      for (const fault of chosen?.finder.faults(value, path, pauses) ?? []) {
+        const name = fault?.message === unknownMember ? fault.field.slice([...path, ''].join('.').length) : '';
+        yield fault && (names.has(name) ? { ...fault, message: `is not for the ${key} ${textOf(given)}` } : fault);
+      }
+      if (chosen !== undefined) return;
+      if (key === undefined) return yield* choice.faults(value, path, pauses);
+      if (given === undefined) return yield missing([...path, key]);
+      const values = objects.flatMap(({ properties }) => valuesOf(properties?.[key]));
+      yield { field: [...path, key].join('.'), message: `must be one of ${values.map(textOf).join(', ')}` };
+    },
+  };
+}
+
+function isConstant(schema: Form | undefined): boolean {
+  return valuesOf(schema).length > 0;
+}
+
+/** The values that a schema names. */
+function valuesOf(schema: (TSchema & ContainerSchema) | undefined): readonly unknown[] {
+  if (schema?.const !== undefined) return [schema.const];
+  return schema?.enum ?? schema?.anyOf?.flatMap(valuesOf) ?? [];
+}
+
 function plainFinder(schema: TSchema & ContainerSchema): FaultFinder {
   // Compiled at the first use, because most parts of a schema never see a fault.
   let compiled: Validator | undefined;
@@ -102,7 +156,7 @@ function plainFinder(schema: TSchema & ContainerSchema): FaultFinder {
     *faults(value, path) {
       for (const error of validator().Errors(value)) {
         const place = [...path, ...keysOfPointer(error.instancePath)];
-        const words = error.keyword === 'pattern' ? schema['x-must'] : undefined;
+        const words = saidInWords.has(error.keyword) ? schema['x-must'] : undefined;
         const message = words === undefined ? error.message : `must ${words}`;
         if (error.keyword !== 'required') yield { field: place.join('.'), message };
         else for (const key of error.params.requiredProperties) yield missing([...place, key]);
@@ -149,7 +203,7 @@ function objectFinder(schema: TSchema & ContainerSchema): FaultFinder {
         const finder = named.get(key) ?? patterns.find(({ pattern }) => pattern.test(key))?.finder;
         if (finder !== undefined) yield* memberFaults(finder, member, path, key, pauses);
         else if (additionalProperties === false) {
-          yield { field: [...path, key].join('.'), message: 'is not a property that this object can have' };
+          yield { field: [...path, shortened(key)].join('.'), message: unknownMember };
         }
       }
     },
@@ -165,6 +219,10 @@ function* memberFaults(
 ): Faults {
   if (pauses.isDue()) yield undefined;
   if (!finder.accepts(value)) yield* finder.faults(value, [...path, key], pauses);
+}
+
+function shortened(name: string): string {
+  return name.length <= maxShownName ? name : `${name.slice(0, maxShownName)}…`;
 }
 
 /** Of a property that is not there the field is its own, as the document describes the answer. */

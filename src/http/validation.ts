@@ -3,13 +3,15 @@ import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { TimeSlice } from '../concurrency/time-slice.ts';
 import { AnnalsError, type ErrorDetail, maxDetails } from '../errors.ts';
+import { checkedBody } from './body-members.ts';
 import { isLargeBody } from './json-body.ts';
 import { compileQueryReader } from './query-parameters.ts';
 import { compileFaultFinder, type Faults } from './schema-faults.ts';
 
 /** One schema is validator, static type and documentation; nothing that a client sent is coerced or removed. */
-export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
-  if (httpPart === 'querystring') return compileQueryReader(schema);
+export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema: described, httpPart }) => {
+  if (httpPart === 'querystring') return compileQueryReader(described);
+  const schema = httpPart === 'body' ? checkedBody(described) : described;
   const validator = Compile(schema);
   const faultsOf = compileFaultFinder(schema);
   const part = httpPart === 'body' ? 'request body' : httpPart === 'params' ? 'path' : 'request header';

@@ -27,7 +27,11 @@ export const NewExport = Type.Object(
       }),
     ),
   },
-  { $id: 'NewExport', examples: [{ type: 'EXPORT', q: 'entity:product type:update', format: 'NDJSON' }] },
+  {
+    $id: 'NewExport',
+    additionalProperties: false,
+    examples: [{ type: 'EXPORT', q: 'entity:product type:update', format: 'NDJSON' }],
+  },
 );
 
 export const JobMade = Type.Object({ jobId: Type.String() }, { $id: 'JobCreated' });

@@ -29,7 +29,8 @@ const TokenForm = Type.Object(
     client_secret: Type.Optional(Type.String()),
     scope: Type.Optional(Type.String({ examples: ['changelog.changelog_read'] })),
   },
-  { $id: 'TokenRequest' },
+  // Whoever checks a token request ignores what it does not know (RFC 6749, section 3.2).
+  { $id: 'TokenRequest', additionalProperties: true },
 );
 
 const TokenErrorBody = Type.Object(

@@ -26,7 +26,7 @@ export const fieldsParameter = Type.Optional(
 /** The body of a search: the `q` of the list. */
 export const SearchBody = Type.Object(
   { q: Type.Optional(Type.String({ description: 'A filter, as in the list.' })) },
-  { $id: 'SearchRequest', examples: [{ q: 'metadata.version:>1' }] },
+  { $id: 'SearchRequest', additionalProperties: false, examples: [{ q: 'metadata.version:>1' }] },
 );
 
 /**

@@ -127,7 +127,7 @@ function stringsToSql(strings: readonly string[], path: readonly string[], mappi
   if (strings.length > maxContained || mapping.column(path) !== undefined) return exact;
   const supersets = strings.map((text) => mapping.contains(path, JSON.stringify(text)));
   if (supersets.includes(undefined)) return exact;
-  return narrowed(exact, sql`(${sql.join(supersets, sql` or `)})`);
+  return narrowed(exact, orMapByLanguage(sql`(${sql.join(supersets, sql` or `)})`, path, mapping));
 }
 
 /** The exact condition comes first: it is cheaper, and where no index is used the other one is seldom tried. */
@@ -143,7 +143,7 @@ function inRange(
   mapping: DocumentMapping,
 ): Predicate {
   const range = mapping.column(path) === undefined ? rangeOfTerm(term) : undefined;
-  return narrowed(exact, range && mapping.range(path, range));
+  return narrowed(exact, orMapByLanguage(range && mapping.range(path, range), path, mapping));
 }
 
 /** Whether the condition holds for the value at the path, or for one of the values there where the path meets an array. */
@@ -154,10 +154,32 @@ function someValue(
 ): Predicate {
   const direct = condition(mapping.value(path));
   if (mapping.column(path) !== undefined) return direct;
-  const values = arrayValues(mapping.document, path);
+  const { document } = mapping;
+  const oneOf = (values: RawBuilder<unknown>) =>
+    sql<SqlBool>`exists (select from jsonb_array_elements(${values}) element(value) where ${condition(sql`element.value`)})`;
   // The value without arrays is one of the values with them. Most documents have no array there.
-  return sql`(${direct} or (${meetsArray(mapping.document, path)}
-    and exists (select from jsonb_array_elements(${values}) element(value) where ${condition(sql`element.value`)})))`;
+  const any = sql<SqlBool>`${direct} or (${meetsArray(document, path)} and ${oneOf(arrayValues(document, path))})`;
+  return isMapByLanguage(path) ? sql`(${any} or ${oneOf(textsByLanguage(document))})` : sql`(${any})`;
+}
+
+/** Whether a field may be a map by language, in which a term looks into each language (contract 9). */
+export function isMapByLanguage(path: readonly string[]): boolean {
+  return path.length === 1 && path[0] === 'name';
+}
+
+/** The texts of the name in all languages, as elements of a jsonb array; none where the name is no map. */
+export function textsByLanguage(document: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`jsonb_path_query_array(${document}, 'strict $ ? (@."name".type() == "object")."name".*'::jsonpath)`;
+}
+
+/** A condition that an index answers for a field that is no map. Documents whose field is one have an index of their own. */
+function orMapByLanguage(
+  superset: Predicate | undefined,
+  path: readonly string[],
+  { document }: DocumentMapping,
+): Predicate | undefined {
+  if (superset === undefined || !isMapByLanguage(path)) return superset;
+  return sql`(${superset} or jsonb_typeof(${document} -> 'name') = 'object')`;
 }
 
 /** The first condition where the path meets no array, and the other one where it does. */
@@ -175,8 +197,10 @@ function equalsJson(json: string, path: readonly string[], mapping: DocumentMapp
   const direct = sql<SqlBool>`${mapping.value(path)} = ${json}::jsonb`;
   if (mapping.column(path) !== undefined) return direct;
   const { document } = mapping;
-  const exact = sql<SqlBool>`(${direct} or (${meetsArray(document, path)} and ${arrayValues(document, path)} @> ${json}::jsonb))`;
-  return narrowed(exact, mapping.contains(path, json));
+  const ofArrays = sql`${meetsArray(document, path)} and ${arrayValues(document, path)} @> ${json}::jsonb`;
+  const ofMap = isMapByLanguage(path) ? sql`or ${textsByLanguage(document)} @> ${json}::jsonb` : sql``;
+  const exact = sql<SqlBool>`(${direct} or (${ofArrays}) ${ofMap})`;
+  return narrowed(exact, orMapByLanguage(mapping.contains(path, json), path, mapping));
 }
 
 /** The bounds of one term hold for one value. */

@@ -1,13 +1,13 @@
 import { isJsonNumber, keepsNumberLimits, numberLimits } from '../json/number.ts';
 import { type Bound, type Comparison, comparison, type Match, type Matcher, match } from './ast.ts';
 import type { Cursor } from './cursor.ts';
-import type { RegexAllowance } from './parse-regex.ts';
+import { parseRegex, type RegexAllowance } from './parse-regex.ts';
 import { parseQuoted, type ValueContext } from './parse-text.ts';
 import { parseValue } from './parse-value.ts';
 
 /**
  * Reads the value of a document's field: a comparison, one or two of them in parentheses, two joined by ` AND `, or any value
- * of a text field (contract 9). document-sql.ts decides what a bare value means, for example a number.
+ * of a text field, a regular expression also in parentheses (contract 9). document-sql.ts decides what a bare value means, for example a number.
  */
 export function parseDocumentTerm(
   cursor: Cursor,
@@ -25,6 +25,11 @@ export function parseDocumentTerm(
     const second = parseBound(cursor);
     cursor.expect(')', 'the ) that ends the range');
     return comparison(field, [first, second], position);
+  }
+  if (cursor.take('(~')) {
+    const expression = parseRegex(cursor, { inParentheses: true, inList: false }, allowance);
+    cursor.expect(')', 'the ) that ends the regular expression');
+    return match(field, expression, position);
   }
   const start = cursor.offset;
   const matcher = parseValue(cursor, field, { kind: 'text' }, context, allowance);

@@ -2,21 +2,12 @@ import { isUtf8 } from 'node:buffer';
 import { kindOf, membersOf, objectText, stringOf } from '../json/members.ts';
 import { parseJson } from '../json/parse.ts';
 import { type JsonNode, JsonSyntaxError } from '../json/tape.ts';
+import { changeMembers } from '../recording/import-line.ts';
 import { applyRules, compileMasks, compileRules } from '../recording/mapping/apply-rules.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 
-const members = [
-  'op',
-  'entity',
-  'entityId',
-  'at',
-  'id',
-  'name',
-  'actor',
-  'schemaVersion',
-  'related',
-  'masked',
-] as const;
+/** Members whose values the rules of the mapping hold for. */
+const masked: ReadonlySet<string> = new Set(['before', 'after', 'context']);
 
 /**
  * What is kept of a change that cannot be recorded: its text, masked and without what the mapping ignores, with the actor that it
@@ -31,15 +22,18 @@ export function keptLine(text: Buffer, clientName: string, mapping: Mapping | un
   const rules = entity === undefined ? undefined : mapping?.entities.get(entity);
   const hasActor = line.has('actor');
   if (rules === undefined) return hasActor ? text.toString('utf8') : lineWithActor(text, clientName);
-  const kept: [string, JsonNode][] = [];
-  for (const name of members) keep(kept, name, line.get(name));
+  const kept: [string, JsonNode | string][] = [];
+  for (const [name, value] of line) {
+    // No mask holds for a member that is not known. Its name alone is kept, so that a retry is rejected as well.
+    if (!masked.has(name)) kept.push([name, changeMembers.has(name) ? value : 'null']);
+  }
   const { before, after } = applyRules(compileRules(rules), { before: line.get('before'), after: line.get('after') });
   keep(kept, 'before', before);
   keep(kept, 'after', after);
   // Ignored members of a context are kept: that is where they are looked for.
   keep(kept, 'context', applyRules(compileMasks(rules), { after: line.get('context') }).after);
-  const masked = Buffer.from(objectText(kept));
-  return hasActor ? masked.toString('utf8') : lineWithActor(masked, clientName);
+  const keptText = Buffer.from(objectText(kept));
+  return hasActor ? keptText.toString('utf8') : lineWithActor(keptText, clientName);
 }
 
 /** A line that names no actor with the client's name, so that a retry records it under that name. */
@@ -49,7 +43,7 @@ export function lineWithActor(line: Buffer, clientName: string): string {
   return `${text.slice(0, end)},"actor":${JSON.stringify(clientName)}${text.slice(end)}`;
 }
 
-function keep(kept: [string, JsonNode][], name: string, value: JsonNode | undefined): void {
+function keep(kept: [string, JsonNode | string][], name: string, value: JsonNode | undefined): void {
   if (value !== undefined) kept.push([name, value]);
 }
 

@@ -43,13 +43,36 @@ const typeOfOp: ReadonlyMap<string, ChangeType> = new Map([
   ['delete', 'delete'],
 ]);
 
+/** The members of a change (contract 6), `masked` of decision 0035 included. */
+export const changeMembers: ReadonlySet<string> = new Set([
+  'op',
+  'entity',
+  'entityId',
+  'at',
+  'id',
+  'name',
+  'actor',
+  'schemaVersion',
+  'related',
+  'context',
+  'before',
+  'after',
+  'masked',
+]);
+
+const relatedMembers: ReadonlySet<string> = new Set(['entity', 'entityId']);
+
+/** A longer name of a member is cut in a reason. */
+const maxShownName = 200;
+
 /** Why a line is rejected. */
 class Rejection extends Error {}
 
 /**
  * Reads one line of an import (contract 6), without its line end. It writes to `tape`, which the caller may use again at once.
  * The limit of nesting holds for `before` and `after`; the object of the line comes on top of it. For `id`, `name`, `actor`,
- * `schemaVersion`, `related` and `context`, null means absent; for `before` and `after` it is a value. Unknown members are ignored.
+ * `schemaVersion`, `related` and `context`, null means absent; for `before` and `after` it is a value. A member that is not known
+ * rejects the line (contract 3).
  * `rules` say by entity what is masked and left out (recording.md 3). `masked` names masked values that differ (decision 0035).
  */
 export function readImportLine(
@@ -100,6 +123,7 @@ function changeOfLine(
   const given = { before: documentOf(tape, members, 'before'), after: documentOf(tape, members, 'after') };
   const { before, after } = ofEntity === undefined ? given : applyRules(compileRules(ofEntity), given);
   const masked = maskedPaths(tape, members.get('masked'));
+  refuseUnknown(members, changeMembers);
   if (masked.length > 0 && before !== undefined && after !== undefined) markMaskedDifferences(after, masked);
 
   const difference = differenceOfChange(type, before, after);
@@ -129,6 +153,7 @@ function relatedItems(tape: JsonTape, list: number | undefined): RelatedItem[] {
       entity: requiredName(tape, members, 'entity', `${field}.`),
       entityId: requiredName(tape, members, 'entityId', `${field}.`),
     });
+    refuseUnknown(members, relatedMembers, `${field}.`);
   }
   return items;
 }
@@ -180,6 +205,15 @@ function requiredName(tape: JsonTape, members: ReadonlyMap<string, number>, name
 function optionalName(tape: JsonTape, members: ReadonlyMap<string, number>, name: string): string | undefined {
   const node = members.get(name);
   return node === undefined || isNull(tape, node) ? undefined : requiredName(tape, members, name);
+}
+
+function refuseUnknown(members: ReadonlyMap<string, number>, known: ReadonlySet<string>, above = ''): void {
+  for (const name of members.keys()) {
+    if (known.has(name)) continue;
+    throw new Rejection(
+      `"${above}${name.slice(0, maxShownName)}" is not a member of a ${above === '' ? 'change' : 'related item'}`,
+    );
+  }
 }
 
 function isNull(tape: JsonTape, node: number): boolean {

@@ -112,12 +112,13 @@ test('a key does not follow an agent to another provider or address', async () =
 });
 
 test('PATCH takes ADD, REMOVE and REPLACE, all of them or none, in pointers or dotted paths', async () => {
-  await call('PUT', '/agents/patched', { name: { en: 'P' }, llmConfig, triggers: [1, 2] });
+  const endpoint = { type: 'endpoint' };
+  await call('PUT', '/agents/patched', { name: { en: 'P' }, llmConfig, triggers: [endpoint, endpoint] });
   const patch = [
     { op: 'ADD', path: '/name/de', value: 'Q' },
     { op: 'REPLACE', path: 'enabled', value: false },
     { op: 'remove', path: '/triggers/0' },
-    { op: 'ADD', path: '/triggers/-', value: { deep: true } },
+    { op: 'ADD', path: '/triggers/-', value: { type: 'endpoint', config: {} } },
     { op: 'ADD', path: 'llmConfig.temperature', value: 1 },
   ];
   expect((await call('PATCH', '/agents/patched', patch)).status).toBe(204);
@@ -125,7 +126,7 @@ test('PATCH takes ADD, REMOVE and REPLACE, all of them or none, in pointers or d
   expect(agent).toMatchObject({
     name: { en: 'P', de: 'Q' },
     enabled: false,
-    triggers: [2, { deep: true }],
+    triggers: [endpoint, { type: 'endpoint', config: {} }],
     llmConfig: { temperature: 1, apiKey: mask },
     metadata: { version: 2 },
   });
@@ -139,6 +140,11 @@ test('PATCH takes ADD, REMOVE and REPLACE, all of them or none, in pointers or d
     { op: 'REMOVE', path: '/llmConfig/apiKey' },
     { op: 'REPLACE', path: '/id', value: 'x' },
     { op: 'ADD', path: '/disabledReason', value: 'mine' },
+    { op: 'REPLACE', path: '/metadata/createdAt', value: '2020-01-01T00:00:00.000Z' },
+    { op: 'ADD', path: '/anything', value: 1 },
+    { op: 'ADD', path: '/llmConfig/anything', value: 1 },
+    { op: 'ADD', path: '/tags', value: ['a'] },
+    { op: 'REPLACE', path: '/userPrompt', value: 'no', from: '/name' },
     { op: 'MOVE', path: '/name', value: 1 },
   ]) {
     const response = await call('PATCH', '/agents/patched', [

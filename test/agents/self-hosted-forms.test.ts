@@ -68,7 +68,7 @@ const details = async (response: Response) => {
 };
 
 test('a wrong provider is named once, with the values that are allowed', async () => {
-  const message = 'must be one of openai, anthropic, google, shared, self_hosted, self_hosted_ollama, self_hosted_vllm';
+  const message = 'must be one of shared, openai, anthropic, google, self_hosted, self_hosted_ollama, self_hosted_vllm';
   for (const provider of ['acme', 5, null]) {
     expect(await details(await put('wrong', { provider, model: 'm' }))).toEqual([
       { field: 'llmConfig.provider', message },
@@ -80,12 +80,13 @@ test('a wrong tool is named once', async () => {
   const one = { provider: 'shared' };
   for (const tool of ['shell', { id: 'shell' }, {}, 7]) {
     const [detail, ...more] = (await details(await put('wrong', one, { nativeTools: [tool] }))) as { field: string }[];
-    expect([detail?.field, more]).toEqual(['nativeTools.0', []]);
+    const isObject = typeof tool === 'object';
+    expect([detail?.field, more]).toEqual([isObject ? 'nativeTools.0.id' : 'nativeTools.0', []]);
   }
 });
 
 test.each([
-  ['no address', { provider: 'self_hosted_ollama', model: 'm' }, 'llmConfig.selfHostedParams.url'],
+  ['no address', { provider: 'self_hosted_ollama', model: 'm' }, 'llmConfig.selfHostedParams'],
   [
     'no url in it',
     { provider: 'self_hosted_vllm', model: 'm', selfHostedParams: {} },

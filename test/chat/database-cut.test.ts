@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { callAgentic, eventsOf, putAgent } from '../support/server/agents.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
@@ -36,7 +35,7 @@ afterAll(async () => {
 
 /** How a streamed chat ended: its status, or its last event; undefined where it ended without a word. */
 async function chatEnds(): Promise<string | undefined> {
-  const body = { agentId: 'desk', message: 'Hello', sessionId: randomUUID() };
+  const body = { agentId: 'desk', message: 'Hello' };
   const response = await callAgentic(server, { tenant, token, path: '/chat-stream' }, body);
   const text = await response.text();
   if (response.status !== 200) return `${response.status} ${JSON.parse(text).type}`;

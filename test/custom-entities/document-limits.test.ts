@@ -66,24 +66,39 @@ test('an agent grows by patches to 1 MiB and 100,000 values and no further', asy
   const call = (method: string, path: string, sent?: unknown) =>
     callAgentic(server, { tenant: 'acme', token, path, method }, sent);
   const llmConfig = { provider: 'openai', model: 'gpt-5.4-mini', apiKey: agentKey };
-  const body = { name: { en: 'Large' }, llmConfig, triggers: ['', []] };
+  const body = { name: { en: 'Large' }, llmConfig };
   const empty = async (id: string) => {
     expect((await call('PUT', `/agents/${id}`, body)).status).toBe(201);
     return await (await call('GET', `/agents/${id}`)).text();
   };
-  const patched = async (id: string, path: string, value: unknown) =>
-    (await call('PATCH', `/agents/${id}`, [{ op: 'REPLACE', path, value }])).status;
+  const patched = async (id: string, description: object) =>
+    (await call('PATCH', `/agents/${id}`, [{ op: 'ADD', path: '/description', value: description }])).status;
 
+  const bytesOf = (texts: object) => Buffer.byteLength(`"description":${JSON.stringify(texts)},`);
+  const ofBytes = (bytes: number) => {
+    const texts: Record<string, string> = {};
+    while (bytesOf(texts) + 10_030 < bytes) texts[`l${Object.keys(texts).length}`] = 'x'.repeat(10_000);
+    return { ...texts, last: 'x'.repeat(bytes - bytesOf({ ...texts, last: '' })) };
+  };
   const room = maxBytes - Buffer.byteLength(await empty('large'));
-  expect(await patched('large', '/triggers/0', 'x'.repeat(room + 1))).toBe(413);
-  expect(await patched('large', '/triggers/0', 'x'.repeat(room))).toBe(204);
-  expect(await patched('large', '/triggers/0', 'x'.repeat(room + 1))).toBe(413);
+  expect(await patched('large', ofBytes(room + 1))).toBe(413);
+  expect(await patched('large', ofBytes(room))).toBe(204);
+  expect(await patched('large', ofBytes(room + 1))).toBe(413);
 
   await empty('many');
   const counted = countValues(JSON.parse(await (await call('GET', '/agents/many')).text()));
-  const list = (count: number) => Array(count).fill(0);
-  expect(await patched('many', '/triggers/1', list(maxValues - counted))).toBe(204);
-  expect(await patched('many', '/triggers/1', list(maxValues - counted + 1))).toBe(413);
+  // The map itself is a value as well. A body has room for no more values, so the last ones come in a second patch.
+  const many = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [index.toString(36), '']));
+  expect(await patched('many', many(maxValues - counted - 101))).toBe(204);
+  const more = (count: number) =>
+    call(
+      'PATCH',
+      '/agents/many',
+      Array.from({ length: count }, (_, index) => ({ op: 'ADD', path: `/description/_${index}`, value: '' })),
+    );
+  expect((await more(101)).status).toBe(413);
+  expect((await more(100)).status).toBe(204);
 });
 
 function countValues(value: unknown): number {

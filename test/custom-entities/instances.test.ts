@@ -77,7 +77,7 @@ describe('writing', () => {
       expect(response).toMatchObject({ status: 400 });
     }
     expect(await client.post('/THING/instances', { id: 'bulk' })).toMatchObject({
-      body: { details: [{ field: 'id', message: 'must not be bulk, which is reserved' }] },
+      body: { details: [{ field: 'id', message: expect.stringContaining('not be bulk, which is reserved') }] },
     });
     expect((await client.get(at('bulk'))).status).toBe(404);
     expect((await client.patch(at('bulk'), [{ op: 'add', path: '/n', value: 1 }])).status).toBe(404);

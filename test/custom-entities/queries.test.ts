@@ -31,12 +31,19 @@ beforeAll(async () => {
     nul: '"a":"a\\u0000c","n":"1"',
   };
   for (const [id, members] of Object.entries(documents)) await client.put(`/THING/instances/${id}`, `{${members}}`);
+  await client.type('NAMED');
+  const named = {
+    map: { name: { en: 'AB CD desk', de: 'Preise' }, code: 'x AB CD' },
+    text: { name: 'AB CD desk', code: 'AB' },
+    none: { code: 'ab cd' },
+  };
+  for (const [id, members] of Object.entries(named)) await client.put(`/NAMED/instances/${id}`, members);
 });
 
 afterAll(() => server.close());
 
-async function idsOf(q: string): Promise<string[]> {
-  const page = await readInstances(server, { tenant: 'acme', type: 'THING', token, by: 'search', q }, {});
+async function idsOf(q: string, type = 'THING'): Promise<string[]> {
+  const page = await readInstances(server, { tenant: 'acme', type, token, by: 'search', q }, {});
   expect([q, page.status, page.body]).toEqual([q, 200, expect.any(Array)]);
   return page.ids;
 }
@@ -94,7 +101,28 @@ describe('q over instances', () => {
     expect(await idsOf(q)).toEqual(expected);
   });
 
+  test.each<[string, string[]]>([
+    ['name:~desk', ['map', 'text']],
+    ['name:(~AB CD)', ['map', 'text']],
+    ['name:(~"AB CD") code:(~^AB$)', ['text']],
+    ['name.en:~(AB CD)', ['map']],
+    ['name:Preise', ['map']],
+    ['name:"AB CD desk"', ['map', 'text']],
+    ['name:AB*', ['map', 'text']],
+    ['name:(Preise, x)', ['map']],
+    ['name:>="P"', ['map']],
+    ['name:exists', ['map', 'text']],
+    ['name:missing', ['none']],
+    ['code:(~AB CD)', ['map']],
+    ['compoundLogicalQuery:((code:(~AB CD)) OR (name:missing))', ['map', 'none']],
+  ])('%s finds an expression in parentheses, and looks into each language of a name', async (q, expected) => {
+    expect(await idsOf(q, 'NAMED')).toEqual(expected);
+  });
+
   test.each([
+    'a:(~AB',
+    'a:(~AB, CD)x',
+    'a:(~AB b:c)',
     'a',
     'a:',
     'a:>',

@@ -56,7 +56,7 @@ test.each([
   ['no name', { id: 'X' }, 'name'],
   ['a name that is a text', { id: 'X', name: 'X' }, 'name'],
   ['an empty map', { id: 'X', name: {} }, 'name'],
-  ['a name in no text', { id: 'X', name: { en: 1 } }, 'name'],
+  ['a name in no text', { id: 'X', name: { en: 1 } }, 'name.en'],
   ['an id that is no text', { id: 1, name: { en: 'X' } }, 'id'],
   ['a field that types do not have', { id: 'X', name: { en: 'X' }, colour: 'red' }, 'colour'],
   ['a schema that is none', { id: 'X', name: { en: 'X' }, jsonSchema: 'string' }, 'jsonSchema'],

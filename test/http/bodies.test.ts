@@ -13,7 +13,8 @@ beforeAll(async () => {
     extend: (app) => {
       app.post('/echo', async (request) => ({ body: request.body ?? null }));
       app.delete('/echo', async (request) => ({ body: request.body ?? null }));
-      app.post('/strict', { schema: { body: Type.Array(Type.Object({ n: Type.Integer() })) } }, async () => 'fine');
+      const body = Type.Array(Type.Object({ n: Type.Integer() }, { additionalProperties: false }));
+      app.post('/strict', { schema: { body } }, async () => 'fine');
     },
   });
 });

@@ -67,7 +67,7 @@ test('a choice is one fault, with the values that are allowed', () => {
   expect(faults(Choice, { kind: 1, fixed: true, tool: { id: 'y' }, any: 'z' })).toEqual([
     { field: 'kind', message: 'must be one of a, b' },
     { field: 'fixed', message: 'must be false' },
-    { field: 'tool', message: 'must be one of x' },
+    { field: 'tool.id', message: 'must be x' },
     { field: 'any', message: 'must have one of the forms that are allowed' },
   ]);
 });

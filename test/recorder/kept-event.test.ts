@@ -53,6 +53,17 @@ test('where the mapping hides values, only what tells where the event comes from
   expect(keptOf(read([row] as unknown as object, masking, 'readStructured'))).toBeUndefined();
 });
 
+test('a line with a member that is not known keeps its name, so that a retry is rejected as well, and not its value', () => {
+  const line = { id: 'l', op: 'insert', entity: 'order', entityId: '1', at: '2026-09-15T10:11:12Z', after: row };
+  const entities = { order: { mask: ['card'] } };
+  const mapping = readMapping(JSON.stringify({ version: 1, tenant: { value: 'acme' }, entities }));
+  const change = read({ ...line, crad: 'canary' }, mapping);
+  expect(change).toMatchObject({ kind: 'rejected', reason: '"crad" is not a member of a change' });
+  const kept = JSON.parse(keptOf(change) ?? '');
+  expect(kept).toEqual({ ...line, after: { ...row, card: '********' }, crad: null, actor: 'c' });
+  expect(read(kept, undefined)).toMatchObject({ kind: 'rejected', reason: '"crad" is not a member of a change' });
+});
+
 test('a CloudEvent in binary mode keeps its attributes, and its data where nothing is hidden', () => {
   const headers = {
     'ce-specversion': '0.3',

@@ -99,6 +99,14 @@ describe('a request records', () => {
     expect(await (await post(body)).json()).toEqual({ ...counts, read: 50, duplicate: 50 });
   });
 
+  test('no change with a member that is not known', async () => {
+    const answer = await post(lines(change(), change({ usr: 'x' })));
+    expect(await answer.json()).toMatchObject({
+      recorded: 1,
+      rejected: [{ index: 1, reason: '"usr" is not a member of a change' }],
+    });
+  });
+
   test('nothing where it is strict and one change is rejected; without, the others, and keeps that one', async () => {
     const good = change();
     const body = lines(good, change({ entity: 'agent' }), change({ at: '2099-01-01T00:00:00Z' }));

@@ -61,9 +61,8 @@ describe('a good line', () => {
       name: 'Order 1',
       actor: 'Jane Doe',
       schemaVersion: '2',
-      related: [{ entity: 'customer', entityId: '7', more: true }],
+      related: [{ entity: 'customer', entityId: '7' }],
       after: { a: 1 },
-      unknown: [1],
     });
     expect(changeOf(line)).toEqual({
       identity: expect.any(Uint8Array),
@@ -223,6 +222,17 @@ describe('limits', () => {
       );
     },
   );
+
+  test('with a member that is not known, which its reason names', () => {
+    expect(reasonOf(lineWith({ usr: 'x' }))).toBe('"usr" is not a member of a change');
+    expect(reasonOf(lineWith({ op: 'update', before: 1, after: 1, reason: null }))).toBe(
+      '"reason" is not a member of a change',
+    );
+    expect(reasonOf(lineWith({ related: [{ entity: 'e', entityId: '1', name: 'n' }] }))).toBe(
+      '"related.0.name" is not a member of a related item',
+    );
+    expect(reasonOf(lineWith({ ['x'.repeat(5_000)]: 1 }))).toBe(`"${'x'.repeat(200)}" is not a member of a change`);
+  });
 
   test('related ids have at most 1,000 characters', () => {
     expect(read(lineWith({ related: [{ entity: 'e', entityId: 'x'.repeat(1000) }] })).kind).toBe('change');

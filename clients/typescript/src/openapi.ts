@@ -47,13 +47,10 @@ export interface components {
             enabled: boolean;
             /** @description The instructions. */
             userPrompt: string;
-            triggers: unknown[];
+            triggers: components["schemas"]["AgentTrigger"][];
             llmConfig: components["schemas"]["LlmConfig"];
             /** @description `change-history` lets the model ask the change history what the chatting client may. A name, or an object with that name as its `id`. */
-            nativeTools: ("change-history" | {
-                /** @constant */
-                id: "change-history";
-            })[];
+            nativeTools: ("change-history" | components["schemas"]["NativeToolReference"])[];
             metadata: components["schemas"]["Metadata"];
             /** @description Why the service has disabled it. */
             disabledReason?: string;
@@ -99,21 +96,29 @@ export interface components {
             enabled?: boolean;
             /** @description The instructions. */
             userPrompt?: string;
-            triggers?: unknown[];
+            triggers?: components["schemas"]["AgentTrigger"][];
             llmConfig?: components["schemas"]["LlmConfig"];
             /** @description `change-history` lets the model ask the change history what the chatting client may. A name, or an object with that name as its `id`. */
-            nativeTools?: ("change-history" | {
-                /** @constant */
-                id: "change-history";
-            })[];
-            metadata?: {
-                /** @description Counts up; a write that carries another one than the current is 409. */
-                version?: number;
-                createdAt?: string;
-                modifiedAt?: string;
-            };
-            /** @description Why the service has disabled it. Read-only. */
-            disabledReason?: string | null;
+            nativeTools?: ("change-history" | components["schemas"]["NativeToolReference"])[];
+            metadata?: components["schemas"]["MetadataInput"];
+            /** @description Why the service has disabled it. It is taken back and ignored. */
+            readonly disabledReason?: string | null;
+            /** @description Of no effect: it must be empty: an agent has the tool change-history alone, given in nativeTools. */
+            mcpServers?: (null | "") | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be empty: whoever has the scope ai.agentexecution_manage may chat with every agent. */
+            requiredScopes?: (null | "") | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be empty: group agents by the beginning of their ids or names. */
+            tags?: (null | "") | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be empty: agents have no picture. */
+            icon?: (null | "") | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be empty: say in userPrompt what an answer looks like. */
+            outputFormat?: (null | "") | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be empty: an agent hands nothing over; call the other agent with the answer of the first. */
+            agentCollaborations?: (null | "") | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be 20 or left out: the limits of tool calls are the same for all agents. */
+            maxRecursionLimit?: (null | "" | 20) | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be false or left out: the earlier messages of a session are always its context; a chat without them is a new session. */
+            enabledMemory?: (null | "" | false) | unknown[] | Record<string, never>;
         };
         /** @description The whole resource, or the members that `fields` names. */
         AgentItem: {
@@ -140,43 +145,23 @@ export interface components {
             enabled?: boolean;
             /** @description The instructions. */
             userPrompt?: string;
-            triggers?: unknown[];
+            triggers?: {
+                /**
+                 * @description A call of `chat`, `chat-async` or `chat-stream`.
+                 * @constant
+                 */
+                type?: "endpoint";
+                /** @description Of no effect: it must be empty: an endpoint has nothing to configure. */
+                config?: (null | "") | unknown[] | Record<string, never>;
+            }[];
             /**
              * @example {
              *       "provider": "shared"
              *     }
              */
-            llmConfig?: {
-                /**
-                 * @description `openai`, `anthropic` and `google` take a key of your own, which is required; `shared` is the token of the service, its model and its quota; `self_hosted` any server that speaks the chat format of `openai`, with `baseUrl`. `self_hosted_ollama` and `self_hosted_vllm` are the same with `selfHostedParams.url`.
-                 * @enum {string}
-                 */
-                provider?: "openai" | "anthropic" | "google" | "shared" | "self_hosted" | "self_hosted_ollama" | "self_hosted_vllm";
-                /** @description As its provider calls it. With `shared` the service chooses. */
-                model?: string;
-                temperature?: number;
-                /** @description The most tokens of an answer. */
-                maxTokens?: number;
-                /** @description What the model takes, answer included. Earlier messages of a session that do not fit are left out. */
-                contextTokens?: number;
-                /** @description Kept encrypted, and never shown again: answers have "********", which, sent back, leaves it as it is. */
-                apiKey?: string;
-                /**
-                 * @description Of a `self_hosted` server. Private addresses are refused unless the operator allows them.
-                 * @example https://models.example.com/v1
-                 */
-                baseUrl?: string;
-                /** @description Of a `self_hosted_ollama` or `self_hosted_vllm` server; as `baseUrl`. */
-                selfHostedParams?: {
-                    /** @example https://ollama.example.com */
-                    url?: string;
-                };
-            };
+            llmConfig?: components["schemas"]["SharedLlmConfig"] | components["schemas"]["VendorLlmConfig"] | components["schemas"]["SelfHostedLlmConfig"] | components["schemas"]["NamedServerLlmConfig"];
             /** @description `change-history` lets the model ask the change history what the chatting client may. A name, or an object with that name as its `id`. */
-            nativeTools?: ("change-history" | {
-                /** @constant */
-                id: "change-history";
-            })[];
+            nativeTools?: ("change-history" | components["schemas"]["NativeToolReference"])[];
             metadata?: {
                 /** @description Counts up with every change. */
                 version?: number;
@@ -193,6 +178,15 @@ export interface components {
             /** @description A JSON Pointer (`/name/en`), or keys with dots between them (`name.en`). */
             path: string;
             value?: unknown;
+        };
+        AgentTrigger: {
+            /**
+             * @description A call of `chat`, `chat-async` or `chat-stream`.
+             * @constant
+             */
+            type: "endpoint";
+            /** @description Of no effect: it must be empty: an endpoint has nothing to configure. */
+            config?: (null | "") | unknown[] | Record<string, never>;
         };
         ChangeEntry: {
             /**
@@ -395,16 +389,12 @@ export interface components {
             description?: string;
             /** @description Encrypted at rest and never shown again. `providerApiToken` and `openAiApiToken` always are. */
             secured?: boolean;
-            /**
-             * @description Of no effect.
-             * @constant
-             */
-            restricted?: false;
-            /**
-             * @description Of no effect.
-             * @constant
-             */
-            readOnly?: false;
+            /** @description Of no effect: it must be false or left out: whoever has configuration.configuration_manage may delete items. */
+            restricted?: (null | "" | false) | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be false or left out: whoever has configuration.configuration_manage may change items. */
+            readOnly?: (null | "" | false) | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be left out: the service does not check values by a schema. */
+            schemaUrl?: (null | "") | unknown[] | Record<string, never>;
         };
         ChatAnswer: {
             agentId: string;
@@ -425,6 +415,8 @@ export interface components {
             agentId: string;
             /** @description What it is told. */
             message: string;
+            /** @description Of no effect: it must be empty: put what the model is to read into message. */
+            attachments?: (null | "") | unknown[] | Record<string, never>;
         };
         Completion: {
             /** @description Set only where the request carried one. */
@@ -550,21 +542,19 @@ export interface components {
          *     }
          */
         CustomEntityTypeInput: {
-            /** @description Capital letters, digits and `_`, a letter first. */
-            id?: unknown;
-            /** @description A map by language. */
-            name?: unknown;
+            /** @description The id of the path, where given. */
+            id?: string;
+            /** @description By language. */
+            name: {
+                [key: string]: string;
+            };
             /** @description JSON Schema 2020-12 that instances must satisfy: at most 64 KiB and 32 levels, no remote `$ref`, patterns in RE2 syntax. `multipleOf` means decimals; other keywords compare numbers as doubles. */
-            jsonSchema?: unknown;
-            /**
-             * @description `version` counts up, and a write that carries another one than the current is refused with 409; `createdAt` and `modifiedAt` are kept by the service. Further members are kept as they are.
-             * @example {
-             *       "version": 1,
-             *       "createdAt": "2026-09-01T09:30:00.000Z",
-             *       "modifiedAt": "2026-09-01T09:30:00.000Z"
-             *     }
-             */
-            metadata?: unknown;
+            jsonSchema?: {
+                [key: string]: unknown;
+            } | boolean;
+            metadata?: components["schemas"]["MetadataInput"];
+            /** @description Of no effect: it must be left out: the schema of the instances is jsonSchema. */
+            schemas?: (null | "") | unknown[] | Record<string, never>;
         };
         /**
          * @description With any further members of the client, as they were written: numbers keep every digit.
@@ -602,19 +592,15 @@ export interface components {
          *     }
          */
         CustomInstanceInput: {
-            /** @description A text of at most 255 bytes; drawn at random where it is left out. */
-            id?: unknown;
+            /** @description At most 255 bytes of UTF-8; drawn at random where it is left out. */
+            id?: string;
             /** @description A text, or a map by language. */
-            name?: unknown;
-            /**
-             * @description `version` counts up, and a write that carries another one than the current is refused with 409; `createdAt` and `modifiedAt` are kept by the service. Further members are kept as they are.
-             * @example {
-             *       "version": 1,
-             *       "createdAt": "2026-09-01T09:30:00.000Z",
-             *       "modifiedAt": "2026-09-01T09:30:00.000Z"
-             *     }
-             */
-            metadata?: unknown;
+            name?: string | {
+                [key: string]: string;
+            };
+            metadata?: components["schemas"]["InstanceMetadataInput"];
+            /** @description How `sort` calls the id. No instance has it. */
+            _id?: unknown;
         } & {
             [key: string]: unknown;
         };
@@ -760,6 +746,17 @@ export interface components {
              */
             delete: number;
         };
+        /** @description Further members are kept as they are. */
+        InstanceMetadataInput: {
+            /** @description Counts up; a write that carries another one than the current is 409. */
+            version?: number;
+            /** Format: date-time */
+            readonly createdAt?: string;
+            /** Format: date-time */
+            readonly modifiedAt?: string;
+        } & {
+            [key: string]: unknown;
+        };
         Job: {
             id: string;
             /** @enum {string} */
@@ -862,6 +859,7 @@ export interface components {
             /** @description Paths that tell of the change history: left out for clients that may not read that. */
             guarded?: string[];
         };
+        JsonPatchOperation: components["schemas"]["ValueOperation"] | components["schemas"]["RemoveOperation"] | components["schemas"]["MoveOperation"];
         /**
          * @example {
          *       "keys": [
@@ -895,32 +893,7 @@ export interface components {
          *       "provider": "shared"
          *     }
          */
-        LlmConfig: {
-            /**
-             * @description `openai`, `anthropic` and `google` take a key of your own, which is required; `shared` is the token of the service, its model and its quota; `self_hosted` any server that speaks the chat format of `openai`, with `baseUrl`. `self_hosted_ollama` and `self_hosted_vllm` are the same with `selfHostedParams.url`.
-             * @enum {string}
-             */
-            provider: "openai" | "anthropic" | "google" | "shared" | "self_hosted" | "self_hosted_ollama" | "self_hosted_vllm";
-            /** @description As its provider calls it. With `shared` the service chooses. */
-            model?: string;
-            temperature?: number;
-            /** @description The most tokens of an answer. */
-            maxTokens?: number;
-            /** @description What the model takes, answer included. Earlier messages of a session that do not fit are left out. */
-            contextTokens?: number;
-            /** @description Kept encrypted, and never shown again: answers have "********", which, sent back, leaves it as it is. */
-            apiKey?: string;
-            /**
-             * @description Of a `self_hosted` server. Private addresses are refused unless the operator allows them.
-             * @example https://models.example.com/v1
-             */
-            baseUrl?: string;
-            /** @description Of a `self_hosted_ollama` or `self_hosted_vllm` server; as `baseUrl`. */
-            selfHostedParams?: {
-                /** @example https://ollama.example.com */
-                url?: string;
-            };
-        };
+        LlmConfig: components["schemas"]["SharedLlmConfig"] | components["schemas"]["VendorLlmConfig"] | components["schemas"]["SelfHostedLlmConfig"] | components["schemas"]["NamedServerLlmConfig"];
         LogMessage: {
             /** Format: date-time */
             timestamp: string;
@@ -943,6 +916,56 @@ export interface components {
             /** Format: date-time */
             modifiedAt: string;
         };
+        /**
+         * @example {
+         *       "version": 1,
+         *       "createdAt": "2026-09-01T09:30:00.000Z",
+         *       "modifiedAt": "2026-09-01T09:30:00.000Z"
+         *     }
+         */
+        MetadataInput: {
+            /** @description Counts up; a write that carries another one than the current is 409. */
+            version?: number;
+            /** Format: date-time */
+            readonly createdAt?: string;
+            /** Format: date-time */
+            readonly modifiedAt?: string;
+        };
+        MoveOperation: {
+            /** @description Where the value is taken from. */
+            from: string;
+            /** @description Any JSON. */
+            value?: unknown;
+            /** @enum {string} */
+            op: "move" | "copy";
+            /** @description A JSON Pointer, such as `/lines/0/sku`. */
+            path: string;
+        };
+        /** @description The same, as clients of the API family write it. */
+        NamedServerLlmConfig: {
+            /** @enum {string} */
+            provider: "self_hosted_ollama" | "self_hosted_vllm";
+            /** @description As its provider calls it. */
+            model: string;
+            selfHostedParams: components["schemas"]["SelfHostedParams"];
+            /** @description Kept encrypted, and never shown again: answers have "********", which, sent back, leaves it as it is. */
+            apiKey?: string;
+            temperature?: number;
+            /** @description The most tokens of an answer. */
+            maxTokens?: number;
+            /** @description What the model takes, answer included. Earlier messages of a session that do not fit are left out. */
+            contextTokens?: number;
+            /** @description Of no effect: it must be left out: give the key itself as apiKey. */
+            token?: (null | "") | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be OPENAI or left out: self-hosted servers are called in that format. */
+            baseProvider?: (null | "" | "OPENAI") | unknown[] | Record<string, never>;
+        };
+        NativeToolReference: {
+            /** @constant */
+            id: "change-history";
+            /** @description Of no effect: it must be empty: a tool has no operations to choose from. */
+            allowedOperations?: (null | "") | unknown[] | Record<string, never>;
+        };
         NewConfiguration: {
             /**
              * @description Up to 256 characters, none of them a comma or a control character.
@@ -956,16 +979,45 @@ export interface components {
             description?: string;
             /** @description Encrypted at rest and never shown again. `providerApiToken` and `openAiApiToken` always are. */
             secured?: boolean;
-            /**
-             * @description Of no effect.
-             * @constant
-             */
-            restricted?: false;
-            /**
-             * @description Of no effect.
-             * @constant
-             */
-            readOnly?: false;
+            /** @description Of no effect: it must be false or left out: whoever has configuration.configuration_manage may delete items. */
+            restricted?: (null | "" | false) | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be false or left out: whoever has configuration.configuration_manage may change items. */
+            readOnly?: (null | "" | false) | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be left out: the service does not check values by a schema. */
+            schemaUrl?: (null | "") | unknown[] | Record<string, never>;
+        };
+        /**
+         * @example {
+         *       "id": "WARRANTY_CLAIM",
+         *       "name": {
+         *         "en": "Warranty claim"
+         *       },
+         *       "jsonSchema": {
+         *         "type": "object",
+         *         "properties": {
+         *           "orderId": {
+         *             "type": "string"
+         *           },
+         *           "amount": {
+         *             "type": "number"
+         *           }
+         *         }
+         *       }
+         *     }
+         */
+        NewCustomEntityType: {
+            id: string;
+            /** @description By language. */
+            name: {
+                [key: string]: string;
+            };
+            /** @description JSON Schema 2020-12 that instances must satisfy: at most 64 KiB and 32 levels, no remote `$ref`, patterns in RE2 syntax. `multipleOf` means decimals; other keywords compare numbers as doubles. */
+            jsonSchema?: {
+                [key: string]: unknown;
+            } | boolean;
+            metadata?: components["schemas"]["MetadataInput"];
+            /** @description Of no effect: it must be left out: the schema of the instances is jsonSchema. */
+            schemas?: (null | "") | unknown[] | Record<string, never>;
         };
         /**
          * @example {
@@ -1124,6 +1176,16 @@ export interface components {
             /** @description The identifier of the related entity. */
             entityId: string;
         };
+        RemoveOperation: {
+            /** @description Where the value is taken from. */
+            from?: string;
+            /** @description Any JSON. */
+            value?: unknown;
+            /** @constant */
+            op: "remove";
+            /** @description A JSON Pointer, such as `/lines/0/sku`. */
+            path: string;
+        };
         RequestLog: {
             /** Format: uuid */
             id: string;
@@ -1200,6 +1262,42 @@ export interface components {
             /** @description A filter, as in the list. */
             q?: string;
         };
+        /** @description Any server that speaks the chat format of `openai`. */
+        SelfHostedLlmConfig: {
+            /** @constant */
+            provider: "self_hosted";
+            /** @description As its provider calls it. */
+            model: string;
+            /**
+             * @description Private addresses are refused unless the operator allows them.
+             * @example https://models.example.com/v1
+             */
+            baseUrl: string;
+            /** @description Kept encrypted, and never shown again: answers have "********", which, sent back, leaves it as it is. */
+            apiKey?: string;
+            temperature?: number;
+            /** @description The most tokens of an answer. */
+            maxTokens?: number;
+            /** @description What the model takes, answer included. Earlier messages of a session that do not fit are left out. */
+            contextTokens?: number;
+            /** @description Of no effect: it must be left out: give the key itself as apiKey. */
+            token?: (null | "") | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be OPENAI or left out: self-hosted servers are called in that format. */
+            baseProvider?: (null | "" | "OPENAI") | unknown[] | Record<string, never>;
+        };
+        SelfHostedParams: {
+            /**
+             * @description As `baseUrl`.
+             * @example https://ollama.example.com
+             */
+            url: string;
+            /** @description Of no effect: it must be Authorization or left out: apiKey is sent in that header. */
+            authorizationHeaderName?: (null | "" | "Authorization") | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be left out: give the key itself as apiKey. */
+            authorizationHeaderToken?: (null | "") | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be left out: give the key itself as apiKey. */
+            oauth?: (null | "") | unknown[] | Record<string, never>;
+        };
         SessionLog: {
             /**
              * Format: uuid
@@ -1267,6 +1365,22 @@ export interface components {
                 modifiedAt?: string;
             };
         };
+        /** @description The token of the service, its model and its quota. */
+        SharedLlmConfig: {
+            /** @constant */
+            provider: "shared";
+            /** @description Kept and not used: the service chooses. */
+            model?: string;
+            temperature?: number;
+            /** @description The most tokens of an answer. */
+            maxTokens?: number;
+            /** @description What the model takes, answer included. Earlier messages of a session that do not fit are left out. */
+            contextTokens?: number;
+            /** @description Of no effect: it must be left out: give the key itself as apiKey. */
+            token?: (null | "") | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be OPENAI or left out: self-hosted servers are called in that format. */
+            baseProvider?: (null | "" | "OPENAI") | unknown[] | Record<string, never>;
+        };
         TokenCounts: {
             inputTokens: number;
             outputTokens: number;
@@ -1289,6 +1403,8 @@ export interface components {
             client_secret?: string;
             /** @example changelog.changelog_read */
             scope?: string;
+        } & {
+            [key: string]: unknown;
         };
         UnauthorizedFault: {
             fault: {
@@ -1336,6 +1452,34 @@ export interface components {
              * @description Output tokens of all calls of models, as the quota and the providers count them. Exact.
              */
             outputTokens: number;
+        };
+        ValueOperation: {
+            /** @description Where the value is taken from. */
+            from?: string;
+            /** @description Any JSON. */
+            value: unknown;
+            /** @enum {string} */
+            op: "add" | "replace" | "test";
+            /** @description A JSON Pointer, such as `/lines/0/sku`. */
+            path: string;
+        };
+        /** @description A vendor, with a key of your own. */
+        VendorLlmConfig: {
+            /** @enum {string} */
+            provider: "openai" | "anthropic" | "google";
+            /** @description As its provider calls it. */
+            model: string;
+            /** @description Kept encrypted, and never shown again: answers have "********", which, sent back, leaves it as it is. */
+            apiKey: string;
+            temperature?: number;
+            /** @description The most tokens of an answer. */
+            maxTokens?: number;
+            /** @description What the model takes, answer included. Earlier messages of a session that do not fit are left out. */
+            contextTokens?: number;
+            /** @description Of no effect: it must be left out: give the key itself as apiKey. */
+            token?: (null | "") | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be OPENAI or left out: self-hosted servers are called in that format. */
+            baseProvider?: (null | "" | "OPENAI") | unknown[] | Record<string, never>;
         };
     };
     responses: never;

@@ -2,7 +2,21 @@ import * as fc from 'fast-check';
 import type { ModelDocument, SortedField } from './document-evaluator.ts';
 import type { JsonModel } from './json-model.ts';
 
-const fieldNames: readonly string[] = ['a', 'b', 'c', 'm.x', 'm.y.z', 'l.0', 'l', 'l.x', 'l.0.x', 'l.x.0', 'm'];
+const fieldNames: readonly string[] = [
+  'a',
+  'b',
+  'c',
+  'm.x',
+  'm.y.z',
+  'l.0',
+  'l',
+  'l.x',
+  'l.0.x',
+  'l.x.0',
+  'm',
+  'name',
+  'name.en',
+];
 
 const hardNumbers = [
   '0',
@@ -134,6 +148,12 @@ export const arbitraryDocuments: fc.Arbitrary<ModelDocument[]> = fc
                   .record({ x: fc.constantFrom(...pool), y: fc.record({ z: scalar }).map((members) => ({ members })) })
                   .map((members): JsonModel => ({ members })),
               ),
+              name: fc.oneof(
+                value,
+                fc
+                  .dictionary(fc.constantFrom('en', 'de'), fc.constantFrom(...pool), { noNullPrototype: true })
+                  .map((members): JsonModel => ({ members })),
+              ),
               l: fc.oneof(
                 { weight: 1, arbitrary: value },
                 { weight: 1, arbitrary: fc.array(inner, { maxLength: 3 }) },
@@ -215,7 +235,10 @@ const term = fc
         arbitrary: fc.tuple(operator, bound, operator, bound).map(([a, b, c, d]) => `(${a}${b} AND ${c}${d})`),
       },
       { weight: 1, arbitrary: fc.array(item, { minLength: 1, maxLength: 3 }).map((items) => `(${items.join(', ')})`) },
-      { weight: 1, arbitrary: fc.constantFrom('~^a', '~a$', '~b|Z', '~"x{3}"', '~.', '~^$', '~é|😀') },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom('~^a', '~a$', '~b|Z', '~"x{3}"', '~.', '~^$', '~é|😀', '(~a b)', '(~^[aZ])'),
+      },
     ),
   )
   .map(([field, written]) => `${field}:${written}`);

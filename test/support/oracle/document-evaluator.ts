@@ -29,7 +29,7 @@ export function finds(query: DocumentQuery, { id, content }: ModelDocument): boo
 function holds(condition: DocumentCondition, document: JsonObject): boolean {
   if (condition.kind === 'and') return condition.operands.every((operand) => holds(operand, document));
   if (condition.kind === 'or') return condition.operands.some((operand) => holds(operand, document));
-  const values = valuesAt(document, condition.field.split('.'));
+  const values = valuesOfField(document, condition.field);
   if (condition.kind === 'comparison') {
     return values.some((value) => condition.bounds.every((bound) => liesWithin(value, bound)));
   }
@@ -37,14 +37,22 @@ function holds(condition: DocumentCondition, document: JsonObject): boolean {
   if (matcher.kind === 'regex') {
     return values.some((value) => typeof value === 'string' && RE2JS.compile(matcher.source).test(value));
   }
-  return (matcher.kind === 'list' ? matcher.items : [matcher]).some((item) => accepts(item, values));
+  const direct = valuesAt(document, condition.field.split('.'));
+  return (matcher.kind === 'list' ? matcher.items : [matcher]).some((item) => accepts(item, direct, values));
 }
 
-function accepts(item: Text | Glob, values: readonly JsonModel[]): boolean {
+/** The values that a term compares. A term on a name that is a map looks into each language. */
+function valuesOfField(document: JsonObject, field: string): readonly JsonModel[] {
+  const values = valuesAt(document, field.split('.'));
+  const map = document.members[field];
+  return field === 'name' && isObject(map) ? [...values, ...Object.values(map.members)] : values;
+}
+
+function accepts(item: Text | Glob, direct: readonly JsonModel[], values: readonly JsonModel[]): boolean {
   if (item.kind === 'text' && !item.quoted) {
-    if (item.text === 'exists') return values.length > 0;
-    if (item.text === 'missing') return values.length === 0;
-    if (item.text === 'null') return values.length === 0 || values.includes(null);
+    if (item.text === 'exists') return direct.length > 0;
+    if (item.text === 'missing') return direct.length === 0;
+    if (item.text === 'null') return direct.length === 0 || direct.includes(null);
   }
   return values.some((value) => equals(item, value));
 }

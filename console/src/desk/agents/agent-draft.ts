@@ -1,6 +1,8 @@
 import type { Agent, AgentInput } from '@annals/client';
 import type { Provider } from './agent-texts.ts';
 
+type LlmConfig = Agent['llmConfig'];
+
 /** A text in a language, as it is being written. */
 export interface DraftText {
   readonly language: string;
@@ -52,7 +54,7 @@ export function draftOf({
   llmConfig,
   nativeTools,
 }: Agent): AgentDraft {
-  const { provider, model = '', temperature, maxTokens, contextTokens, baseUrl, selfHostedParams } = llmConfig;
+  const { provider, model = '', temperature, maxTokens, contextTokens } = llmConfig;
   return {
     id,
     name: textsOf(name),
@@ -65,15 +67,13 @@ export function draftOf({
     maxTokens: textOf(maxTokens),
     contextTokens: textOf(contextTokens),
     apiKey: '',
-    address: baseUrl ?? selfHostedParams?.url ?? '',
+    address: addressOf(llmConfig) ?? '',
     readsHistory: nativeTools.length > 0,
   };
 }
 
 /** What is sent for a draft. `current` is the agent that is replaced: what the form does not show stays as it is. */
 export function inputOf(draft: AgentDraft, current: Agent | undefined): AgentInput {
-  const { provider } = draft;
-  const key = draft.apiKey !== '' ? draft.apiKey : keepsKey(draft, current) ? mask : undefined;
   const tools =
     current !== undefined && current.nativeTools.length > 0 ? current.nativeTools : (['change-history'] as const);
   return {
@@ -83,33 +83,52 @@ export function inputOf(draft: AgentDraft, current: Agent | undefined): AgentInp
       : { description: Object.fromEntries(draft.description.map(({ language, text }) => [language, text])) }),
     enabled: draft.enabled,
     userPrompt: draft.userPrompt,
-    triggers: current?.triggers ?? [],
-    llmConfig: {
-      provider,
-      ...(draft.model === '' ? {} : { model: draft.model }),
-      ...numberOf('temperature', draft.temperature),
-      ...numberOf('maxTokens', draft.maxTokens),
-      ...numberOf('contextTokens', draft.contextTokens),
-      ...(key === undefined || provider === 'shared' ? {} : { apiKey: key }),
-      ...(provider === 'self_hosted' ? { baseUrl: draft.address } : {}),
-      ...(hasParams(provider) ? { selfHostedParams: { url: draft.address } } : {}),
-    },
+    // An agent of an earlier version may have others, which the service refuses.
+    triggers: (current?.triggers ?? []).filter((trigger) => trigger.type === 'endpoint'),
+    llmConfig: llmConfigOf(draft, draft.apiKey !== '' ? draft.apiKey : keepsKey(draft, current) ? mask : undefined),
     nativeTools: draft.readsHistory ? [...tools] : [],
     ...(current === undefined ? {} : { metadata: { version: current.metadata.version } }),
   };
 }
 
+function llmConfigOf(draft: AgentDraft, key: string | undefined): LlmConfig {
+  const { provider, model, address } = draft;
+  const settings = {
+    ...numberOf('temperature', draft.temperature),
+    ...numberOf('maxTokens', draft.maxTokens),
+    ...numberOf('contextTokens', draft.contextTokens),
+  };
+  const apiKey = key === undefined ? {} : { apiKey: key };
+  switch (provider) {
+    case 'shared':
+      return { provider, ...(model === '' ? {} : { model }), ...settings };
+    case 'self_hosted':
+      return { provider, model, baseUrl: address, ...apiKey, ...settings };
+    case 'self_hosted_ollama':
+    case 'self_hosted_vllm':
+      return { provider, model, selfHostedParams: { url: address }, ...apiKey, ...settings };
+    default:
+      return { provider, model, apiKey: key ?? '', ...settings };
+  }
+}
+
+/** The address of the server that the tenant names; undefined where it names none. */
+export function addressOf(llmConfig: LlmConfig): string | undefined {
+  if ('baseUrl' in llmConfig) return llmConfig.baseUrl;
+  return 'selfHostedParams' in llmConfig ? llmConfig.selfHostedParams.url : undefined;
+}
+
+export function hasKey(llmConfig: LlmConfig): boolean {
+  return 'apiKey' in llmConfig && llmConfig.apiKey !== undefined;
+}
+
 export function isSelfHosted(provider: Provider): boolean {
-  return provider === 'self_hosted' || hasParams(provider);
+  return provider === 'self_hosted' || provider === 'self_hosted_ollama' || provider === 'self_hosted_vllm';
 }
 
 /** A stored key belongs to its provider. */
 export function keepsKey({ provider }: AgentDraft, current: Agent | undefined): boolean {
-  return current?.llmConfig.apiKey !== undefined && current.llmConfig.provider === provider;
-}
-
-function hasParams(provider: Provider): boolean {
-  return provider === 'self_hosted_ollama' || provider === 'self_hosted_vllm';
+  return current !== undefined && hasKey(current.llmConfig) && current.llmConfig.provider === provider;
 }
 
 function textsOf(texts: Readonly<Record<string, string>>): DraftText[] {

@@ -19,6 +19,7 @@ import { HistoryLink } from '../../lists/history-link.tsx';
 import { quoted } from '../../query-text/quoted.ts';
 import { Link } from '../../router/link.tsx';
 import { navigate, place } from '../../router/location.ts';
+import { addressOf, hasKey } from './agent-draft.ts';
 import { AgentState } from './agent-state.tsx';
 import { agentTitle, providerNames } from './agent-texts.ts';
 import { EnableButton } from './enable-button.tsx';
@@ -133,7 +134,7 @@ function WhyDisabled({ agent, onChanged }: { readonly agent: Agent; readonly onC
 
 function AgentFacts({ agent }: { readonly agent: Agent }) {
   const { llmConfig, nativeTools, metadata } = agent;
-  const address = llmConfig.baseUrl ?? llmConfig.selfHostedParams?.url;
+  const address = addressOf(llmConfig);
   const tools = nativeTools.map((tool) => (typeof tool === 'string' ? tool : tool.id));
   return (
     <dl class="facts">
@@ -154,7 +155,7 @@ function AgentFacts({ agent }: { readonly agent: Agent }) {
         </>
       )}
       <dt>Key</dt>
-      <dd>{llmConfig.apiKey === undefined ? 'none' : 'set; it is never shown'}</dd>
+      <dd>{hasKey(llmConfig) ? 'set; it is never shown' : 'none'}</dd>
       <dt>Temperature</dt>
       <dd>{llmConfig.temperature ?? 'of the model'}</dd>
       <dt>Longest answer</dt>

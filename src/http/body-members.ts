@@ -1,0 +1,74 @@
+import { type TSchema, type TUnsafe, Type } from 'typebox';
+
+/**
+ * A member that clients of the API family send and that Annals does not do (contract 3). It is taken where it is null,
+ * empty, or one of `defaults`; with any other value the request is refused and told what to write `instead`.
+ *
+ * @example
+ * Type.Object({ tags: Type.Optional(unsupportedMember('be left out: agents have no tags')) });
+ */
+export function unsupportedMember(
+  instead: string,
+  ...defaults: readonly (string | number | boolean)[]
+): TUnsafe<unknown> {
+  return Type.Unsafe<unknown>({
+    anyOf: [
+      { enum: [null, '', ...defaults] },
+      { type: 'array', maxItems: 0 },
+      { type: 'object', maxProperties: 0, additionalProperties: false },
+    ],
+    description: `Of no effect: it must ${instead}.`,
+    'x-must': instead,
+  });
+}
+
+/** What the service keeps about a document, as clients send it back (contracts 8 and 9). */
+export const metadataMembers = {
+  version: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'Counts up; a write that carries another one than the current is 409.',
+    }),
+  ),
+  createdAt: Type.Optional(Type.String({ format: 'date-time', readOnly: true })),
+  modifiedAt: Type.Optional(Type.String({ format: 'date-time', readOnly: true })),
+};
+
+export const MetadataInput = Type.Object(metadataMembers, {
+  $id: 'MetadataInput',
+  additionalProperties: false,
+  examples: [{ version: 1, createdAt: '2026-09-01T09:30:00.000Z', modifiedAt: '2026-09-01T09:30:00.000Z' }],
+});
+
+/**
+ * The schema that a body is checked by: that of the document, but for members that are `readOnly`, which are taken back as they come
+ * and ignored. Throws an Error where an object does not say whether it takes members that the schema does not name, so no
+ * body can forget to refuse what nobody knows (contract 3).
+ */
+export function checkedBody(schema: TSchema, place = 'body'): TSchema {
+  const { type, properties, patternProperties, additionalProperties, items, anyOf, readOnly } = schema as BodySchema;
+  if (readOnly === true) return Type.Unknown();
+  if (type === 'object' && additionalProperties === undefined && patternProperties === undefined) {
+    throw new Error(`The schema of a request body does not say whether ${place} takes further members.`);
+  }
+  const members = (named: Readonly<Record<string, TSchema>>) =>
+    Object.fromEntries(Object.entries(named).map(([name, member]) => [name, checkedBody(member, `${place}.${name}`)]));
+  return {
+    ...schema,
+    ...(properties && { properties: members(properties) }),
+    ...(patternProperties && { patternProperties: members(patternProperties) }),
+    ...(items && { items: checkedBody(items, `${place}.items`) }),
+    ...(anyOf && { anyOf: anyOf.map((form) => checkedBody(form, place)) }),
+  };
+}
+
+interface BodySchema {
+  type?: unknown;
+  properties?: Readonly<Record<string, TSchema>>;
+  patternProperties?: Readonly<Record<string, TSchema>>;
+  additionalProperties?: unknown;
+  items?: TSchema;
+  anyOf?: readonly TSchema[];
+  readOnly?: boolean;
+}
