@@ -1,20 +1,17 @@
 import { sql } from 'kysely';
 import type { Database } from '../db/database.ts';
 import type { CatalogueTable } from '../db/source/source-catalogue.ts';
+import { type KnownTable, knownTable } from '../db/source/table-news.ts';
 import type { PublishedTables } from './publication.ts';
 import './tables.ts';
 
-/** What capture knows of a table that it records. OIDs are text. */
-export interface CapturedTable {
+/** What capture knows of a table that it records: of its columns, as the row had them that was recorded last. OIDs are text. */
+export interface CapturedTable extends KnownTable {
   readonly relation: string;
   /** The table's membership in the publication. */
   readonly publication: string;
   /** As `pg_class.relreplident` has it. */
   readonly identity: string;
-  /** Name and OID of the type, in their order: as the row had them that was recorded last. */
-  readonly columns: readonly (readonly [name: string, type: number])[];
-  /** The names of the tables below that hold rows, by their OIDs. */
-  readonly partitions: Readonly<Record<string, string>>;
 }
 
 /** By their names in the mapping. */
@@ -73,8 +70,7 @@ function asCaptured(table: CatalogueTable, publication: string): CapturedTable {
     relation: table.oid,
     publication,
     identity: table.replicaIdentity,
-    columns: table.columns.flatMap(({ name, type, isGenerated }) => (isGenerated ? [] : [[name, type] as const])),
-    partitions: Object.fromEntries(table.partitions.map((one) => [one.oid, `${one.schema}.${one.name}`])),
+    ...knownTable(table),
   };
 }
 

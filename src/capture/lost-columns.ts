@@ -31,8 +31,19 @@ function namesToday(columns: readonly string[], former: FormerColumns): string[]
   return columns.map((column) => nameToday(former, column)).filter((column) => !former.dropped.has(column));
 }
 
-/** Those of the known columns that the table still has. */
+/**
+ * Those of the known columns that the table still has. Where a known name stands behind, two columns may have changed their names: then
+ * only those are certain that have the same before them.
+ */
 function keptOf(found: readonly string[], known: readonly string[]): readonly string[] {
+  const kept = inOrder(found, known);
+  if (!found.slice(kept.length).some((column) => known.includes(column))) return kept;
+  const end = found.findIndex((column, place) => known[place] !== column);
+  return found.slice(0, end);
+}
+
+/** The longest beginning that has known columns alone, in their order. */
+function inOrder(found: readonly string[], known: readonly string[]): readonly string[] {
   let place = -1;
   const end = found.findIndex((column) => {
     const next = known.indexOf(column);

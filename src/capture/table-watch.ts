@@ -1,12 +1,12 @@
 import type pg from 'pg';
 import type { Database } from '../db/database.ts';
 import { type CatalogueTable, readCatalogue } from '../db/source/source-catalogue.ts';
+import { columnNews, knownTable, partitionNews } from '../db/source/table-news.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import { CaptureError, GapError } from './capture-error.ts';
 import type { CaptureLog } from './capture-options.ts';
 import { type CapturedTable, type CapturedTables, gapOfTables, storeCapturedTables } from './captured-tables.ts';
 import { faultsOfTable, lostColumns } from './mapping-faults.ts';
-import { partitionNews } from './partition-news.ts';
 import type { Relation } from './pgoutput.ts';
 import { readPublished } from './publication.ts';
 
@@ -43,7 +43,7 @@ export class TableWatch {
 
   /** Reads the catalogue. Throws a GapError. */
   async look(): Promise<void> {
-    const { client, mapping, publication } = this.#options;
+    const { client, mapping, publication, log } = this.#options;
     // In this order: a table that is dropped meanwhile is then gone, and not said to have left the publication.
     const published = await readPublished(client, publication);
     this.#tables = await readCatalogue(client, [...mapping.tables.keys()]);
@@ -56,8 +56,9 @@ export class TableWatch {
       for (const { message, statement } of faultsOfTable(mapping, mapped, table, known.columns.map(nameOf))) {
         this.#warnOnce(`${message}${statement === undefined ? '' : `. Run: ${statement}`}`);
       }
-      const { news, partitions } = await partitionNews(client, table, known);
-      for (const one of news) this.#warnOnce(one);
+      const { partitions } = knownTable(table);
+      const news = await partitionNews(client, name, known.partitions, partitions);
+      for (const one of news) log.warn({}, `${one}. ${remedy}`);
       if (news.length > 0 || Object.keys(partitions).length !== Object.keys(known.partitions).length)
         await this.#know(name, { ...known, partitions });
     }
@@ -94,11 +95,11 @@ export class TableWatch {
     }
     if (known === undefined) return;
     const columns = relation.columns.map((column) => [column.name, column.type] as const);
-    const news = columnNews(name, known, columns);
-    if (news !== undefined) log.warn({ table: name }, news);
+    const news = columnNews(name, known.columns, columns);
+    if (news !== undefined) log.warn({}, `${news}. ${remedy}`);
     if (known.identity === 'f' && relation.replicaIdentity !== 'f') {
       log.warn(
-        { table: name },
+        {},
         `${name} has no longer replica identity full: its log lacks the values before a change. Run alter table … replica identity full`,
       );
     }
@@ -118,25 +119,8 @@ export class TableWatch {
   }
 }
 
+const remedy = 'Run capture once with --resync to record them as the rows are';
+
 function nameOf([name]: readonly [string, number]): string {
   return name;
-}
-
-/** What happened to the columns of a table, in a sentence. */
-function columnNews(name: string, known: CapturedTable, columns: CapturedTable['columns']): string | undefined {
-  const before = new Map(known.columns);
-  const after = new Map(columns);
-  const news = {
-    'no longer has': [...before.keys()].filter((column) => !after.has(column)),
-    'has got': [...after.keys()].filter((column) => !before.has(column)),
-    'has another type of': [...after].flatMap(([column, type]) => {
-      const old = before.get(column);
-      return old === undefined || old === type ? [] : [column];
-    }),
-  };
-  const parts = Object.entries(news).flatMap(([what, list]) =>
-    list.length === 0 ? [] : [`${what} ${list.join(', ')}`],
-  );
-  if (parts.length === 0) return undefined;
-  return `the table ${name} ${parts.join(' and ')}. Its documents stay as they were recorded until their rows change; --resync records them as the rows are`;
 }

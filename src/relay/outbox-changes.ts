@@ -12,18 +12,13 @@ import type { MappedChange, Row, RowChange } from '../recording/mapping/row-chan
 import { faultOfName } from '../recording/name-fault.ts';
 import type { PlacedChange } from '../recording/record-mapped.ts';
 import { changeByHand, sidesByHand } from './change-by-hand.ts';
+import { laterColumns, withLaterColumns } from './later-columns.ts';
 import type { OutboxRow } from './outbox-rows.ts';
-
-/** A mapped table of the source. */
-export interface RelayedTable {
-  readonly primaryKey: readonly string[];
-  /** JSON text as the trigger wrote it becomes JSON text as capture writes it. */
-  value(column: string, json: string): string;
-}
+import type { TriggerWatch } from './trigger-watch.ts';
 
 export interface OutboxReader {
   readonly mapping: Mapping;
-  readonly tables: ReadonlyMap<string, RelayedTable>;
+  readonly watch: Pick<TriggerWatch, 'tables' | 'look' | 'isDue' | 'tellLater'>;
   /** What identifies this outbox. */
   readonly outbox: string;
   readonly warn: (message: string) => void;
@@ -56,17 +51,20 @@ export function isDelete({ source, before, after }: OutboxRow): boolean {
   return source !== null && before !== null && after === null;
 }
 
-function isMove(deleted: OutboxRow, inserted: OutboxRow, { mapping, tables }: OutboxReader): boolean {
+function isMove(deleted: OutboxRow, inserted: OutboxRow, { mapping, watch }: OutboxReader): boolean {
   if (inserted.source !== deleted.source || inserted.before !== null || inserted.after === null) return false;
   const source = deleted.source ?? '';
-  const ids = mapping.tables.get(source)?.id ?? tables.get(source)?.primaryKey ?? [];
+  const ids = mapping.tables.get(source)?.id ?? watch.tables.get(source)?.primaryKey ?? [];
   const before = parseJson(deleted.before ?? '{}');
   const after = parseJson(inserted.after);
   const value = (side: JsonNode, column: string) => {
     const member = memberOf(side, column);
     return member && compactText(member);
   };
-  return ids.length > 0 && ids.every((column) => value(before, column) === value(after, column));
+  return (
+    ids.length > 0 &&
+    ids.every((column) => value(before, column) !== undefined && value(before, column) === value(after, column))
+  );
 }
 
 function changesOf(row: OutboxRow, reader: OutboxReader): PlacedChange[] {
@@ -81,8 +79,11 @@ function changesOf(row: OutboxRow, reader: OutboxReader): PlacedChange[] {
     const mapped = changeByHand(row, identity, said, reader.mapping);
     return mapped.kind === 'unchanged' ? [] : [{ mapped, place, content: () => sidesByHand(row, reader.mapping) }];
   }
-  const mappedTable = reader.mapping.tables.get(row.source);
-  const table = reader.tables.get(row.source);
+  const later = laterColumns(row);
+  if (later.length > 0) reader.watch.tellLater(row.source, later);
+  const mapping = withLaterColumns(reader.mapping, row.source, later);
+  const mappedTable = mapping.tables.get(row.source);
+  const table = reader.watch.tables.get(row.source);
   if (mappedTable === undefined || table === undefined) return [];
   const side = (text: string | null): Row | undefined => {
     if (text === null) return undefined;
@@ -99,7 +100,7 @@ function changesOf(row: OutboxRow, reader: OutboxReader): PlacedChange[] {
     primaryKey: table.primaryKey,
     ...said,
   };
-  return partOf(row, changesOfRow(reader.mapping, change, defaults))
+  return partOf(row, changesOfRow(mapping, change, defaults))
     .filter(({ kind }) => kind !== 'unchanged')
     .map((mapped) => ({ mapped, place, content: () => rejectedRowText(mappedTable, change) }));
 }

@@ -1,4 +1,4 @@
-import { writeStatements } from './outbox-statements.ts';
+import { rowDocument, writeStatements } from './outbox-statements.ts';
 
 /** Documents are divided into so many lanes. */
 export const lanes = 16;
@@ -11,6 +11,12 @@ export const hasComposites = `exists (
     select case when t.typtype = 'd' then t.typbasetype else t.typelem end
       from used join pg_type t using (oid) where t.typtype = 'd' or t.typelem <> 0
   ) select from used join pg_type t using (oid) where t.typtype = 'c')`;
+
+/** In each trigger: the columns that the table did not have when the SQL ran. */
+const laterColumns = `array(select a.attname::text from pg_attribute a
+    where a.attrelid = coalesce(pg_partition_root(tg_relid), tg_relid) and a.attnum > 0 and not a.attisdropped
+      and a.attnum || ' ' || a.attname <> all (tg_argv[5]::text[]))`;
+const maskLater = `  if later <> '{}' then rules := annals.with_masks(rules, later); end if;`;
 
 /** The functions of the triggers, made as the owner of the outbox (decision 0034). */
 export const createFunctions = `-- Takes a value away, or puts a token in its place that tells only whether both sides are equal. A path that meets an array goes on in
@@ -142,6 +148,12 @@ begin
   return jsonb_build_object('before', one.before, 'after', one.after);
 end $annals$;
 
+-- The rules with a mask for each of these columns.
+create or replace function annals.with_masks(rules jsonb, later text[]) returns jsonb
+language sql immutable
+return jsonb_build_object('json', coalesce(rules -> 'json', '[]'), 'hide', coalesce(rules -> 'hide', '[]') || (
+  select jsonb_agg(jsonb_build_object('path', jsonb_build_array(k), 'masks', true)) from unnest(later) as k));
+
 -- Whether a table needs a trigger for each row. A statement's trigger sees the rows of the table that the statement names, so it misses
 -- what is written to a partition or a child by its own name. And it runs after the triggers of the rows: if one of those writes to the
 -- same table, that change would come first.
@@ -165,16 +177,19 @@ $annals$;
 
 drop function if exists annals.write_change(text, jsonb, jsonb, jsonb, text);
 
--- The arguments of all triggers: the table as the mapping has it, and the rules: "id", "ignore" and "text" are columns.
+-- The arguments of all triggers: the table as the mapping has it, the rules, and columns: of the id, those that are ignored, those that are
+-- written as text, and all that the table had when this SQL ran, by number and name. A column that came later, also by a new name, may hold
+-- what a mask hid: it is masked.
 create or replace function annals.write_row() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres' set bytea_output = 'hex'
 set extra_float_digits = 1 as $annals$
 declare
   source constant text := tg_argv[0];
-  rules constant jsonb := tg_argv[1];
+  rules jsonb := tg_argv[1];
   ids constant text[] := tg_argv[2];
   ignored constant text[] := tg_argv[3];
+  later constant text[] := ${laterColumns};
   texts constant text[] := tg_argv[4];
   before jsonb;
   after jsonb;
@@ -185,6 +200,7 @@ declare
   new_id text;
   parts int := 1;
 begin
+${maskLater}
   -- A row may be too large for jsonb. That must not fail the application.
   begin
     if tg_op <> 'INSERT' then before := to_jsonb(old); end if;
@@ -221,7 +237,7 @@ begin
   for part in 1 .. parts loop
     insert into annals.outbox (lane, at, transaction, source, before, after, document, actor, context, fault)
       values (annals.lane_of(source, case when part = 2 then new_id else id end), clock_timestamp(), pg_current_xact_id(), source,
-              before, after, case when parts = 2 then jsonb_build_object('part', part) end,
+              before, after, ${rowDocument},
               nullif(current_setting('annals.actor', true), ''), nullif(current_setting('annals.context', true), ''), fault);
   end loop;
   return null;
@@ -234,13 +250,16 @@ set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO'
 set extra_float_digits = 1 as $annals$
 declare
   source constant text := tg_argv[0];
-  rules constant jsonb := tg_argv[1];
+  rules jsonb := tg_argv[1];
   ids constant text[] := tg_argv[2];
   ignored constant text[] := tg_argv[3];
-  hides constant boolean := rules <> '{}';
+  later constant text[] := ${laterColumns};
   actor constant text := nullif(current_setting('annals.actor', true), '');
   context constant text := nullif(current_setting('annals.context', true), '');
+  hides boolean;
 begin
+${maskLater}
+  hides := rules <> '{}';
 ${writeStatements()}
   return null;
 end $annals$;
@@ -251,12 +270,14 @@ set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO'
 set extra_float_digits = 1 set row_security = off as $annals$
 declare
   source constant text := tg_argv[0];
-  rules constant jsonb := tg_argv[1];
+  rules jsonb := tg_argv[1];
   ids constant text[] := tg_argv[2];
   ignored constant text[] := tg_argv[3];
+  later constant text[] := ${laterColumns};
   before jsonb;
   id text;
 begin
+${maskLater}
   -- A snapshot that is older than the truncate's lock does not see all rows that it deletes.
   if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
     raise exception 'Annals cannot record a truncate of %.% above read committed', tg_table_schema, tg_table_name
@@ -266,8 +287,9 @@ begin
     before := before - ignored;
     id := coalesce(annals.id_of(before, ids), '');
     if rules <> '{}' then before := annals.hidden(before, null, rules) -> 'before'; end if;
-    insert into annals.outbox (lane, at, transaction, source, before, actor, context)
+    insert into annals.outbox (lane, at, transaction, source, before, document, actor, context)
       values (annals.lane_of(source, id), clock_timestamp(), pg_current_xact_id(), source, before,
+              case when later <> '{}' then jsonb_build_object('masked', later) end,
               nullif(current_setting('annals.actor', true), ''), nullif(current_setting('annals.context', true), ''));
   end loop;
   return null;

@@ -11,7 +11,7 @@ export interface OutboxRow {
   /** JSON texts of the row. */
   readonly before: string | null;
   readonly after: string | null;
-  /** JSON text that names the document of a change that was written by hand, or the part of a row that got another id. */
+  /** JSON text that names the document of a change that was written by hand, or the part of a row that got another id, and the columns that the trigger masked by itself. */
   readonly document: string | null;
   readonly actor: string | null;
   readonly context: string | null;

@@ -48,7 +48,8 @@ create table if not exists annals.outbox (
   source text,
   before jsonb,
   after jsonb,
-  -- of a change that was written by hand: tenant, entity, entityId, name; of a row that got another id: part 1 is its delete, 2 its create
+  -- of a change that was written by hand: tenant, entity, entityId, name; of a row that got another id: part 1 is its delete, 2 its create;
+  -- of a row with columns that came after this SQL ran: masked
   document jsonb,
   actor text,
   context text,

@@ -88,9 +88,10 @@ begin
   select coalesce(array_agg(a.attname::text), '{}') into texts
     from pg_attribute a
    where a.attrelid = target and a.attnum > 0 and not a.attisdropped and ${hasComposites};
-  arguments := format('%L, %L, %L, %L, %L', ${escapeLiteral(table.table)}, ${escapeLiteral(JSON.stringify(rules))}, ids,
+  arguments := format('%L, %L, %L, %L, %L, %L', ${escapeLiteral(table.table)}, ${escapeLiteral(JSON.stringify(rules))}, ids,
                       ${textArray(ignored)} || array(select attname::text from pg_attribute
-                        where attrelid = target and attgenerated <> '' and not attisdropped), texts);
+                        where attrelid = target and attgenerated <> '' and not attisdropped), texts,
+                      array(select attnum || ' ' || attname from pg_attribute where attrelid = target and attnum > 0 and not attisdropped));
   if annals.writes_by_row(target) then
     execute format('drop trigger if exists annals_insert on %1$s; drop trigger if exists annals_update on %1$s;
                     drop trigger if exists annals_delete on %1$s', target);

@@ -11,6 +11,10 @@ const sides = {
        order by place`,
 };
 
+/** What the outbox has besides a row: which part of a row that got another id it is, and which columns are masked because they came later. */
+export const rowDocument = `case when parts = 2 or later <> '{}' then jsonb_strip_nulls(jsonb_build_object(
+             'part', case when parts = 2 then part end, 'masked', nullif(later, '{}'))) end`;
+
 /** The statements of annals.write_statement: all rows of the operation into the outbox. */
 export function writeStatements(): string {
   return Object.entries(sides)
@@ -22,7 +26,7 @@ export function writeStatements(): string {
 function writeRows(rows: string): string {
   return `    insert into annals.outbox (lane, at, transaction, source, before, after, document, actor, context, fault)
     select annals.lane_of(source, case when part = 2 then new_id else id end), clock_timestamp(), pg_current_xact_id(), source,
-           parted.before, parted.after, case when parts = 2 then jsonb_build_object('part', part) end, actor, context, fault
+           parted.before, parted.after, ${rowDocument}, actor, context, fault
       from (
         select identified.*, generate_series(1, parts) as part
           from (

@@ -1,7 +1,8 @@
 import { lineOfChange } from '../recording/mapping/line-of-change.ts';
 import { type PlacedChange, RefusedChangesError } from '../recording/record-mapped.ts';
 import { RecorderClient, type RecorderTarget } from './recorder-client.ts';
-import type { RelayLog, RelayOptions } from './relay.ts';
+import type { RelayOptions } from './relay.ts';
+import type { RelayLog } from './relay-log.ts';
 
 export interface HttpRecording {
   readonly target: RecorderTarget;

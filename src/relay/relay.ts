@@ -11,12 +11,8 @@ import { type PlacedChange, RefusedChangesError, recordMapped } from '../recordi
 import { changesOfOutbox, isDelete, type OutboxReader } from './outbox-changes.ts';
 import { deleteRows, outboxId, readLane, takeLane } from './outbox-rows.ts';
 import { RecorderBusyError, RecorderError } from './recorder-client.ts';
-import { readRelayedTables } from './relayed-tables.ts';
-
-export interface RelayLog {
-  info(fields: Record<string, unknown>, message: string): void;
-  warn(fields: Record<string, unknown>, message: string): void;
-}
+import type { RelayLog } from './relay-log.ts';
+import { TriggerWatch } from './trigger-watch.ts';
 
 export interface RelayOptions {
   readonly source: Source;
@@ -28,6 +24,8 @@ export interface RelayOptions {
   readonly tracer?: Tracer | undefined;
   /** Ends the relay after the rows that are being recorded. */
   readonly signal: AbortSignal;
+  /** Milliseconds between two looks at the tables and their triggers; default 10,000. */
+  readonly lookInterval?: number;
   /** Called once, when the relay reads the outbox. */
   readonly onRunning?: () => void;
 }
@@ -82,12 +80,12 @@ export async function relay(options: RelayOptions): Promise<void> {
   for (const result of results) if (result.status === 'rejected') throw result.reason;
 }
 
-async function openOutbox(client: pg.Client, { mapping, log }: RelayOptions): Promise<OutboxReader> {
+async function openOutbox(client: pg.Client, { mapping, log, lookInterval }: RelayOptions): Promise<OutboxReader> {
   try {
     const outbox = await outboxId(client);
-    const tables = await readRelayedTables(client, mapping);
-    await warnOfMissing(client, mapping, log);
-    return { mapping, tables, outbox, warn: (message) => log.warn({}, message) };
+    const watch = new TriggerWatch(mapping, log, lookInterval);
+    await watch.look(client);
+    return { mapping, watch, outbox, warn: (message) => log.warn({}, message) };
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === '42P01' || code === '3F000')
@@ -95,40 +93,6 @@ async function openOutbox(client: pg.Client, { mapping, log }: RelayOptions): Pr
     if (code === '42501') throw new SourceError('the role of the source URL is no member of annals_relay');
     throw error;
   }
-}
-
-/**
- * A partition that was added later has no trigger for truncates. A table that was mapped later has no trigger at all.
- */
-async function warnOfMissing(client: pg.Client, mapping: Mapping, log: RelayLog): Promise<void> {
-  const { rows } = await client.query<{ name: string }>(
-    `select t.name from unnest($1::text[]) as t (name)
-      where not exists (select from pg_catalog.pg_trigger g
-                          join pg_catalog.pg_class c on c.oid = g.tgrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-                         where n.nspname || '.' || c.relname = t.name and g.tgname in ('annals_row', 'annals_insert') and g.tgenabled <> 'D')`,
-    [[...mapping.tables.keys()]],
-  );
-  for (const { name } of rows)
-    log.warn({ table: name }, 'the mapping names a table without the trigger: run annals outbox again');
-  for (const name of await tablesThatChanged(client, mapping))
-    log.warn({ table: name }, 'the table now needs a trigger for each row: run annals outbox again');
-}
-
-/** Tables whose triggers run once a statement, and which now need triggers for each row (decision 0034). */
-async function tablesThatChanged(client: pg.Client, mapping: Mapping): Promise<string[]> {
-  // SQL of an older version has no such function, and triggers for each row alone.
-  const { rows: found } = await client.query(`select from pg_catalog.pg_proc
-    where proname = 'writes_by_row' and pronamespace = pg_catalog.to_regnamespace('annals')`);
-  if (found.length === 0) return [];
-  const { rows } = await client.query<{ name: string }>(
-    `select t.name from unnest($1::text[]) as t (name)
-       join pg_catalog.pg_namespace n on pg_catalog.starts_with(t.name, n.nspname || '.')
-       join pg_catalog.pg_class c on c.relnamespace = n.oid and n.nspname || '.' || c.relname = t.name
-       join pg_catalog.pg_trigger g on g.tgrelid = c.oid and g.tgname = 'annals_insert'
-      where annals.writes_by_row(c.oid)`,
-    [[...mapping.tables.keys()]],
-  );
-  return rows.map(({ name }) => name);
 }
 
 async function run(reader: OutboxReader, options: RelayOptions): Promise<void> {
@@ -139,6 +103,7 @@ async function run(reader: OutboxReader, options: RelayOptions): Promise<void> {
     try {
       client = await connectSource(source, 'transactions');
       while (!signal.aborted) {
+        if (reader.watch.isDue) await lookAtTriggers(client, reader);
         const isBusy = await relayLane(client, reader, options);
         pause = minPause;
         if (!isBusy) await sleep(idlePause, undefined, { signal }).catch(() => {});
@@ -155,6 +120,12 @@ async function run(reader: OutboxReader, options: RelayOptions): Promise<void> {
       await client?.end().catch(() => {});
     }
   }
+}
+
+async function lookAtTriggers(client: pg.Client, { watch }: OutboxReader): Promise<void> {
+  await beginSource(client);
+  await watch.look(client);
+  await client.query('commit');
 }
 
 /** Relays the first rows of one lane. Returns whether there were any. */

@@ -116,16 +116,16 @@ describe('what leaves the documents of the history other than the rows is told, 
     await source.pool.query(`alter table orders attach partition east for values in ('east')`);
     await source.pool.query('alter table orders detach partition north');
     await eventually(async () => toldBy(first)).toEqual([
-      'public.east was attached to public.orders: the rows that it had are not in the log. Run capture once with --resync to record them',
-      'public.north was detached from public.orders: no deletes of its rows are in the log. Run capture once with --resync to record them',
+      'public.east was attached to public.orders: the rows that it had are not recorded. Run capture once with --resync to record them as the rows are',
+      'public.north was detached from public.orders: no deletes of its rows are recorded. Run capture once with --resync to record them as the rows are',
     ]);
     await first.stop();
     await source.pool.query('drop table south');
     const second = startCapture(setup);
     await second.running;
     await eventually(async () => toldBy(second)).toEqual([
-      'public.south was dropped, and was a partition of public.orders: no deletes of its rows are in the log. ' +
-        'Run capture once with --resync to record them',
+      'public.south was dropped, and was a partition of public.orders: no deletes of its rows are recorded. ' +
+        'Run capture once with --resync to record them as the rows are',
     ]);
   });
 

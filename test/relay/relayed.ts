@@ -66,13 +66,16 @@ export function startRelay(
   const messages: string[] = [];
   const keep = (_fields: unknown, message: string) => void messages.push(message);
   const takeChanges = createTakeChanges({ sealer: createSealer([Buffer.alloc(32)]), now: Date.now });
+  const { promise: running, resolve } = Promise.withResolvers<void>();
   const ended = relay({
     source: readSource(url),
     mapping: readMapping(JSON.stringify(mapping)),
     record: recordDirectly({ db: history.db, takeChanges, name: 'outbox', strict: false }),
     log: { info: keep, warn: keep },
     tracer,
+    lookInterval: 50,
     signal: controller.signal,
+    onRunning: resolve,
   });
   ended.catch(() => {});
   const stop = async () => {
@@ -80,5 +83,5 @@ export function startRelay(
     await ended.catch(() => {});
   };
   onTestFinished(stop);
-  return { ended, messages, stop };
+  return { running, ended, messages, stop };
 }
