@@ -13,6 +13,8 @@ export interface ChatFailure {
 
 const unreachable = 'The self-hosted server cannot be reached, or does not answer as one of its kind.';
 
+const unknownThere = 'The self-hosted server does not know the model, or has nothing at this address.';
+
 /** The error that a client gets when a call has no answer. It never contains the provider's own text. */
 export function failureOfChat(error: ProviderError, provider: LlmConfig['provider']): ChatFailure {
   if (provider === 'shared') return failureOfShared(error);
@@ -23,17 +25,17 @@ export function failureOfChat(error: ProviderError, provider: LlmConfig['provide
     case 'key_refused':
       return configuration(error, 'The provider refuses the key.', 'apiKey', 'is refused by the provider');
     case 'model_unknown':
-      return configuration(error, 'The provider does not know the model.', 'model', 'is not known to the provider');
+      return isSelfHosted(provider)
+        ? configuration(error, unknownThere, 'model', 'is not known to the server, or the address is wrong')
+        : configuration(error, 'The provider does not know the model.', 'model', 'is not known to the provider');
     default:
       return { error: errorOfCall(error), isConfiguration: false };
   }
 }
 
 /** Nothing answered at the address, or something that is not a model server. */
-function isNoModelServer({ fault, status }: ProviderError): boolean {
-  if (fault === 'unreachable') return true;
-  // A complete answer in an unknown format has a status. An answer that was cut has none.
-  if (fault === 'broken') return status !== undefined;
+function isNoModelServer({ fault, status, isForeign }: ProviderError): boolean {
+  if (fault === 'unreachable' || isForeign) return true;
   if (fault === 'unavailable') return status !== undefined && (status < 500 || status === 501);
   return fault === 'request_refused' && (status === 405 || status === 426);
 }

@@ -1,4 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
+import type { AnswerReader } from './answer-reader.ts';
 import type { Message, ProviderFault, Usage } from './port.ts';
 
 export interface ModelSettings {
@@ -23,13 +24,10 @@ export interface Adapter {
   promptOf(messages: readonly Message[]): LanguageModelV4Prompt;
   /** Reads the tokens from the vendor's usage object. A missing figure must not become zero. */
   usageOf(raw: unknown): Usage;
-  /** The usage object in an event of a stream, if the event has one. */
-  usageIn(event: unknown): unknown;
-  /**
-   * Removes what a long answer has beyond the first choice and beyond `max` tool calls: the package takes long to check
-   * them, and nobody uses them. Returns the number of tool calls that it removed.
-   */
-  cutAnswer?(answer: unknown, max: number): number;
+  /** The usage object in an answer, or in an event of a stream, if it has one. */
+  usageIn(answer: unknown): unknown;
+  /** Reads answers and streams before the vendor's package does. */
+  answers: AnswerReader;
   /** Reads the fault from the parsed body, where the vendor's status alone would mislead. */
   faultOfRefusal?(status: number, body: unknown): ProviderFault | undefined;
 }
@@ -48,11 +46,12 @@ export function promptMessage(message: Message): LanguageModelV4Message {
           ...(message.content === '' && message.toolCalls !== undefined
             ? []
             : [{ type: 'text' as const, text: message.content }]),
-          ...(message.toolCalls ?? []).map(({ id, name, input }) => ({
+          ...(message.toolCalls ?? []).map(({ id, name, input, signature }) => ({
             type: 'tool-call' as const,
             toolCallId: id,
             toolName: name,
             input: parsedInput(input),
+            ...(signature === undefined ? {} : { providerOptions: { google: { thoughtSignature: signature } } }),
           })),
         ],
       };
@@ -84,21 +83,6 @@ export function systemFirst(messages: readonly Message[]): Message[] {
 
 function isEmpty(message: Exclude<Message, { role: 'tool' }>): boolean {
   return message.content === '' && (message.role !== 'assistant' || (message.toolCalls ?? []).length === 0);
-}
-
-// No answer has more tokens. A larger figure would only make the sums wrong.
-const maxFigure = 1_000_000_000_000;
-
-/** Reads a figure of a usage object: an integer from 0, or undefined. */
-export function figure(raw: unknown, name: string): number | undefined {
-  const value = memberOf(raw, name);
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= maxFigure ? value : undefined;
-}
-
-/** The member of a value that may be an object. */
-export function memberOf(value: unknown, name: string): unknown {
-  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
-  return Object.entries(value).find(([key]) => key === name)?.[1];
 }
 
 function parsedInput(input: string): unknown {

@@ -1,5 +1,7 @@
 import { createAnthropic } from '@ai-sdk/anthropic';
-import { type Adapter, figure, memberOf, promptMessage, systemFirst } from './adapter.ts';
+import { type Adapter, promptMessage, systemFirst } from './adapter.ts';
+import { anthropicAnswers } from './anthropic-answers.ts';
+import { figure, memberOf } from './members.ts';
 
 /** Instructions are a separate field of the request. */
 export const anthropic: Adapter = {
@@ -25,6 +27,8 @@ export const anthropic: Adapter = {
     status === 400 && /^prompt is too long\b/.test(String(memberOf(memberOf(body, 'error'), 'message')))
       ? 'context_length_exceeded'
       : undefined,
+
+  answers: anthropicAnswers,
 
   usageIn: (event) => memberOf(event, 'usage') ?? memberOf(memberOf(event, 'message'), 'usage'),
 };

@@ -1,5 +1,7 @@
 import { createGoogle } from '@ai-sdk/google';
-import { type Adapter, figure, memberOf, promptMessage, systemFirst } from './adapter.ts';
+import { type Adapter, promptMessage, systemFirst } from './adapter.ts';
+import { googleAnswers } from './google-answers.ts';
+import { figure, memberOf } from './members.ts';
 
 /** Instructions are a separate field of the request. */
 export const google: Adapter = {
@@ -27,7 +29,10 @@ export const google: Adapter = {
     return { inputTokens, outputTokens: said ?? rest };
   },
 
-  usageIn: (event) => memberOf(event, 'usageMetadata'),
+  answers: googleAnswers,
+
+  // Gateways that speak several formats write the usage of an error under the name of the others.
+  usageIn: (event) => memberOf(event, 'usageMetadata') ?? memberOf(event, 'usage'),
 
   // This vendor answers 400 for an invalid key, and also for a conversation that is too long.
   faultOfRefusal(status, body) {

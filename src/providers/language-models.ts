@@ -4,7 +4,6 @@ import type {
   LanguageModelV4FinishReason,
   LanguageModelV4FunctionTool,
   LanguageModelV4StreamPart,
-  LanguageModelV4Usage,
   SharedV4Warning,
 } from '@ai-sdk/provider';
 import type { Adapter } from './adapter.ts';
@@ -12,6 +11,8 @@ import { answerLimits } from './answer-limits.ts';
 import { anthropic } from './anthropic.ts';
 import { type CallDeadline, startDeadline } from './deadline.ts';
 import { google } from './google.ts';
+import { type HttpExchange, newExchange } from './http-exchange.ts';
+import { memberOf } from './members.ts';
 import { openai, selfHosted } from './openai.ts';
 import {
   type Answer,
@@ -24,7 +25,7 @@ import {
   type Usage,
 } from './port.ts';
 import { failureOf } from './provider-failure.ts';
-import { type HttpExchange, newExchange, type Transport } from './transport.ts';
+import type { Transport } from './transport.ts';
 
 export interface LanguageModelsOptions {
   /** The vendors' base URLs from the settings; undefined means the vendor's default. */
@@ -51,7 +52,7 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
       model: call.model,
       apiKey: call.apiKey,
       baseUrl: withVersion(call.baseUrl ?? baseUrls[call.provider] ?? adapter.defaultBaseUrl, adapter),
-      fetch: transport.fetchFor(exchange, { streaming, deadline, cutAnswer: adapter.cutAnswer }),
+      fetch: transport.fetchFor(exchange, { streaming, deadline, adapter }),
     });
     return { adapter, exchange, model, deadline };
   }
@@ -61,7 +62,8 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
     try {
       const result = await model.doGenerate(optionsOf(call, adapter, deadline.signal));
       const { unreadToolCalls } = exchange;
-      return { ...answerOf(result, adapter), ...(unreadToolCalls === 0 ? {} : { unreadToolCalls }) };
+      const usage = adapter.usageOf(exchange.usage);
+      return { ...answerOf(result, usage), ...(unreadToolCalls === 0 ? {} : { unreadToolCalls }) };
     } catch (error) {
       throw failure(error, exchange, deadline, adapter);
     } finally {
@@ -71,17 +73,16 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
 
   async function* stream(call: ModelCall): AsyncGenerator<StreamEvent, void> {
     const { adapter, exchange, model, deadline } = begin(call, true);
-    const told: Told = { usage: {}, warnings: [] };
     try {
-      // The vendor's own events report tokens long before a stream ends, and also when it breaks off.
-      const options = { ...optionsOf(call, adapter, deadline.signal), includeRawChunks: true };
-      const { stream: parts } = await model.doStream(options);
-      for await (const event of eventsOf(parts, adapter, told)) {
-        if (event.type === 'answer' && exchange.cut) throw new Error('the stream was cut');
+      const { stream: parts } = await model.doStream(optionsOf(call, adapter, deadline.signal));
+      for await (const event of eventsOf(parts, () => adapter.usageOf(exchange.usage))) {
+        if (event.type === 'answer' && (exchange.cut || exchange.refusal !== undefined)) {
+          throw new Error('the stream was cut, or it reports an error');
+        }
         yield event;
       }
     } catch (error) {
-      throw failure(error, exchange, deadline, adapter, adapter.usageOf(told.usage));
+      throw failure(error, exchange, deadline, adapter);
     } finally {
       // Closes the connection when the reader has stopped early.
       deadline.end();
@@ -107,15 +108,14 @@ function optionsOf(call: ModelCall, adapter: Adapter, abortSignal: AbortSignal):
 interface Generated {
   readonly content: readonly LanguageModelV4Content[];
   readonly finishReason: LanguageModelV4FinishReason;
-  readonly usage: LanguageModelV4Usage;
   readonly warnings: readonly SharedV4Warning[];
 }
 
-function answerOf({ content, finishReason: { unified }, usage, warnings }: Generated, adapter: Adapter): Answer {
+function answerOf({ content, finishReason: { unified }, warnings }: Generated, usage: Usage): Answer {
   const text = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
   const toolCalls = content.flatMap((part): ToolCall[] =>
     part.type === 'tool-call' && part.providerExecuted !== true
-      ? [{ id: part.toolCallId, name: part.toolName, input: part.input }]
+      ? [{ id: part.toolCallId, name: part.toolName, input: part.input, ...signatureOf(part.providerMetadata) }]
       : [],
   );
   const finishReason = unified === 'error' || unified === 'interrupted' ? 'other' : unified;
@@ -124,39 +124,32 @@ function answerOf({ content, finishReason: { unified }, usage, warnings }: Gener
     text,
     toolCalls,
     finishReason,
-    usage: adapter.usageOf(usage.raw),
+    usage,
     ...(droppedSettings.length === 0 ? {} : { droppedSettings }),
   };
 }
 
-/** The content of a stream so far. A later usage event replaces the figures of an earlier one. */
-interface Told {
-  usage: object;
-  warnings: readonly SharedV4Warning[];
-}
-
-function objectOf(value: unknown): object {
-  return typeof value === 'object' && value !== null ? value : {};
+function signatureOf(metadata: unknown): Pick<ToolCall, 'signature'> {
+  const signature = memberOf(memberOf(metadata, 'google'), 'thoughtSignature');
+  return typeof signature === 'string' ? { signature } : {};
 }
 
 async function* eventsOf(
   parts: ReadableStream<LanguageModelV4StreamPart>,
-  adapter: Adapter,
-  told: Told,
+  usage: () => Usage,
 ): AsyncGenerator<StreamEvent, void> {
+  let warnings: readonly SharedV4Warning[] = [];
   const content: LanguageModelV4Content[] = [];
   let textBytes = 0;
   let toolCalls = 0;
   for await (const part of parts) {
     if (part.type === 'stream-start') {
-      told.warnings = part.warnings;
+      warnings = part.warnings;
     } else if (part.type === 'text-delta') {
       textBytes += Buffer.byteLength(part.delta);
       if (textBytes > answerLimits.streamedTextBytes) throw new Error('the text is too long');
       content.push({ type: 'text', text: part.delta });
       if (part.delta !== '') yield { type: 'text', text: part.delta };
-    } else if (part.type === 'raw') {
-      told.usage = { ...told.usage, ...objectOf(adapter.usageIn(part.rawValue)) };
     } else if (part.type === 'tool-input-start') {
       toolCalls += 1;
       if (toolCalls > answerLimits.toolCalls) throw new Error('too many tool calls');
@@ -169,21 +162,15 @@ async function* eventsOf(
       if (part.finishReason.unified === 'interrupted' || part.finishReason.unified === 'error') {
         throw new Error('the stream was cut');
       }
-      yield { type: 'answer', answer: answerOf({ ...part, content, warnings: told.warnings }, adapter) };
+      yield { type: 'answer', answer: answerOf({ ...part, content, warnings }, usage()) };
       return;
     }
   }
   throw new Error('the stream was cut');
 }
 
-function failure(
-  error: unknown,
-  exchange: HttpExchange,
-  deadline: CallDeadline,
-  adapter: Adapter,
-  reported?: Usage,
-): ProviderError {
-  return error instanceof ProviderError ? error : failureOf(exchange, deadline.reason(), adapter, reported);
+function failure(error: unknown, exchange: HttpExchange, deadline: CallDeadline, adapter: Adapter): ProviderError {
+  return error instanceof ProviderError ? error : failureOf(exchange, deadline.reason(), adapter);
 }
 
 /** A base URL without a path gets the vendor's default path, because users write it both ways. */

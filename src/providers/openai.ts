@@ -1,5 +1,7 @@
 import { createOpenAI } from '@ai-sdk/openai';
-import { type Adapter, figure, type ModelSettings, memberOf, promptMessage } from './adapter.ts';
+import { type Adapter, type ModelSettings, promptMessage } from './adapter.ts';
+import { figure, memberOf } from './members.ts';
+import { openaiAnswers } from './openai-answers.ts';
 import type { ProviderFault } from './port.ts';
 
 /**
@@ -22,13 +24,7 @@ export const openai: Adapter = {
 
   usageIn: (event) => memberOf(event, 'usage'),
 
-  cutAnswer(answer, max) {
-    const choices = memberOf(answer, 'choices');
-    if (!Array.isArray(choices)) return 0;
-    choices.splice(1);
-    const calls = memberOf(memberOf(choices[0], 'message'), 'tool_calls');
-    return Array.isArray(calls) ? calls.splice(max).length : 0;
-  },
+  answers: openaiAnswers,
 
   faultOfRefusal(_status, body) {
     const error = memberOf(body, 'error');

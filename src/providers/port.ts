@@ -23,6 +23,8 @@ export interface ToolCall {
   name: string;
   /** JSON text as the model wrote it. It may be invalid JSON. */
   input: string;
+  /** The signature of the thought that led to the call (Google). The vendor wants it back with the call. */
+  signature?: string;
 }
 
 export interface ToolResult {
@@ -119,11 +121,18 @@ export class ProviderError extends Error {
   readonly retryAfter: string | undefined;
   /** The tokens that the provider had reported before the failure, for example in a stream that was cut. */
   readonly reported: Usage;
+  /** Whether the answer is complete and has nothing of the vendor's format: another kind of server has sent it. */
+  readonly isForeign: boolean;
 
   constructor(
     fault: ProviderFault,
     usage: FailedUsage,
-    details: { status?: number | undefined; retryAfter?: string | undefined; reported?: Usage | undefined } = {},
+    details: {
+      status?: number | undefined;
+      retryAfter?: string | undefined;
+      reported?: Usage | undefined;
+      isForeign?: boolean | undefined;
+    } = {},
   ) {
     super(`provider call failed: ${fault}${details.status === undefined ? '' : ` (status ${details.status})`}`);
     this.name = 'ProviderError';
@@ -131,6 +140,7 @@ export class ProviderError extends Error {
     this.usage = usage;
     this.status = details.status;
     this.retryAfter = details.retryAfter;
+    this.isForeign = details.isForeign ?? false;
     const told = typeof usage === 'object' ? usage : undefined;
     this.reported = told ?? details.reported ?? { inputTokens: undefined, outputTokens: undefined };
   }

@@ -1,6 +1,6 @@
-import { type Adapter, memberOf } from './adapter.ts';
+import type { Adapter } from './adapter.ts';
+import type { HttpExchange } from './http-exchange.ts';
 import { type FailedUsage, ProviderError, type ProviderFault, type Usage } from './port.ts';
-import type { HttpExchange } from './transport.ts';
 
 /**
  * The failure of a call without an answer. It is derived only from the HTTP exchange, because the errors of the
@@ -9,27 +9,34 @@ import type { HttpExchange } from './transport.ts';
 export function failureOf(
   exchange: HttpExchange,
   stopped: 'timeout' | 'aborted' | undefined,
-  adapter: Pick<Adapter, 'usageOf' | 'faultOfRefusal'>,
-  reported?: Usage,
+  adapter: Pick<Adapter, 'usageOf' | 'usageIn' | 'faultOfRefusal'>,
 ): ProviderError {
   const { refusal } = exchange;
+  const counted = adapter.usageOf(exchange.usage);
   if (refusal !== undefined) {
-    const { status } = refusal;
-    const fault = adapter.faultOfRefusal?.(status, parsed(refusal.body)) ?? faultOfStatus(status);
-    return new ProviderError(fault, usageOfRefusal(refusal, adapter), {
-      status,
+    const { status, hasBegun } = refusal;
+    const body = parsed(refusal.body);
+    const fault = adapter.faultOfRefusal?.(status, body) ?? faultOfStatus(status);
+    return new ProviderError(fault, usageOfRefusal(refusal, adapter.usageOf(adapter.usageIn(body))), {
+      // The status of an answer that had begun was that of a success.
+      ...(hasBegun ? { reported: counted } : { status }),
       retryAfter: readRetryAfter(refusal.retryAfter),
     });
   }
   // The package sent nothing, because it knows that the vendor accepts no such request.
   if (exchange.requests === 0 && stopped === undefined) return new ProviderError('request_refused', 'none');
   if (!exchange.left) return new ProviderError(stopped ?? 'unreachable', 'none');
-  if (!exchange.answered || stopped !== undefined)
-    return new ProviderError(stopped ?? 'broken', 'unknown', { reported });
+  if (!exchange.answered || exchange.cut || stopped !== undefined) {
+    const { isForeign } = exchange;
+    return new ProviderError(stopped ?? 'broken', 'unknown', { reported: counted, isForeign });
+  }
   // A complete but unusable answer can still have figures, and they count (contract 7).
-  const counted = adapter.usageOf(usageIn(exchange.body ?? ''));
-  const usage = isComplete(counted) ? counted : 'unknown';
-  return new ProviderError('broken', usage, { status: exchange.status, reported });
+  const { status, isForeign } = exchange;
+  return new ProviderError('broken', isComplete(counted) ? counted : 'unknown', {
+    status,
+    reported: counted,
+    isForeign,
+  });
 }
 
 function faultOfStatus(status: number): ProviderFault {
@@ -42,24 +49,15 @@ function faultOfStatus(status: number): ProviderFault {
 
 /**
  * A refusal without figures costs nothing. A 502, 504 or 52x is not a refusal: a proxy lost an answer that the provider
- * may have made.
+ * may have made. Nor is an error in an answer that had begun.
  */
-function usageOfRefusal(
-  { status, body }: NonNullable<HttpExchange['refusal']>,
-  adapter: Pick<Adapter, 'usageOf'>,
-): FailedUsage {
-  const usage = adapter.usageOf(usageIn(body));
+function usageOfRefusal({ status, hasBegun }: NonNullable<HttpExchange['refusal']>, usage: Usage): FailedUsage {
   if (isComplete(usage)) return usage;
-  return status === 502 || status === 504 || (status >= 520 && status <= 527) ? 'unknown' : 'none';
+  return hasBegun || status === 502 || status === 504 || (status >= 520 && status <= 527) ? 'unknown' : 'none';
 }
 
 function isComplete({ inputTokens, outputTokens }: Usage): boolean {
   return inputTokens !== undefined && outputTokens !== undefined;
-}
-
-function usageIn(body: string): unknown {
-  const content = parsed(body);
-  return memberOf(content, 'usage') ?? memberOf(content, 'usageMetadata');
 }
 
 function parsed(body: string): unknown {

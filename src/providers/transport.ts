@@ -1,39 +1,13 @@
 import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
+import type { Readable } from 'node:stream';
 import { keepHeapSmall } from '../concurrency/heap-growth.ts';
 import { TimeSlice } from '../concurrency/time-slice.ts';
 import { traceHeaders } from '../concurrency/trace.ts';
-import type { Adapter } from './adapter.ts';
-import { answerLimits, EventMeter, hasMoreValues } from './answer-limits.ts';
-import type { CallDeadline } from './deadline.ts';
-
-/** The state of one call's HTTP request. The possible cost of the call is derived from it. */
-export interface HttpExchange {
-  /** Whether a connection was made. If so, a part of the request may have reached the provider. */
-  left: boolean;
-  /** The number of requests. The reservation covers the cost of one request only. */
-  requests: number;
-  /** The status of the answer, once it has begun. */
-  status: number | undefined;
-  /** Whether a success was read to its end, whatever it contains. */
-  answered: boolean;
-  /** Whether a stream ended too early. The parts before that were passed on. */
-  cut: boolean;
-  /** The text of a success that was not streamed. */
-  body: string | undefined;
-  /** The number of tool calls that were removed from it. */
-  unreadToolCalls: number;
-  /** An answer that is not a success. */
-  refusal: { status: number; retryAfter: string | undefined; body: string } | undefined;
-}
-
-export interface FetchOptions {
-  readonly streaming: boolean;
-  readonly deadline: Pick<CallDeadline, 'heard' | 'paused'>;
-  /** See Adapter. */
-  readonly cutAnswer?: Adapter['cutAnswer'];
-}
+import { streamed, unpacked, wholeAnswer } from './answer-body.ts';
+import { answerLimits, hasMoreValues } from './answer-limits.ts';
+import type { FetchOptions, HttpExchange } from './http-exchange.ts';
 
 export interface Transport {
   /** A `fetch` for the provider packages. It records its progress in the exchange and sends at most one request. */
@@ -45,19 +19,6 @@ export interface Transport {
 // Milliseconds. The other side may close an older idle connection while a request is on its way.
 const maxIdleTime = 30_000;
 const maxIdleConnections = 256;
-
-export function newExchange(): HttpExchange {
-  return {
-    left: false,
-    requests: 0,
-    status: undefined,
-    answered: false,
-    cut: false,
-    body: undefined,
-    unreadToolCalls: 0,
-    refusal: undefined,
-  };
-}
 
 export interface TransportOptions {
   /**
@@ -87,38 +48,44 @@ export function createTransport({ guard, connectTimeout }: TransportOptions = {}
   }
 
   return {
-    fetchFor: (exchange, { streaming, deadline, cutAnswer }) => {
+    fetchFor: (exchange, { streaming, deadline, adapter }) => {
       return async (input, init = {}) => {
         exchange.requests += 1;
         if (exchange.requests > 1) throw new Error('a second request of one call');
         const url = new URL(input instanceof Request ? input.url : input);
         const body = String(init.body);
-        const headers = Object.fromEntries(new Headers(init.headers));
-        const request = open(url, { ...headers, ...traceHeaders(), 'content-length': String(Buffer.byteLength(body)) });
+        const headers = {
+          ...Object.fromEntries(new Headers(init.headers)),
+          ...traceHeaders(),
+          // A packed stream comes late. Some servers pack all the same.
+          'accept-encoding': 'identity',
+          'content-length': String(Buffer.byteLength(body)),
+        };
+        const request = open(url, headers);
         noteDeparture(request, exchange, url.protocol === 'https:' ? 'secureConnect' : 'connect', connectTimeout);
         const release = abortWith(request, init.signal ?? undefined);
         try {
           const response = await answerTo(request, body);
           deadline.heard();
           exchange.status = response.statusCode;
-          response.once('end', () => (exchange.answered = true));
+          const content = unpacked(response);
+          content.once('end', () => (exchange.answered = true));
           if (!isSuccess(response)) {
-            exchange.refusal = await refusalOf(response);
+            exchange.refusal = await refusalOf(response, content);
           } else if (streaming) {
-            return streamed(response, { exchange, deadline, release });
+            return streamed(content, { exchange, deadline, release, adapter });
           } else {
-            response.on('data', deadline.heard);
-            const answer = await collect(response, answerLimits.wholeBytes);
+            content.on('data', deadline.heard);
+            const answer = await collect(content, answerLimits.wholeBytes);
             // To read a long answer takes milliseconds, and a turn of the loop may receive several of them.
             if (answer.length > answerLimits.shortBytes) await new TimeSlice().rest();
             // Its texts are garbage soon, but too long for the quick collections of it.
             if (answer.length > answerLimits.longBytes) setImmediate(keepHeapSmall());
             if (hasMoreValues(answer, answerLimits.wholeValues)) throw new Error('the answer has too many values');
-            exchange.body = answer.toString('utf8');
-            if (answer.length > answerLimits.shortBytes && cutAnswer !== undefined) cutBody(exchange, cutAnswer);
-            return new Response(exchange.body);
+            const value = wholeAnswer(answer, exchange, adapter);
+            if (value !== undefined) return new Response(JSON.stringify(value));
           }
-          throw new Error(`status ${exchange.status}`);
+          throw new Error(`no answer, status ${exchange.status}`);
         } finally {
           if (!streaming) release();
         }
@@ -174,7 +141,7 @@ function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
 }
 
 /** Reads the whole body. Rejects where the body is cut or has more than `limit` bytes. */
-function collect(response: IncomingMessage, limit: number): Promise<Buffer<ArrayBuffer>> {
+function collect(response: Readable, limit: number): Promise<Buffer<ArrayBuffer>> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;
@@ -189,72 +156,9 @@ function collect(response: IncomingMessage, limit: number): Promise<Buffer<Array
   });
 }
 
-/** A text that is not JSON stays as it is: the provider package refuses it. */
-function cutBody(exchange: HttpExchange, cutAnswer: NonNullable<Adapter['cutAnswer']>): void {
-  try {
-    const answer: unknown = JSON.parse(exchange.body ?? '');
-    const unread = cutAnswer(answer, answerLimits.checkedToolCalls);
-    if (unread === 0) return;
-    exchange.body = JSON.stringify(answer);
-    exchange.unreadToolCalls = unread;
-  } catch {}
-}
-
-/**
- * The body of a stream. A stream that is cut ends normally, and the exchange records the cut. If it failed instead, the
- * parts that the reader has not read yet would be lost.
- */
-function streamed(
-  response: IncomingMessage,
-  { exchange, deadline, release }: { exchange: HttpExchange; deadline: FetchOptions['deadline']; release: () => void },
-): Response {
-  let isOpen = true;
-  const body = new ReadableStream<Uint8Array>({
-    start(controller) {
-      const event = new EventMeter();
-      let length = 0;
-      const end = (isCut: boolean) => {
-        if (!isOpen) return;
-        isOpen = false;
-        exchange.cut = isCut;
-        release();
-        controller.close();
-      };
-      response.on('data', (chunk: Buffer) => {
-        if (!isOpen) return;
-        deadline.heard();
-        length += chunk.length;
-        if (length > answerLimits.streamBytes || event.isBeyond(chunk, answerLimits.eventBytes)) {
-          end(true);
-          response.destroy();
-          return;
-        }
-        controller.enqueue(chunk);
-        if ((controller.desiredSize ?? 0) > 0) return;
-        response.pause();
-        deadline.paused();
-      });
-      response.once('end', () => end(false));
-      // This event follows an error, too.
-      response.once('close', () => end(true));
-      response.on('error', () => {});
-    },
-    pull() {
-      deadline.heard();
-      response.resume();
-    },
-    cancel() {
-      isOpen = false;
-      release();
-      response.destroy();
-    },
-  });
-  return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
-}
-
-async function refusalOf(response: IncomingMessage): Promise<NonNullable<HttpExchange['refusal']>> {
+async function refusalOf(response: IncomingMessage, content: Readable): Promise<NonNullable<HttpExchange['refusal']>> {
   const retryAfter = response.headers['retry-after'];
   // Reads to the end, so the connection can be used again. A failure here changes nothing.
-  const body = await collect(response, answerLimits.errorBytes).catch(() => Buffer.alloc(0));
-  return { status: response.statusCode ?? 0, retryAfter, body: body.toString('utf8') };
+  const body = await collect(content, answerLimits.errorBytes).catch(() => Buffer.alloc(0));
+  return { status: response.statusCode ?? 0, retryAfter, body: body.toString('utf8'), hasBegun: false };
 }

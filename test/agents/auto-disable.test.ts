@@ -221,6 +221,49 @@ test('without notificationEmail the agent is disabled as well, and says why and 
   expect(smtp.all().filter(({ message }) => message.includes('quiet'))).toEqual([]);
 });
 
+test('a self-hosted model server that fails in its own way neither counts nor is told to be none', async () => {
+  const data = (event: object) => `data: ${JSON.stringify(event)}\n\n`;
+  const text = data({ choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: null }] });
+  const ways: Behaviour[] = [
+    { kind: 'events', events: [text, data({ error: { code: 500 } })] },
+    { kind: 'events', events: [text] },
+    { kind: 'status', status: 200, body: { error: { code: 429 } } },
+    { kind: 'status', status: 200, body: { choices: [{ message: { content: '' }, finish_reason: 'stop' }] } },
+    { kind: 'status', status: 200, body: { choices: [] } },
+    { kind: 'status', status: 429 },
+    { kind: 'status', status: 500 },
+    { kind: 'cut' },
+  ];
+  const hosting = await startTestServer({
+    environment: { ANNALS_SELF_HOSTED_ALLOW: '127.0.0.0/8' },
+    database: server.database,
+    secretKeys: [secretKey],
+  });
+  onTestFinished(() => hosting.close());
+  const baseUrl = `${vendor.baseUrl}/v1`;
+  const llmConfig = { provider: 'self_hosted', model: 'm', baseUrl };
+  await putAgent(server, { tenant, token, id: 'hosted' }, { llmConfig });
+  for (let failures = 0; failures < 9; failures += 1) await chat('hosted', refused, hosting);
+  for (const path of ['/chat', '/chat-stream']) {
+    for (const way of ways) {
+      vendor.behave(way);
+      const response = await callAgentic(hosting, { tenant, token, path }, { agentId: 'hosted', message: 'x' });
+      const told = await response.text();
+      expect(path === '/chat' ? response.status : 500).toBeGreaterThanOrEqual(400);
+      expect(told).toContain('"message":');
+      expect(told).not.toContain('as one of its kind');
+    }
+  }
+  expect((await agentOf('hosted')).enabled).toBe(true);
+  // A 404 may mean the address as well as the model.
+  vendor.behave({ kind: 'status', status: 404 });
+  const missing = await callAgentic(hosting, { tenant, token, path: '/chat' }, { agentId: 'hosted', message: 'x' });
+  expect(await missing.json()).toMatchObject({
+    message: 'The self-hosted server does not know the model, or has nothing at this address.',
+  });
+  expect((await agentOf('hosted')).enabled).toBe(false);
+});
+
 test('a self-hosted address that is refused, cannot be reached, or is no model server counts', async () => {
   const web = createServer((_request, response) => response.end('<html>hello</html>'));
   await new Promise<void>((resolve) => web.listen(0, '127.0.0.1', resolve));

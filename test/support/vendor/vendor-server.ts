@@ -26,6 +26,8 @@ export type Behaviour = {
   /** A complete answer of 200 that is no JSON. */
   | { kind: 'garbage' }
   | { kind: 'hang' }
+  /** A complete answer of 200 as it stands here, in two pieces. */
+  | { kind: 'bytes'; headers: Record<string, string>; body: Uint8Array }
   /** Server-sent events as they stand here, so many milliseconds between them; then the end, a cut, or nothing more. */
   | { kind: 'events'; events: readonly string[]; every?: number; last?: 'end' | 'cut' | 'stall' }
   | { kind: 'status'; status: number; headers?: Record<string, string>; body?: unknown }
@@ -123,6 +125,12 @@ export async function startVendor(): Promise<Vendor> {
       }
       if (last === 'cut') setTimeout(() => response.destroy(), 20);
       else if (last === 'end') response.end();
+      return;
+    }
+    if (doing.kind === 'bytes') {
+      response.writeHead(200, doing.headers);
+      response.write(doing.body.subarray(0, doing.body.length / 2));
+      response.end(doing.body.subarray(doing.body.length / 2));
       return;
     }
     if (doing.kind === 'garbage') {

@@ -1,0 +1,107 @@
+import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import type { Adapter } from './adapter.ts';
+import { answerLimits } from './answer-limits.ts';
+import type { StreamReader } from './answer-reader.ts';
+
+/** Where a stream has come to. */
+export interface StreamProgress {
+  /** Receives the usage object of each event. */
+  onUsage(event: unknown): void;
+  /** The vendor says that it failed. */
+  onError(status: number, event: unknown): void;
+}
+
+/** Reads the events of a vendor's stream, and writes those that the provider package needs. */
+export class AnswerStream {
+  readonly #decoder = new TextDecoder();
+  readonly #parser = createParser({ onEvent: (event) => this.#onEvent(event) });
+  readonly #reader: StreamReader;
+  readonly #progress: StreamProgress;
+  #written = '';
+  /** The start of a body without any event, which may be an answer in one piece. */
+  #start = '';
+  #hasEvents = false;
+  #isOver = false;
+  #isBroken = false;
+  #isKnown = false;
+
+  constructor({ answers }: Pick<Adapter, 'answers'>, progress: StreamProgress) {
+    this.#reader = answers.stream();
+    this.#progress = progress;
+  }
+
+  /** Whether the end mark, or an error, has come. What follows is not read. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Whether the vendor has told that the answer is complete. */
+  get isComplete(): boolean {
+    return this.#reader.isComplete && !this.#isBroken;
+  }
+
+  /** Whether anything was in the vendor's format. */
+  get isKnown(): boolean {
+    return this.#isKnown;
+  }
+
+  /** Reads the next bytes. Returns events for the provider package. */
+  read(bytes: Uint8Array): string {
+    return this.#feed(this.#decoder.decode(bytes, { stream: true }));
+  }
+
+  /** Reads what is left, whether or not an empty line ends it. */
+  end(): string {
+    const last = this.#feed(`${this.#decoder.decode()}\n\n`);
+    // A server that does not stream answers in one piece.
+    return this.#hasEvents ? last : last + this.#feed(`data: ${this.#start.replaceAll(/[\r\n]+/g, ' ')}\n\n`);
+  }
+
+  #feed(text: string): string {
+    if (!this.#hasEvents && this.#start.length < answerLimits.eventBytes) this.#start += text;
+    if (!this.#isOver) this.#parser.feed(text);
+    const written = this.#written;
+    this.#written = '';
+    return written;
+  }
+
+  #onEvent({ data, event: name }: EventSourceMessage): void {
+    if (this.#isOver) return;
+    this.#hasEvents = true;
+    if (data.trim() === '[DONE]') {
+      this.#isKnown = true;
+      this.#isOver = true;
+      this.#write(this.#reader.done?.());
+      return;
+    }
+    const event = parsed(data);
+    // An event of an unknown type need not be JSON.
+    if (event === undefined) this.#isBroken ||= name === undefined || name === 'message';
+    else this.#onValue(event);
+  }
+
+  #onValue(event: unknown): void {
+    this.#progress.onUsage(event);
+    const read = this.#reader.read(event);
+    if (read.is === 'unknown') return;
+    this.#isKnown = true;
+    if (read.is === 'answer') {
+      this.#write(read.value);
+      return;
+    }
+    this.#isOver = true;
+    this.#progress.onError(read.status, event);
+  }
+
+  #write(event: object | undefined): void {
+    if (event !== undefined) this.#written += `data: ${JSON.stringify(event)}\n\n`;
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,77 @@
+import { type AnswerReader, errorIn, type Read, type StreamReader, stringOr, unknown } from './answer-reader.ts';
+import { memberOf } from './members.ts';
+
+// The package wants figures in its own copy of the usage. Annals reads them from the vendor's.
+const noUsage = { input_tokens: 0, output_tokens: 0 };
+
+/** Reads the messages format. Blocks of unknown types are passed over. */
+export const anthropicAnswers: AnswerReader = {
+  whole(answer) {
+    const content = memberOf(answer, 'content');
+    if (!Array.isArray(content)) return errorIn(answer) ?? unknown;
+    const stopReason = stringOr(memberOf(answer, 'stop_reason'), null);
+    const value = { type: 'message', content: content.flatMap(blockOf), stop_reason: stopReason, usage: noUsage };
+    return { is: 'answer', value };
+  },
+
+  stream: () => new MessageStream(),
+};
+
+class MessageStream implements StreamReader {
+  isComplete = false;
+  readonly #passedOver = new Set<unknown>();
+
+  read(event: unknown): Read {
+    const index = memberOf(event, 'index');
+    switch (memberOf(event, 'type')) {
+      case 'message_start':
+        return { is: 'answer', value: { type: 'message_start', message: { usage: noUsage } } };
+      case 'content_block_start': {
+        const [block] = blockOf(memberOf(event, 'content_block'));
+        if (block === undefined) this.#passedOver.add(index);
+        else this.#passedOver.delete(index);
+        return block === undefined
+          ? { is: 'answer' }
+          : blockEvent('content_block_start', index, { content_block: block });
+      }
+      case 'content_block_delta': {
+        const delta = deltaOf(memberOf(event, 'delta'));
+        if (delta === undefined || this.#passedOver.has(index)) return { is: 'answer' };
+        return blockEvent('content_block_delta', index, { delta });
+      }
+      case 'content_block_stop':
+        return this.#passedOver.has(index) ? { is: 'answer' } : blockEvent('content_block_stop', index, {});
+      case 'message_delta': {
+        const reason = stringOr(memberOf(memberOf(event, 'delta'), 'stop_reason'), null);
+        if (reason !== null) this.isComplete = true;
+        return { is: 'answer', value: { type: 'message_delta', delta: { stop_reason: reason }, usage: noUsage } };
+      }
+      case 'message_stop':
+        this.isComplete = true;
+        return { is: 'answer', value: { type: 'message_stop' } };
+      default:
+        return errorIn(event) ?? unknown;
+    }
+  }
+}
+
+function blockEvent(type: string, index: unknown, rest: object): Read {
+  return { is: 'answer', value: { type, index, ...rest } };
+}
+
+/** A block that Annals uses, or none. */
+function blockOf(block: unknown): object[] {
+  const type = memberOf(block, 'type');
+  if (type === 'text') return [{ type, text: stringOr(memberOf(block, 'text'), '') }];
+  const id = memberOf(block, 'id');
+  const name = memberOf(block, 'name');
+  if (type !== 'tool_use' || typeof id !== 'string' || typeof name !== 'string') return [];
+  return [{ type, id, name, input: memberOf(block, 'input') ?? {} }];
+}
+
+function deltaOf(delta: unknown): object | undefined {
+  const type = memberOf(delta, 'type');
+  if (type === 'text_delta') return { type, text: stringOr(memberOf(delta, 'text'), '') };
+  if (type === 'input_json_delta') return { type, partial_json: stringOr(memberOf(delta, 'partial_json'), '') };
+  return undefined;
+}
