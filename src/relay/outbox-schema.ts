@@ -1,11 +1,5 @@
 import { lanes } from './outbox-functions.ts';
-
-/** The role that owns the outbox and its functions. Nobody logs in as it. */
-export const ownerRole = 'annals_outbox';
-/** The role that reads and empties the outbox. The relay's login is a member of it. */
-const relayRole = 'annals_relay';
-/** The comment on the schema, by which Annals recognises its own schema. */
-const schemaComment = 'Annals outbox';
+import { ownerRole, refuseForeignOwners, refuseForeignSchema, relayRole } from './schema-faults.ts';
 
 /**
  * The first statement of the SQL, which looks up no name itself. The session's path may lead to functions and operators of others, and who
@@ -13,22 +7,19 @@ const schemaComment = 'Annals outbox';
  */
 export const fixSearchPath = 'set local search_path = pg_catalog, pg_temp;';
 
-/** Roles and schema. Refuses a schema of the same name that is not ours. */
-export const createSchema = `do $annals$
+/** Roles and schema. Refuses a schema of the same name that is not ours alone. */
+export const createSchema = `${refuseForeignSchema}
+do $annals$
 begin
   if current_setting('server_version_num')::int < 140000 then
     raise exception 'the outbox needs PostgreSQL 14 or later';
-  end if;
-  if to_regnamespace('annals') is not null
-     and obj_description(to_regnamespace('annals'), 'pg_namespace') is distinct from '${schemaComment}' then
-    raise exception 'there is a schema annals that is not the outbox of Annals';
   end if;
   if to_regrole('${ownerRole}') is null then create role ${ownerRole} nologin; end if;
   if to_regrole('${relayRole}') is null then create role ${relayRole} nologin; end if;
   if not pg_has_role(current_user, '${ownerRole}', 'member') then grant ${ownerRole} to current_user; end if;
 end $annals$;
 create schema if not exists annals authorization ${ownerRole};
-comment on schema annals is '${schemaComment}';`;
+comment on schema annals is 'Annals outbox';`;
 
 /** Tables and functions, made as the owner. */
 export const createOutbox = `set local role ${ownerRole};
@@ -80,6 +71,7 @@ reset role;`;
 export const removeOutbox = `begin;
 ${fixSearchPath}
 set local lock_timeout = '5s';
+${refuseForeignOwners}
 do $annals$
 declare
   found record;
@@ -88,9 +80,6 @@ begin
   if to_regnamespace('annals') is null then
     raise notice 'there is no outbox';
     return;
-  end if;
-  if obj_description(to_regnamespace('annals'), 'pg_namespace') is distinct from '${schemaComment}' then
-    raise exception 'there is a schema annals that is not the outbox of Annals';
   end if;
   for found in
     select t.tgname, t.tgrelid::regclass as target

@@ -2,7 +2,8 @@ import pg from 'pg';
 import type { Mapping, TableMapping, ValueRules } from '../recording/mapping/mapping.ts';
 import type { PathPattern } from '../recording/mapping/path-pattern.ts';
 import { createFunctions, hasComposites } from './outbox-functions.ts';
-import { createOutbox, createSchema, fixSearchPath, ownerRole, revokeFunctions, usedOnce } from './outbox-schema.ts';
+import { createOutbox, createSchema, fixSearchPath, revokeFunctions, usedOnce } from './outbox-schema.ts';
+import { ownerRole, refuseForeignSchema } from './schema-faults.ts';
 
 /**
  * The SQL that makes the outbox and the triggers of the mapped tables, in one transaction. It may run again, and then makes the
@@ -23,6 +24,8 @@ export function outboxSql(mapping: Mapping): string {
     dropOthers([...mapping.tables.keys()]),
     ...[...mapping.tables.values()].map((table) => tableSql(mapping, table)),
     `revoke execute on function ${usedOnce} from session_user;`,
+    '-- What was made has the rights that it is to have, whatever was there before.',
+    refuseForeignSchema,
     'commit;',
     '-- The relay logs in as a role of yours that is a member of annals_relay:  grant annals_relay to …;',
     '-- Who may write changes by hand:  grant usage on schema annals to …; grant execute on function annals.record to …;',

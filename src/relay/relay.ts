@@ -12,6 +12,7 @@ import { changesOfOutbox, isDelete, type OutboxReader } from './outbox-changes.t
 import { deleteRows, outboxId, readLane, takeLane } from './outbox-rows.ts';
 import { RecorderBusyError, RecorderError } from './recorder-client.ts';
 import type { RelayLog } from './relay-log.ts';
+import { schemaFaults } from './schema-faults.ts';
 import { TriggerWatch } from './trigger-watch.ts';
 
 export interface RelayOptions {
@@ -82,6 +83,7 @@ export async function relay(options: RelayOptions): Promise<void> {
 
 async function openOutbox(client: pg.Client, { mapping, log, lookInterval }: RelayOptions): Promise<OutboxReader> {
   try {
+    await refuseForeignSchema(client);
     const outbox = await outboxId(client);
     const watch = new TriggerWatch(mapping, log, lookInterval);
     await watch.look(client);
@@ -93,6 +95,14 @@ async function openOutbox(client: pg.Client, { mapping, log, lookInterval }: Rel
     if (code === '42501') throw new SourceError('the role of the source URL is no member of annals_relay');
     throw error;
   }
+}
+
+/** What is read from a schema of others could say anything, and would be recorded. */
+async function refuseForeignSchema(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ fault: string }>(schemaFaults);
+  if (rows.length === 0) return;
+  const faults = rows.map(({ fault }) => fault).join('; ');
+  throw new SourceError(`the schema annals of the source is not that of the outbox of Annals alone: ${faults}`);
 }
 
 async function run(reader: OutboxReader, options: RelayOptions): Promise<void> {

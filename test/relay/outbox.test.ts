@@ -186,7 +186,9 @@ test('the SQL may run again, refuses a schema that is not ours, and is removed o
   await running.stop();
   await pool.query(removeOutbox);
   await pool.query(`update orders set total = 2; create schema annals`);
-  await expect(application.install()).rejects.toThrow('that is not the outbox of Annals');
+  await expect(application.install()).rejects.toThrow('the schema annals belongs to postgres');
   await pool.query('rollback');
+  await expect(startRelay(application).ended).rejects.toThrow('the schema annals belongs to postgres');
+  await pool.query('drop schema annals');
   await expect(startRelay(application).ended).rejects.toThrow('the source has no outbox');
 });
