@@ -70,16 +70,8 @@ function OneActor({ name, rest }: { readonly name: string; readonly rest: string
         <HistoryChart q={q} round={round} onRange={(from, before) => show(withTime(rest, { from, before }))} />
         <div class="history-columns">
           <div class="actor-facets">
-            <FacetList field="type" title="By type" asked={q} q={rest} round={round} isRefused={false} onQuery={show} />
-            <FacetList
-              field="entity"
-              title="By entity"
-              asked={q}
-              q={rest}
-              round={round}
-              isRefused={false}
-              onQuery={show}
-            />
+            <FacetList field="type" title="By type" asked={q} q={rest} round={round} onQuery={show} />
+            <FacetList field="entity" title="By entity" asked={q} q={rest} round={round} onQuery={show} />
           </div>
           <section class="card history-entries" aria-label="Entries">
             <LoadingLine active={list.isLoading} />

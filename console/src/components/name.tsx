@@ -8,9 +8,15 @@ export function Name({ text }: { readonly text: string }) {
   return <bdi>{text === '' ? <span class="muted">(empty)</span> : <Text text={text} />}</bdi>;
 }
 
+interface TextProps {
+  readonly text: string;
+  /** Whether line ends stay what they are. */
+  readonly lines?: boolean;
+}
+
 /** The same without isolation, for a part of a text that is isolated already. */
-export function Text({ text }: { readonly text: string }) {
-  const parts = splitHidden(text);
+export function Text({ text, lines = false }: TextProps) {
+  const parts = splitHidden(text, { lines });
   if (parts.length === 1 && parts[0]?.hidden === false) return <>{text}</>;
   return (
     <>

@@ -5,6 +5,7 @@ import { FailureBox } from '../components/failure-box.tsx';
 import { Skeleton } from '../components/loading.tsx';
 import { Name } from '../components/name.tsx';
 import { PageHeader } from '../components/page-header.tsx';
+import { TableScroll } from '../components/table-scroll.tsx';
 import { providerNames } from './agents/agent-texts.ts';
 
 /** The models that the service knows. An agent may name others. */
@@ -24,7 +25,7 @@ export function ModelsView() {
         {value?.map(({ provider, models }) => (
           <section key={provider} class="card">
             <h2 class="card-header">{providerNames[provider]}</h2>
-            <div class="table-scroll">
+            <TableScroll label={`Models of ${providerNames[provider]}`}>
               <table class="table">
                 <thead>
                   <tr>
@@ -49,7 +50,7 @@ export function ModelsView() {
                   ))}
                 </tbody>
               </table>
-            </div>
+            </TableScroll>
           </section>
         ))}
       </div>

@@ -3,13 +3,19 @@ import { readNames } from '../api/history-reads.ts';
 import { useRequest } from '../api/use-request.ts';
 import { Button } from '../components/button.tsx';
 import { FormField } from '../components/form-field.tsx';
+import { Name } from '../components/name.tsx';
 import { PageHeader } from '../components/page-header.tsx';
 import { setParameters } from '../router/location.ts';
 
+interface DocumentFormProps {
+  /** What was asked for and is not there. */
+  readonly unknown?: { readonly entity: string; readonly entityId: string };
+}
+
 /** Asks which document is meant. */
-export function DocumentForm() {
-  const [entity, setEntity] = useState('');
-  const [id, setId] = useState('');
+export function DocumentForm({ unknown }: DocumentFormProps) {
+  const [entity, setEntity] = useState(unknown?.entity ?? '');
+  const [id, setId] = useState(unknown?.entityId ?? '');
   const list = useId();
   // If there are no suggestions, the reader can go on writing.
   const names = useRequest(entity, (signal) => readNames('entity', entity, signal)).value ?? [];
@@ -23,6 +29,17 @@ export function DocumentForm() {
           setParameters({ entity: entity.trim(), id: id.trim() });
         }}
       >
+        {unknown === undefined ? undefined : (
+          <p class="note" role="alert">
+            <span>
+              The history has nothing about{' '}
+              <strong>
+                <Name text={`${unknown.entity} ${unknown.entityId}`} />
+              </strong>
+              . Check how both are written: small and capital letters differ.
+            </span>
+          </p>
+        )}
         <FormField label="Entity" hint="The type of the document, such as order.">
           {(control) => (
             <input

@@ -1,3 +1,4 @@
+import { ApiError } from '@annals/client';
 import { useState } from 'preact/hooks';
 import { type DocumentState, readDocument } from '../api/history-reads.ts';
 import { useInSlices } from '../api/use-in-slices.ts';
@@ -45,6 +46,8 @@ function OneDocument({ view }: { readonly view: DocumentView }) {
     readDocument({ entity, entityId, changes: compared }, signal),
   );
   const shown = state.value?.changes;
+  if (state.error instanceof ApiError && state.error.type === 'resource_not_found')
+    return <DocumentForm unknown={view} />;
   const show = (change: number) => setParameters({ changes: change, at: undefined }, { replace: true });
 
   return (

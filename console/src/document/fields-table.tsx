@@ -5,6 +5,7 @@ import { JsonScalar } from '../components/json-tree.tsx';
 import { LazyList } from '../components/lazy-list.tsx';
 import { Skeleton } from '../components/loading.tsx';
 import { Name, Text } from '../components/name.tsx';
+import { TableScroll } from '../components/table-scroll.tsx';
 import { Time } from '../components/time.tsx';
 import { lastTouches } from './last-touches.ts';
 import type { DocumentLife } from './read-life.ts';
@@ -26,7 +27,7 @@ export function FieldsTable({ document, life, change, onShow }: FieldsTableProps
   ).value;
   if (leaves === undefined || touchOf === undefined) return <Skeleton />;
   return (
-    <div class="table-scroll">
+    <TableScroll label="Fields of the document">
       <table class="table wraps fields-table">
         <thead>
           <tr>
@@ -78,6 +79,6 @@ export function FieldsTable({ document, life, change, onShow }: FieldsTableProps
           />
         </tbody>
       </table>
-    </div>
+    </TableScroll>
   );
 }

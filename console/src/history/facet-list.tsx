@@ -14,17 +14,14 @@ interface FacetListProps {
   /** What the reader has written, which a click changes. */
   readonly q: string;
   readonly round: number;
-  readonly isRefused: boolean;
   readonly onQuery: (q: string) => void;
 }
 
 const size = 8;
 
 /** The values of a field with most of the matching entries, with exact counts. A click narrows the query, and shows how. */
-export function FacetList({ field, title, asked, q, round, isRefused, onQuery }: FacetListProps) {
-  const { value } = useRequest(isRefused ? undefined : `${asked} ${round}`, (signal) =>
-    readFacets(asked, field, size, signal),
-  );
+export function FacetList({ field, title, asked, q, round, onQuery }: FacetListProps) {
+  const { value } = useRequest(`${asked} ${round}`, (signal) => readFacets(asked, field, size, signal));
   const chosen = chosenValues(q, field) ?? [];
   const max = Math.max(1, ...(value?.values ?? []).map(({ count }) => count));
   return (
@@ -51,8 +48,7 @@ export function FacetList({ field, title, asked, q, round, isRefused, onQuery }:
       {value !== undefined && value.others > 0 ? (
         <p class="facet-others">{countText(value.others)} in all others</p>
       ) : undefined}
-      {isRefused ? <p class="facet-others">not counted</p> : undefined}
-      {!isRefused && value?.values.length === 0 ? <p class="facet-others">none</p> : undefined}
+      {value?.values.length === 0 ? <p class="facet-others">none</p> : undefined}
     </section>
   );
 }

@@ -71,44 +71,47 @@ export function HistoryPage() {
           <TermChips q={q} onQuery={showQuery} />
         </div>
         {isRefused ? undefined : (
-          <HistoryChart q={asked} round={round} onRange={(from, before) => showQuery(withTime(q, { from, before }))} />
+          <>
+            <HistoryChart
+              q={asked}
+              round={round}
+              onRange={(from, before) => showQuery(withTime(q, { from, before }))}
+            />
+            <div class="history-columns">
+              <details class="facets" open={startsWide}>
+                <summary>Narrow by type, entity or actor</summary>
+                {facets.map(([field, title]) => (
+                  <FacetList
+                    key={field}
+                    field={field}
+                    title={title}
+                    asked={asked}
+                    q={q}
+                    round={round}
+                    onQuery={showQuery}
+                  />
+                ))}
+              </details>
+              <section class="card history-entries" aria-label="Entries">
+                <LoadingLine active={list.isLoading} />
+                {list.error === undefined ? undefined : <FailureBox error={list.error} onRetry={list.reload} />}
+                {newest === undefined || list.value === undefined ? undefined : (
+                  <NewEntries q={q} shown={list.value} newest={newest} onShow={refresh} />
+                )}
+                <Entries value={list.value} q={q} open={entry} />
+                {list.value === undefined || list.value.totalElements === 0 ? undefined : (
+                  <footer class="entries-footer">
+                    <span class="muted number">{counted(list.value.totalElements, 'entry', 'entries')}</span>
+                    <Pager page={page} pages={list.value.totalPages} onPage={turnTo} />
+                    <span class="muted key-hints">
+                      <kbd>j</kbd> <kbd>k</kbd> move · <kbd>Enter</kbd> opens
+                    </span>
+                  </footer>
+                )}
+              </section>
+            </div>
+          </>
         )}
-        <div class="history-columns">
-          <details class="facets" open={startsWide}>
-            <summary>Narrow by type, entity or actor</summary>
-            {facets.map(([field, title]) => (
-              <FacetList
-                key={field}
-                field={field}
-                title={title}
-                asked={asked}
-                q={q}
-                round={round}
-                isRefused={isRefused}
-                onQuery={showQuery}
-              />
-            ))}
-          </details>
-          <section class="card history-entries" aria-label="Entries">
-            <LoadingLine active={list.isLoading} />
-            {list.error === undefined || isRefused ? undefined : (
-              <FailureBox error={list.error} onRetry={list.reload} />
-            )}
-            {newest === undefined || list.value === undefined ? undefined : (
-              <NewEntries q={q} shown={list.value} newest={newest} onShow={refresh} />
-            )}
-            <Entries value={list.value} isRefused={isRefused} q={q} open={entry} />
-            {list.value === undefined || list.value.totalElements === 0 || isRefused ? undefined : (
-              <footer class="entries-footer">
-                <span class="muted number">{counted(list.value.totalElements, 'entry', 'entries')}</span>
-                <Pager page={page} pages={list.value.totalPages} onPage={turnTo} />
-                <span class="muted key-hints">
-                  <kbd>j</kbd> <kbd>k</kbd> move · <kbd>Enter</kbd> opens
-                </span>
-              </footer>
-            )}
-          </section>
-        </div>
       </div>
       {entry === undefined ? undefined : (
         <OpenEntry entry={entry} onClose={() => setParameters({ entry: undefined })} />
@@ -119,13 +122,11 @@ export function HistoryPage() {
 
 interface EntriesProps {
   readonly value: EntryPage | undefined;
-  readonly isRefused: boolean;
   readonly q: string;
   readonly open: string | undefined;
 }
 
-function Entries({ value, isRefused, q, open }: EntriesProps) {
-  if (isRefused) return <p class="history-refused muted">The query has a fault, so nothing was looked for.</p>;
+function Entries({ value, q, open }: EntriesProps) {
   if (value === undefined) return <Skeleton lines={12} />;
   if (value.totalElements === 0) return <EmptyHistory q={q} onQuery={showQuery} />;
   return <EntryList entries={value.items} open={open} />;

@@ -7,13 +7,20 @@ export interface QueryFault {
   readonly offset: number | undefined;
 }
 
+const howToAsk =
+  'This is no query. Write a field, a colon and a value, such as entity:order, actor:Jane Doe or type:update.';
+
 /** The fault of a query that the service refused; undefined where it failed otherwise. */
 export function queryFaultOf(error: unknown, q: string): QueryFault | undefined {
   if (!(error instanceof ApiError) || error.type !== 'validation_violation') return undefined;
   const detail = error.details.find(({ field }) => field === 'q');
   if (detail === undefined) return undefined;
   const [, position, expected = detail.message] = /^At position (\d+): (.*)$/s.exec(detail.message) ?? [];
-  const message = error.message === detail.message ? expected : `${error.message}. ${capital(expected)}.`;
+  // A word alone. What stands where would not help somebody who does not know the language.
+  if (!/[:(]/.test(q)) return { message: howToAsk, offset: undefined };
+  // The service's message may say the same as its detail.
+  const saysSame = error.message.endsWith(expected);
+  const message = saysSame ? `${capital(expected)}.` : `${error.message}. ${capital(expected)}.`;
   return { message, offset: position === undefined ? undefined : offsetOf(q, Number(position)) };
 }
 

@@ -6,6 +6,7 @@ import { FailureBox } from '../components/failure-box.tsx';
 import { LoadingLine, Skeleton } from '../components/loading.tsx';
 import { counted } from '../components/numbers.ts';
 import { CursorPager } from '../components/pager.tsx';
+import { TableScroll } from '../components/table-scroll.tsx';
 import { setParameters } from '../router/location.ts';
 import type { List } from './use-list.ts';
 import './lists.css';
@@ -47,7 +48,7 @@ export function ListCard<Item>({ list, one, many = `${one}s`, empty, children }:
           <Skeleton />
         ) : undefined
       ) : items.length > 0 ? (
-        <div class="table-scroll">{children(items)}</div>
+        <TableScroll label={`Table of ${many}`}>{children(items)}</TableScroll>
       ) : page.isCurrent ? (
         list.filter === '' ? (
           empty

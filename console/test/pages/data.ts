@@ -74,6 +74,9 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     await definition.fill('{"name":{"en":"Pallet"},"jsonSchema":{"type":"no such type"}}');
     await save.click();
     await page.getByRole('alert').waitFor();
+    // An error of what was sent leaves when something else is written.
+    await definition.fill('{"name":{"en":"Pallet"}}');
+    expect(await page.getByRole('alert').count()).toBe(0);
     await page.getByRole('button', { name: 'Delete the type' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await page.getByText('The type PALLET is deleted.').waitFor();
@@ -87,7 +90,7 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     await call('PUT', `${types}/CRATE`, { name: { en: 'Crate' }, jsonSchema: schema });
     const digits = '"price":1.10,"big":9007199254740993,"least":-0,"vast":1E400,"by":{"10":1,"2":0.50}';
     await call('PUT', `${types}/CRATE/instances/crate`, `{"state":"NEW",${digits}}`);
-    const page = await open('data/type?type=CRATE&item=crate', { statuses: [409] });
+    const page = await open('data/type?type=CRATE&item=crate', { statuses: [400, 409] });
     await page.getByRole('button', { name: 'Edit' }).click();
     const editor = page.getByLabel('Document');
     const text = await editor.inputValue();
@@ -96,12 +99,20 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     await page.getByText('Does not fit the schema of its type').waitFor();
     await page.locator('.schema-faults code').getByText('state').waitFor();
     await checkAccessibility(page);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('alert').waitFor();
     await editor.fill(text.replace('"NEW",', '"OLD"'));
+    // An error of what was sent leaves when something else is written.
+    expect(await page.getByRole('alert').count()).toBe(0);
     await page.getByText(/^Line 3, column \d+: expected , or }/).waitFor();
     await editor.fill(text.replace('"NEW"', '"OLD"'));
     // Somebody else writes it meanwhile: nothing of theirs is lost.
     await call('PATCH', `${types}/CRATE/instances/crate`, [{ op: 'add', path: '/note', value: 'mine' }]);
     await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Somebody has written it since.').waitFor();
+    // That stays true, whatever is written here.
+    await editor.press('End');
+    await editor.press('Space');
     await page.getByText('Somebody has written it since.').waitFor();
     await page.getByRole('button', { name: 'Show the newest' }).click();
     await page.locator('.json-tree').getByText('mine').waitFor();

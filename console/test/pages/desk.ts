@@ -122,6 +122,57 @@ export function deskTests(the: () => ConsoleUnderTest): void {
     await checkAccessibility(page);
   });
 
+  test('an answer in Markdown is laid out, nothing of it becomes markup, and what the agent asked stands beside it', async () => {
+    const { vendor, open, checkAccessibility } = the();
+    const call = await caller(the());
+    const agent = { name: { en: 'Writer' }, llmConfig: { provider: 'shared' }, nativeTools: ['change-history'] };
+    await call('PUT', `${agents}/writer`, agent);
+    const text = [
+      '## What changed',
+      '- the **price**, by `Jane`',
+      '- the <img src=x onerror=alert(1)> stock',
+      '',
+      '| Who | How often |',
+      '|---|---|',
+      '| Jane | 3 |',
+      '',
+      '[web](https://example.com/a) [script](javascript:alert(1)) ![picture](https://example.com/p.png)',
+      '```',
+      'q=\u202eentity:order',
+      '```',
+    ].join('\n');
+    const q = 'entity:product type:delete';
+    let rounds = 0;
+    vendor.behave(() => {
+      rounds += 1;
+      if (rounds > 1) return { kind: 'answer', text, usage };
+      return { kind: 'answer', toolCall: { id: 'call-1', name: 'change-history', input: { q } }, usage };
+    });
+    const page = await open('desk/chat?agent=writer');
+    await page.getByLabel('Message').fill('What changed?');
+    await page.keyboard.press('Enter');
+    const answer = page.locator('.markdown');
+    await answer.getByText('What changed', { exact: true }).waitFor();
+    await page.locator('.turn-notes').getByText(q).waitFor();
+    expect(await answer.locator('strong').allInnerTexts()).toEqual(['price']);
+    expect(await answer.locator('li').count()).toBe(2);
+    expect(await answer.locator('td').allInnerTexts()).toEqual(['Jane', '3']);
+    await answer.getByText('<img src=x onerror=alert(1)>').waitFor();
+    await answer.locator('pre').getByText('U+202E').waitFor();
+    expect(await answer.locator('img, script, iframe').count()).toBe(0);
+    const links = await answer
+      .getByRole('link')
+      .evaluateAll((all) => all.map((link) => [link.textContent, link.getAttribute('href')]));
+    expect(links).toEqual([
+      ['web', 'https://example.com/a'],
+      ['picture', 'https://example.com/p.png'],
+    ]);
+    await checkAccessibility(page);
+    await page.getByRole('link', { name: 'Session’s log' }).click();
+    await page.getByRole('complementary').getByText(q).waitFor();
+    vendor.behave({ kind: 'answer' });
+  });
+
   test('a completion is tried out, and the quota moves by what it took', async () => {
     const { vendor, open, checkAccessibility } = the();
     const page = await open('desk/completions', { width: 380, height: 800 });

@@ -79,7 +79,14 @@ export function documentTests(the: () => ConsoleUnderTest): void {
 
   test('a document of which nothing is recorded is no empty page', async () => {
     const page = await the().open('document?entity=lamp&id=none', { statuses: [404] });
-    await page.getByRole('alert').waitFor();
+    await page.getByRole('alert').getByText('The history has nothing about lamp none').waitFor();
+    // The form stays, with what was asked for, so that it can be corrected.
+    expect(await page.getByLabel('Entity').inputValue()).toBe('lamp');
+    expect(await page.getByLabel('Id').inputValue()).toBe('none');
+    await page.getByLabel('Entity').fill('product');
+    await page.getByLabel('Id').fill('brisk-go');
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.getByRole('heading', { name: 'product brisk-go' }).waitFor();
     const form = await the().open('document');
     await form.getByLabel('Entity').fill('product');
     await form.getByLabel('Id').fill('brisk-go');

@@ -115,4 +115,23 @@ export function entryDetailTests(the: () => ConsoleUnderTest): void {
         .count(),
     ).toBe(0);
   });
+
+  test('an id of any length leaves the header of the panel as it is', async () => {
+    const { server, tenant, open } = the();
+    const entityId = 'x'.repeat(300);
+    await recordLife(server, tenant, { entity: 'lengthy', entityId }, ['{"n":1}']);
+    for (const width of [1_280, 380]) {
+      const page = await open('history?q=entity%3Alengthy', { width });
+      await page.locator('.entry-link').click();
+      const panel = page.getByRole('complementary');
+      await panel.getByText('Who').waitFor();
+      const header = await panel.locator('> header').boundingBox();
+      expect(header?.height).toBeLessThan(90);
+      const close = await panel.getByRole('button', { name: 'Close' }).boundingBox();
+      expect((close?.x ?? 0) + (close?.width ?? width)).toBeLessThanOrEqual(width);
+      // All of it stands below.
+      await panel.locator('.facts').getByText(`lengthy ${entityId}`).waitFor();
+      await panel.getByRole('button', { name: 'Close' }).click();
+    }
+  });
 }

@@ -31,11 +31,33 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
     const page = await open('history?q=entity%3Aorder+status%3AOPEN', { statuses: [400] });
     await page.getByRole('alert').getByText('Position 14: Unsupported query field: status').waitFor();
     expect(await page.locator('.query-token.fault').textContent()).toBe('s');
-    expect(await page.locator('.facet-others').allInnerTexts()).toEqual(['not counted', 'not counted', 'not counted']);
+    // Nothing was looked for, so nothing else is said.
+    expect(await page.locator('.facet, .history-chart, .entry-row').count()).toBe(0);
     await checkAccessibility(page);
     await page.getByRole('button', { name: 'Remove status' }).click();
     await expect.poll(() => page.getByRole('combobox', { name: 'Query' }).inputValue()).toBe('entity:order');
     await page.locator('.entry-row').first().waitFor();
+  });
+
+  test('a typed word that is no query is told once, in one sentence that says what to type', async () => {
+    const { open, checkAccessibility } = the();
+    const page = await open('history', { statuses: [400] });
+    const query = page.getByRole('combobox', { name: 'Query' });
+    await query.fill('mug');
+    await page.keyboard.press('Enter');
+    const told = page.getByRole('alert');
+    await told.waitFor();
+    expect(await told.allInnerTexts()).toEqual([
+      'This is no query. Write a field, a colon and a value, such as entity:order, actor:Jane Doe or type:update.',
+    ]);
+    expect(await page.getByText(/fault|expected|position/i).count()).toBe(0);
+    await checkAccessibility(page);
+    // Where the service's message and its detail say the same, it is said once.
+    await query.fill('type:updated');
+    await page.keyboard.press('Enter');
+    await expect
+      .poll(() => told.allInnerTexts())
+      .toEqual(['Position 6: Expected create, update or delete, or a list of them, as the value of type, found u.']);
   });
 
   test('a click on a facet writes the query, and the way back leads to what was there', async () => {

@@ -67,6 +67,28 @@ export function keyboardTests(the: () => ConsoleUnderTest): void {
     await Promise.all([...walks, ...tabWalks]);
   });
 
+  test('on a narrow screen the keyboard reaches everything that scrolls', async () => {
+    const { open, checkAccessibility } = the();
+    const call = await caller(the());
+    await call('POST', '/configuration/demo/configurations', [{ key: 'narrow', value: 'x'.repeat(200) }]);
+    const views = [
+      ['desk/models', 'table'],
+      ['data/configuration', 'table'],
+      ['data/types', 'tbody'],
+      ['document?entity=product&id=brisk-go&show=fields', 'tbody tr'],
+      ['history?q=entity%3Aproduct', '.entry-row'],
+    ] as const;
+    for (const [address, ready] of views) {
+      const page = await open(address, { width: 380, height: 760 });
+      await page.locator(ready).first().waitFor();
+      await checkAccessibility(page);
+    }
+    // One who may only look at the settings has no button in their table.
+    const viewer = await open('data', { scope: 'configuration.configuration_view', width: 380, height: 760 });
+    await viewer.locator('table').waitFor();
+    await checkAccessibility(viewer);
+  });
+
   test('the first Tab leads to the link that skips the navigation', async () => {
     const page = await the().open('overview');
     await page.locator('.bar-chart canvas').first().waitFor();

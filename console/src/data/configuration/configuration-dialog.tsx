@@ -57,7 +57,7 @@ export function ConfigurationDialog({ current, onClose, onSaved }: Configuration
   };
   return (
     <Dialog title={current === undefined ? 'New setting' : `Edit ${current.key}`} onClose={onClose}>
-      <form class="form-grid" onSubmit={(event) => void save(event)}>
+      <form class="form-grid" onInput={() => setFailure(undefined)} onSubmit={(event) => void save(event)}>
         {failure === undefined ? undefined : <FailureBox error={failure} />}
         {current === undefined ? (
           <FormField key="key" label="Key" error={key === '' ? undefined : keyFault}>

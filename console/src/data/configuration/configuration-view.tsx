@@ -14,6 +14,7 @@ import { LoadingLine, Skeleton } from '../../components/loading.tsx';
 import { Name } from '../../components/name.tsx';
 import { counted, countText } from '../../components/numbers.ts';
 import { PageHeader } from '../../components/page-header.tsx';
+import { TableScroll } from '../../components/table-scroll.tsx';
 import { tell } from '../../components/toasts.tsx';
 import { HistoryLink } from '../../lists/history-link.tsx';
 import { place, setParameters } from '../../router/location.ts';
@@ -86,7 +87,7 @@ export function ConfigurationView() {
           )
         ) : undefined}
         {items.length === 0 ? undefined : (
-          <div class="table-scroll">
+          <TableScroll label="Settings">
             <table class="table wraps">
               <thead>
                 <tr>
@@ -104,7 +105,7 @@ export function ConfigurationView() {
                 ))}
               </tbody>
             </table>
-          </div>
+          </TableScroll>
         )}
         {items.length <= shown ? undefined : (
           <div class="list-rest">

@@ -66,7 +66,12 @@ export function InstanceEditor({
   };
   const hasChanged = failure instanceof ApiError && failure.type === 'conflict_resource' && id !== undefined;
   return (
-    <form class="form-grid" onSubmit={(event) => void save(event)}>
+    <form
+      class="form-grid"
+      // An error of what was sent says nothing about what is written now. That somebody else has written stays true.
+      onInput={() => setFailure(hasChanged ? failure : undefined)}
+      onSubmit={(event) => void save(event)}
+    >
       {failure === undefined ? undefined : <FailureBox error={failure} />}
       {hasChanged ? (
         <p class="note">
@@ -83,7 +88,7 @@ export function InstanceEditor({
         </p>
       ) : undefined}
       {id === undefined ? (
-        <FormField key="id" label="Id" hint="Empty: the service draws one.">
+        <FormField key="id" label="Id" hint="Leave it empty, and Annals makes one.">
           {(control) => (
             <input
               {...control}
@@ -100,7 +105,12 @@ export function InstanceEditor({
         key="document"
         label="Document"
         text={text}
-        fault={fault ?? (namesOther ? 'The id stands above; a document keeps it.' : undefined)}
+        fault={
+          fault ??
+          (namesOther
+            ? 'The id of a document cannot be changed here. Remove this id, or write the one that stands above.'
+            : undefined)
+        }
         onText={(changed) => {
           setText(changed);
           onDirty(true);

@@ -26,7 +26,7 @@ export function ExportDialog({ onClose, onStarted }: { readonly onClose: () => v
   };
   return (
     <Dialog title="New export" onClose={onClose}>
-      <form class="form-grid" onSubmit={(event) => void start(event)}>
+      <form class="form-grid" onInput={() => setFailure(undefined)} onSubmit={(event) => void start(event)}>
         {failure === undefined ? undefined : <FailureBox error={failure} />}
         <FormField
           label="Query"

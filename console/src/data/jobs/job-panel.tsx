@@ -10,6 +10,7 @@ import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { FailureBox } from '../../components/failure-box.tsx';
 import { Skeleton } from '../../components/loading.tsx';
 import { LongText } from '../../components/long-text.tsx';
+import { Markdown } from '../../components/markdown.tsx';
 import { Name } from '../../components/name.tsx';
 import { bytesText, countText } from '../../components/numbers.ts';
 import { SidePanel } from '../../components/side-panel.tsx';
@@ -158,7 +159,7 @@ function JobFacts({ job }: { readonly job: Job }) {
       {message === undefined ? undefined : (
         <section class="stack-small">
           <h3>Answer</h3>
-          <LongText text={message} />
+          <Markdown text={message} />
         </section>
       )}
       {metadata.guarded === undefined || readsHistory() ? undefined : (

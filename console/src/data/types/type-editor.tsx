@@ -61,7 +61,7 @@ function Editing({ typeId, current }: { readonly typeId: string; readonly curren
     }
   };
   return (
-    <form class="type-editor" onSubmit={(event) => void save(event)}>
+    <form class="type-editor" onInput={() => setFailure(undefined)} onSubmit={(event) => void save(event)}>
       <PageHeader
         title={current === undefined ? 'New type' : `Type ${typeId}`}
         lead="Instances satisfy its schema, where it has one."

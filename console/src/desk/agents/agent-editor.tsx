@@ -37,7 +37,7 @@ function Editing({ current }: { readonly current: Agent | undefined }) {
   const faults = faultsOf(draft, current);
   const told = refused?.draft === draft ? refusedParts(refused.error) : {};
   const shown: AgentFaults = { ...shownFaults(faults, triedToSave ? undefined : touched), ...told };
-  const rest = refused === undefined ? undefined : errorOfRest(refused.error);
+  const rest = refused?.draft === draft ? errorOfRest(refused.error) : undefined;
 
   const change = (part: Partial<AgentDraft>) => {
     setDraft({ ...draft, ...part });

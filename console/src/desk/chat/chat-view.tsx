@@ -10,6 +10,7 @@ import { PageHeader } from '../../components/page-header.tsx';
 import { quoted } from '../../query-text/quoted.ts';
 import { Link } from '../../router/link.tsx';
 import { place, setParameters } from '../../router/location.ts';
+import { TurnLog } from '../logs/turn-log.tsx';
 import { AgentChoice } from './agent-choice.tsx';
 import { conversations, newSessionId, say, stop, type Turn } from './conversations.ts';
 import { TurnView } from './turn-view.tsx';
@@ -86,9 +87,23 @@ function ChatTurn({ turn, agentId, onAgain }: { turn: Turn; agentId: string; onA
       ) : undefined}
       {state === 'failed' ? <FailureBox error={error} onRetry={onAgain} /> : undefined}
       {requestId !== undefined && state !== 'writing' && reads() ? (
-        <Link to={{ path: 'desk/requests', parameters: { request: requestId } }}>Tokens and log</Link>
+        <LogOfTurn requestId={requestId} isAnswered={state === 'answered'} />
       ) : undefined}
     </TurnView>
+  );
+}
+
+/** What the agent asked on the way to its answer, and the way to the rest of the log. */
+function LogOfTurn({ requestId, isAnswered }: { readonly requestId: string; readonly isAnswered: boolean }) {
+  // The log of a chat that was stopped is written later.
+  const { value: log } = useRequest(isAnswered ? `request ${requestId}` : undefined, (signal) =>
+    annals().logs.requests.get(requestId, { signal }),
+  );
+  return (
+    <>
+      {log === undefined ? undefined : <TurnLog log={log} />}
+      <Link to={{ path: 'desk/requests', parameters: { request: requestId } }}>Tokens and log</Link>
+    </>
   );
 }
 

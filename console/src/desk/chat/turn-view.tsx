@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { LongText } from '../../components/long-text.tsx';
+import { Markdown } from '../../components/markdown.tsx';
 
 interface TurnViewProps {
   /** What the agent was asked; undefined where nobody kept it. */
@@ -23,7 +24,7 @@ export function TurnView({ message, answer, agent, isWriting = false, children }
       )}
       <div class="turn-answer">
         <p class="turn-agent">{agent}</p>
-        {answer === undefined || answer === '' ? undefined : <LongText text={answer} />}
+        {answer === undefined || answer === '' ? undefined : <Markdown text={answer} />}
         {isWriting ? (
           <span class="turn-writing" role="status">
             <span class="visually-hidden">The agent is writing</span>

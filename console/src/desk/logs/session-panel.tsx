@@ -14,8 +14,8 @@ import { Link } from '../../router/link.tsx';
 import { navigate, parametersWith } from '../../router/location.ts';
 import { conversations } from '../chat/conversations.ts';
 import { TurnView } from '../chat/turn-view.tsx';
-import { LogLines } from './log-lines.tsx';
 import { type SessionTurn, turnsOf } from './session-turns.ts';
+import { TurnLog } from './turn-log.tsx';
 
 /** Requests of a session that are shown. */
 const maxTurns = 200;
@@ -80,9 +80,7 @@ export function SessionPanel({ id, onClose }: { readonly id: string; readonly on
 function OneTurn({ turn: { log, message, answer } }: { readonly turn: SessionTurn }) {
   return (
     <TurnView message={message} answer={answer} agent={<AgentName id={log.triggerAgentId} />}>
-      {log.severity === 'INFO' ? undefined : (
-        <LogLines messages={log.messages.filter(({ severity }) => severity !== 'INFO')} />
-      )}
+      <TurnLog log={log} />
       <p class="muted">
         <Link
           to={{
