@@ -31,6 +31,11 @@ export function bytesForInput({ provider, contextTokens }: LlmConfig, outputCap:
   return Math.min(bytes, maxRequestBytes);
 }
 
+/** The bytes that are left of `maxBytes` beside these messages; negative where they do not fit. */
+export function bytesBeside(messages: readonly Message[], maxBytes: number): number {
+  return maxBytes - messages.reduce((sum, message) => sum + bytesOfMessage(message), 0);
+}
+
 /**
  * The latest of the earlier turns that fit beside the parts that every request must contain. The oldest turns are
  * dropped first, and a turn is never cut in half (contract 8).
@@ -40,7 +45,7 @@ export function fittingTurns(
   required: readonly Message[],
   maxBytes: number,
 ): readonly EarlierTurn[] {
-  let left = maxBytes - required.reduce((sum, message) => sum + bytesOfMessage(message), 0);
+  let left = bytesBeside(required, maxBytes);
   let from = earlier.length;
   for (let index = earlier.length - 1; index >= 0; index -= 1) {
     left -= (earlier[index]?.bytes ?? 0) + 2 * bytesAroundMessage;

@@ -1,11 +1,12 @@
 import { AnnalsError } from '../errors.ts';
 import type { Answer, Message, Tool, ToolCall, Usage } from '../providers/port.ts';
 import { withText } from '../providers/provider-caller.ts';
-import { bytesForInput, fittingTurns, messagesOfTurn } from './chat-context.ts';
+import { bytesBeside, bytesForInput, fittingTurns, messagesOfTurn } from './chat-context.ts';
 import {
   historyInstructions,
   historyTool,
   noRoomForResults,
+  noRoomInWindow,
   runHistoryTool,
   type ToolOutcome,
 } from './history-tool.ts';
@@ -24,7 +25,12 @@ export const toolLimits = {
   resultBytes: 256 * 1024,
   /** Bytes of the input of a call. The longest query is shorter. */
   inputBytes: 32 * 1024,
+  /** Bytes that the model's window must have left for a result. */
+  minResultBytes: 1024,
 } as const;
+
+/** A result is text within JSON, which is longer there. */
+const shareOfWindow = 0.75;
 
 /** Max. bytes of text of all answers in one chat together. */
 export const maxTextBytes = 2 * 1024 * 1024;
@@ -135,9 +141,11 @@ export async function converse(options: ConverseOptions, conversation: Conversat
       note('WARNING', 'The filter of the provider held back the rest of the answer.');
   }
 
-  async function runTool(call: ToolCall): Promise<ToolOutcome> {
+  async function runTool(call: ToolCall, windowRoom: number): Promise<ToolOutcome> {
     if (resultRoom <= 0) return noRoomForResults(toolLimits.resultBytes);
-    return await runHistoryTool(askHistory, call, { tenant, mayRead: offersHistory, maxBytes: resultRoom, signal });
+    if (windowRoom < toolLimits.minResultBytes) return noRoomInWindow();
+    const room = { left: resultRoom, window: windowRoom };
+    return await runHistoryTool(askHistory, call, { tenant, mayRead: offersHistory, room, signal });
   }
 
   async function runTools({ text, toolCalls: wanted, unreadToolCalls = 0 }: Answer, round: number): Promise<Message[]> {
@@ -145,11 +153,14 @@ export async function converse(options: ConverseOptions, conversation: Conversat
     const isLast = round === toolLimits.rounds - 1;
     const toolCalls = wanted.slice(0, toolLimits.calls).map(withShortInput);
     const leftOut = wanted.length - toolCalls.length + unreadToolCalls;
+    const called: Message = { role: 'assistant', content: text, toolCalls };
+    let windowRoom = bytesBeside([...system, ...asked, called], maxBytes) * shareOfWindow;
     if (leftOut > 0) note('WARNING', `Tool round ${round + 1}: ${leftOut} calls beyond ${toolLimits.calls} left out.`);
     for (const call of toolCalls) {
       signal?.throwIfAborted();
-      const { output, said, ...outcome } = await runTool(call);
+      const { output, said, ...outcome } = await runTool(call, windowRoom);
       resultRoom = outcome.usesUpRoom === true ? 0 : resultRoom - Buffer.byteLength(output);
+      windowRoom -= Buffer.byteLength(output);
       fromHistory ||= outcome.fromHistory;
       // A model that has seen entries may quote them in its next tool call.
       note('INFO', `Tool round ${round + 1}: ${call.name.slice(0, 64)}, ${said}`, { guarded: fromHistory });
@@ -160,10 +171,7 @@ export async function converse(options: ConverseOptions, conversation: Conversat
     if (leftOut > 0 && lastResult !== undefined) {
       lastResult.output += `\n${leftOut} further calls were left out: an answer may have ${toolLimits.calls} at most.`;
     }
-    return [
-      { role: 'assistant', content: text, toolCalls },
-      { role: 'tool', results },
-    ];
+    return [called, { role: 'tool', results }];
   }
 }
 

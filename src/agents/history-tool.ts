@@ -18,8 +18,8 @@ export interface ToolOutcome {
 export interface ToolRun {
   readonly tenant: string;
   readonly mayRead: boolean;
-  /** Bytes of entries. */
-  readonly maxBytes: number;
+  /** Bytes of entries: what the results of the chat have left, and the model's window. */
+  readonly room: { readonly left: number; readonly window: number };
   readonly signal: StopSignal | undefined;
 }
 
@@ -75,17 +75,18 @@ export function historyInstructions(now: number): string {
 export async function runHistoryTool(
   ask: AskHistory,
   call: ToolCall,
-  { tenant, mayRead, maxBytes, signal }: ToolRun,
+  { tenant, mayRead, room, signal }: ToolRun,
 ): Promise<ToolOutcome> {
   if (call.name !== changeHistoryTool || !mayRead)
     return refusal('There is no such tool.', 'a tool that it was not given');
   const query = readInput(call.input);
   if (query === undefined)
-    return refusal('The input must be {"q": string, "page"?: integer, "size"?: 1 to 50}.', 'no query');
+    return refusal(`The input must be {"q": string, "page"?: integer, "size"?: 1 to ${maxEntries}}.`, 'no query');
   try {
-    const answer = await ask(tenant, { ...query, maxBytes: Math.min(maxBytes, maxOutputBytes), signal });
+    const maxBytes = Math.floor(Math.min(room.left, room.window, maxOutputBytes));
+    const answer = await ask(tenant, { ...query, maxBytes, signal });
     const said = `found ${answer.total} entries, shown ${answer.shown}: ${query.q}`;
-    const usesUpRoom = answer.left > 0 && maxBytes < maxOutputBytes;
+    const usesUpRoom = answer.left > 0 && maxBytes === room.left;
     return { output: withNote(answer), said, fromHistory: true, usesUpRoom };
   } catch (error) {
     // The model can narrow a query that took too long. The chat need not fail.
@@ -106,9 +107,11 @@ export function noRoomForResults(maxBytes: number): ToolOutcome {
 
 function readInput(input: string): { q: string; page: number; size: number } | undefined {
   try {
-    const given: unknown = JSON.parse(input === '' ? '{}' : input);
+    const given: unknown = JSON.parse(input);
     if (typeof given !== 'object' || given === null) return undefined;
-    const { q = '', page = 1, size = defaultEntries } = given as { q?: unknown; page?: unknown; size?: unknown };
+    const { q, page = 1, size = defaultEntries, ...others } = given as { q?: unknown; page?: unknown; size?: unknown };
+    // A query under another name must not read as a query for everything.
+    if (Object.keys(others).length > 0) return undefined;
     if (typeof q !== 'string' || !isWithin(page, 2_147_483_647) || !isWithin(size, maxEntries)) return undefined;
     return { q, page, size };
   } catch {
@@ -120,11 +123,19 @@ function isWithin(value: unknown, max: number): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= max;
 }
 
+/** The outcome of a call where the model's window has no room for a result. */
+export function noRoomInWindow(): ToolOutcome {
+  const error = 'The context of the model has no room for another result. Answer with what you have.';
+  return refusal(error, "not run: the model's context has no room for a result");
+}
+
 /** The original JSON text, so numbers keep every digit, and a note for the model. */
-function withNote({ text, left }: AnsweredHistory): string {
-  if (left === 0) return text;
-  const note = `${left} entries of this page were left out: they are too long together.`;
-  return `${text.slice(0, -1)},"note":${JSON.stringify(note)}}`;
+function withNote({ text, left, cut }: AnsweredHistory): string {
+  const notes = [
+    ...(left === 0 ? [] : [`${left} entries of this page were left out: they are too long together.`]),
+    ...(cut === 0 ? [] : [`${cut} entries are too long: of these, long values are cut, and further paths left out.`]),
+  ];
+  return notes.length === 0 ? text : `${text.slice(0, -1)},"note":${JSON.stringify(notes.join(' '))}}`;
 }
 
 function refusal(error: string, said: string): ToolOutcome {

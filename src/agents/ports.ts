@@ -18,6 +18,8 @@ export interface AnsweredHistory {
   readonly shown: number;
   /** The number of entries of the page that were left out. */
   readonly left: number;
+  /** The number of entries that are shown in part, because each is longer than `maxBytes`. */
+  readonly cut: number;
   readonly total: number;
 }
 

@@ -191,6 +191,33 @@ test('what the tool tells is cut to whole entries where it is too long', async (
   expect(told.length).toBeLessThan(70_000);
 });
 
+test('an entry that is too long alone is shown with its long values cut, and then with its first paths', async () => {
+  const headers = { 'content-type': 'application/json' };
+  const path = `/schema/${tenant}/custom-entities/PRODUCT/instances`;
+  const make = async (id: string, fields: object) => {
+    const body = JSON.stringify({ id, ...fields });
+    expect((await server.call(path, { token, method: 'POST', headers, body })).status).toBe(201);
+  };
+  await make('long', { price: 17, text: 'x'.repeat(100_000) });
+  await make(
+    'wide',
+    Object.fromEntries(Array.from({ length: 3_000 }, (_, index) => [`field${index}`, `value ${index}`])),
+  );
+  await make('short', { price: 18 });
+  askFor({ q: 'entity:PRODUCT type:create', size: 3 });
+  expect((await ask('openai', withHistory)).status).toBe(200);
+  const told = JSON.parse(String(vendor.requests[1]?.body.messages?.find(({ role }) => role === 'tool')?.content));
+  expect(told.items).toHaveLength(3);
+  const [short, wide, long] = told.items;
+  expect(short.paths.price).toEqual({ after: 18 });
+  expect(Object.keys(wide.paths).length).toBeGreaterThan(10);
+  expect(wide.paths.field0).toEqual({ after: 'value 0' });
+  expect(long.paths.price).toEqual({ after: 17 });
+  expect(long.cut).toEqual(['text']);
+  expect(told.note).toContain('2 entries are too long');
+  expect(JSON.stringify(told).length).toBeLessThan(48 * 1024);
+});
+
 describe('the query of a chat that nobody waits for any more ends in the database too', () => {
   const chat = { agentId: 'openai', message: 'Who changed the price of product 17?' };
   const reading = async (q: string) => (await callAgentic(server, { tenant, token, path: q, method: 'GET' })).json();

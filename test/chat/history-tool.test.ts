@@ -4,7 +4,7 @@ import type { AskHistory } from '../../src/agents/ports.ts';
 import { AnnalsError } from '../../src/errors.ts';
 
 const call = { id: 'call-1', name: 'change-history', input: '{"q":"entity:order"}' };
-const chat = { tenant: 'acme', mayRead: true, maxBytes: 1_000, signal: undefined };
+const chat = { tenant: 'acme', mayRead: true, room: { left: 1_000, window: 1_000_000 }, signal: undefined };
 
 test('a query that took too long comes back to the model, which can narrow it', async () => {
   const tooSlow = new AnnalsError('service_unavailable', 'The query was not answered within 30 seconds.');
@@ -31,8 +31,21 @@ test.each([
   const asked: number[] = [];
   const ask: AskHistory = async (_tenant, { maxBytes }) => {
     asked.push(maxBytes);
-    return { text: '{}', shown: 0, left: 0, total: 0 };
+    return { text: '{}', shown: 0, left: 0, cut: 0, total: 0 };
   };
-  await runHistoryTool(ask, call, { ...chat, maxBytes: left });
-  expect(asked).toEqual([allowed]);
+  await runHistoryTool(ask, call, { ...chat, room: { left, window: 1_000_000 } });
+  await runHistoryTool(ask, call, { ...chat, room: { left: 1_000_000, window: left } });
+  expect(asked).toEqual([allowed, allowed]);
+});
+
+test.each([
+  ['no query', '{}'],
+  ['no input', ''],
+  ['a query under another name', '{"query":"entity:order"}'],
+  ['a query and something else', '{"q":"entity:order","filter":"type:create"}'],
+  ['a query that is no text', '{"q":{"entity":"order"}}'],
+])('a call with %s is told its mistake, and nothing is asked', async (_title, input) => {
+  const ask: AskHistory = () => Promise.reject(new Error('asked'));
+  const outcome = await runHistoryTool(ask, { ...call, input }, chat);
+  expect(outcome).toMatchObject({ output: expect.stringContaining('The input must be'), fromHistory: false });
 });

@@ -7,7 +7,7 @@ import type { AskHistory } from '../../src/agents/ports.ts';
 const call = { name: 'change-history', input: '{"q":"entity:order"}' };
 
 /** Chats with a model that calls the tool so often, in answers of `toolLimits.calls`. Resolves with what it was given. */
-async function resultsOf(calls: number, askHistory: AskHistory): Promise<string[]> {
+async function resultsOf(calls: number, askHistory: AskHistory, contextTokens = 1_000_000): Promise<string[]> {
   const rounds: Asked['messages'][] = [];
   let left = calls;
   await converse(
@@ -28,7 +28,7 @@ async function resultsOf(calls: number, askHistory: AskHistory): Promise<string[
       },
     },
     {
-      target: { tenant: 'acme', llmConfig: { provider: 'openai', model: 'm' }, apiKey: '' },
+      target: { tenant: 'acme', llmConfig: { provider: 'openai', model: 'm', contextTokens }, apiKey: '' },
       userPrompt: '',
       message: 'What is new?',
       offersHistory: true,
@@ -52,7 +52,7 @@ test.each([
   const results = await resultsOf(whole + 2, async (_tenant, { maxBytes }) => {
     allowed.push(maxBytes);
     const length = allowed.length > whole ? maxBytes - spared : maxBytes;
-    return { text: 'x'.repeat(length), shown: 1, left: 0, total: 1 };
+    return { text: 'x'.repeat(length), shown: 1, left: 0, cut: 0, total: 1 };
   });
   expect(allowed).toEqual([
     ...Array.from({ length: whole }, () => maxOutputBytes),
@@ -61,4 +61,22 @@ test.each([
   ]);
   const told = results.filter((result) => result.includes('The results of this chat have reached their 256 KiB.'));
   expect(told).toHaveLength(1 - spared);
+});
+
+test('results fit into the window of the model together, and beyond the model is told so', async () => {
+  const window = 8_192;
+  const allowed: number[] = [];
+  const results = await resultsOf(
+    6,
+    async (_tenant, { maxBytes }) => {
+      allowed.push(maxBytes);
+      return { text: 'x'.repeat(Math.min(maxBytes, 4_000)), shown: 1, left: 0, cut: 0, total: 1 };
+    },
+    window,
+  );
+  // Two bytes a token, less the answer's 1,000 tokens, the tool and its calls; a result is text within JSON.
+  expect(allowed[0]).toBeLessThan((window - 1_000) * 2 * 0.75);
+  expect(allowed.map((bytes) => (allowed[0] ?? 0) - bytes)).toEqual(allowed.map((_bytes, index) => index * 4_000));
+  expect(results.join('').length).toBeLessThan((window - 1_000) * 2);
+  expect(results.at(-1)).toContain('The context of the model has no room for another result.');
 });

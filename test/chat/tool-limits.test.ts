@@ -18,7 +18,7 @@ beforeAll(async () => {
   vendor = await startVendor();
   server = await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl } });
   token = await server.token(tenant, { name: 'Jane Doe' });
-  const llmConfig = { provider: 'openai', model: 'm', apiKey: agentKey };
+  const llmConfig = { provider: 'openai', model: 'm', apiKey: agentKey, contextTokens: 1_000_000 };
   await putAgent(server, { tenant, token, id: 'desk' }, { llmConfig, nativeTools: ['change-history'] });
   const schema = (path: string, body: string) =>
     server.call(`/schema/${tenant}/custom-entities${path}`, {

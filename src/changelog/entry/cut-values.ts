@@ -23,6 +23,18 @@ export const cutValues = threaded(import.meta.url, 'cutValues', (paths: readonly
   paths.map((text) => cutPaths(text, limit)),
 );
 
+/** The first members of a JSON object that fit into `maxBytes` together, as the JSON text of an object. */
+export const firstMembers = threaded(import.meta.url, 'firstMembers', (text: string, maxBytes: number): string => {
+  const members: [string, JsonNode][] = [];
+  let room = maxBytes;
+  for (const [name, value] of entriesOf(parseJson(text))) {
+    room -= Buffer.byteLength(objectText([[name, value]]));
+    if (room < 0) break;
+    members.push([name, value]);
+  }
+  return objectText(members);
+});
+
 function cutPaths(text: string, limit: number): CutPaths {
   const cut: string[] = [];
   const members = entriesOf(parseJson(text)).map(([path, change]): [string, string] => {
