@@ -14,6 +14,7 @@ import { parseQuery } from '../query/parse.ts';
 import { createRecorder } from '../recording/record-change.ts';
 import { type Command, type CommandIo, UsageError } from './command.ts';
 import { consoleAddress, makeConsoleLink } from './console-link.ts';
+import { requirePort } from './listen.ts';
 import { type ServeOptions, serveUntilStopped } from './serve.ts';
 import { Stopped } from './stopped.ts';
 import { withContext } from './with-context.ts';
@@ -54,6 +55,9 @@ Example:
 
 async function runDemo(context: Context, config: Config, options: ServeOptions): Promise<void> {
   const { io } = options;
+  const recorder = config.recorder ?? { host: config.host, port: 0 };
+  await requirePort(config, 'PORT');
+  await requirePort(recorder, 'ANNALS_RECORDER_PORT');
   await createTenant(context.db, tenant);
   await fillHistory(context, io);
   const ready = async (baseUrl: string, recorderUrl = '') => {
@@ -76,10 +80,10 @@ async function runDemo(context: Context, config: Config, options: ServeOptions):
     io.answer(`# The console, signed in. This link is good once, for ${demoLinkLifetime / 60_000} minutes:`);
     io.answer(consoleAddress(config.baseUrl ?? baseUrl, link));
     io.tell(
-      `The tenant "${tenant}" is served; all calls are described at ${config.baseUrl ?? baseUrl}/docs. ^C ends it.`,
+      `The tenant "${tenant}" is served at ${baseUrl}, and its recorder at ${recorderUrl}. ` +
+        `${config.baseUrl ?? baseUrl}/docs describes all calls. ^C ends it.`,
     );
   };
-  const recorder = config.recorder ?? { host: config.host, port: 0 };
   await serveUntilStopped(context, config, { ...options, recorder, ready });
 }
 

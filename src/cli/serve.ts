@@ -70,7 +70,8 @@ export async function recordUntilStopped(
   const app = await recorderAppOf(context, config, { notReady: () => watch.reason, upkeepTurn, isAlone: true });
   const apps = [app];
   try {
-    const url = await listen(app, config.recorder ?? config, config.recorder ? 'ANNALS_RECORDER_PORT' : 'PORT');
+    const variable = config.recorder ? 'ANNALS_RECORDER_PORT' : 'PORT';
+    const url = await listen(app, config.recorder ?? config, variable, 'recorder');
     // Of workers, the primary process shows the metrics.
     if (upkeepTurn === undefined) apps.push(...(await metricsAppsOf(context, config, io)));
     warmUp(context, { reads: false });

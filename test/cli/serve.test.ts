@@ -68,9 +68,27 @@ test('the log says that the service was asked to stop, once', async () => {
     .split('\n')
     .map((line): string => JSON.parse(line).msg);
   expect(code).toBe(0);
-  expect(messages[0]).toMatch(/^Server listening at http:/);
+  expect(messages[0]).toMatch(/^service listening at http:/);
   expect(messages.filter((message) => message.startsWith('asked to stop'))).toEqual([
     'asked to stop: no more connections are accepted, and requests in flight have 30 s',
+  ]);
+});
+
+test('with free ports each line of the log says which port is whose', async () => {
+  const service = serve({ LOG_LEVEL: 'info', ANNALS_RECORDER_PORT: '0', ANNALS_METRICS_PORT: '0' });
+  const baseUrl = await service.firstLine;
+  service.process.kill('SIGTERM');
+  const { stderr } = await service.ended;
+  const told = stderr
+    .match(/[^"\n]*(?:listen(?:ing|s)|metrics are) (?:at|on) http:[^"\n]*/g)
+    ?.map((line) => line.replace(/:\d+/, ':1'));
+  expect(stderr).toContain(`service listening at ${baseUrl}"`);
+  expect(told?.toSorted()).toEqual([
+    'The metrics are at http://127.0.0.1:1/metrics',
+    'The recorder listens on http://127.0.0.1:1',
+    'metrics listening at http://127.0.0.1:1',
+    'recorder listening at http://127.0.0.1:1',
+    'service listening at http://127.0.0.1:1',
   ]);
 });
 

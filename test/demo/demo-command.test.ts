@@ -1,11 +1,13 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { demoCommand } from '../../src/cli/demo.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { Browser } from '../support/server/browser.ts';
@@ -116,11 +118,45 @@ test('a second start records nothing again and has a client of its own, in place
   const { code, stderr } = await demo.end();
   expect(code).toBe(0);
   expect(stderr).toMatch(/^Recorded (4[5-9]|5[0-4])\d\d changes of an invented shop/);
+  // Each line says which port is whose.
+  expect(stderr).toContain(
+    `is served at ${demo.baseUrl}, and its recorder at ${exported('ANNALS_RECORDER_URL', demo.calls)}.`,
+  );
 
   const second = await startDemo(database.url);
   await expect(tokenOf({ ...demo, baseUrl: second.baseUrl })).rejects.toThrow('401');
   expect(await everything(second, await tokenOf(second))).toEqual(before);
   expect((await second.end()).stderr).toContain(`a history of ${before.totalElements} changes already`);
+});
+
+test('a port that is in use is told before anything is recorded', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  const port = String(typeof address === 'object' ? address?.port : address);
+  const empty = await createTestDatabase();
+  onTestFinished(() => empty.drop());
+  for (const variable of ['PORT', 'ANNALS_RECORDER_PORT']) {
+    const run = demoCommand.run([], {
+      environment: {
+        DATABASE_URL: empty.url,
+        ANNALS_SECRET_KEY: secretKey,
+        PORT: '0',
+        [variable]: port,
+        LOG_LEVEL: 'silent',
+      },
+      stdin: new PassThrough(),
+      stdout: new PassThrough(),
+      stderr: new PassThrough(),
+      answer: () => {},
+      tell: () => {},
+      stop: new AbortController().signal,
+    });
+    await expect(run).rejects.toThrow(`port ${port} of 127.0.0.1 is in use; set ${variable} to another one`);
+  }
+  const { rows } = await empty.pool.query('select from tenant union all select from change_entry');
+  expect(rows).toEqual([]);
 });
 
 async function startDemo(databaseUrl: string): Promise<RunningDemo> {
