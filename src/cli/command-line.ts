@@ -21,6 +21,10 @@ const commands: Record<string, ListedCommand> = {
     summary: 'spread the tenants over the workers of a Citus cluster',
     load: async () => (await import('./distribute.ts')).distributeCommand,
   },
+  cluster: {
+    summary: 'move a tenant to another worker of the cluster',
+    load: async () => (await import('./cluster.ts')).clusterCommand,
+  },
   tenant: {
     summary: 'make, list and delete tenants',
     load: async () => (await import('./tenant.ts')).tenantCommand,
@@ -95,7 +99,7 @@ const groups: readonly { title: string; names: readonly string[] }[] = [
     title: 'Record changes',
     names: ['import', 'recorder', 'capture', 'outbox', 'relay', 'mapping', 'rejected'],
   },
-  { title: 'Look after it', names: ['index', 'backup', 'restore', 'secrets'] },
+  { title: 'Look after it', names: ['cluster', 'index', 'backup', 'restore', 'secrets'] },
 ];
 
 /** Runs the command of the arguments and returns the exit code: 0 done, 1 failed, 2 wrong usage (contract 1). */

@@ -27,6 +27,8 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
     error instanceof AnnalsError ? error : (frameworkError(error, request) ?? internalError(error, request));
   if (answer.status >= 500) {
     if (error instanceof ClientGone) request.log.info(error.message);
+    // While a database is away, a warning tells it once for all requests.
+    else if (answer.status === 503) request.log.warn({ err: error }, 'request failed');
     else request.log.error({ err: error }, 'request failed');
   }
   return reply.code(answer.status).headers(answer.headers).send(errorMessageBody(answer));

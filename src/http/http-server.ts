@@ -35,6 +35,10 @@ export const maxBodyBytes = 1024 * 1024;
 export const maxRequestTime = 120_000;
 /** Milliseconds in which a client sends the request line and the header fields. */
 export const maxHeadTime = 60_000;
+/** Milliseconds that a connection stays open between two requests, as `Keep-Alive` tells the client. */
+export const keepAliveTime = 65_000;
+/** It stays open for so many milliseconds longer: a client that is late would write into a connection that closes. */
+export const keepAliveMargin = 10_000;
 /** Milliseconds between two looks at requests that have not arrived yet. */
 export const lookForLateRequests = 30_000;
 
@@ -91,10 +95,11 @@ export async function createHttpServer(options: {
       requireHostHeader: false,
       headersTimeout: Math.min(maxHeadTime, requestTimeout),
       connectionsCheckingInterval: Math.min(lookForLateRequests, requestTimeout),
+      keepAliveTimeoutBuffer: keepAliveMargin,
     },
     bodyLimit: maxBodyBytes,
     requestTimeout,
-    keepAliveTimeout: 65_000,
+    keepAliveTimeout: keepAliveTime,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     // Anybody can write an address into a header, so only that of a known proxy is believed.

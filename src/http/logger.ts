@@ -1,6 +1,7 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { currentTrace } from '../concurrency/trace.ts';
 import { logStream } from './log-stream.ts';
+import { RepeatedLines } from './repeated-lines.ts';
 
 const secretFields: ReadonlySet<string> = new Set([
   'authorization',
@@ -19,9 +20,15 @@ const secretFields: ReadonlySet<string> = new Set([
  * case some code does. `worker`: the number of the process, for each of its lines.
  */
 export function createLogger(level: string, stream: DestinationStream = logStream(), worker?: number): Logger {
+  const repeated = new RepeatedLines();
   return pino(
     {
       level,
+      hooks: {
+        logMethod(args, method, number) {
+          repeated.log(this, args, method, number === warning);
+        },
+      },
       base: worker === undefined ? null : { worker },
       timestamp: () => `,"time":"${timeText(Date.now())}"`,
       mixin: traceFields,
@@ -32,6 +39,9 @@ export function createLogger(level: string, stream: DestinationStream = logStrea
     stream,
   );
 }
+
+/** The number of pino's level `warn`. */
+const warning = 40;
 
 /** Loggers whose lines have the id of a trace anyway. */
 const bound = new WeakSet<object>();

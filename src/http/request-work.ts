@@ -1,6 +1,7 @@
-import type { FastifyReply, FastifyRequest, RouteOptions } from 'fastify';
+import type { FastifyReply, FastifyRequest, RouteHandlerMethod, RouteOptions } from 'fastify';
 import { Semaphore } from '../concurrency/semaphore.ts';
 import { enterWork, requestLimit, Work } from '../concurrency/work.ts';
+import { readAgainIfLost } from '../db/connections/unreachable.ts';
 import { ClientGone } from './client-gone.ts';
 import type { HttpServer } from './http-server-type.ts';
 
@@ -39,6 +40,7 @@ export function limitRequests(app: HttpServer, limit = requestLimit): void {
   app.decorateRequest('work', null);
   app.addHook('onRoute', (route) => {
     route.config = { work: workOf(route), ...route.config };
+    if (route.config.work === 'reads') route.handler = repeatedIfLost(route.handler);
   });
 
   app.addHook('onRequest', (request, reply, done) => {
@@ -101,6 +103,14 @@ export function limitRequests(app: HttpServer, limit = requestLimit): void {
     request.work?.endLimit();
     done(null, payload);
   });
+}
+
+/** A read whose connection to the database was lost is carried out once more, before anything of its answer has gone out. */
+function repeatedIfLost(handler: RouteHandlerMethod): RouteHandlerMethod {
+  return function (request, reply) {
+    const mayRepeat = () => !reply.sent && request.work?.signal.aborted === false;
+    return readAgainIfLost(() => handler.call(this, request, reply), mayRepeat);
+  };
 }
 
 function hasBody({ headers }: FastifyRequest): boolean {

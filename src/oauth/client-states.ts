@@ -1,4 +1,5 @@
 import { within } from '../concurrency/deadline.ts';
+import { readAgainIfLost } from '../db/connections/unreachable.ts';
 import type { Database } from '../db/database.ts';
 import { createBoundedCache } from './bounded-cache.ts';
 import { findClient } from './clients.ts';
@@ -39,7 +40,7 @@ export function createClientStates(db: Database, elapsed: () => number): FindCli
 
   async function ask(key: string, tenant: string, clientId: string): Promise<Entry> {
     const asOf = elapsed();
-    const client = await findClient(db, tenant, clientId);
+    const client = await readAgainIfLost(() => findClient(db, tenant, clientId));
     const entry = { state: client && { name: client.name, revoked: client.revoked }, asOf };
     entries.set(key, entry);
     return entry;

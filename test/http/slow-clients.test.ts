@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createHttpServer } from '../../src/http/http-server.ts';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { createHttpServer, keepAliveTime } from '../../src/http/http-server.ts';
 import type { HttpServer } from '../../src/http/http-server-type.ts';
 import { createLogger } from '../../src/http/logger.ts';
 import { eventually } from '../support/server/patience.ts';
@@ -106,4 +106,29 @@ test.concurrent('a client that sends its request too slowly is 400, and one that
   expect(refusal?.toString()).toMatch(/^HTTP\/1\.1 400 .*The request did not arrive in time\./s);
   for (const socket of [parts, half]) socket.destroy();
   await hasty.close();
+});
+
+test('a connection stays open for longer than its client is told, so that a late request does not meet its end', async () => {
+  const keeping = await makeServer({ maxClientSilence: 500 });
+  onTestFinished(() => keeping.close());
+  expect(keeping.server.keepAliveTimeout).toBe(keepAliveTime);
+  // What the client is told, in milliseconds: short, as the margin is the real one.
+  keeping.server.keepAliveTimeout = 1_000;
+  keeping.get('/short', async () => ({ answer: 'here' }));
+  await keeping.listen({ port: 0, host: '127.0.0.1' });
+  const socket = connect((keeping.server.address() as AddressInfo).port, '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  let received = '';
+  socket.setEncoding('latin1').on('data', (text: string) => {
+    received += text;
+  });
+  const request = 'GET /short HTTP/1.1\r\nHost: localhost\r\n\r\n';
+  socket.write(request);
+  await eventually(() => received).toContain('here');
+  expect(received.toLowerCase()).toContain('keep-alive: timeout=1\r\n');
+  received = '';
+  // Later than Node's own margin of a second.
+  await sleep(2_500);
+  socket.write(request);
+  await eventually(() => received).toContain('here');
 });

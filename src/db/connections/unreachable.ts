@@ -50,6 +50,33 @@ export function isWorkerUnreachable(error: unknown): boolean {
   return isOfWorker && /^(08|57P)/.test(error.code ?? '');
 }
 
+// What the driver says when a connection is lost that was there.
+const lostInUse = /^(Connection terminated unexpectedly|Client has encountered a connection error)/;
+
+/**
+ * Whether an error of the driver means that a connection was lost under a statement, though the next one may well be answered: the
+ * coordinator of a cluster ends its sessions that kept a connection to a worker which goes away, whatever tenant they ask for.
+ */
+export function isLost(error: unknown): boolean {
+  if (isWorkerUnreachable(error)) return true;
+  if (error instanceof pg.DatabaseError) return error.code === '57P01' || error.code === '57P02';
+  if (!(error instanceof Error)) return false;
+  return lostInUse.test(error.message) || ('code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE'));
+}
+
+/** Carries a read out once more if its connection was lost. Only for what changes nothing. */
+export async function readAgainIfLost<Result>(
+  read: () => Result | Promise<Result>,
+  mayRepeat: () => boolean = () => true,
+): Promise<Result> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!isLost(error) || !mayRepeat()) throw error;
+    return await read();
+  }
+}
+
 /** Whether an error of the driver means that the server is at its limit for now: its disk is full, or it lacks memory (SQLSTATE class 53). */
 export function isAtLimit(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code?.startsWith('53') === true;

@@ -8,6 +8,7 @@ import { createRecorder } from '../../../src/recording/record-change.ts';
 import { callAgentic, putAgent } from '../../support/server/agents.ts';
 import { moveTenant, placementOf } from '../../support/server/cluster.ts';
 import { changeOf, changesOf, now } from '../../support/server/cluster-changes.ts';
+import { annals } from '../../support/server/command.ts';
 import type { TestDatabase } from '../../support/server/database.ts';
 import { routinesOn } from '../../support/server/routines-on.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
@@ -166,3 +167,27 @@ async function apart(pool: TestDatabase['pool']): Promise<[string, string]> {
   const other = tenants[ports.findIndex((port) => port !== ports[0])];
   return [tenants[0] ?? '', other ?? ''];
 }
+
+test('annals cluster move moves a tenant, says what moved along, and does nothing where it is there already', async () => {
+  const { pool, url } = server.database;
+  await server.createTenant('wanderer');
+  const placeOf = async (tenant: string) => {
+    const { host, port } = await placementOf(pool, tenant);
+    return `${host}:${port}`;
+  };
+  const from = await placeOf('wanderer');
+  const to = cluster.workers.find((worker) => worker !== from) ?? '';
+  const environment = { DATABASE_URL: url, ANNALS_SECRET_KEY: Buffer.alloc(32, 7).toString('base64') };
+  const moved = await annals(['cluster', 'move', 'wanderer', to], environment);
+  expect(moved).toMatchObject({ code: 0, stderr: '' });
+  expect(JSON.parse(moved.stdout)).toEqual({ tenant: 'wanderer', from, to, others: expect.any(Number) });
+  expect(await placeOf('wanderer')).toBe(to);
+  const again = await annals(['cluster', 'move', 'wanderer', to], environment);
+  expect(JSON.parse(again.stdout)).toMatchObject({ from: to, to });
+  const nowhere = await annals(['cluster', 'move', 'wanderer', '127.0.0.1:1'], environment);
+  expect(nowhere).toMatchObject({ code: 1, stdout: '' });
+  expect(nowhere.stderr).toContain(`there is no worker 127.0.0.1:1; there is ${cluster.workers[0]}`);
+  const nobody = await annals(['cluster', 'move', 'nobody', to], environment);
+  expect(nobody).toMatchObject({ code: 1, stdout: '' });
+  expect(nobody.stderr).toContain('there is no tenant nobody');
+});

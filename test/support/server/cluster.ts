@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { distribute } from '../../../src/db/cluster/distribute.ts';
+import { moveTenant as moveTenantTo } from '../../../src/db/cluster/move-tenant.ts';
 import { createPool } from '../../../src/db/connections/pool.ts';
 
 /** A Citus cluster that the tests run on, in place of the embedded database. */
@@ -138,15 +139,7 @@ export async function placementOf(pool: pg.Pool, tenant: string, table = 'tenant
 /** Moves the shard of a tenant to the other one of two workers. Returns where it was. */
 export async function moveTenant(cluster: TestCluster, pool: pg.Pool, tenant: string): Promise<Placement> {
   const from = await placementOf(pool, tenant);
-  const other = cluster.workers.find((worker) => worker !== `${from.host}:${from.port}`) ?? '';
-  const { hostname, port } = new URL(`http://${other}`);
-  await pool.query("select citus_move_shard_placement($1, $2, $3, $4, $5, 'force_logical')", [
-    from.shard,
-    from.host,
-    from.port,
-    hostname,
-    Number(port),
-  ]);
+  await moveTenantTo(pool, tenant, cluster.workers.find((worker) => worker !== `${from.host}:${from.port}`) ?? '');
   return from;
 }
 

@@ -1,0 +1,43 @@
+import { MoveError, moveTenant } from '../db/cluster/move-tenant.ts';
+import { createPool } from '../db/connections/pool.ts';
+import { noSuchAction, parseCommand } from './arguments.ts';
+import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
+import { withCurrentDatabase } from './with-database.ts';
+
+export const clusterCommand: Command = {
+  help: `Usage: annals cluster move TENANT WORKER
+
+Moves a tenant to a worker of the cluster that "annals distribute" has spread the database
+over. WORKER is its host and port, as "annals distribute" prints them. Tenants that share the
+tenant's portion move along. The service may run: recording and reading go on, and writes wait
+for a moment at the end. It takes as long as the workers need to copy the rows. It prints one
+JSON object: tenant, from, to, and others, how many tenants moved along.
+
+Example:
+  annals cluster move acme worker2.internal:5432`,
+
+  async run([action, ...args], io) {
+    if (action === 'move') return await move(args, io);
+    throw noSuchAction('cluster', action, ['move']);
+  },
+};
+
+async function move(args: string[], io: CommandIo): Promise<number> {
+  const { positionals } = parseCommand('cluster move', { args, options: {}, allowPositionals: true });
+  const [tenant, worker, ...others] = positionals;
+  if (tenant === undefined || worker === undefined) throw new UsageError('cluster move needs a tenant and a worker');
+  if (others[0] !== undefined) throw new UsageError(`cluster move takes no ${others[0]}`);
+  const moved = await withCurrentDatabase(io, async ({ url }) => {
+    const pool = createPool(url, { applicationName: 'annals cluster move', maximum: 1 });
+    try {
+      return await moveTenant(pool, tenant, worker);
+    } catch (error) {
+      if (error instanceof MoveError) throw new OperatorError(error.message);
+      throw error;
+    } finally {
+      await pool.end();
+    }
+  });
+  io.answer(JSON.stringify(moved));
+  return 0;
+}
