@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { foldHistory } from '../changelog/fold/fold.ts';
 import type { Database } from '../db/database.ts';
-import { FollowedByAnotherError, followFile } from '../recording/follow/follow-file.ts';
+import { FollowedByAnotherError, FollowGapError, followFile } from '../recording/follow/follow-file.ts';
 import type { ImportCounts } from '../recording/import.ts';
 import type { ValueRules } from '../recording/mapping/mapping.ts';
 import type { CommandIo } from './command.ts';
@@ -13,6 +13,7 @@ export interface FollowCommand {
   tenant: string;
   file: string;
   rules: ReadonlyMap<string, ValueRules> | undefined;
+  acceptGap: boolean;
   signal: AbortSignal;
 }
 
@@ -37,6 +38,7 @@ export async function runFollow({ db, tenant, file, ...command }: FollowCommand,
     io.answer(answerOf(counts));
     return counts.rejected === 0 ? 0 : 1;
   } catch (error) {
+    if (error instanceof FollowGapError) throw new OperatorError(`gap: ${error.message}`);
     if (error instanceof FollowedByAnotherError) throw new OperatorError(`${error.message}: ${file}`);
     throw error;
   }

@@ -12,7 +12,7 @@ import { withDatabase } from './with-database.ts';
 
 export const importCommand: Command = {
   help: `Usage: annals import --tenant T [--mapping FILE] FILE
-       annals import --tenant T [--mapping FILE] --follow FILE
+       annals import --tenant T [--mapping FILE] --follow [--accept-gap] FILE
 
 Records document changes from NDJSON, one JSON object a line; .gz and .zst too, "-" for
 stdin. Prints one JSON object with the counts: read, recorded, unchanged, duplicate,
@@ -24,7 +24,9 @@ A line has op (insert, update, replace, delete), entity, entityId and at; and, o
 id, name, actor, schemaVersion, related, context, before and after.
 
 With --follow it goes on as the file grows and is rotated, until it is stopped: a line is
-recorded once, also after a crash, and half a line waits for its end.
+recorded once, also after a crash, and half a line waits for its end. Rotated files beside
+it (changes.ndjson.1, changes.ndjson-20260115.gz …) are read where they came in between.
+  --accept-gap  go on where the file that was followed is not there any more
 
 Example:
   annals import --tenant acme changes.ndjson.gz`,
@@ -36,6 +38,7 @@ Example:
         tenant: { type: 'string' },
         mapping: { type: 'string' },
         follow: { type: 'boolean', default: false },
+        'accept-gap': { type: 'boolean', default: false },
       },
       allowPositionals: true,
     });
@@ -46,6 +49,8 @@ Example:
     if (values.follow && (file === '-' || /\.(?:gz|zst)$/.test(file))) {
       throw new UsageError('--follow needs a plain file');
     }
+    const acceptGap = values['accept-gap'];
+    if (acceptGap && !values.follow) throw new UsageError('--accept-gap belongs to --follow');
     const { stdin, stdout, stderr, stop } = io;
     const rules = values.mapping === undefined ? undefined : await rulesOfFile(values.mapping);
     return await withDatabase(io, async ({ db, now }, watch) => {
@@ -54,7 +59,7 @@ Example:
         throw new OperatorError(`there is no tenant ${tenant}; make it with: annals tenant create ${tenant}`);
       }
       if (values.follow) {
-        const code = await runFollow({ db, now, tenant, file, rules, signal }, io);
+        const code = await runFollow({ db, now, tenant, file, rules, acceptGap, signal }, io);
         if (watch.reason !== undefined) throw new OperatorError(watch.reason);
         return code;
       }

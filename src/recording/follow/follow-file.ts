@@ -10,8 +10,9 @@ import { type Line, LineSplitter, maximumLineBytes } from '../lines.ts';
 import type { ValueRules } from '../mapping/mapping.ts';
 import { Occurrences } from '../occurrences.ts';
 import { maxRetries, recordChanges } from '../record-change.ts';
-import { FollowedFile, findRenamed } from './followed-file.ts';
+import { DamagedFileError, FollowedFile } from './followed-file.ts';
 import { type FilePosition, findPosition, movePosition } from './position-store.ts';
+import { findLeft, nextRotated } from './rotated-files.ts';
 
 export interface FollowOptions {
   db: Database;
@@ -19,6 +20,8 @@ export interface FollowOptions {
   /** Absolute. */
   path: string;
   rules: ReadonlyMap<string, ValueRules> | undefined;
+  /** Go on without the bytes that are missing. */
+  acceptGap: boolean;
   /** Milliseconds since 1970. */
   now: () => number;
   /** When it aborts, what was read is recorded and following ends. */
@@ -39,6 +42,14 @@ export class FollowedByAnotherError extends Error {
   }
 }
 
+/** A part of what was followed cannot be read any more. */
+export class FollowGapError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'FollowGapError';
+  }
+}
+
 /** Milliseconds between two looks at a file. */
 const pollEvery = 250;
 const chunkBytes = 256 * 1024;
@@ -48,13 +59,18 @@ const bytesOfBatch = 8 * 1024 * 1024;
 /**
  * Records the lines of a file as it grows and is rotated, until the signal. Its position is stored in the transaction that records, so
  * a line is recorded exactly once whenever the process is killed. A line without an `id` is identified by its place. The last line waits
- * for its end. Throws `FollowedByAnotherError`.
+ * for its end. Throws `FollowedByAnotherError`, and a `FollowGapError` where a file that comes next is not there any more, or is damaged.
  */
 export async function followFile(options: FollowOptions): Promise<ImportCounts> {
   const follower = new Follower(options);
   try {
     await follower.run();
     return follower.counts;
+  } catch (error) {
+    if (!(error instanceof DamagedFileError)) throw error;
+    throw new FollowGapError(
+      `a compressed file of ${options.path} is damaged: ${error.message}. Put a whole one in its place`,
+    );
   } finally {
     await follower.close();
   }
@@ -104,7 +120,7 @@ class Follower {
 
   /** Opens the file where it was left, under its own name or another one. */
   async #openFirst(): Promise<void> {
-    const { path, onEvent } = this.#options;
+    const { path, acceptGap, onEvent } = this.#options;
     const stored = this.#stored;
     const file = await FollowedFile.open(path);
     if (stored === undefined) {
@@ -115,15 +131,20 @@ class Follower {
       this.#use(file, stored.recorded, stored);
       return;
     }
-    const renamed = await findRenamed(path, stored);
-    if (renamed !== undefined) {
+    const left = await findLeft(path, stored);
+    if (left !== undefined) {
       await file?.close();
-      this.#use(renamed, stored.recorded, stored);
+      this.#use(left, stored.recorded, stored);
       return;
     }
-    onEvent(
-      `${path} is not the file that was followed before, or was cut; what that one had after byte ${stored.recorded} is lost`,
-    );
+    const missing =
+      `${path} is not the file that was followed before, or was cut, and that one is not beside it. What it had after byte ` +
+      `${stored.recorded}, and files between the two, are missing`;
+    if (!acceptGap) {
+      await file?.close();
+      throw new FollowGapError(`${missing}. Put it back, or go on with --accept-gap`);
+    }
+    onEvent(missing);
     this.#use(file, 0);
   }
 
@@ -214,7 +235,7 @@ class Follower {
       this.#use(named, 0);
       return named !== undefined;
     }
-    const isSame = named?.inode === file.inode && named.device === file.device;
+    const isSame = named?.inode === file.node.inode && named.device === file.node.device;
     if (isSame || named === undefined) {
       await named?.close();
       return await this.#beginAnewWhereCut(file);
@@ -226,8 +247,10 @@ class Follower {
     }
     if (this.#read > this.#end)
       onEvent(`a file of ${path} ended with half a line of ${this.#read - this.#end} bytes, which is not recorded`);
+    const next = await nextRotated(path, { node: file.node, writtenAt: await file.writtenAt() });
     await file.close();
-    this.#use(named, 0);
+    if (next !== undefined) await named.close();
+    this.#use(next ?? named, 0);
     return true;
   }
 
@@ -237,6 +260,12 @@ class Follower {
     const { device, inode } = file;
     const isOther = this.#head !== undefined && !(await file.isOf({ ...this.#head, device, inode, recorded: 0 }));
     if (size >= this.#read && !isOther) return false;
+    const copy = this.#head && (await findLeft(path, { ...this.#head, device, inode, recorded: this.#end }));
+    if (copy !== undefined) {
+      await file.close();
+      this.#use(copy, this.#end, this.#head);
+      return true;
+    }
     onEvent(
       `${path} was cut (copytruncate): what came after byte ${this.#end} before that is lost; it is read from its beginning`,
     );

@@ -1,6 +1,7 @@
-import { appendFile, mkdtemp, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTenant } from '../../../src/db/tenants/tenants.ts';
 import { FollowedByAnotherError, followFile } from '../../../src/recording/follow/follow-file.ts';
@@ -41,7 +42,7 @@ afterEach(async () => {
 
 afterAll(() => database.drop());
 
-function follow(): Following {
+function follow({ acceptGap = false } = {}): Following {
   const stopper = new AbortController();
   const events: string[] = [];
   const rejected: [number, string][] = [];
@@ -50,6 +51,7 @@ function follow(): Following {
     tenant,
     path,
     rules: undefined,
+    acceptGap,
     now: () => Date.now(),
     signal: stopper.signal,
     onRejected: (end, reason) => rejected.push([end, reason]),
@@ -142,17 +144,121 @@ test('tells where a file was cut, and reads it from its beginning', async () => 
   await untilRecorded('1', '2', '3');
 });
 
-test('tells where the file that was followed is not there any more', async () => {
+test('stops where the file that was followed is not there any more, and says from which byte on; goes on where that is accepted', async () => {
   await writeFile(path, line('1'));
   const first = follow();
   await untilRecorded('1');
   await first.stop();
   await rm(path);
   await writeFile(join(folder, 'other'), '');
+  await writeFile(join(folder, 'changes-of-another.ndjson'), line('other'));
   await writeFile(path, line('two'));
-  const second = follow();
+  const missing = `What it had after byte ${line('1').length}, and files between the two, are missing`;
+  await expect(follow().ended).rejects.toThrow(missing);
+  expect(await recorded()).toEqual(['1']);
+  const accepting = follow({ acceptGap: true });
   await untilRecorded('1', 'two');
-  expect(second.events).toEqual([expect.stringContaining('is not the file that was followed before')]);
+  expect(accepting.events).toEqual([expect.stringContaining(missing)]);
+});
+
+/** Rotates as logrotate does: by numbers or by dates, perhaps compressed, perhaps by a copy. */
+const rotations: [string, () => Promise<void>][] = [
+  ['by numbers', () => shift('')],
+  ['by numbers, with gzip from the second on', () => shift('.gz')],
+  ['by numbers, with Zstandard from the second on', () => shift('.zst')],
+  ['by dates', () => rename(path, `${path}-2026011${dated++}`)],
+  ['by dates before the extension', () => rename(path, join(folder, `changes-2026-01-1${dated++}.ndjson`))],
+  [
+    'by a copy that is compressed',
+    async () => {
+      await writeFile(`${path}-2026011${dated++}.gz`, gzipSync(await readFile(path)));
+      await truncate(path);
+    },
+  ],
+];
+let dated = 1;
+
+async function shift(compression: '' | '.gz' | '.zst'): Promise<void> {
+  for (let number = 8; number >= 2; number--)
+    await rename(`${path}.${number}${compression}`, `${path}.${number + 1}${compression}`).catch(() => {});
+  if (compression === '') await rename(`${path}.1`, `${path}.2`).catch(() => {});
+  else {
+    const bytes = await readFile(`${path}.1`).catch(() => undefined);
+    if (bytes !== undefined) {
+      await writeFile(`${path}.2${compression}`, compression === '.gz' ? gzipSync(bytes) : zstdCompressSync(bytes));
+      await rm(`${path}.1`);
+    }
+  }
+  await rename(path, `${path}.1`);
+}
+
+test.each(rotations)(
+  'three rotations while nobody followed lose nothing, and nothing comes twice: %s',
+  async (_how, rotate) => {
+    dated = 1;
+    await writeFile(path, line('old'));
+    await rotate();
+    await writeFile(path, line('1'));
+    const first = follow();
+    await untilRecorded('1');
+    await first.stop();
+    for (const id of ['2', '3', '4']) {
+      await appendFile(path, line(`${id}a`));
+      await rotate();
+      await appendFile(path, line(`${id}b`));
+    }
+    const second = follow();
+    await untilRecorded('1', '2a', '2b', '3a', '3b', '4a', '4b');
+    await appendFile(path, line('5'));
+    await untilRecorded('1', '2a', '2b', '3a', '3b', '4a', '4b', '5');
+    expect(second.events).toEqual([]);
+    await second.stop();
+    const third = follow();
+    await appendFile(path, line('6'));
+    await untilRecorded('1', '2a', '2b', '3a', '3b', '4a', '4b', '5', '6');
+    expect(third.events).toEqual([]);
+  },
+);
+
+test('a start in the middle of a compressed file goes on there, and lines without an id keep their identity', async () => {
+  await writeFile(path, line('1'));
+  const first = follow();
+  await untilRecorded('1');
+  await first.stop();
+  await appendFile(path, line('1') + line('1'));
+  await writeFile(`${path}.1.gz`, gzipSync(await readFile(path)));
+  await rm(path);
+  await writeFile(path, line('2'));
+  await follow().stop();
+  follow();
+  await untilRecorded('1', '1', '1', '2');
+});
+
+test('a compressed file that is damaged stops, and says where', async () => {
+  await writeFile(path, line('1'));
+  const first = follow();
+  await untilRecorded('1');
+  await first.stop();
+  await appendFile(path, line('2'));
+  await rename(path, `${path}.2`);
+  await writeFile(`${path}.1.gz`, gzipSync(line('3')).subarray(0, -4));
+  await writeFile(path, line('4'));
+  await expect(follow().ended).rejects.toThrow('is damaged: unexpected end of file. Put a whole one in its place');
+  await writeFile(`${path}.1.gz`, gzipSync(line('3')));
+  follow();
+  await untilRecorded('1', '2', '3', '4');
+});
+
+test('two rotations between two looks lose nothing', async () => {
+  await writeFile(path, line('1'));
+  const following = follow();
+  await untilRecorded('1');
+  await writeFile(`${path}.new`, line('2'));
+  await rename(path, `${path}.2`);
+  await rename(`${path}.new`, `${path}.1`);
+  await writeFile(path, line('3'));
+  await untilRecorded('1', '2', '3');
+  expect(following.events).toEqual([]);
 });
 
 test('two that follow one file never record a line twice: one of them ends', async () => {
