@@ -1,4 +1,4 @@
-// Counts changes: GET /changelog/{tenant}/histogram and /facets; and how they come in: /ways. Run it with, for instance:
+// Counts changes: GET /changelog/{tenant}/histogram and /facets; and how they come in: /recorders. Run it with, for instance:
 // node examples/history-summary.ts 'entity:order'
 // With curl: curl -sG "$ANNALS_URL/changelog/demo/histogram" -H "Authorization: Bearer $TOKEN" -d buckets=31 --data-urlencode 'q=entity:order'
 import { demoClient } from './annals.ts';
@@ -16,5 +16,6 @@ const { values, others } = await annals.history.facets({ q, field: 'actor', size
 for (const { value, count } of values) console.log(`${value}: ${count}`);
 console.log(`all others: ${others}`);
 
-const { ways } = await annals.history.ways();
-for (const { way, by = '', lastRecordedAt } of ways) console.log(`${way} ${by} recorded last at ${lastRecordedAt}`);
+const { recorders } = await annals.history.recorders();
+for (const { way, by = '', lastRecordedAt } of recorders)
+  console.log(`${way} ${by} recorded last at ${lastRecordedAt}`);

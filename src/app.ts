@@ -140,6 +140,7 @@ export async function buildRecorderApp(
     logger,
     verifyAccessToken: oauth.verifyAccessToken,
     verifyBasic: oauth.verifyBasic,
+    corsOrigins: config.corsOrigins,
     trustedProxies: config.trustedProxies,
     tenantRate,
     requestLimit,

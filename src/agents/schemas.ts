@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { MetadataInput } from '../http/body-members.ts';
+import { anyCase } from '../http/openapi/any-case.ts';
 import { TenantName } from '../http/tenant-name.ts';
 import { fieldsParameter, filterParameter, pagingParameters } from '../pagination/parameters.ts';
 import { LlmConfigSchema } from './llm-config.ts';
@@ -92,10 +93,7 @@ export type AgentBody = Static<typeof AgentBody>;
 export const AgentPatch = Type.Array(
   Type.Object(
     {
-      op: Type.String({
-        pattern: '^([Aa][Dd][Dd]|[Rr][Ee][Mm][Oo][Vv][Ee]|[Rr][Ee][Pp][Ll][Aa][Cc][Ee])$',
-        'x-must': 'be ADD, REMOVE or REPLACE',
-      }),
+      op: anyCase(['ADD', 'REMOVE', 'REPLACE'], { description: 'In any case.' }),
       path: Type.String({ description: 'A JSON Pointer (`/name/en`), or keys with dots between them (`name.en`).' }),
       value: Type.Optional(Type.Unknown()),
     },

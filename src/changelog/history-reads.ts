@@ -17,10 +17,10 @@ import {
   queryAt,
 } from './read/query-snapshot.ts';
 import type { PageOfEntries } from './read/store.ts';
+import { type ChangeRecorders, readRecorders } from './recorders/recorder-store.ts';
 import { type Facets, readFacets } from './summary/facets.ts';
 import { type Histogram, type HistogramWanted, readHistogram } from './summary/histogram.ts';
 import type { FacetField } from './summary/summary-store.ts';
-import { type RecordingWays, readWays } from './ways/way-store.ts';
 
 /**
  * What can be read of the change history beside its list (contract 4), each from one snapshot of the database. Methods
@@ -34,7 +34,7 @@ export interface HistoryReads {
   /** The entry of a ref; undefined if it is not kept any more. */
   entry(tenant: string, entry: ReferredEntry, withContext: boolean): Promise<PageOfEntries | undefined>;
   /** When each way of a tenant recorded last. */
-  ways(tenant: string): Promise<RecordingWays>;
+  recorders(tenant: string): Promise<ChangeRecorders>;
   /** The names of a field that begin with a prefix. */
   names(tenant: string, asked: NameSearch): Promise<string[]>;
   /**
@@ -85,8 +85,8 @@ export function createHistoryReads(options: HistoryOptions): HistoryReads {
       );
     },
 
-    async ways(tenant) {
-      return await readWays(reading.db, tenant);
+    async recorders(tenant) {
+      return await readRecorders(reading.db, tenant);
     },
 
     async entry(tenant, entry, withContext) {

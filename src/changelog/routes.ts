@@ -11,9 +11,9 @@ import type { HistoryReads } from './history-reads.ts';
 import { nameRoutes } from './names/routes.ts';
 import { historyOperation, mayShowContext, refuseContextWithoutScope } from './operation.ts';
 import { historyBody } from './read/history-stream.ts';
+import { changeRecorderRoutes } from './recorders/routes.ts';
 import { ChangelogHistoryResponse, HistoryPath, HistoryQuery } from './schemas.ts';
 import { summaryRoutes } from './summary/routes.ts';
-import { wayRoutes } from './ways/routes.ts';
 
 export interface ChangelogRoutesOptions {
   findPage: FindPage;
@@ -29,7 +29,7 @@ export async function changelogRoutes(app: HttpServer, options: ChangelogRoutesO
   await nameRoutes(app, options);
   await documentRoutes(app, options);
   await entryRoutes(app, options);
-  await wayRoutes(app, options);
+  await changeRecorderRoutes(app, options);
 
   app.get(
     '/changelog/:tenant/changelogs',

@@ -1,9 +1,8 @@
 import { Type } from 'typebox';
+import { anyCase } from '../http/openapi/any-case.ts';
 import { TenantName } from '../http/tenant-name.ts';
 
-const Role = Type.String({
-  pattern: '^([Uu][Ss][Ee][Rr]|[Ss][Yy][Ss][Tt][Ee][Mm]|[Aa][Ss][Ss][Ii][Ss][Tt][Aa][Nn][Tt])$',
-  'x-must': 'be USER, SYSTEM or ASSISTANT',
+const Role = anyCase(['USER', 'SYSTEM', 'ASSISTANT'], {
   description: '`USER`, `SYSTEM` for instructions, or `ASSISTANT`; in any case.',
   examples: ['USER'],
 });

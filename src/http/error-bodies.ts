@@ -9,7 +9,7 @@ export const ErrorMessage = Type.Object(
     type: Type.Enum(Object.keys(statusOfErrorType), { type: 'string', description: 'One of a closed list.' }),
     message: Type.String({ description: 'For people.' }),
     details: Type.Optional(
-      Type.Array(Type.Object({ field: Type.String(), message: Type.String() }), {
+      Type.Array(Type.Object({ field: Type.String(), message: Type.String() }, { $id: 'ErrorDetail' }), {
         description: 'What is wrong with which field: the first 10 faults. Left out where there are none.',
       }),
     ),
@@ -21,10 +21,10 @@ export const ErrorMessage = Type.Object(
 
 export const UnauthorizedFault = Type.Object(
   {
-    fault: Type.Object({
-      faultstring: Type.String(),
-      detail: Type.Object({ errorcode: Type.String() }),
-    }),
+    fault: Type.Object(
+      { faultstring: Type.String(), detail: Type.Object({ errorcode: Type.String() }, { $id: 'FaultDetail' }) },
+      { $id: 'Fault' },
+    ),
   },
   {
     $id: 'UnauthorizedFault',

@@ -14,7 +14,7 @@ import { bodyLimit } from './limits.ts';
 import type { BodyFormat, ReadBody } from './read-body.ts';
 import type { Kept } from './read-change.ts';
 import { type Recordable, recordRead } from './record-changes.ts';
-import { ChangesPath, ChangesQuery, RecordedChange, RecordedCounts } from './schemas.ts';
+import { ChangesPath, ChangesQuery, describedBodies, RecordedChange, RecordedCounts } from './schemas.ts';
 import type { Encoding } from './unpack.ts';
 
 export interface RecorderRoutesOptions {
@@ -70,6 +70,7 @@ export async function recorderRoutes(
         querystring: ChangesQuery,
         consumes: Object.keys(formats),
         body: RecordedChange,
+        bodies: describedBodies,
         response: { 200: json(RecordedCounts, { description: 'The changes are committed.' }) },
       },
     },

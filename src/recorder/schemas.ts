@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { TenantName } from '../http/tenant-name.ts';
 import { maxMaskedPath } from '../recording/masked-differences.ts';
+import { maxChanges } from './limits.ts';
 
 export const ChangesPath = Type.Object({ tenant: TenantName });
 
@@ -14,7 +15,10 @@ export const ChangesQuery = Type.Object({
   ),
 });
 
-const RecordedItem = Type.Object({ entity: Type.String(), entityId: Type.String() });
+const RecordedItem = Type.Object(
+  { entity: Type.String(), entityId: Type.String() },
+  { $id: 'RecordedRelatedItem', additionalProperties: false },
+);
 
 export const RecordedChange = Type.Object(
   {
@@ -43,6 +47,7 @@ export const RecordedChange = Type.Object(
   },
   {
     $id: 'RecordedChange',
+    additionalProperties: false,
     examples: [
       {
         id: 'lamp-2',
@@ -57,6 +62,30 @@ export const RecordedChange = Type.Object(
   },
 );
 
+const ChangeEvent = Type.Object(
+  {
+    specversion: Type.Literal('1.0'),
+    id: Type.String({ minLength: 1, description: 'With `source` it identifies the change.' }),
+    source: Type.String({ minLength: 1 }),
+    type: Type.String({ minLength: 1 }),
+    time: Type.Optional(
+      Type.String({ format: 'date-time', description: 'When it happened, where `data` has no `at`.' }),
+    ),
+    data: Type.Record(Type.String(), Type.Unknown(), {
+      description: 'The members of a `RecordedChange`, or an event of Debezium.',
+    }),
+  },
+  { $id: 'ChangeEvent', additionalProperties: true, description: 'A CloudEvent with any further attributes.' },
+);
+
+/** Bodies by their media type, as the OpenAPI document tells them. */
+export const describedBodies = {
+  'application/json': Type.Union([RecordedChange, Type.Array(RecordedChange, { maxItems: maxChanges })]),
+  'application/x-ndjson': Type.String({ description: 'A `RecordedChange` as JSON on each line.' }),
+  'application/cloudevents+json': ChangeEvent,
+  'application/cloudevents-batch+json': Type.Array(ChangeEvent, { maxItems: maxChanges }),
+};
+
 const count = (description: string) => Type.Integer({ minimum: 0, description });
 
 export const RecordedCounts = Type.Object(
@@ -68,7 +97,10 @@ export const RecordedCounts = Type.Object(
     expired: count('Are older than the tenant keeps.'),
     ignored: count('Nobody wants them, by the mapping or by their kind.'),
     rejected: Type.Array(
-      Type.Object({ index: Type.Integer({ minimum: 0, description: 'From 0.' }), reason: Type.String() }),
+      Type.Object(
+        { index: Type.Integer({ minimum: 0, description: 'From 0.' }), reason: Type.String() },
+        { $id: 'RejectedChange' },
+      ),
       { description: 'Can never be recorded. Annals keeps them; they need not be sent again.' },
     ),
   },

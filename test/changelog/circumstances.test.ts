@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { maxWays } from '../../src/changelog/ways/way-store.ts';
+import { maxRecorders } from '../../src/changelog/recorders/recorder-store.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
 import type { RecordedBy } from '../../src/recording/change.ts';
 import { createRecorder, recordChanges } from '../../src/recording/record-change.ts';
@@ -135,11 +135,11 @@ test.each(['NDJSON', 'CSV'])('an export as %s has the context only where its job
   }
 });
 
-test('each way is listed with the moment at which it recorded last, folded or not', async () => {
+test('each recorder is listed with the moment at which it recorded last, folded or not', async () => {
   const { db, pool } = server.database;
   await server.createTenant('globex');
   const token = await server.token('globex', { scope: 'changelog.changelog_manage' });
-  const ways = async () => await (await server.call('/changelog/globex/ways', { token })).json();
+  const recorders = async () => await (await server.call('/changelog/globex/recorders', { token })).json();
   const fold = () =>
     inTransaction(db, (one) => sql`select change_fold('globex')`.execute(one), { isolation: 'repeatable read' });
   const start = Date.UTC(2026, 8, 15);
@@ -148,7 +148,7 @@ test('each way is listed with the moment at which it recorded last, folded or no
     const changes = ids.map((entityId) => changeOf({ at: start, entityId, identity: Buffer.alloc(16, entityId) }));
     return await inTransaction(db, (one) => recordChanges(one, 'globex', changes, start + second * 1_000, recordedBy));
   };
-  expect(await ways()).toEqual({ ways: [] });
+  expect(await recorders()).toEqual({ recorders: [] });
 
   await recordAt(1, { way: 'import' }, 'a', 'b');
   await recordAt(2, { way: 'recorder', by: 'Shop' }, 'c');
@@ -156,42 +156,42 @@ test('each way is listed with the moment at which it recorded last, folded or no
   await recordAt(4, { way: 'relay', by: 'Shop' }, 'e', 'f');
   await recordAt(5, { way: 'import' }, 'g');
   const expected = {
-    ways: [
+    recorders: [
       { way: 'import', lastRecordedAt: at(5) },
       { way: 'relay', by: 'Shop', lastRecordedAt: at(4) },
       { way: 'service', lastRecordedAt: at(3) },
       { way: 'recorder', by: 'Shop', lastRecordedAt: at(2) },
     ],
   };
-  expect(await ways()).toEqual(expected);
+  expect(await recorders()).toEqual(expected);
   await fold();
-  expect(await ways()).toEqual(expected);
+  expect(await recorders()).toEqual(expected);
   // What is there already is not recorded, alone or among others, and a clock that is late takes nothing back.
   expect(await recordAt(6, { way: 'service' }, 'd')).toEqual(['duplicate']);
   expect(await recordAt(6, { way: 'relay', by: 'Shop' }, 'e', 'f')).toEqual(['duplicate', 'duplicate']);
   await recordAt(0, { way: 'service' }, 'h');
-  expect(await ways()).toEqual(expected);
+  expect(await recorders()).toEqual(expected);
   await fold();
-  expect(await ways()).toEqual(expected);
+  expect(await recorders()).toEqual(expected);
   const { rows } = await pool.query(`select from change_delta where tenant = 'globex'`);
   expect(rows).toEqual([]);
 
   // A tenant from before Annals noted it.
   await pool.query(`insert into change_way values ('globex', 0, $1)`, [start - 1_000]);
-  expect(await ways()).toEqual({ ...expected, since: at(-1) });
+  expect(await recorders()).toEqual({ ...expected, since: at(-1) });
   const made = await pool.query(
     `with made as (
        insert into change_recorder (tenant, recorder, lookup, way, name) overriding system value
          select 'globex', n + 1000, gen_random_uuid(), 'capture', 'c' || n from generate_series(1, $1::integer) as n
          returning recorder
      ) insert into change_way select 'globex', recorder, 0 from made`,
-    [maxWays - expected.ways.length + 1],
+    [maxRecorders - expected.recorders.length + 1],
   );
-  expect(made.rowCount).toBe(maxWays - 3);
-  expect((await ways()) as typeof expected).toMatchObject({ ways: { length: maxWays }, since: at(-1) });
+  expect(made.rowCount).toBe(maxRecorders - 3);
+  expect((await recorders()) as typeof expected).toMatchObject({ recorders: { length: maxRecorders }, since: at(-1) });
 });
 
-test('a client that may not see how entries were recorded is not told the ways', async () => {
+test('a client that may not see how entries were recorded is not told what records them', async () => {
   const token = await server.token(tenant, { scope: 'changelog.changelog_read' });
-  expect((await server.call(`/changelog/${tenant}/ways`, { token })).status).toBe(403);
+  expect((await server.call(`/changelog/${tenant}/recorders`, { token })).status).toBe(403);
 });

@@ -40,7 +40,7 @@ function annals(options: { maxRetries?: number; timeout?: number; clientSecret?:
 const isToken = ({ path }: ProxiedRequest) => path === '/oauth/token';
 const tokenRequests = () => proxy.requests.filter(isToken).length;
 const calls = () => proxy.requests.filter((request) => !isToken(request));
-const messages = [{ role: 'USER', content: 'Hello' }];
+const messages = [{ role: 'USER' as const, content: 'Hello' }];
 
 /** The error of a call that must fail. */
 async function errorOf(call: PromiseLike<unknown>): Promise<ApiError> {

@@ -47,7 +47,7 @@ test('what is read of the history beside its list', async () => {
     field: 'entity',
     values: ['SHELF'],
   });
-  expect((await annals.history.ways()).ways).toContainEqual(expect.objectContaining({ way: 'service' }));
+  expect((await annals.history.recorders()).recorders).toContainEqual(expect.objectContaining({ way: 'service' }));
   const { items } = await annals.history.list({ q: mine, size: 1, ref: true, valueLimit: 256 });
   const [newest] = items;
   expect(await annals.history.entry(newest?.ref ?? '', { context: true })).toMatchObject({ entityId: 's-7' });

@@ -171,6 +171,45 @@ test('closing is given up by a signal, with what is left in hand', async () => {
   expect(one.unsent()).toHaveLength(1);
 });
 
+test('flush ends while the service is away, and the changes are sent once it is back', async () => {
+  proxy.behave(() => ({ kind: 'cut' }));
+  const one = recorder({ delay: 0, timeout: 100 });
+  await one.record(update('away', 'a-1', 1));
+  const failed = await one.flush().catch((error: unknown) => error);
+  expect(failed).toMatchObject({ name: 'ApiError', type: 'connection_failed' });
+  proxy.behave(() => ({ kind: 'hang' }));
+  expect(await one.flush().catch((error: unknown) => error)).toBeInstanceOf(ApiError);
+  expect(one.unsent()).toHaveLength(1);
+  const other = recorder({ delay: 0, timeout: 100 });
+  proxy.behave(() => ({ kind: 'cut' }));
+  await other.record(update('away', 'a-2', 1));
+  await expect(other.flush()).rejects.toBeInstanceOf(ApiError);
+  proxy.behave(() => ({ kind: 'none' }));
+  await eventually(async () => await entriesOf('away', 'a-2')).toHaveLength(1);
+  expect(await other.close()).toMatchObject({ read: 1, rejected: 0 });
+  proxy.behave(() => ({ kind: 'cut' }));
+  const third = recorder({ delay: 0, timeout: 100 });
+  await third.record(update('away', 'a-3', 1));
+  await expect(third.close()).rejects.toBeInstanceOf(ApiError);
+  expect(third.unsent()).toHaveLength(1);
+});
+
+test('flush waits for no more changes, however many requests it takes', async () => {
+  const one = recorder({ delay: 2 ** 30, batch: 2 });
+  for (let count = 1; count <= 5; count += 1) await one.record(update('hurried', 'h-1', count));
+  expect(await one.flush()).toMatchObject({ recorded: 5 });
+  await one.close();
+});
+
+test('a page is told what a browser does not say of a connection that failed', async () => {
+  Reflect.set(globalThis, 'document', new EventTarget());
+  onTestFinished(() => void Reflect.deleteProperty(globalThis, 'document'));
+  proxy.behave(() => ({ kind: 'cut' }));
+  const one = recorder({ delay: 0, timeout: 100 });
+  await one.record(update('page', 'p-1', 1));
+  await expect(one.close()).rejects.toThrow('ANNALS_CORS_ORIGINS');
+});
+
 test('a program that ends by itself has sent everything', async () => {
   const source = join(import.meta.dirname, '..', '..', 'clients', 'typescript', 'src', 'index.ts');
   const program = `

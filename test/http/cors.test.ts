@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestRecorder } from '../support/server/recorder.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 const path = '/schema/acme/custom-entities';
@@ -67,6 +68,38 @@ test('only the origins of ANNALS_CORS_ORIGINS are let in', async () => {
   });
   expect(stranger.headers.get('access-control-allow-origin')).toBeNull();
   await server.close();
+});
+
+test('the recorder answers preflights by ANNALS_CORS_ORIGINS as well', async () => {
+  const changes = '/recorder/acme/changes';
+  const wanted = {
+    method: 'OPTIONS',
+    headers: {
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'authorization,content-encoding,content-type,x-request-id',
+    },
+  };
+  const askFrom = async (baseUrl: string, origin: string) =>
+    await fetch(`${baseUrl}${changes}`, { ...wanted, headers: { ...wanted.headers, origin } });
+  const server = await startTestServer({ environment: { ANNALS_CORS_ORIGINS: 'https://shop.example' } });
+  const recorder = await startTestRecorder(server);
+  const known = await askFrom(recorder.baseUrl, 'https://shop.example');
+  expect(known.status).toBe(204);
+  expect(known.headers.get('access-control-allow-origin')).toBe('https://shop.example');
+  expect(known.headers.get('access-control-allow-headers')).toContain('content-encoding');
+  const stranger = await askFrom(recorder.baseUrl, 'https://c.example');
+  expect(stranger.headers.get('access-control-allow-origin')).not.toBe('https://c.example');
+  const token = await server.token('acme');
+  const refused = await recorder.post('acme', 'x', { token, headers: { origin: 'https://shop.example' } });
+  expect(refused.headers.get('access-control-allow-origin')).toBe('https://shop.example');
+  expect(refused.headers.get('access-control-expose-headers')).toContain('Retry-After');
+  await recorder.close();
+  await server.close();
+  const closed = await startTestServer({ environment: { ANNALS_CORS_ORIGINS: 'none' } });
+  const closedRecorder = await startTestRecorder(closed);
+  expect((await askFrom(closedRecorder.baseUrl, 'https://shop.example')).status).toBe(404);
+  await closedRecorder.close();
+  await closed.close();
 });
 
 test('with none, no origin is', async () => {

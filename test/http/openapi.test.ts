@@ -5,6 +5,7 @@ import { json } from '../../src/http/openapi/answers.ts';
 import { queryInteger } from '../../src/http/query-number.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { TenantName } from '../../src/http/tenant-name.ts';
+import { startTestRecorder } from '../support/server/recorder.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 interface ResponseObject {
@@ -130,6 +131,33 @@ test('every operation has a tag, and every tag is described and used', () => {
   const used = operations.flatMap(([, operation]) => Object.values(operation).map(({ tags }) => tags?.join() ?? ''));
   expect(new Set(used)).toEqual(new Set(document.tags.map(({ name }) => name)));
   for (const { name, description } of document.tags) expect(description, name).toMatch(/^.{20,}\.$/);
+});
+
+test('every object has a name, and words in any case are told as words', async () => {
+  const recorder = await startTestRecorder(server);
+  const ofRecorder = (await (await fetch(`${recorder.baseUrl}/openapi.json`)).json()) as Document;
+  await recorder.close();
+  const inline: string[] = [];
+  const look = (part: unknown, place: string, isComponent: boolean): void => {
+    if (typeof part !== 'object' || part === null) return;
+    if ('properties' in part && !isComponent) inline.push(place);
+    for (const [key, inner] of Object.entries(part)) {
+      if (key !== 'example' && key !== 'examples') look(inner, `${place}/${key}`, false);
+    }
+  };
+  for (const { components, paths } of [document, ofRecorder]) {
+    for (const [name, schema] of Object.entries(components.schemas)) look(schema, name, true);
+    look(paths, 'paths', false);
+  }
+  expect(inline).toEqual([]);
+  const words = (name: string, member: string) =>
+    (document.components.schemas[name] as { properties: Record<string, unknown> }).properties[member];
+  expect(words('CompletionMessage', 'role')).toMatchObject({ type: 'string', enum: ['USER', 'SYSTEM', 'ASSISTANT'] });
+  expect(words('AgentPatchOperation', 'op')).toMatchObject({ type: 'string', enum: ['ADD', 'REMOVE', 'REPLACE'] });
+  for (const name of ['createdAt', 'modifiedAt']) {
+    expect(words('MetadataInput', name)).toEqual({ type: 'string', format: 'date-time', readOnly: true });
+  }
+  expect(Object.keys(ofRecorder.paths['/recorder/{tenant}/changes']?.post?.requestBody?.content ?? {})).toHaveLength(4);
 });
 
 test('the list of operations is complete: a name never changes, and a new operation is added here', () => {
@@ -260,10 +288,10 @@ listInstances get /schema/{tenant}/custom-entities/{type}/instances
 listJobs get /ai-service/{tenant}/jobs
 listModels get /ai-service/{tenant}/agentic/models
 listNames get /changelog/{tenant}/names
+listRecorders get /changelog/{tenant}/recorders
 listRequestLogs get /ai-service/{tenant}/agentic/logs/requests
 listSessionLogs get /ai-service/{tenant}/agentic/logs/sessions
 listSigningKeys get /.well-known/jwks.json
-listWays get /changelog/{tenant}/ways
 patchAgent patch /ai-service/{tenant}/agentic/agents/{id}
 patchInstance patch /schema/{tenant}/custom-entities/{type}/instances/{id}
 putAgent put /ai-service/{tenant}/agentic/agents/{id}

@@ -145,36 +145,20 @@ export interface components {
             enabled?: boolean;
             /** @description The instructions. */
             userPrompt?: string;
-            triggers?: {
-                /**
-                 * @description A call of `chat`, `chat-async` or `chat-stream`.
-                 * @constant
-                 */
-                type?: "endpoint";
-                /** @description Of no effect: it must be empty: an endpoint has nothing to configure. */
-                config?: (null | "") | unknown[] | Record<string, never>;
-            }[];
-            /**
-             * @example {
-             *       "provider": "shared"
-             *     }
-             */
-            llmConfig?: components["schemas"]["SharedLlmConfig"] | components["schemas"]["VendorLlmConfig"] | components["schemas"]["SelfHostedLlmConfig"] | components["schemas"]["NamedServerLlmConfig"];
+            triggers?: components["schemas"]["AgentTriggerPart"][];
+            llmConfig?: components["schemas"]["LlmConfigPart"];
             /** @description `change-history` lets the model ask the change history what the chatting client may. A name, or an object with that name as its `id`. */
-            nativeTools?: ("change-history" | components["schemas"]["NativeToolReference"])[];
-            metadata?: {
-                /** @description Counts up with every change. */
-                version?: number;
-                /** Format: date-time */
-                createdAt?: string;
-                /** Format: date-time */
-                modifiedAt?: string;
-            };
+            nativeTools?: ("change-history" | components["schemas"]["NativeToolReferencePart"])[];
+            metadata?: components["schemas"]["MetadataPart"];
             /** @description Why the service has disabled it. */
             disabledReason?: string;
         };
         AgentPatchOperation: {
-            op: string;
+            /**
+             * @description In any case.
+             * @enum {string}
+             */
+            op: "ADD" | "REMOVE" | "REPLACE";
             /** @description A JSON Pointer (`/name/en`), or keys with dots between them (`name.en`). */
             path: string;
             value?: unknown;
@@ -185,6 +169,15 @@ export interface components {
              * @constant
              */
             type: "endpoint";
+            /** @description Of no effect: it must be empty: an endpoint has nothing to configure. */
+            config?: (null | "") | unknown[] | Record<string, never>;
+        };
+        AgentTriggerPart: {
+            /**
+             * @description A call of `chat`, `chat-async` or `chat-stream`.
+             * @constant
+             */
+            type?: "endpoint";
             /** @description Of no effect: it must be empty: an endpoint has nothing to configure. */
             config?: (null | "") | unknown[] | Record<string, never>;
         };
@@ -221,6 +214,26 @@ export interface components {
             ref?: string;
             /** @description The paths with a value that was cut. Only with `valueLimit`, and where there are any. */
             cut?: string[];
+        };
+        /** @description A CloudEvent with any further attributes. */
+        ChangeEvent: {
+            /** @constant */
+            specversion: "1.0";
+            /** @description With `source` it identifies the change. */
+            id: string;
+            source: string;
+            type: string;
+            /**
+             * Format: date-time
+             * @description When it happened, where `data` has no `at`.
+             */
+            time?: string;
+            /** @description The members of a `RecordedChange`, or an event of Debezium. */
+            data: {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
         };
         /**
          * @example {
@@ -301,12 +314,7 @@ export interface components {
              * @description The upper bound of the query; without one, now.
              */
             to: string;
-            /** @description The length of a bucket. Buckets begin at multiples of it since 1970-01-01, those of days at midnight in `timeZone`. */
-            interval: {
-                /** @enum {string} */
-                unit: "second" | "minute" | "hour" | "day";
-                count: number;
-            };
+            interval: components["schemas"]["HistogramInterval"];
             /**
              * Format: int64
              * @description Exact: that of the list of changes. The buckets and `after` add up to it.
@@ -372,6 +380,40 @@ export interface components {
             /** @description In the order of code points. */
             values: string[];
         };
+        ChangeRecorder: {
+            /**
+             * @description As `recordedBy.way` of an entry.
+             * @enum {string}
+             */
+            way: "service" | "import" | "recorder" | "capture" | "relay";
+            /** @description The client or the capture. Imports and the service itself have none. */
+            by?: string;
+            /**
+             * Format: date-time
+             * @description When it recorded last, by the clock of the service. Exact.
+             */
+            lastRecordedAt: string;
+        };
+        /**
+         * @example {
+         *       "recorders": [
+         *         {
+         *           "way": "recorder",
+         *           "by": "shop",
+         *           "lastRecordedAt": "2026-09-15T10:11:12.345Z"
+         *         }
+         *       ]
+         *     }
+         */
+        ChangeRecorders: {
+            /** @description The one that recorded last comes first. At most 500. */
+            recorders: components["schemas"]["ChangeRecorder"][];
+            /**
+             * Format: date-time
+             * @description Annals has not noted what recorded before this moment. Left out: it has noted all that this tenant recorded.
+             */
+            since?: string;
+        };
         /**
          * @example {
          *       "key": "notificationEmail",
@@ -433,8 +475,9 @@ export interface components {
             /**
              * @description `USER`, `SYSTEM` for instructions, or `ASSISTANT`; in any case.
              * @example USER
+             * @enum {string}
              */
-            role: string;
+            role: "USER" | "SYSTEM" | "ASSISTANT";
             content: string;
         };
         /**
@@ -609,17 +652,7 @@ export interface components {
             id: string;
             /** @description A text, or a map by language. */
             name?: unknown;
-            /** @description With any further members of the client. */
-            metadata?: {
-                /** @description Counts up with every change. */
-                version?: number;
-                /** Format: date-time */
-                createdAt?: string;
-                /** Format: date-time */
-                modifiedAt?: string;
-            } & {
-                [key: string]: unknown;
-            };
+            metadata?: components["schemas"]["DocumentMetadataPart"];
         } & {
             [key: string]: unknown;
         };
@@ -666,14 +699,7 @@ export interface components {
              * @description Its changes up to then that are still kept.
              */
             changes: number;
-            /** @description The last of these changes; left out where there is none. */
-            lastChange?: {
-                /** Format: date-time */
-                at: string;
-                /** @enum {string} */
-                type: "create" | "update" | "delete";
-                actor: string;
-            };
+            lastChange?: components["schemas"]["LastChange"];
         };
         /** @description With any further members of the client. */
         DocumentMetadata: {
@@ -686,6 +712,21 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description With any further members of the client. */
+        DocumentMetadataPart: {
+            /** @description Counts up with every change. */
+            version?: number;
+            /** Format: date-time */
+            createdAt?: string;
+            /** Format: date-time */
+            modifiedAt?: string;
+        } & {
+            [key: string]: unknown;
+        };
+        ErrorDetail: {
+            field: string;
+            message: string;
+        };
         ErrorMessage: {
             /** @description The HTTP status code. */
             status: number;
@@ -697,10 +738,7 @@ export interface components {
             /** @description For people. */
             message: string;
             /** @description What is wrong with which field: the first 10 faults. Left out where there are none. */
-            details?: {
-                field: string;
-                message: string;
-            }[];
+            details?: components["schemas"]["ErrorDetail"][];
         };
         FacetValue: {
             value: string;
@@ -709,6 +747,13 @@ export interface components {
              * @description Entries with this value.
              */
             count: number;
+        };
+        Fault: {
+            faultstring: string;
+            detail: components["schemas"]["FaultDetail"];
+        };
+        FaultDetail: {
+            errorcode: string;
         };
         /**
          * @example {
@@ -745,6 +790,12 @@ export interface components {
              * @description Those of type `delete`.
              */
             delete: number;
+        };
+        /** @description The length of a bucket. Buckets begin at multiples of it since 1970-01-01, those of days at midnight in `timeZone`. */
+        HistogramInterval: {
+            /** @enum {string} */
+            unit: "second" | "minute" | "hour" | "day";
+            count: number;
         };
         /** @description Further members are kept as they are. */
         InstanceMetadataInput: {
@@ -787,6 +838,12 @@ export interface components {
             type: "validation_violation" | "insufficient_permissions" | "quota_exceeded" | "resource_not_found" | "conflict_resource" | "payload_too_large" | "unsupported_media_type" | "misdirected_request" | "change_rejected" | "rate_limit_exceeded" | "request_header_fields_too_large" | "internal_service_error" | "provider_error" | "service_unavailable" | "provider_timeout";
             message?: string;
         };
+        /** @description Why the job failed, in the form of an API error. */
+        JobErrorPart: {
+            /** @enum {string} */
+            type?: "validation_violation" | "insufficient_permissions" | "quota_exceeded" | "resource_not_found" | "conflict_resource" | "payload_too_large" | "unsupported_media_type" | "misdirected_request" | "change_rejected" | "rate_limit_exceeded" | "request_header_fields_too_large" | "internal_service_error" | "provider_error" | "service_unavailable" | "provider_timeout";
+            message?: string;
+        };
         /** @description The whole resource, or the members that `fields` names. */
         JobItem: {
             id: string;
@@ -807,34 +864,7 @@ export interface components {
             message?: string;
             /** @description Of a chat that succeeded: what `chat` answers. */
             response?: unknown;
-            metadata?: {
-                /** @description Counts up with every change. */
-                version?: number;
-                /** Format: date-time */
-                createdAt?: string;
-                /** Format: date-time */
-                modifiedAt?: string;
-                /** @description The client that asked for an export. */
-                clientId?: string;
-                /** @description The query of an export. */
-                q?: string;
-                /** @enum {string} */
-                format?: "NDJSON" | "CSV";
-                /** @description Whether the file has each entry's context. Such a file needs changelog.changelog_manage. */
-                context?: boolean;
-                /** @description Change entries in its file so far. */
-                entries?: number;
-                /** @description Bytes of its file so far. */
-                bytes?: number;
-                /** @description Why the job failed, in the form of an API error. */
-                error?: {
-                    /** @enum {string} */
-                    type?: "validation_violation" | "insufficient_permissions" | "quota_exceeded" | "resource_not_found" | "conflict_resource" | "payload_too_large" | "unsupported_media_type" | "misdirected_request" | "change_rejected" | "rate_limit_exceeded" | "request_header_fields_too_large" | "internal_service_error" | "provider_error" | "service_unavailable" | "provider_timeout";
-                    message?: string;
-                };
-                /** @description Paths that tell of the change history: left out for clients that may not read that. */
-                guarded?: string[];
-            };
+            metadata?: components["schemas"]["JobMetadataPart"];
         };
         JobMetadata: {
             /** @description Counts up with every change. */
@@ -856,6 +886,29 @@ export interface components {
             /** @description Bytes of its file so far. */
             bytes?: number;
             error?: components["schemas"]["JobError"];
+            /** @description Paths that tell of the change history: left out for clients that may not read that. */
+            guarded?: string[];
+        };
+        JobMetadataPart: {
+            /** @description Counts up with every change. */
+            version?: number;
+            /** Format: date-time */
+            createdAt?: string;
+            /** Format: date-time */
+            modifiedAt?: string;
+            /** @description The client that asked for an export. */
+            clientId?: string;
+            /** @description The query of an export. */
+            q?: string;
+            /** @enum {string} */
+            format?: "NDJSON" | "CSV";
+            /** @description Whether the file has each entry's context. Such a file needs changelog.changelog_manage. */
+            context?: boolean;
+            /** @description Change entries in its file so far. */
+            entries?: number;
+            /** @description Bytes of its file so far. */
+            bytes?: number;
+            error?: components["schemas"]["JobErrorPart"];
             /** @description Paths that tell of the change history: left out for clients that may not read that. */
             guarded?: string[];
         };
@@ -888,12 +941,26 @@ export interface components {
             /** @description Whether the model supports extended reasoning, where known. */
             thinking?: boolean;
         };
+        /** @description The last of these changes; left out where there is none. */
+        LastChange: {
+            /** Format: date-time */
+            at: string;
+            /** @enum {string} */
+            type: "create" | "update" | "delete";
+            actor: string;
+        };
         /**
          * @example {
          *       "provider": "shared"
          *     }
          */
         LlmConfig: components["schemas"]["SharedLlmConfig"] | components["schemas"]["VendorLlmConfig"] | components["schemas"]["SelfHostedLlmConfig"] | components["schemas"]["NamedServerLlmConfig"];
+        /**
+         * @example {
+         *       "provider": "shared"
+         *     }
+         */
+        LlmConfigPart: components["schemas"]["SharedLlmConfigPart"] | components["schemas"]["VendorLlmConfigPart"] | components["schemas"]["SelfHostedLlmConfigPart"] | components["schemas"]["NamedServerLlmConfigPart"];
         LogMessage: {
             /** Format: date-time */
             timestamp: string;
@@ -902,6 +969,20 @@ export interface components {
             message: string;
             agentId: string;
             requestId: string;
+            /**
+             * @description The message tells of the change history: it is hidden from clients that may not read that.
+             * @constant
+             */
+            guarded?: true;
+        };
+        LogMessagePart: {
+            /** Format: date-time */
+            timestamp?: string;
+            /** @enum {string} */
+            severity?: "INFO" | "WARNING" | "ERROR";
+            message?: string;
+            agentId?: string;
+            requestId?: string;
             /**
              * @description The message tells of the change history: it is hidden from clients that may not read that.
              * @constant
@@ -930,6 +1011,14 @@ export interface components {
             readonly createdAt?: string;
             /** Format: date-time */
             readonly modifiedAt?: string;
+        };
+        MetadataPart: {
+            /** @description Counts up with every change. */
+            version?: number;
+            /** Format: date-time */
+            createdAt?: string;
+            /** Format: date-time */
+            modifiedAt?: string;
         };
         MoveOperation: {
             /** @description Where the value is taken from. */
@@ -960,9 +1049,34 @@ export interface components {
             /** @description Of no effect: it must be OPENAI or left out: self-hosted servers are called in that format. */
             baseProvider?: (null | "" | "OPENAI") | unknown[] | Record<string, never>;
         };
+        /** @description The same, as clients of the API family write it. */
+        NamedServerLlmConfigPart: {
+            /** @enum {string} */
+            provider?: "self_hosted_ollama" | "self_hosted_vllm";
+            /** @description As its provider calls it. */
+            model?: string;
+            selfHostedParams?: components["schemas"]["SelfHostedParamsPart"];
+            /** @description Kept encrypted, and never shown again: answers have "********", which, sent back, leaves it as it is. */
+            apiKey?: string;
+            temperature?: number;
+            /** @description The most tokens of an answer. */
+            maxTokens?: number;
+            /** @description What the model takes, answer included. Earlier messages of a session that do not fit are left out. */
+            contextTokens?: number;
+            /** @description Of no effect: it must be left out: give the key itself as apiKey. */
+            token?: (null | "") | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be OPENAI or left out: self-hosted servers are called in that format. */
+            baseProvider?: (null | "" | "OPENAI") | unknown[] | Record<string, never>;
+        };
         NativeToolReference: {
             /** @constant */
             id: "change-history";
+            /** @description Of no effect: it must be empty: a tool has no operations to choose from. */
+            allowedOperations?: (null | "") | unknown[] | Record<string, never>;
+        };
+        NativeToolReferencePart: {
+            /** @constant */
+            id?: "change-history";
             /** @description Of no effect: it must be empty: a tool has no operations to choose from. */
             allowedOperations?: (null | "") | unknown[] | Record<string, never>;
         };
@@ -1091,10 +1205,7 @@ export interface components {
             /** @description Who did it; needs recorder.actor_set. Left out: the name of the client. */
             actor?: string;
             schemaVersion?: string;
-            related?: {
-                entity: string;
-                entityId: string;
-            }[];
+            related?: components["schemas"]["RecordedRelatedItem"][];
             /** @description At most 4 KiB and 4 levels. */
             context?: {
                 [key: string]: unknown;
@@ -1131,44 +1242,16 @@ export interface components {
             /** @description Nobody wants them, by the mapping or by their kind. */
             ignored: number;
             /** @description Can never be recorded. Annals keeps them; they need not be sent again. */
-            rejected: {
-                /** @description From 0. */
-                index: number;
-                reason: string;
-            }[];
+            rejected: components["schemas"]["RejectedChange"][];
         };
-        /**
-         * @example {
-         *       "ways": [
-         *         {
-         *           "way": "recorder",
-         *           "by": "shop",
-         *           "lastRecordedAt": "2026-09-15T10:11:12.345Z"
-         *         }
-         *       ]
-         *     }
-         */
-        RecordingWays: {
-            /** @description The way that recorded last comes first. At most 500. */
-            ways: {
-                /**
-                 * @description As `recordedBy.way` of an entry.
-                 * @enum {string}
-                 */
-                way: "service" | "import" | "recorder" | "capture" | "relay";
-                /** @description The client or the capture. Imports and the service itself have none. */
-                by?: string;
-                /**
-                 * Format: date-time
-                 * @description When this way recorded last, by the clock of the service. Exact.
-                 */
-                lastRecordedAt: string;
-            }[];
-            /**
-             * Format: date-time
-             * @description Annals has not noted what recorded before this moment. Left out: it has noted all that this tenant recorded.
-             */
-            since?: string;
+        RecordedRelatedItem: {
+            entity: string;
+            entityId: string;
+        };
+        RejectedChange: {
+            /** @description From 0. */
+            index: number;
+            reason: string;
         };
         RelatedItem: {
             /** @description The type of the related entity, `group` or `customer` for instance. */
@@ -1224,34 +1307,14 @@ export interface components {
             cause?: "quota_exhausted" | "rate_limited" | "context_length_exceeded" | "content_filtered" | "authentication" | "model_not_found" | "unreachable" | "timeout" | "bad_answer" | "cancelled";
             /** @enum {string} */
             severity?: "INFO" | "WARNING" | "ERROR";
-            messages?: {
-                /** Format: date-time */
-                timestamp?: string;
-                /** @enum {string} */
-                severity?: "INFO" | "WARNING" | "ERROR";
-                message?: string;
-                agentId?: string;
-                requestId?: string;
-                /**
-                 * @description The message tells of the change history: it is hidden from clients that may not read that.
-                 * @constant
-                 */
-                guarded?: true;
-            }[];
+            messages?: components["schemas"]["LogMessagePart"][];
             /** @description Whole seconds, rounded up. */
             duration?: number;
             /** @description Milliseconds. */
             durationMs?: number;
             promptTokens?: number;
             completionTokens?: number;
-            metadata?: {
-                /** @description Counts up with every change. */
-                version?: number;
-                /** Format: date-time */
-                createdAt?: string;
-                /** Format: date-time */
-                modifiedAt?: string;
-            };
+            metadata?: components["schemas"]["MetadataPart"];
         };
         /**
          * @example {
@@ -1285,12 +1348,48 @@ export interface components {
             /** @description Of no effect: it must be OPENAI or left out: self-hosted servers are called in that format. */
             baseProvider?: (null | "" | "OPENAI") | unknown[] | Record<string, never>;
         };
+        /** @description Any server that speaks the chat format of `openai`. */
+        SelfHostedLlmConfigPart: {
+            /** @constant */
+            provider?: "self_hosted";
+            /** @description As its provider calls it. */
+            model?: string;
+            /**
+             * @description Private addresses are refused unless the operator allows them.
+             * @example https://models.example.com/v1
+             */
+            baseUrl?: string;
+            /** @description Kept encrypted, and never shown again: answers have "********", which, sent back, leaves it as it is. */
+            apiKey?: string;
+            temperature?: number;
+            /** @description The most tokens of an answer. */
+            maxTokens?: number;
+            /** @description What the model takes, answer included. Earlier messages of a session that do not fit are left out. */
+            contextTokens?: number;
+            /** @description Of no effect: it must be left out: give the key itself as apiKey. */
+            token?: (null | "") | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be OPENAI or left out: self-hosted servers are called in that format. */
+            baseProvider?: (null | "" | "OPENAI") | unknown[] | Record<string, never>;
+        };
         SelfHostedParams: {
             /**
              * @description As `baseUrl`.
              * @example https://ollama.example.com
              */
             url: string;
+            /** @description Of no effect: it must be Authorization or left out: apiKey is sent in that header. */
+            authorizationHeaderName?: (null | "" | "Authorization") | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be left out: give the key itself as apiKey. */
+            authorizationHeaderToken?: (null | "") | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be left out: give the key itself as apiKey. */
+            oauth?: (null | "") | unknown[] | Record<string, never>;
+        };
+        SelfHostedParamsPart: {
+            /**
+             * @description As `baseUrl`.
+             * @example https://ollama.example.com
+             */
+            url?: string;
             /** @description Of no effect: it must be Authorization or left out: apiKey is sent in that header. */
             authorizationHeaderName?: (null | "" | "Authorization") | unknown[] | Record<string, never>;
             /** @description Of no effect: it must be left out: give the key itself as apiKey. */
@@ -1336,39 +1435,35 @@ export interface components {
             agents?: string[];
             /** @enum {string} */
             severity?: "INFO" | "WARNING" | "ERROR";
-            messages?: {
-                /** Format: date-time */
-                timestamp?: string;
-                /** @enum {string} */
-                severity?: "INFO" | "WARNING" | "ERROR";
-                message?: string;
-                agentId?: string;
-                requestId?: string;
-                /**
-                 * @description The message tells of the change history: it is hidden from clients that may not read that.
-                 * @constant
-                 */
-                guarded?: true;
-            }[];
+            messages?: components["schemas"]["LogMessagePart"][];
             /** @description Whole seconds, rounded up. */
             duration?: number;
             /** @description Milliseconds. */
             durationMs?: number;
             promptTokens?: number;
             completionTokens?: number;
-            metadata?: {
-                /** @description Counts up with every change. */
-                version?: number;
-                /** Format: date-time */
-                createdAt?: string;
-                /** Format: date-time */
-                modifiedAt?: string;
-            };
+            metadata?: components["schemas"]["MetadataPart"];
         };
         /** @description The token of the service, its model and its quota. */
         SharedLlmConfig: {
             /** @constant */
             provider: "shared";
+            /** @description Kept and not used: the service chooses. */
+            model?: string;
+            temperature?: number;
+            /** @description The most tokens of an answer. */
+            maxTokens?: number;
+            /** @description What the model takes, answer included. Earlier messages of a session that do not fit are left out. */
+            contextTokens?: number;
+            /** @description Of no effect: it must be left out: give the key itself as apiKey. */
+            token?: (null | "") | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be OPENAI or left out: self-hosted servers are called in that format. */
+            baseProvider?: (null | "" | "OPENAI") | unknown[] | Record<string, never>;
+        };
+        /** @description The token of the service, its model and its quota. */
+        SharedLlmConfigPart: {
+            /** @constant */
+            provider?: "shared";
             /** @description Kept and not used: the service chooses. */
             model?: string;
             temperature?: number;
@@ -1407,12 +1502,7 @@ export interface components {
             [key: string]: unknown;
         };
         UnauthorizedFault: {
-            fault: {
-                faultstring: string;
-                detail: {
-                    errorcode: string;
-                };
-            };
+            fault: components["schemas"]["Fault"];
         };
         /**
          * @example {
@@ -1471,6 +1561,24 @@ export interface components {
             model: string;
             /** @description Kept encrypted, and never shown again: answers have "********", which, sent back, leaves it as it is. */
             apiKey: string;
+            temperature?: number;
+            /** @description The most tokens of an answer. */
+            maxTokens?: number;
+            /** @description What the model takes, answer included. Earlier messages of a session that do not fit are left out. */
+            contextTokens?: number;
+            /** @description Of no effect: it must be left out: give the key itself as apiKey. */
+            token?: (null | "") | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be OPENAI or left out: self-hosted servers are called in that format. */
+            baseProvider?: (null | "" | "OPENAI") | unknown[] | Record<string, never>;
+        };
+        /** @description A vendor, with a key of your own. */
+        VendorLlmConfigPart: {
+            /** @enum {string} */
+            provider?: "openai" | "anthropic" | "google";
+            /** @description As its provider calls it. */
+            model?: string;
+            /** @description Kept encrypted, and never shown again: answers have "********", which, sent back, leaves it as it is. */
+            apiKey?: string;
             temperature?: number;
             /** @description The most tokens of an answer. */
             maxTokens?: number;

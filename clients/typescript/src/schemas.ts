@@ -11,8 +11,8 @@ export type AgentItem = Schemas['AgentItem'];
 export type ChangeEntry = Schemas['ChangeEntry'];
 /** The values that most changes have. */
 export type ChangeFacets = Schemas['ChangeFacets'];
-/** How changes come in. */
-export type RecordingWays = Schemas['RecordingWays'];
+/** What records changes. */
+export type ChangeRecorders = Schemas['ChangeRecorders'];
 /** How many changes occurred when. */
 export type ChangeHistogram = Schemas['ChangeHistogram'];
 /** Names of entities or actors. */

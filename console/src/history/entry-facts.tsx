@@ -2,7 +2,7 @@ import type { Entry } from '../api/history-reads.ts';
 import { JsonTree } from '../components/json-tree.tsx';
 import { Name } from '../components/name.tsx';
 import { Time } from '../components/time.tsx';
-import { wayText } from '../overview/ways.ts';
+import { recorderText } from '../overview/recorders.ts';
 import { Link } from '../router/link.tsx';
 import { queryOfTouching } from './document-queries.ts';
 import { historyOf } from './history-view.ts';
@@ -63,7 +63,7 @@ export function EntryFacts({
         <>
           <dt>Recorded by</dt>
           <dd>
-            {wayText(recordedBy)}
+            {recorderText(recordedBy)}
             {recordedBy.by === undefined ? undefined : (
               <span class="muted">
                 {' '}

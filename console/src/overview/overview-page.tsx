@@ -7,8 +7,8 @@ import { AgentsInTrouble } from './agents-in-trouble.tsx';
 import { BusiestCard } from './busiest-card.tsx';
 import { ChangesCard } from './changes-card.tsx';
 import { QuotaCard } from './quota-card.tsx';
+import { RecordersCard } from './recorders-card.tsx';
 import { UsageCard } from './usage-card.tsx';
-import { WaysCard } from './ways-card.tsx';
 import './overview.css';
 
 const day = 86_400_000;
@@ -43,7 +43,7 @@ export function OverviewPage() {
         {allows('ai.agent_read', 'ai.agent_manage') ? <AgentsInTrouble from={now - day} /> : undefined}
         {allows('ai.completion_manage') ? <QuotaCard now={now} /> : undefined}
         {allows('usage.usage_read') ? <UsageCard now={now} /> : undefined}
-        {allows('changelog.changelog_manage') ? <WaysCard now={now} /> : undefined}
+        {allows('changelog.changelog_manage') ? <RecordersCard now={now} /> : undefined}
       </div>
     </>
   );

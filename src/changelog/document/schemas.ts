@@ -45,7 +45,7 @@ export const DocumentAnswer = Type.Object(
           type: Type.Union([Type.Literal('create'), Type.Literal('update'), Type.Literal('delete')]),
           actor: Type.String(),
         },
-        { description: 'The last of these changes; left out where there is none.' },
+        { $id: 'LastChange', description: 'The last of these changes; left out where there is none.' },
       ),
     ),
   },

@@ -48,6 +48,7 @@ export const HistogramAnswer = Type.Object(
         count: Type.Integer({ minimum: 1 }),
       },
       {
+        $id: 'HistogramInterval',
         description:
           'The length of a bucket. Buckets begin at multiples of it since 1970-01-01, those of days at midnight in `timeZone`.',
       },

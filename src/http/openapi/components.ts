@@ -34,7 +34,7 @@ export class Components {
     if (Array.isArray(schema)) return schema.map((part) => this.schema(part));
     if (!isObject(schema)) return schema;
     const { $id, ...rest } = schema;
-    const plain = enumOfConstants(this.#members(rest));
+    const plain = enumOfConstants(this.#members(withWords(rest)));
     return typeof $id === 'string' ? this.refer('schemas', $id, plain) : plain;
   }
 
@@ -78,6 +78,13 @@ export function mediaExamples(examples: unknown): Record<string, unknown> {
   if (!Array.isArray(examples) || examples.length === 0) return {};
   if (examples.length === 1) return { example: examples[0] };
   return { examples: Object.fromEntries(examples.map((value, index) => [`example${index + 1}`, { value }])) };
+}
+
+/** Words in any case (`any-case.ts`) are told as they are written, without the pattern that takes them in all cases. */
+function withWords({ 'x-enum': words, ...schema }: Record<string, unknown>): Record<string, unknown> {
+  if (words === undefined) return schema;
+  const { pattern: _pattern, ...rest } = schema;
+  return { ...rest, enum: words };
 }
 
 /** TypeBox writes a choice of constants as `anyOf`. An enum says the same, and generators make names of it. */

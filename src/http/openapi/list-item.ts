@@ -16,13 +16,19 @@ export function listItem(name: string, resource: TSchema): TSchema {
   });
 }
 
+/** The schema of a part of the resource. Its name says so: the whole one has a name of its own. */
 function withoutRequired(schema: unknown): Record<string, unknown> {
-  const { $id: _id, required: _required, ...rest } = isObject(schema) ? schema : {};
-  return Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, membersWithoutRequired(key, value)]));
+  const { $id, required: _required, ...rest } = isObject(schema) ? schema : {};
+  const part = Object.fromEntries(
+    Object.entries(rest).map(([key, value]) => [key, membersWithoutRequired(key, value)]),
+  );
+  const hasMembers = 'properties' in rest || 'anyOf' in rest;
+  return typeof $id === 'string' && hasMembers ? { ...part, $id: `${$id}Part` } : part;
 }
 
 function membersWithoutRequired(key: string, value: unknown): unknown {
   if (key === 'items' && isObject(value)) return withoutRequired(value);
+  if (key === 'anyOf' && Array.isArray(value)) return value.map(withoutRequired);
   if (key !== 'properties' || !isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, property]) => [name, withoutRequired(property)]));
 }

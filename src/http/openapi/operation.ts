@@ -13,6 +13,8 @@ declare module 'fastify' {
     description?: string;
     /** The media types of the body; left out: `application/json`. */
     consumes?: readonly string[];
+    /** The schemas of bodies of other media types than JSON, for the OpenAPI document; left out: that of `body`. */
+    bodies?: Readonly<Record<string, unknown>>;
     /** Left out of the document. */
     hide?: boolean;
   }
@@ -91,9 +93,13 @@ function parametersIn(
   });
 }
 
-function requestBody(components: Components, { body, consumes = jsonAlone }: FastifySchema, required: boolean): object {
-  const media = mediaType(components, body);
-  return { required, content: Object.fromEntries(consumes.map((type) => [type, media])) };
+function requestBody(
+  components: Components,
+  { body, consumes = jsonAlone, bodies = {} }: FastifySchema,
+  required: boolean,
+): object {
+  const media = (type: string) => mediaType(components, bodies[type] ?? body);
+  return { required, content: Object.fromEntries(consumes.map((type) => [type, media(type)])) };
 }
 
 /** What the route itself declares, in the form of `answers.ts`. */

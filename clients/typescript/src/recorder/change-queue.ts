@@ -27,6 +27,11 @@ export class ChangeQueue {
     return this.#lines.length > this.#limits.changes || this.#bytes > this.#limits.bytes;
   }
 
+  /** Whether somebody waits until a line is committed. */
+  get isAwaited(): boolean {
+    return this.#waitingForCommit.length > 0;
+  }
+
   push(line: Uint8Array): void {
     this.#lines.push(line);
     this.#bytes += line.length;

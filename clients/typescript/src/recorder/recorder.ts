@@ -16,6 +16,8 @@ export interface RecorderOptions {
   readonly batch?: number | undefined;
   /** Changes that wait, not committed yet, before `record` makes its caller wait; left out: 10,000. */
   readonly buffer?: number | undefined;
+  /** Milliseconds that `flush` and `close` wait without any change being committed; left out: 60,000. */
+  readonly timeout?: number | undefined;
   /** A change can never be recorded. The service keeps it where it could read it. */
   readonly onRejected?: ((rejected: { readonly line: string; readonly reason: string }) => void) | undefined;
   /** An attempt failed and will be repeated after `delay` milliseconds. */
@@ -51,6 +53,8 @@ export class Recorder {
   #hurry = new AbortController();
   #isClosed = false;
   #failure: unknown;
+  /** Of the attempts since the last one that was committed. */
+  #lastError: ApiError | undefined;
 
   constructor(transport: Transport, tenant: string, options: RecorderOptions) {
     this.#transport = transport;
@@ -74,11 +78,14 @@ export class Recorder {
     this.#throwFailure();
   }
 
-  /** Waits until everything that was recorded before is committed. The signal ends the wait, and not the sending. */
+  /**
+   * Waits until everything that was recorded before is committed. The signal ends the wait, and not the sending. So does
+   * `timeout`, which counts anew whenever a change is committed: then it rejects with the error of the last attempt.
+   */
   async flush({ signal }: { readonly signal?: AbortSignal } = {}): Promise<RecorderCounts> {
     this.#throwFailure();
     this.#hurry.abort();
-    await orAborted(this.#queue.committed(), signal);
+    await this.#committed(signal);
     this.#throwFailure();
     return { ...this.#counts };
   }
@@ -98,6 +105,27 @@ export class Recorder {
   unsent(): string[] {
     const decoder = new TextDecoder();
     return this.#queue.lines.map((line) => decoder.decode(line).trimEnd());
+  }
+
+  /** Waits as `flush` says. In a browser a page whose origin the recorder does not allow looks like a service that is away. */
+  async #committed(signal: AbortSignal | undefined): Promise<void> {
+    const timeout = this.#options.timeout ?? 60_000;
+    const isCommitted = this.#queue.committed().then(() => true);
+    for (;;) {
+      const before = this.#counts.read;
+      const ended = new AbortController();
+      const isLate = sleep(timeout, ended.signal).then(
+        () => false,
+        () => true,
+      );
+      try {
+        if (await orAborted(Promise.race([isCommitted, isLate]), signal)) return;
+      } finally {
+        ended.abort();
+      }
+      if (this.#counts.read > before) continue;
+      throw this.#lastError ?? new ApiError('timeout', `Nothing was committed within ${timeout} ms.`);
+    }
   }
 
   get #batch(): number {
@@ -122,7 +150,8 @@ export class Recorder {
   /** Waits for more changes, unless there are enough of them or somebody waits for those that there are. */
   async #gather(): Promise<void> {
     const isEnough = this.#queue.length >= this.#batch || this.#queue.bytes >= maxBatchBytes;
-    if (!isEnough) await sleep(this.#options.delay ?? 200, this.#hurry.signal).catch(() => {});
+    if (!isEnough && !this.#queue.isAwaited)
+      await sleep(this.#options.delay ?? 200, this.#hurry.signal).catch(() => {});
     this.#hurry = new AbortController();
   }
 
@@ -136,6 +165,7 @@ export class Recorder {
         if (!(error instanceof ApiError)) throw error;
         if (error.status === 413) return await this.#sendParts(lines, error);
         if (!passes(error)) throw error;
+        this.#lastError = error;
         const delay = backOff(attempt, error.retryAfter);
         this.#options.onRetry?.(error, delay);
         await sleep(delay, this.#stop.signal);
@@ -167,6 +197,7 @@ export class Recorder {
   }
 
   #taken({ rejected, ...counts }: RecordedCounts, lines: readonly Uint8Array[]): void {
+    this.#lastError = undefined;
     this.#queue.drop(lines.length);
     for (const name of ['read', 'recorded', 'unchanged', 'duplicate', 'expired', 'ignored'] as const) {
       this.#counts[name] += counts[name];

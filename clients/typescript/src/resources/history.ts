@@ -6,8 +6,8 @@ import type {
   ChangeFacets,
   ChangeHistogram,
   ChangeNames,
+  ChangeRecorders,
   DocumentAtMoment,
-  RecordingWays,
 } from '../schemas.ts';
 import { parseAnswer } from '../transport/answer-json.ts';
 import { type CallOptions, type Parameters, path } from '../transport/request.ts';
@@ -115,13 +115,13 @@ export class History<
   }
 
   /**
-   * The ways in which changes were recorded, and when each of them recorded last. Needs `changelog.changelog_manage`.
+   * What records changes, and when each did so last. Needs `changelog.changelog_manage`.
    *
    * @example
-   * const { ways } = await annals.history.ways();
+   * const { recorders } = await annals.history.recorders();
    */
-  async ways(options?: CallOptions): Promise<RecordingWays> {
-    return await this.#fetch('ways', {}, options);
+  async recorders(options?: CallOptions): Promise<ChangeRecorders> {
+    return await this.#fetch('recorders', {}, options);
   }
 
   /**

@@ -61,7 +61,12 @@ function failureOf(error: unknown, { signal, timeout, requestId, number }: Attem
   if (signal?.aborted === true) return signal.reason;
   const options = { cause: error, requestId, attempts: number };
   if (limit.expired) return new ApiError('timeout', `The service did not answer within ${timeout} ms.`, options);
-  return new ApiError('connection_failed', `The connection to the service failed: ${causeOf(error)}`, options);
+  return new ApiError('connection_failed', `The connection to the service failed: ${causeOf(error)}${hint()}`, options);
+}
+
+/** A browser does not tell a page that its origin is not allowed. */
+function hint(): string {
+  return 'document' in globalThis ? ' (Does ANNALS_CORS_ORIGINS of the service allow the origin of this page?)' : '';
 }
 
 /** Node's own message, "fetch failed", says nothing; its cause has the reason. */

@@ -2,29 +2,29 @@ import { sql } from 'kysely';
 import type { Database } from '../../db/database.ts';
 import type { RecordedBy } from '../../recording/change.ts';
 
-/** A way in which changes come in. Times are milliseconds since 1970. */
-export interface RecordingWay {
+/** What records changes. Times are milliseconds since 1970. */
+export interface ChangeRecorder {
   readonly way: RecordedBy['way'];
   /** The client or the capture. */
   readonly by: string | null;
   readonly recorded: number;
 }
 
-export interface RecordingWays {
-  /** The ways, the one that recorded last first. */
-  readonly ways: readonly RecordingWay[];
-  /** Leaves out ways that have not recorded since this moment; undefined: leaves out none. */
+export interface ChangeRecorders {
+  /** The one that recorded last comes first. */
+  readonly recorders: readonly ChangeRecorder[];
+  /** Leaves out those that have not recorded since this moment; undefined: leaves out none. */
   readonly since: number | undefined;
 }
 
-/** Ways that an answer has at most. Those that recorded last are among them. */
-export const maxWays = 500;
+/** Recorders that an answer has at most. Those that recorded last are among them. */
+export const maxRecorders = 500;
 
 /**
- * When each way of a tenant recorded last, including changes that are not folded yet. One statement reads it, and so
+ * When what records changes of a tenant did so last, including changes that are not folded yet. One statement reads it, and so
  * one snapshot.
  */
-export async function readWays(db: Database, tenant: string): Promise<RecordingWays> {
+export async function readRecorders(db: Database, tenant: string): Promise<ChangeRecorders> {
   const { rows } = await sql<{ way: RecordedBy['way'] | 'unknown'; by: string | null; recorded: number }>`
     select case known.recorder when 0 then 'unknown' when 1 then 'service' when 2 then 'import' else r.way end as way,
            r.name as by, max(known.recorded) as recorded
@@ -36,7 +36,7 @@ export async function readWays(db: Database, tenant: string): Promise<RecordingW
       left join change_recorder r on r.tenant = ${tenant} and r.recorder = known.recorder
       group by 1, 2
       order by min(known.recorder) = 0 desc, max(known.recorded) desc, 1, 2
-      limit ${maxWays + 1}`.execute(db);
-  const ways = rows.flatMap(({ way, ...rest }) => (way === 'unknown' ? [] : [{ way, ...rest }]));
-  return { ways: ways.slice(0, maxWays), since: rows.find(({ way }) => way === 'unknown')?.recorded };
+      limit ${maxRecorders + 1}`.execute(db);
+  const recorders = rows.flatMap(({ way, ...rest }) => (way === 'unknown' ? [] : [{ way, ...rest }]));
+  return { recorders: recorders.slice(0, maxRecorders), since: rows.find(({ way }) => way === 'unknown')?.recorded };
 }

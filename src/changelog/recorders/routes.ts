@@ -3,27 +3,28 @@ import { json } from '../../http/openapi/answers.ts';
 import type { HistoryReads } from '../history-reads.ts';
 import { historyOperation } from '../operation.ts';
 import { HistoryPath } from '../schemas.ts';
-import { WaysAnswer } from './schemas.ts';
+import { ChangeRecorders } from './schemas.ts';
 
 /** How changes come in. For those who may see `recordedBy` of an entry. */
-export async function wayRoutes(app: HttpServer, { reads }: { reads: HistoryReads }): Promise<void> {
+export async function changeRecorderRoutes(app: HttpServer, { reads }: { reads: HistoryReads }): Promise<void> {
   app.get(
-    '/changelog/:tenant/ways',
+    '/changelog/:tenant/recorders',
     {
       config: { ...historyOperation, scopes: ['changelog.changelog_manage'] },
       schema: {
-        operationId: 'listWays',
+        operationId: 'listRecorders',
         tags: ['Change history'],
-        summary: 'Listing how changes come in',
-        description: 'The ways in which changes were recorded, and when each of them recorded last.',
+        summary: 'Listing what records changes',
+        description:
+          'The service, imports, the clients of a recorder or relay, and captures that recorded changes, and when each did so last.',
         params: HistoryPath,
-        response: { 200: json(WaysAnswer, { description: 'The ways, the one that recorded last first.' }) },
+        response: { 200: json(ChangeRecorders, { description: 'The one that recorded last comes first.' }) },
       },
     },
     async (request) => {
-      const { ways, since } = await reads.ways(request.params.tenant);
+      const { recorders, since } = await reads.recorders(request.params.tenant);
       return {
-        ways: ways.map(({ way, by, recorded }) => ({
+        recorders: recorders.map(({ way, by, recorded }) => ({
           way,
           ...(by === null ? {} : { by }),
           lastRecordedAt: new Date(recorded).toISOString(),
