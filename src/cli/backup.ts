@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
+import { readConfig } from '../config/config.ts';
 import type { BackupManifest } from '../db/backup/manifest.ts';
 import { writeBackup } from '../db/backup/write-backup.ts';
 import { createPool } from '../db/connections/pool.ts';
@@ -10,10 +12,12 @@ import { parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
 import { ProgressLine } from './progress-line.ts';
 import { Stopped } from './stopped.ts';
+import { readingFault, verifyBackup } from './verify-backup.ts';
 import { closeInTime, withCurrentDatabase } from './with-database.ts';
 
 export const backupCommand: Command = {
   help: `Usage: annals backup FILE
+       annals backup verify FILE
 
 Writes the whole database, as it is at one moment, into FILE, while the service runs. With
 - it goes to stdout. It is a tar archive, compressed by zstd, with a manifest and one
@@ -24,13 +28,19 @@ FILE is there when the backup is complete; an older one of that name is replaced
 one JSON object: file, schema, createdAt, tables, rows, and bytes before compression. With
 - it goes to stderr.
 
+verify reads a backup to its end, with - from stdin, and needs no database. The secret key of
+the backup confirms that it is complete and that nobody has changed it; otherwise the exit
+code is 1. Prints the same object.
+
 Examples:
   annals backup /backups/annals.tar.zst
+  annals backup verify /backups/annals.tar.zst
   annals backup - | ssh backups.internal 'cat > annals.tar.zst'`,
 
   async run(args, io) {
     const { positionals } = parseCommand('backup', { args, options: {}, allowPositionals: true });
     const [file, ...others] = positionals;
+    if (file === 'verify' && others.length > 0) return await verify(others, io);
     if (file === undefined || others.length > 0) throw new UsageError('backup needs one FILE, or -');
     if (file === '-') {
       if ('isTTY' in io.stdout && io.stdout.isTTY)
@@ -42,6 +52,21 @@ Examples:
     return 0;
   },
 };
+
+async function verify([file, ...others]: string[], io: CommandIo): Promise<number> {
+  if (file === undefined || others.length > 0) throw new UsageError('backup verify needs one FILE, or -');
+  const input = file === '-' ? io.stdin : createReadStream(file);
+  try {
+    io.answer(
+      JSON.stringify(told(file, await verifyBackup(input, { config: readConfig(io.environment), signal: io.stop }))),
+    );
+    return 0;
+  } catch (error) {
+    throw readingFault(error, io.stop);
+  } finally {
+    input.destroy();
+  }
+}
 
 async function backUp(io: CommandIo, output: Writable): Promise<BackupManifest> {
   return await withCurrentDatabase(io, async ({ url, secretKeys, watch }) => {

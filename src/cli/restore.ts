@@ -1,61 +1,78 @@
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { type Config, readConfig } from '../config/config.ts';
-import { checkKeys } from '../db/backup/manifest.ts';
+import { sortIndexStatement } from '../custom-entities/sort-indexes.ts';
+import type { BackedUpIndex } from '../db/backup/manifest.ts';
 import { BackupReader } from '../db/backup/read-backup.ts';
 import { checkSchemaOf, type RestoredBackup, restoreBackup } from '../db/backup/restore-backup.ts';
 import { createPool } from '../db/connections/pool.ts';
-import { hasCode } from '../db/write-once.ts';
+import { createDatabase } from '../db/database.ts';
 import { parseCommand } from './arguments.ts';
-import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
+import { type Command, type CommandIo, UsageError } from './command.ts';
 import { findSecretKeys, openDatabase } from './open-database.ts';
 import { ProgressLine } from './progress-line.ts';
-import { Stopped } from './stopped.ts';
+import { readingFault, verifyBackup } from './verify-backup.ts';
 import { closeInTime } from './with-database.ts';
 
 export const restoreCommand: Command = {
-  help: `Usage: annals restore FILE
+  help: `Usage: annals restore [--unauthenticated] FILE
 
 Restores a backup of this or an earlier version into an empty database, and brings it to
-the current schema. With - the backup comes from stdin. It is checked as it is read. Where
-anything fails, the database stays empty.
+the current schema. With - the backup comes from stdin. FILE is read twice: the first time to
+see whether the secret key confirms it, before anything reaches the database. What comes from
+stdin is checked as it is read. Where anything fails, the database stays empty.
 
 The secret key must be that of the backup: ANNALS_SECRET_KEY, or secret.key in the data
 folder. Prints one JSON object: schema, that of the backup, createdAt, tables and rows.
+
+  --unauthenticated  take a backup of a version of Annals that did not authenticate backups.
+                     Nobody can tell whether it was changed
 
 Example:
   DATABASE_URL=postgres://annals@db.internal/annals annals restore annals.tar.zst`,
 
   async run(args, io) {
-    const { positionals } = parseCommand('restore', { args, options: {}, allowPositionals: true });
+    const { positionals, values } = parseCommand('restore', {
+      args,
+      options: { unauthenticated: { type: 'boolean', default: false } },
+      allowPositionals: true,
+    });
     const [file, ...others] = positionals;
     if (file === undefined || others.length > 0) throw new UsageError('restore needs one FILE, or -');
     const config = readConfig(io.environment);
-    const input = file === '-' ? io.stdin : createReadStream(file);
+    const { unauthenticated } = values;
+    let input: Readable | undefined;
     try {
-      const { manifest, leftOut } = await restore(input, config, io);
+      if (file !== '-') await verifyBackup(createReadStream(file), { config, signal: io.stop, unauthenticated });
+      input = file === '-' ? io.stdin : createReadStream(file);
+      const { manifest, leftOut } = await restore(input, { config, unauthenticated }, io);
       for (const table of leftOut) io.tell(`annals: the table ${table} is none of Annals, and is left out`);
       const { schema, createdAt, tables } = manifest;
       const rows = tables.reduce((all, table) => all + table.rows, 0);
       io.answer(JSON.stringify({ schema, createdAt, tables: tables.length, rows }));
       return 0;
     } catch (error) {
-      if (io.stop.aborted) throw new Stopped(io.stop.reason);
-      if (hasCode(error, 'ENOENT', 'EACCES', 'EISDIR') && error instanceof Error) {
-        throw new OperatorError(`the backup cannot be read: ${error.message}`);
-      }
-      throw error;
+      throw readingFault(error, io.stop);
     } finally {
-      input.destroy();
+      input?.destroy();
     }
   },
 };
 
 /** Checks the beginning of the backup before it opens the database, which may make a data folder. */
-async function restore(input: Readable, config: Config, io: CommandIo): Promise<RestoredBackup> {
-  const backup = await BackupReader.open(input, io.stop);
+async function restore(
+  input: Readable,
+  { config, unauthenticated }: { config: Config; unauthenticated: boolean },
+  io: CommandIo,
+): Promise<RestoredBackup> {
+  const backup = await BackupReader.open(input, { signal: io.stop, unauthenticated });
   await checkSchemaOf(backup.begin);
-  const missing = checkKeys(backup.begin, await findSecretKeys(config));
+  const missing = backup.useKeys(await findSecretKeys(config));
+  if (!backup.isAuthenticated) {
+    io.tell(
+      'annals: the backup is of a version that did not authenticate backups; nobody can tell whether it was changed',
+    );
+  }
   if (missing > 0) {
     io.tell(`annals: ${missing} older keys of the backup are missing; what only they open stays closed`);
   }
@@ -64,7 +81,9 @@ async function restore(input: Readable, config: Config, io: CommandIo): Promise<
   const progress = new ProgressLine(io.stderr);
   const onProgress = (bytes: number) => progress.show(`${Math.floor(bytes / 1e6)} MB`, undefined);
   try {
-    return await restoreBackup(pool, backup, { signal: io.stop, onProgress });
+    const db = createDatabase(pool);
+    const definitionOf = (index: BackedUpIndex) => sortIndexStatement(db, index);
+    return await restoreBackup(pool, backup, { signal: io.stop, onProgress, definitionOf });
   } finally {
     progress.clear();
     await closeInTime(pool.end());

@@ -25,15 +25,10 @@ const namePrefix = 'custom_instance_sort_';
  */
 export async function createSortIndex(db: Database, text: string): Promise<SortIndex> {
   const sort = parseSort(text);
-  const { keys } = keysetOf({ field: documentValue }, sort);
-  if (keys.length === 0 || keys.length > maxFields) {
-    throw new AnnalsError('validation_violation', `An index is for a sort of 1 to ${maxFields} fields besides _id.`);
-  }
   const name = nameOf(sort.text);
+  const columns = columnsOf(db, sort);
   const state = await dropUnfinished(db, name);
-  const columns = keys.map((key) => `(${inlined(db, key)})`).join(', ');
-  // An index cannot have parameters: the statement contains literals only.
-  const create = `create index concurrently if not exists ${name} on custom_instance (tenant, type, ${columns}, id)`;
+  const create = `create index concurrently if not exists ${name} on custom_instance ${columns}`;
   // A cluster takes an index that is there for invalid where it is to be created again, "if not exists" or not.
   if (state === 'missing') await sql.raw(create).execute(db);
   await sql.raw(`comment on index ${name} is ${pg.escapeLiteral(sort.text)}`).execute(db);
@@ -42,6 +37,30 @@ export async function createSortIndex(db: Database, text: string): Promise<SortI
   const made = (await listSortIndexes(db)).find((index) => index.name === name);
   if (made === undefined) throw new Error(`the index ${name} was made and is not there`);
   return made;
+}
+
+/** The columns of the index for a sort. An index cannot have parameters: they have literals only. */
+function columnsOf(db: Database, sort: Sort): string {
+  const { keys } = keysetOf({ field: documentValue }, sort);
+  if (keys.length === 0 || keys.length > maxFields) {
+    throw new AnnalsError('validation_violation', `An index is for a sort of 1 to ${maxFields} fields besides _id.`);
+  }
+  return `(tenant, type, ${keys.map((key) => `(${inlined(db, key)})`).join(', ')}, id)`;
+}
+
+/** The statement that makes a sort's index of a database anew, by its name and comment. Undefined where they are not those of such an index. */
+export function sortIndexStatement(
+  db: Database,
+  { name, comment }: Pick<MadeIndex, 'name' | 'comment'>,
+): string | undefined {
+  if (comment === null || !name.startsWith(namePrefix)) return undefined;
+  try {
+    const sort = parseSort(comment);
+    return nameOf(sort.text) === name ? `create index ${name} on custom_instance ${columnsOf(db, sort)}` : undefined;
+  } catch (error) {
+    if (error instanceof AnnalsError) return undefined;
+    throw error;
+  }
 }
 
 /** All indexes for sorts, with those that are not complete. */

@@ -5,7 +5,7 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
-import { relationsOf, rowsOfTables } from '../support/server/backups.ts';
+import { asEarlierFormat, backupOf, relationsOf, rowsOfTables } from '../support/server/backups.ts';
 import { annals, launcher } from '../support/server/command.ts';
 import {
   createEmptyTestDatabase,
@@ -14,6 +14,7 @@ import {
 } from '../support/server/database.ts';
 import { temporaryFolder } from '../support/server/package-copy.ts';
 import { eventually } from '../support/server/patience.ts';
+import { testSecretKeys } from '../support/server/server.ts';
 
 const timeout = 120_000;
 const key = randomBytes(32).toString('base64');
@@ -99,6 +100,48 @@ test('a backup is refused before a data folder is made: without its key, or wher
   const nowhere = await annals(['backup', join(folder, 'no', 'folder')], environmentOf(source));
   expect(nowhere).toMatchObject({ code: 1, stdout: '' });
   expect(nowhere.stderr).toMatch(/^annals: the backup cannot be written: ENOENT/);
+});
+
+test('verify confirms a backup with its key alone, and a changed one is exit code 1', async () => {
+  await annals(['backup', file], environmentOf(source));
+  const keyAlone = { ANNALS_SECRET_KEY: key, ANNALS_DATA_DIR: join(folder, 'data') };
+  const confirmed = await annals(['backup', 'verify', file], keyAlone);
+  expect(confirmed).toMatchObject({ code: 0, stderr: '' });
+  expect(JSON.parse(confirmed.stdout)).toMatchObject({ file, rows: 2 });
+  const other = await annals(['backup', 'verify', file], {
+    ...keyAlone,
+    ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
+  });
+  expect(other).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('The secret key does not fit') });
+  await writeFile(file, Buffer.concat([await readFile(file), Buffer.from('more')]));
+  const changed = await annals(['backup', 'verify', file], keyAlone);
+  expect(changed).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringContaining('something comes after its end'),
+  });
+  expect(await annals(['restore', file], environmentOf(target))).toMatchObject({ code: 1 });
+  expect(await relationsOf(target)).toEqual([]);
+  expect(await readdir(folder)).toEqual(['annals.tar.zst']);
+});
+
+test('a backup of an earlier version is restored with --unauthenticated and a warning', async () => {
+  const keys = {
+    ...environmentOf(source),
+    ANNALS_SECRET_KEY: testSecretKeys.map((one) => Buffer.from(one).toString('base64')).join(),
+  };
+  await writeFile(file, await asEarlierFormat(await backupOf(source)));
+  const environment = { ...keys, DATABASE_URL: target.url };
+  expect(await annals(['restore', file], environment)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('--unauthenticated'),
+  });
+  const done = await annals(['restore', '--unauthenticated', file], environment);
+  expect(done).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/^annals: .* nobody can tell whether it was changed\n$/),
+  });
+  expect(await rowsOfTables(target)).toEqual(await rowsOfTables(source));
 });
 
 test('a restore that is killed or stopped in the middle leaves the database empty', { timeout }, async () => {

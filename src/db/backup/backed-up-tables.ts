@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { BackedUpIndex, BackedUpSequence } from './manifest.ts';
+import type { BackedUpSequence } from './manifest.ts';
 
 /**
  * Tables that no backup has. Some say which schema the database has and which server it is on: a restore writes these
@@ -85,9 +85,17 @@ async function readClusterNumber(client: pg.ClientBase): Promise<string | undefi
   return rows[0]?.last;
 }
 
+interface TableIndex {
+  table: string;
+  name: string;
+  /** The statement that creates it. */
+  definition: string;
+  comment: string | null;
+}
+
 /** The complete indexes of tables, except for those of constraints. */
-export async function readIndexes(client: pg.ClientBase, tables: readonly string[]): Promise<BackedUpIndex[]> {
-  const { rows } = await client.query<BackedUpIndex>(
+export async function readIndexes(client: pg.ClientBase, tables: readonly string[]): Promise<TableIndex[]> {
+  const { rows } = await client.query<TableIndex>(
     `select c.relname as "table", n.relname as name, pg_get_indexdef(i.indexrelid, 0, true) as definition,
             obj_description(i.indexrelid, 'pg_class') as comment
        from pg_index i join pg_class n on n.oid = i.indexrelid join pg_class c on c.oid = i.indrelid

@@ -4,11 +4,15 @@ import { createSealer } from '../../sealing.ts';
 import { BackupError } from './backup-error.ts';
 
 /** Grows when an older version could not read a backup any more. */
-export const backupFormat = 1;
+export const backupFormat = 2;
+/** From this format on a backup is authenticated. */
+export const authenticatedFormat = 2;
 /** The first file of a backup: what a restore checks before it begins. */
 export const beginFile = 'begin.json';
-/** The last file of a backup: everything about it. A backup without it is not complete. */
+/** The file after the tables: everything about the backup. A backup without it is not complete. */
 export const manifestFile = 'manifest.json';
+/** The last file of a backup: what confirms it to whoever has the secret key. */
+export const authenticationFile = 'manifest.hmac';
 
 const table = {
   name: Type.String(),
@@ -43,11 +47,10 @@ const sequence = Type.Object({
   called: Type.Boolean(),
 });
 
-/** An index with the statement that creates it. */
+/** An index. What creates it is not in the backup, so that a restore carries out nothing that a file says. */
 const index = Type.Object({
   table: Type.String(),
   name: Type.String(),
-  definition: Type.String({ pattern: '^CREATE (UNIQUE )?INDEX ' }),
   comment: Type.Union([Type.String(), Type.Null()]),
 });
 

@@ -1,13 +1,17 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
+import { buffer } from 'node:stream/consumers';
 import { createZstdDecompress } from 'node:zlib';
 import { hasCode } from '../write-once.ts';
+import { isAuthentic } from './authentication.ts';
 import { BackupError } from './backup-error.ts';
 import {
+  authenticatedFormat,
+  authenticationFile,
   type BackupBegin,
   type BackupManifest,
   beginFile,
+  checkKeys,
   manifestFile,
   noBackup,
   readBegin,
@@ -27,6 +31,7 @@ export interface TableOfBackup {
  *
  * @example
  * const reader = await BackupReader.open(createReadStream('annals.backup'));
+ * reader.useKeys(secretKeys);
  * for await (const { name, content } of reader.tables()) await store(name, content);
  * reader.manifest.tables; // checked
  */
@@ -34,22 +39,45 @@ export class BackupReader {
   readonly begin: BackupBegin;
   readonly #files: AsyncIterator<ArchivedFile>;
   readonly #read = new Map<string, { bytes: number; sha256: string }>();
+  readonly #beginText: Buffer;
+  #keys: readonly Uint8Array[] | undefined;
   #manifest: BackupManifest | undefined;
 
-  private constructor(begin: BackupBegin, files: AsyncIterator<ArchivedFile>) {
-    this.begin = begin;
+  private constructor(beginText: Buffer, files: AsyncIterator<ArchivedFile>) {
+    this.begin = readBegin(beginText.toString('utf8'));
+    this.#beginText = beginText;
     this.#files = files;
   }
 
   /**
-   * Reads the beginning. Throws a BackupError where it is not that of a backup that this version knows. The signal ends the
-   * reading with its reason.
+   * Reads the beginning. Throws a BackupError where it is not that of a backup that this version knows, or, unless `unauthenticated` is
+   * true, where it is of a version that did not authenticate backups. The signal ends the reading with its reason.
    */
-  static async open(input: Readable, signal?: AbortSignal): Promise<BackupReader> {
+  static async open(
+    input: Readable,
+    { signal, unauthenticated = false }: { signal?: AbortSignal | undefined; unauthenticated?: boolean } = {},
+  ): Promise<BackupReader> {
     const files = readArchive(decompressed(input, signal));
     const first = await files.next();
     if (first.done || first.value.name !== beginFile) throw new BackupError(noBackup);
-    return new BackupReader(readBegin(await contentOf(first.value)), files);
+    const reader = new BackupReader(await contentOf(first.value), files);
+    if (!reader.isAuthenticated && !unauthenticated) throw new BackupError(notAuthenticated);
+    return reader;
+  }
+
+  /** Whether the backup can be confirmed by the secret key. Those of earlier versions cannot. */
+  get isAuthenticated(): boolean {
+    return this.begin.format >= authenticatedFormat;
+  }
+
+  /**
+   * The keys that are to confirm the backup, before its tables are read. Throws a BackupError where they do not fit. Returns how many
+   * further keys of the backup are missing.
+   */
+  useKeys(secretKeys: readonly Uint8Array[]): number {
+    const missing = checkKeys(this.begin, secretKeys);
+    this.#keys = secretKeys;
+    return missing;
   }
 
   /** What the backup tells at its end: only after all tables were read, and equal what it tells. */
@@ -58,7 +86,10 @@ export class BackupReader {
     return this.#manifest;
   }
 
-  /** The tables, each to be read before the next one. Throws a BackupError where they are not as the manifest tells. */
+  /**
+   * The tables, each to be read before the next one. Throws a BackupError at the end where they are not as the manifest tells, or where no
+   * key confirms the backup.
+   */
   async *tables(): AsyncGenerator<TableOfBackup, void> {
     let file = await this.#next();
     while (file.name !== manifestFile) {
@@ -68,7 +99,9 @@ export class BackupReader {
       yield { name, content: table.content };
       file = await table.after();
     }
-    this.#check(readManifest(await contentOf(file)));
+    const manifest = await contentOf(file);
+    if (this.isAuthenticated) await this.#authenticate(manifest);
+    this.#check(readManifest(manifest.toString('utf8')));
     if (!(await this.#files.next()).done) throw new BackupError(noBackup);
   }
 
@@ -104,6 +137,14 @@ export class BackupReader {
     return value;
   }
 
+  async #authenticate(manifest: Buffer): Promise<void> {
+    if (this.#keys === undefined) throw new Error('the keys of the backup were not given');
+    const { value, done } = await this.#files.next();
+    if (done || value.name !== authenticationFile) throw new BackupError(changed);
+    const told = (await contentOf(value)).toString('utf8').trim();
+    if (!isAuthentic(this.#keys, { begin: this.#beginText, manifest }, told)) throw new BackupError(changed);
+  }
+
   #check(manifest: BackupManifest): void {
     const nothing = { bytes: 0, sha256: createHash('sha256').digest('hex') };
     for (const { name, bytes, sha256 } of manifest.tables) {
@@ -124,8 +165,18 @@ function tableOf({ name }: ArchivedFile): string {
   return table;
 }
 
-async function contentOf(file: ArchivedFile): Promise<string> {
-  return await text(Readable.from(file.content, { objectMode: false }));
+const changed =
+  'The backup was changed after it was made: none of the secret keys confirms it. Use another copy, or its own key.';
+const notAuthenticated =
+  'The backup is of a version of Annals that did not authenticate backups, so nobody can tell whether it was changed. If you trust ' +
+  'the place where it was kept, restore it with --unauthenticated.';
+
+/** In bytes. Descriptions of a backup have some 20 kB. */
+const maxDescription = 4 * 1024 * 1024;
+
+async function contentOf(file: ArchivedFile): Promise<Buffer> {
+  if (file.size > maxDescription) throw new BackupError(noBackup);
+  return await buffer(Readable.from(file.content, { objectMode: false }));
 }
 
 /** Errors of the compression in words for operators; those of the input, a file that is missing for instance, as they are. */
@@ -136,8 +187,14 @@ async function* decompressed(input: Readable, signal?: AbortSignal): AsyncGenera
   signal?.addEventListener('abort', onAbort, { once: true });
   // A pipe does not pass errors on.
   input.once('error', (error) => unpack.destroy(error));
+  let given = 0;
+  input.on('data', (chunk: Uint8Array) => {
+    given += chunk.length;
+  });
   try {
     for await (const chunk of input.pipe(unpack)) yield chunk;
+    // What comes after the last frame is not unpacked.
+    if (unpack.bytesWritten !== given) throw new BackupError('The backup was changed: something comes after its end.');
   } catch (error) {
     if (hasCode(error, 'Z_BUF_ERROR')) throw new BackupError('The backup is not complete: it ends too early.');
     const isOfZstd = error instanceof Error && 'code' in error && String(error.code).startsWith('ZSTD_');

@@ -6,7 +6,7 @@ import { buildEarlierSchema, finishSchema } from '../schema/build-schema.ts';
 import { lockLedger } from '../schema/ledger.ts';
 import { packageSchema, readSchema, type Schema } from '../schema/read-schema.ts';
 import { claimTransactionIds, readSystemIdentifier } from '../schema/transaction-ids.ts';
-import { readIndexes, type TableToBackUp, tablesToBackUp } from './backed-up-tables.ts';
+import { type TableToBackUp, tablesToBackUp } from './backed-up-tables.ts';
 import { BackupError } from './backup-error.ts';
 import { bareTables } from './bare-tables.ts';
 import type { BackedUpIndex, BackedUpSequence, BackupBegin, BackupManifest } from './manifest.ts';
@@ -16,6 +16,8 @@ export interface RestoreOptions {
   signal?: AbortSignal | undefined;
   /** Called as the restore goes on, with the bytes of the tables. */
   onProgress?: ((bytes: number) => void) | undefined;
+  /** The statement that makes an index which operators made, by its name and comment; undefined: it is none of these. Default: none is. */
+  definitionOf?: (index: BackedUpIndex) => string | undefined;
 }
 
 export interface RestoredBackup {
@@ -44,7 +46,7 @@ export async function checkSchemaOf({ schema, migrations }: BackupBegin): Promis
 export async function restoreBackup(
   pool: pg.Pool,
   backup: BackupReader,
-  { signal, onProgress }: RestoreOptions = {},
+  { signal, onProgress, definitionOf = () => undefined }: RestoreOptions = {},
 ): Promise<RestoredBackup> {
   const schema = await checkSchemaOf(backup.begin);
   const server = await readSystemIdentifier(pool);
@@ -65,6 +67,7 @@ export async function restoreBackup(
     await buildEarlierSchema(client, schema, backup.begin.migrations);
     const leftOut = await fillTables(client, backup, { signal, onProgress });
     await finishSchema(client, schema);
+    await addIndexes(client, backup.manifest.indexes, definitionOf);
     await claimTransactionIds(client, server);
     const names = (await tablesToBackUp(client)).map(({ name }) => pg.escapeIdentifier(name));
     await client.query(`analyze ${names.join(', ')}`);
@@ -109,7 +112,7 @@ async function fillTables(client: pg.ClientBase, backup: BackupReader, options: 
     await pipeline(Readable.from(counted(), { objectMode: false }), copy, pipelineOptions(options));
     rows.set(name, copy.rowCount);
   }
-  const { tables, sequences, indexes } = backup.manifest;
+  const { tables, sequences } = backup.manifest;
   for (const { name, rows: told } of tables) {
     const found = rows.get(name) ?? 0;
     if (found !== told && !leftOut.includes(name)) {
@@ -120,7 +123,6 @@ async function fillTables(client: pg.ClientBase, backup: BackupReader, options: 
   }
   await putBack();
   await restoreSequences(client, sequences, ours);
-  await addIndexes(client, indexes, ours);
   return leftOut;
 }
 
@@ -157,23 +159,18 @@ async function restoreSequences(
   }
 }
 
-/** Indexes that were made while Annals ran, for instance by `annals index`. */
+/** Indexes that operators made. Those that a service makes by itself it makes again after its start. */
 async function addIndexes(
   client: pg.ClientBase,
   indexes: readonly BackedUpIndex[],
-  tables: readonly TableToBackUp[],
+  definitionOf: (index: BackedUpIndex) => string | undefined,
 ): Promise<void> {
-  const existing = await readIndexes(
-    client,
-    tables.map(({ name }) => name),
-  );
-  for (const { name, table, definition, comment } of indexes) {
-    if (existing.some((index) => index.name === name) || !tables.some((one) => one.name === table)) continue;
-    // The extended protocol takes one statement alone.
-    const statement = { text: definition, queryMode: 'extended' };
-    await client.query(statement);
-    if (comment !== null) {
-      await client.query(`comment on index ${pg.escapeIdentifier(name)} is ${pg.escapeLiteral(comment)}`);
+  for (const index of indexes) {
+    const definition = definitionOf(index);
+    if (definition === undefined) continue;
+    await client.query(definition);
+    if (index.comment !== null) {
+      await client.query(`comment on index ${pg.escapeIdentifier(index.name)} is ${pg.escapeLiteral(index.comment)}`);
     }
   }
 }

@@ -4,6 +4,8 @@ import { BackupError } from './backup-error.ts';
 
 const block = 512;
 const maxName = 100;
+/** Bytes that may fill an archive up. */
+const maxEnd = 1024 * 1024;
 
 /** The header of a file. The content follows, and then `paddingOf` its size. `at` is in milliseconds since 1970. */
 export function headerOf(name: string, size: number, at: number): Buffer {
@@ -47,7 +49,7 @@ export async function* readArchive(chunks: AsyncIterable<Buffer>): AsyncGenerato
   for (;;) {
     const header = await bytes.take(block);
     if (header.every((byte) => byte === 0)) {
-      await bytes.skipRest();
+      await bytes.takeEnd();
       return;
     }
     const size = numberIn(header.subarray(124, 136));
@@ -92,9 +94,17 @@ class ByteReader {
     return Buffer.concat(parts);
   }
 
-  /** Reads to the end, where a compressed stream has its checksum. */
-  async skipRest(): Promise<void> {
-    while (!(await this.#chunks.next()).done);
+  /** Reads to the end, where a compressed stream has its checksum. Programs fill the last blocks of an archive with zeros. */
+  async takeEnd(): Promise<void> {
+    let length = 0;
+    for (let rest: Buffer | undefined = this.#rest; rest !== undefined; ) {
+      length += rest.length;
+      if (length > maxEnd || rest.some((byte) => byte !== 0)) {
+        throw new BackupError('The backup was changed: something comes after its end.');
+      }
+      const { value, done } = await this.#chunks.next();
+      rest = done ? undefined : value;
+    }
   }
 
   async *pieces(length: number): AsyncGenerator<Buffer, void> {

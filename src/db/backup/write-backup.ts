@@ -4,8 +4,10 @@ import { pipeline } from 'node:stream/promises';
 import { constants, createZstdCompress } from 'node:zlib';
 import pg from 'pg';
 import { type CopyToStreamQuery, to as copyTo } from 'pg-copy-streams';
+import { authenticate } from './authentication.ts';
 import { readIndexes, readSequences, type TableToBackUp, tablesToBackUp } from './backed-up-tables.ts';
 import {
+  authenticationFile,
   type BackupBegin,
   type BackupManifest,
   backupFormat,
@@ -68,7 +70,8 @@ async function* archiveOf(
   await client.query(`lock table ${names} in access share mode`);
   const begin = { ...(await readBegin(client, now)), keys: checksOfKeys(secretKeys) };
   const described = tables.map(({ name, columns }) => ({ name, columns }));
-  yield* fileOf(beginFile, jsonOf({ ...begin, tables: described }), now);
+  const beginText = jsonOf({ ...begin, tables: described });
+  yield* fileOf(beginFile, beginText, now);
   const copies: TableCopy[] = [];
   let written = 0;
   for (const table of tables) {
@@ -87,8 +90,17 @@ async function* archiveOf(
     client,
     tables.map(({ name }) => name),
   );
-  const manifest = { ...begin, tables: copies.map((copy) => copy.told()), sequences, indexes };
-  yield* fileOf(manifestFile, jsonOf(manifest), now);
+  const named = indexes.map(({ table, name, comment }) => ({ table, name, comment }));
+  const manifest = { ...begin, tables: copies.map((copy) => copy.told()), sequences, indexes: named };
+  const text = jsonOf(manifest);
+  yield* fileOf(manifestFile, text, now);
+  const [firstKey] = secretKeys;
+  if (firstKey === undefined) throw new RangeError('At least one secret key is needed.');
+  yield* fileOf(
+    authenticationFile,
+    Buffer.from(`${authenticate(firstKey, { begin: beginText, manifest: text })}\n`),
+    now,
+  );
   yield endOfArchive();
   finish(manifest);
 }

@@ -1,9 +1,12 @@
 import { PassThrough, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import { sortIndexStatement } from '../../../src/custom-entities/sort-indexes.ts';
 import { tablesToBackUp } from '../../../src/db/backup/backed-up-tables.ts';
+import type { BackedUpIndex, BackupManifest } from '../../../src/db/backup/manifest.ts';
 import { BackupReader } from '../../../src/db/backup/read-backup.ts';
 import { type RestoredBackup, restoreBackup } from '../../../src/db/backup/restore-backup.ts';
+import { endOfArchive, headerOf, paddingOf, readArchive } from '../../../src/db/backup/tar.ts';
 import { writeBackup } from '../../../src/db/backup/write-backup.ts';
 import type { TestDatabase } from './database.ts';
 import { testSecretKeys } from './server.ts';
@@ -20,8 +23,49 @@ export async function backupOf({ pool }: TestDatabase): Promise<Buffer> {
   return content;
 }
 
-export async function restored(database: TestDatabase, backup: Buffer): Promise<RestoredBackup> {
-  return await restoreBackup(database.pool, await BackupReader.open(Readable.from([backup])));
+/** Restores as the command does. `unauthenticated`: also a backup of a version that did not authenticate them. */
+export async function restored(
+  database: TestDatabase,
+  backup: Buffer,
+  { unauthenticated = false } = {},
+): Promise<RestoredBackup> {
+  const reader = await BackupReader.open(Readable.from([backup]), { unauthenticated });
+  reader.useKeys(testSecretKeys);
+  const definitionOf = (index: BackedUpIndex) => sortIndexStatement(database.db, index);
+  return await restoreBackup(database.pool, reader, { definitionOf });
+}
+
+/** The files of a backup by their names, in order. */
+export async function filesOf(backup: Buffer): Promise<Map<string, Buffer>> {
+  const files = new Map<string, Buffer>();
+  for await (const { name, content } of readArchive(Readable.from([zstdDecompressSync(backup)]))) {
+    files.set(name, await buffer(Readable.from(content, { objectMode: false })));
+  }
+  return files;
+}
+
+/** A backup of these files. */
+export function archived(files: ReadonlyMap<string, Buffer>): Buffer {
+  const parts = [...files].flatMap(([name, content]) => [
+    headerOf(name, content.length, 0),
+    content,
+    paddingOf(content.length),
+  ]);
+  return zstdCompressSync(Buffer.concat([...parts, endOfArchive()]));
+}
+
+/** The backup as a version of Annals wrote it that did not authenticate backups. `change` alters what its last file tells. */
+export async function asEarlierFormat(
+  backup: Buffer,
+  change: (manifest: BackupManifest) => object = (same) => same,
+): Promise<Buffer> {
+  const files = await filesOf(backup);
+  files.delete('manifest.hmac');
+  for (const name of ['begin.json', 'manifest.json']) {
+    const told = { ...JSON.parse(String(files.get(name))), format: 1 };
+    files.set(name, Buffer.from(JSON.stringify(name === 'begin.json' ? told : change(told))));
+  }
+  return archived(files);
 }
 
 /** The backup with another text in it, of the same length. */

@@ -1,0 +1,35 @@
+import type { Readable } from 'node:stream';
+import type { Config } from '../config/config.ts';
+import type { BackupManifest } from '../db/backup/manifest.ts';
+import { BackupReader } from '../db/backup/read-backup.ts';
+import { hasCode } from '../db/write-once.ts';
+import { OperatorError } from './command.ts';
+import { findSecretKeys } from './open-database.ts';
+import { Stopped } from './stopped.ts';
+
+export interface VerifyOptions {
+  config: Config;
+  signal: AbortSignal;
+  /** Takes a backup of a version that did not authenticate backups, too. */
+  unauthenticated?: boolean;
+}
+
+/** Reads a backup to its end. Throws a BackupError where it is not complete or was changed. Needs the secret key and no database. */
+export async function verifyBackup(
+  input: Readable,
+  { config, signal, unauthenticated = false }: VerifyOptions,
+): Promise<BackupManifest> {
+  const backup = await BackupReader.open(input, { signal, unauthenticated });
+  backup.useKeys(await findSecretKeys(config));
+  for await (const { content } of backup.tables()) for await (const _chunk of content);
+  return backup.manifest;
+}
+
+/** The error of a command that reads a backup, in words for operators where it is the file's. */
+export function readingFault(error: unknown, stop: AbortSignal): unknown {
+  if (stop.aborted) return new Stopped(stop.reason);
+  if (hasCode(error, 'ENOENT', 'EACCES', 'EISDIR') && error instanceof Error) {
+    return new OperatorError(`the backup cannot be read: ${error.message}`);
+  }
+  return error;
+}
