@@ -14,6 +14,8 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY src/ src/
 COPY clients/typescript/ clients/typescript/
 COPY console/ console/
+# The console and the pages at /docs share their colours and sizes.
+COPY docs/site/ docs/site/
 RUN npm run build --workspace clients/typescript && npm run build:console && npm run build
 
 FROM node:${NODE_VERSION}-bookworm-slim AS dependencies

@@ -9,6 +9,8 @@ const product = { entity: 'product', id: 'brisk-go' };
 /** Every view of the console, in the order of the navigation, with its panels, dialogs and empty states. */
 export const allViews: readonly Picture[] = [
   { name: 'sign-in', address: '', options: { storageState: { cookies: [], origins: [] } }, ready: shows('form') },
+  { name: 'guides', address: '../docs/guides', ready: shows('.guide-index') },
+  { name: 'guide', address: '../docs/guides/operations', ready: shows('.guide h1') },
   { name: 'no-such-page', address: 'nowhere', ready: shows('.empty-state') },
   { name: 'overview', address: 'overview', ready: shows('.bar-chart canvas') },
   { name: 'history', address: 'history', ready: shows('.bar-chart canvas') },
@@ -27,6 +29,7 @@ export const allViews: readonly Picture[] = [
     address: address('history', { q: 'entity:order status:OPEN' }),
     ready: shows('[role=alert]'),
   },
+  { name: 'history-word', address: address('history', { q: 'mug' }), ready: shows('[role=alert]') },
   {
     name: 'history-empty',
     address: address('history', { q: 'entity:quote type:delete actor:Nobody' }),

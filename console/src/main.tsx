@@ -1,6 +1,6 @@
 import { render } from 'preact';
 import { App } from './app/app.tsx';
-import './design/tokens.css';
+import '../../docs/site/tokens.css';
 import './design/base.css';
 import './components/layout.css';
 import './components/forms.css';

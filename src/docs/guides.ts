@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { renderGuide } from './render-guide.ts';
+import { type Section, sectionsOf } from './sections.ts';
 
 export interface Guide {
   /** The path of its file without `.md`: `operations`, `decisions/0001-house-and-stack`. */
@@ -10,19 +11,40 @@ export interface Guide {
   readonly html: string;
 }
 
-/** These come first, in this order, each with the other guides of its folder. The rest follow by name. */
-const firstGuides = [
-  'getting-started',
-  'concepts',
-  'recording/README',
-  'query-language',
-  'history-reads',
-  'pagination',
-  'console',
-  'api',
-  'operations',
-  'upgrading',
+/** Guides for one purpose, in the order in which they are listed. */
+export interface GuideGroup {
+  readonly title: string;
+  readonly guides: readonly GuideLink[];
+}
+
+export interface GuideLink {
+  readonly name: string;
+  readonly title: string;
+}
+
+/** A section that the search finds. */
+export interface SearchEntry extends Section {
+  /** The address of the page. */
+  readonly path: string;
+  readonly title: string;
+}
+
+/** A name stands for its page, and for the other pages of its folder. */
+const groups: readonly { readonly title: string; readonly names: readonly string[] }[] = [
+  { title: 'Begin', names: ['getting-started', 'concepts', 'install'] },
+  { title: 'Record changes', names: ['recording/README'] },
+  {
+    title: 'Read the history',
+    names: ['console', 'query-language', 'history-reads', 'api', 'pagination', 'compatibility'],
+  },
+  {
+    title: 'Run Annals',
+    names: ['reference', 'operations', 'deploy', 'upgrading', 'metrics', 'traces', 'cluster'],
+  },
+  { title: 'Look inside', names: ['architecture'] },
 ];
+const otherGuides = 'More';
+export const recordsOfDecisions = 'Records of decisions';
 
 /** The guides of the folder `docs`, by name. Each is rendered when it is first asked for. */
 export class Guides {
@@ -31,6 +53,7 @@ export class Guides {
   readonly #names: ReadonlySet<string>;
   readonly #images: ReadonlySet<string>;
   readonly #rendered = new Map<string, Guide>();
+  readonly #read = new Map<string, readonly Section[]>();
 
   /** `basePath` is the path of the public address, for links. */
   constructor(folder: string, basePath: string) {
@@ -52,12 +75,34 @@ export class Guides {
     return guide;
   }
 
-  /** The names in two groups: for users and operators, and the records of decisions. */
-  list(): { guides: string[]; records: string[] } {
-    const { guides = [], records = [] } = Object.groupBy([...this.#names].sort(byPlace), (name) =>
-      name.startsWith('decisions/') ? 'records' : 'guides',
+  /** All guides by their purpose; the records of decisions last. */
+  groups(): readonly GuideGroup[] {
+    const placed = [...this.#names].map((name) => ({ name, ...placeOf(name) }));
+    const titles = [...groups.map(({ title }) => title), otherGuides, recordsOfDecisions];
+    return titles.flatMap((title) => {
+      const names = placed.filter(({ group }) => group === title).sort(byPlace);
+      if (names.length === 0) return [];
+      return { title, guides: names.map(({ name }) => ({ name, title: this.#sections(name)[0]?.heading ?? name })) };
+    });
+  }
+
+  /** All sections of all guides, in the order of the groups. */
+  searchEntries(): readonly SearchEntry[] {
+    return this.groups().flatMap(({ guides }) =>
+      guides.flatMap(({ name, title }) =>
+        this.#sections(name).map((section) => ({ path: this.#pathOf(name), title, ...section })),
+      ),
     );
-    return { guides, records };
+  }
+
+  #sections(name: string): readonly Section[] {
+    const known = this.#read.get(name) ?? sectionsOf(readFileSync(join(this.#folder, `${name}.md`), 'utf8'));
+    this.#read.set(name, known);
+    return known;
+  }
+
+  #pathOf(name: string): string {
+    return `${this.#basePath}/docs/guides/${name}`;
   }
 
   /** Where a link of a guide leads on the site; undefined for a file that is neither a guide nor an image. */
@@ -67,18 +112,21 @@ export class Guides {
     const file = decodeURIComponent(pathname.slice(1));
     const target = file.replace(/\.md$/, '');
     if (host !== 'guides' || !(this.#names.has(target) || this.#images.has(file))) return undefined;
-    return `${this.#basePath}/docs/guides/${target}${hash}`;
+    return `${this.#pathOf(target)}${hash}`;
   }
 }
 
-function byPlace(one: string, other: string): number {
-  const place = (name: string) => {
-    const found = firstGuides.findIndex(
-      (first) => name === first || name.startsWith(`${first.replace(/\/README$/, '')}/`),
-    );
-    return found === -1 ? firstGuides.length : found;
-  };
+function placeOf(name: string): { group: string; place: number } {
+  if (name.startsWith('decisions/')) return { group: recordsOfDecisions, place: 0 };
+  for (const { title, names } of groups) {
+    const place = names.findIndex((first) => name === first || name.startsWith(`${first.replace(/\/README$/, '')}/`));
+    if (place !== -1) return { group: title, place };
+  }
+  return { group: otherGuides, place: 0 };
+}
+
+function byPlace(one: { name: string; place: number }, other: { name: string; place: number }): number {
   // The page that a folder begins with stands before its others.
-  const withoutReadme = (name: string) => name.replace(/README$/, '');
-  return place(one) - place(other) || (withoutReadme(one) < withoutReadme(other) ? -1 : 1);
+  const withoutReadme = ({ name }: { name: string }) => name.replace(/README$/, '');
+  return one.place - other.place || (withoutReadme(one) < withoutReadme(other) ? -1 : 1);
 }

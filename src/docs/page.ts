@@ -28,12 +28,12 @@ export function pageHtml({ title, basePath, current, body, styles = [], scripts 
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)} · Annals</title>
 <link rel="icon" type="image/svg+xml" href="${docs}/site/logo.svg">
-${styles.map((path) => `<link rel="stylesheet" href="${docs}${path}">\n`).join('')}<link rel="stylesheet" href="${docs}/site/style.css">
+${styles.map((path) => `<link rel="stylesheet" href="${docs}${path}">\n`).join('')}<link rel="stylesheet" href="${docs}/site/tokens.css"><link rel="stylesheet" href="${docs}/site/style.css">
 </head>
 <body>
 <header class="site">
-<a class="name" href="${docs}"><img src="${docs}/site/logo.svg" alt="" width="28" height="28">Annals</a>
-<nav>${link('reference', '', 'API reference')}${link('guides', '/guides', 'Guides')}<a href="${basePath}/openapi.json">OpenAPI</a></nav>
+<a class="name" href="${docs}/guides"><img src="${docs}/site/logo.svg" alt="" width="22" height="22">Annals</a>
+<nav aria-label="Pages">${link('reference', '', 'API reference')}${link('guides', '/guides', 'Guides')}<a href="${basePath}/openapi.json">OpenAPI</a><a href="${basePath}/console/">Console</a></nav>
 </header>
 ${body}
 ${scripts.map((path) => `<script src="${docs}${path}"></script>\n`).join('')}</body>

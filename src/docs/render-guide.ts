@@ -1,4 +1,5 @@
 import { Marked } from 'marked';
+import { plainText, slugs } from './heading-ids.ts';
 import { escapeHtml } from './page.ts';
 
 /**
@@ -10,18 +11,15 @@ export function renderGuide(
   linkTo: (href: string) => string | undefined,
 ): { title: string; html: string } {
   let title = '';
-  const ids = new Map<string, number>();
+  const idOf = slugs();
   const marked = new Marked({
     gfm: true,
     renderer: {
       html: ({ text }) => escapeHtml(text),
       heading({ tokens, depth, text }) {
-        const plain = text.replace(/[`*]/g, '');
+        const plain = plainText(text);
         if (title === '') title = plain;
-        const slug = slugOf(plain);
-        const times = ids.get(slug) ?? 0;
-        ids.set(slug, times + 1);
-        const id = times === 0 ? slug : `${slug}-${times}`;
+        const id = idOf(plain);
         return `<h${depth} id="${escapeHtml(id)}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
       },
       link({ href, tokens }) {
@@ -33,11 +31,15 @@ export function renderGuide(
         const source = linkTo(href);
         return source === undefined ? escapeHtml(text) : `<img src="${escapeHtml(source)}" alt="${escapeHtml(text)}">`;
       },
+      // The keyboard scrolls code and tables that are wider than the page.
+      code: ({ text }) => `<pre tabindex="0"><code>${escapeHtml(text)}</code></pre>\n`,
       table(token) {
-        const row = (cells: typeof token.header, tag: string) =>
-          `<tr>${cells.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join('')}</tr>`;
+        const row = (cells: typeof token.header, tag: 'th' | 'td') =>
+          `<tr>${cells.map((cell) => cellOf(this.parser.parseInline(cell.tokens), tag)).join('')}</tr>`;
+        // Markdown has no table without a head.
+        const head = token.header.every(({ text }) => text === '') ? '' : `<thead>${row(token.header, 'th')}</thead>`;
         const body = token.rows.map((cells) => row(cells, 'td')).join('\n');
-        return `<div class="table"><table><thead>${row(token.header, 'th')}</thead><tbody>${body}</tbody></table></div>\n`;
+        return `<div class="table" tabindex="0"><table>${head}<tbody>${body}</tbody></table></div>\n`;
       },
     },
   });
@@ -45,11 +47,8 @@ export function renderGuide(
   return { title, html };
 }
 
-/** The id of a heading as code hosts make it, so that one link works in both places. */
-function slugOf(text: string): string {
-  return text
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
-    .trim()
-    .replace(/\s/g, '-');
+/** A heading without words is no heading. */
+function cellOf(html: string, tag: 'th' | 'td'): string {
+  const name = html === '' ? 'td' : tag;
+  return `<${name}>${html}</${name}>`;
 }

@@ -5,7 +5,7 @@ import type { FastifyReply } from 'fastify';
 import { AnnalsError } from '../errors.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { packageFolder } from '../package-folder.ts';
-import { type Guide, Guides } from './guides.ts';
+import { type Guide, type GuideGroup, Guides, recordsOfDecisions } from './guides.ts';
 import { escapeHtml, type Page, pageHtml, pagePolicy } from './page.ts';
 
 const hidden = { schema: { hide: true } };
@@ -27,16 +27,18 @@ export async function docsRoutes(app: HttpServer, { basePath }: { basePath: stri
 
   for (const path of ['/docs/guides', '/docs/guides/']) {
     app.get(path, hidden, async (_request, reply) => {
-      const body = `<main class="guide">${indexOf(guides, basePath)}</main>`;
-      return await show(reply, { title: 'Guides', current: 'guides', body });
+      return await show(reply, guidePage(guides, basePath, { title: 'Guides', html: indexOf(guides, basePath) }));
     });
   }
+
+  app.get('/docs/guides/search.json', hidden, async (_request, reply) => {
+    return await reply.header('cache-control', 'public, max-age=3600').send(guides.searchEntries());
+  });
 
   app.get<{ Params: { '*': string } }>('/docs/guides/*', hidden, async (request, reply) => {
     const guide = guides.find(request.params['*'].replace(/\.md$/, ''));
     if (guide === undefined) throw new AnnalsError('resource_not_found', 'There is no such guide.');
-    const body = `<main class="guide">${guide.html}</main>`;
-    return await show(reply, { title: guide.title, current: 'guides', body });
+    return await show(reply, guidePage(guides, basePath, guide));
   });
 
   await app.register(fastifyStatic, {
@@ -75,14 +77,44 @@ function reference(basePath: string): Omit<Page, 'basePath'> {
   };
 }
 
+/** A guide beside the list of all of them, with the search. */
+function guidePage(
+  guides: Guides,
+  basePath: string,
+  { name = '', title, html }: Pick<Guide, 'title' | 'html'> & { name?: string },
+): Omit<Page, 'basePath'> {
+  const groups = guides
+    .groups()
+    .filter((group) => group.title !== recordsOfDecisions)
+    .map(
+      (group) => `<section><h2>${escapeHtml(group.title)}</h2>${listOf(group, { basePath, current: name })}</section>`,
+    );
+  const body = `<div class="guides">
+<nav class="guides-nav" aria-label="Guides">
+<search>
+<label for="guide-search">Search the guides</label>
+<input id="guide-search" type="search" autocomplete="off" data-index="${escapeHtml(`${basePath}/docs/guides/search.json`)}">
+<p id="guide-found" role="status"></p>
+<ol id="guide-results"></ol>
+</search>
+<details id="guide-groups"><summary>All guides</summary>${groups.join('\n')}</details>
+</nav>
+<main class="guide">${html}</main>
+</div>`;
+  return { title, current: 'guides', body, scripts: ['/site/guides.js'] };
+}
+
+function listOf({ guides }: GuideGroup, { basePath, current }: { basePath: string; current?: string }): string {
+  const items = guides.map(({ name, title }) => {
+    const mark = name === current ? ' aria-current="page"' : '';
+    return `<li><a href="${escapeHtml(`${basePath}/docs/guides/${name}`)}"${mark}>${escapeHtml(title)}</a></li>`;
+  });
+  return `<ul>${items.join('\n')}</ul>`;
+}
+
 function indexOf(guides: Guides, basePath: string): string {
-  const { guides: names, records } = guides.list();
-  const item = ({ name, title }: Guide) =>
-    `<li><a href="${escapeHtml(`${basePath}/docs/guides/${name}`)}">${escapeHtml(title)}</a></li>`;
-  const list = (group: readonly string[]) =>
-    `<ul>${group
-      .map((name) => guides.find(name))
-      .map((guide) => (guide === undefined ? '' : item(guide)))
-      .join('\n')}</ul>`;
-  return `<h1>Guides</h1>\n${list(names)}\n<h2>Records of decisions</h2>\n${list(records)}`;
+  const groups = guides
+    .groups()
+    .map((group) => `<section><h2>${escapeHtml(group.title)}</h2>${listOf(group, { basePath })}</section>`);
+  return `<h1>Guides</h1>\n<div class="guide-index">${groups.join('\n')}</div>`;
 }

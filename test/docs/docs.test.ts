@@ -88,6 +88,24 @@ test('the guides of a folder follow the page that leads to them', async () => {
   ]);
 });
 
+test('every guide has a purpose in the list, and every section is in the index of the search', async () => {
+  const { html } = await page('/docs/guides');
+  expect(html).not.toContain('<h2>More</h2>');
+  const answer = await server.call('/docs/guides/search.json');
+  expect(answer.status).toBe(200);
+  const sections = (await answer.json()) as { path: string; id: string; heading: string; text: string }[];
+  const paths = [...new Set(sections.map(({ path }) => path))];
+  expect(paths.length).toBeGreaterThan(80);
+  for (const path of paths) {
+    const shown = await page(path);
+    const ids = [...shown.html.matchAll(/<h\d id="([^"]+)"/g)].map(([, id]) => id);
+    expect(sections.filter((section) => section.path === path).map(({ id }) => id)).toEqual(ids);
+  }
+  expect(sections.find(({ path, id }) => path.endsWith('/install') && id === 'what-npm-says')?.text).toContain(
+    'npm rebuild node',
+  );
+});
+
 test('a guide that is not there is 404, and nothing outside of the folder is shown', async () => {
   for (const name of ['nothing', '..%2f..%2fpackage', '%2e%2e/README', 'site/style', 'decisions']) {
     expect((await server.call(`/docs/guides/${name}`)).status, name).toBe(404);

@@ -30,6 +30,11 @@ test('text in code keeps its characters', () => {
 
 test('tables stand in a frame of their own', () => {
   const { html } = renderGuide('| a | b |\n|---|---|\n| `1` | 2 |\n', toItself);
-  expect(html).toContain('<div class="table"><table><thead><tr><th>a</th><th>b</th></tr></thead>');
+  expect(html).toContain('<div class="table" tabindex="0"><table><thead><tr><th>a</th><th>b</th></tr></thead>');
   expect(html).toContain('<td><code>1</code></td><td>2</td>');
+});
+
+test('a table without words in its head has none, and a heading without words is a cell', () => {
+  expect(renderGuide('| | |\n|---|---|\n| a | b |\n', toItself).html).not.toContain('<th');
+  expect(renderGuide('| | one |\n|---|---|\n| a | b |\n', toItself).html).toContain('<tr><td></td><th>one</th></tr>');
 });
