@@ -1,9 +1,11 @@
 import { type Source, withSource } from '../db/source/source.ts';
 import { type CatalogueTable, readCatalogue } from '../db/source/source-catalogue.ts';
+import { plainTable, quotedTable } from '../db/source/table-names.ts';
 import type { Mapping, TableMapping } from '../recording/mapping/mapping.ts';
 import { PostgresTypes } from '../recording/mapping/postgres-types.ts';
 import { rowRules } from '../recording/mapping/row-rules.ts';
 import { faultsOfTable } from './mapping-faults.ts';
+import { secretWarnings } from './secret-columns.ts';
 import type { TableFault } from './table-faults.ts';
 
 /** What would be recorded of a table. */
@@ -28,6 +30,8 @@ export interface TableReport {
   /** Whether an entry of an update shows the values before it. */
   readonly before?: 'whole row' | 'key';
   readonly missing: readonly TableFault[];
+  /** What can be recorded as it is, and may not be what is wanted. */
+  readonly advice: readonly TableFault[];
 }
 
 /** What would be recorded of each table, by the mapping alone. */
@@ -68,6 +72,7 @@ function reportOf(mapping: Mapping, table: TableMapping): TableReport {
       mapping.tenant === undefined
         ? [{ message: 'the mapping names no tenant, so only the HTTP recorder can use it' }]
         : [],
+    advice: secretWarnings(table, []).map((message) => ({ message })),
   };
 }
 
@@ -97,5 +102,19 @@ function withCatalogue(
     partitions: found.partitions.length,
     before: found.replicaIdentity === 'f' ? 'whole row' : 'key',
     missing: [...report.missing, ...faultsOfTable(mapping, table, found)],
+    advice: [...secretWarnings(table, found.primaryKey).map((message) => ({ message })), ...identityAdvice(found)],
   };
+}
+
+/** What an identity of the whole row would bring, where the log has the key alone. */
+function identityAdvice(table: CatalogueTable): TableFault[] {
+  if (table.replicaIdentity === 'f' || (table.kind !== 'r' && table.kind !== 'p')) return [];
+  const message =
+    `${plainTable(table)}: its log has the key alone of a row before a change. Capture compares updates with the history, where that has the ` +
+    'whole document; otherwise they show the new row. A delete shows the key, and a masked value counts as changed in each update. ' +
+    'With replica identity full all values before a change are in the log, which grows by them';
+  return [table, ...table.partitions].map((one, place) => ({
+    ...(place === 0 ? { message } : { message: `${plainTable(one)}: the same, for this partition` }),
+    statement: `alter table ${quotedTable(one)} replica identity full;`,
+  }));
 }

@@ -4,6 +4,7 @@ import type { TakeChanges } from '../recording/batch.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import { recordMapped } from '../recording/record-mapped.ts';
 import { deleteDocuments } from './delete-documents.ts';
+import type { HistoryComparison } from './history-comparison.ts';
 import type { Portion } from './portions.ts';
 import { movePosition } from './position.ts';
 import type { Truncate } from './step.ts';
@@ -15,6 +16,8 @@ export interface RecordPortionOptions {
   /** The name of the slot, which entries show as the capture that recorded them. */
   readonly slot: string;
   readonly strict: boolean;
+  /** Gives updates the values before them from the history; left out: they stay without. */
+  readonly comparison?: HistoryComparison;
 }
 
 // Another recorder of the same changes may win the race for a row.
@@ -55,8 +58,10 @@ async function recordChanges({ from, to, changes }: Portion, options: RecordPort
     async (transaction) => {
       // First, because it locks the row: no other capture records meanwhile.
       await movePosition(transaction, from, to);
-      await recordMapped(transaction, changes, { ...options, recordedBy: { way: 'capture', by: options.slot } });
+      const compared = (await options.comparison?.compared(transaction, changes)) ?? changes;
+      await recordMapped(transaction, compared, { ...options, recordedBy: { way: 'capture', by: options.slot } });
     },
     { retries: maxRetries },
   );
+  options.comparison?.committed();
 }

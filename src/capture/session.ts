@@ -6,6 +6,7 @@ import { PostgresTypes } from '../recording/mapping/postgres-types.ts';
 import { CaptureError, GapError } from './capture-error.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import { ResumeCheck } from './gap.ts';
+import { HistoryComparison } from './history-comparison.ts';
 import { formatLsn, type Lsn } from './lsn.ts';
 import { decodePgoutput } from './pgoutput.ts';
 import { Portions } from './portions.ts';
@@ -98,12 +99,13 @@ async function stream(
     lastAt: position.lastAt,
     warn: (message) => log.warn({}, message),
   });
+  const comparison = new HistoryComparison(mapping);
   const portions = new Portions({
     position,
     signal,
     tracer: options.tracer,
     record: (portion) =>
-      recordPortion(portion, options).catch((error: unknown) => {
+      recordPortion(portion, { ...options, comparison }).catch((error: unknown) => {
         // The loop may be waiting for a message of the source. This ends the wait.
         incoming.fail(error instanceof Error ? error : new Error(String(error)));
         throw error;

@@ -246,8 +246,14 @@ export class TransactionReader {
       identity: this.#identity(open),
       primaryKey: table.primaryKey,
     };
-    const changes = changesOfRow(mapping, row, defaults).filter(({ kind }) => kind !== 'unchanged');
-    if (changes.length === 0) return;
+    const found = changesOfRow(mapping, row, defaults).filter(({ kind }) => kind !== 'unchanged');
+    if (found.length === 0) return;
+    const isKeyAlone = (before?.size ?? 0) < (row.after?.size ?? 0);
+    const changes = found.map((mapped) =>
+      mapped.kind === 'change' && mapped.change.type === 'update' && isKeyAlone
+        ? { ...mapped, lacksBefore: true }
+        : mapped,
+    );
     const content = () => rejectedRowText(mappedTable, row);
     await this.#keep(open, { rows: open.rows, table: table.name, changes, content });
   }

@@ -11,6 +11,7 @@ export const mappingCommand: Command = {
 Checks a mapping and tells what Annals would record of each table, one JSON object a line.
 With --from (or ANNALS_SOURCE_URL) it also reads the catalogue of that PostgreSQL database:
 which columns are recorded and how, and what is missing, with the statement that mends it.
+Notes say what replica identity full would bring, and which ids sound like secrets.
 It changes nothing. The exit code is 1 where the mapping has faults or something is missing.
 
 Example:
@@ -35,6 +36,9 @@ Example:
     const missing = reports.flatMap((report) => report.missing);
     for (const { message, statement } of missing) {
       io.tell(`annals: ${message}${statement === undefined ? '' : `; run: ${statement}`}`);
+    }
+    for (const { message, statement } of reports.flatMap((report) => report.advice)) {
+      io.tell(`annals: note: ${message}${statement === undefined ? '' : `; to have that, run: ${statement}`}`);
     }
     return missing.length === 0 ? 0 : 1;
   },

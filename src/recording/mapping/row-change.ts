@@ -45,6 +45,8 @@ export type MappedChange =
       readonly change: Change;
       /** Whether the row or its transaction says who made the change. Otherwise `change.actor` is the default. */
       readonly hasActor: boolean;
+      /** It is an update, and the source did not give the whole row before it. */
+      readonly lacksBefore?: boolean | undefined;
     }
   | { readonly kind: 'unchanged'; readonly tenant: string | undefined }
   | {
