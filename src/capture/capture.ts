@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isStarting } from '../db/connections/once-started.ts';
 import { SourceError } from '../db/source/source.ts';
 import { RefusedChangesError } from '../recording/record-mapped.ts';
 import type { CaptureOptions } from './capture-options.ts';
@@ -44,7 +45,7 @@ export async function capture(options: CaptureOptions): Promise<void> {
       await runSession({ ...options, slotWatch, choice }, { onRunning, onRecorded });
     } catch (error) {
       if (signal.aborted) return;
-      if (isForOperators(error) || !(hasRun || isInUse(error))) throw error;
+      if (isForOperators(error) || !(hasRun || isInUse(error) || isStarting(error))) throw error;
       log.warn({ err: error }, `capture stopped and tries again in ${pause} ms`);
       await slotWatch.lookWhileAway(options.source);
       await sleep(pause, undefined, { signal }).catch(() => {});

@@ -37,6 +37,9 @@ const firstPage = 100;
 const maxPage = 2_000;
 const pageBytes = 8 * 1024 * 1024;
 
+/** The progress is told each time so many rows were compared. */
+const progressRows = 10_000;
+
 /**
  * Compares the rows of the mapped tables, as a snapshot of the source has them, with the history, and records what differs: a row that
  * the history does not know is created, one with other values updated, and a document without a row deleted. Returns the snapshot's
@@ -105,7 +108,10 @@ class Copy {
       }
       // A document of a table that is not compared would look like a document whose row is gone.
       for (const mapped of mapping.tables.values()) if (!mapped.snapshot) entities.delete(mapped.entity);
-      for (const entity of entities) await this.#deleteGone(entity);
+      for (const entity of entities) {
+        log.info({ entity }, 'documents whose rows are gone are looked for in the history');
+        await this.#deleteGone(entity);
+      }
       signal.throwIfAborted();
     } finally {
       this.#seen.close();
@@ -119,8 +125,10 @@ class Copy {
     const from = `${table.kind === 'p' ? '' : 'only '}${quotedTable(table)}`;
     const list = columns.map((column) => pg.escapeIdentifier(column.name)).join(', ');
     await this.#client.query(`declare annals_rows no scroll cursor for select ${list} from ${from}`);
+    const total = await this.#estimate(table);
     let limit = firstPage;
     let count = 0;
+    let told = 0;
     for (;;) {
       this.#options.signal.throwIfAborted();
       const { rows } = await this.#client.query<(string | null)[]>({
@@ -146,9 +154,24 @@ class Copy {
         );
       });
       await this.#take(documents.filter((document) => document !== undefined));
+      if (count - told < progressRows) continue;
+      told = count;
+      const { log } = this.#options;
+      log.info({ table: name, rows: count, ofAbout: total }, 'a table is being compared with the history');
     }
     await this.#client.query('close annals_rows');
     return count;
+  }
+
+  /** About how many rows the table has. Undefined where PostgreSQL has not counted them. */
+  async #estimate({ oid, partitions }: CatalogueTable): Promise<number | undefined> {
+    const oids = partitions.length === 0 ? [oid] : partitions.map((one) => one.oid);
+    const { rows } = await this.#client.query<{ total: string | null }>(
+      'select sum(reltuples)::bigint as total from pg_catalog.pg_class where oid = any ($1::oid[]) and reltuples >= 0',
+      [oids],
+    );
+    const total = rows[0]?.total ?? null;
+    return total === null ? undefined : Number(total);
   }
 
   async #take(documents: readonly MappedDocument[]): Promise<void> {

@@ -41,16 +41,13 @@ export async function serveUntilStopped(
   { io, watch, recorder = config.recorder, upkeepTurn, ready = readyOf(io) }: ServeOptions,
 ): Promise<void> {
   const notReady = () => watch.reason;
+  // The recorder comes first, because its mapping may have faults: then nothing listens.
+  const recorderApp = recorder && (await recorderAppOf(context, config, { notReady }));
   const app = await buildApp(context, { notReady, upkeepTurn });
-  const apps = [app];
+  const apps = [app, ...(recorderApp === undefined ? [] : [recorderApp])];
   try {
     const baseUrl = await listen(app, config, 'PORT');
-    let recorderUrl: string | undefined;
-    if (recorder !== undefined) {
-      const recorderApp = await recorderAppOf(context, config, { notReady });
-      apps.push(recorderApp);
-      recorderUrl = await listen(recorderApp, recorder, 'ANNALS_RECORDER_PORT');
-    }
+    const recorderUrl = recorderApp && (await listen(recorderApp, recorder, 'ANNALS_RECORDER_PORT'));
     // Of workers, the primary process shows the metrics.
     if (upkeepTurn === undefined) apps.push(...(await metricsAppsOf(context, config, io)));
     warmUp(context, { reads: true });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Config, readConfig } from '../config/config.ts';
 import { isDistributed } from '../db/cluster/is-distributed.ts';
+import { onceStarted } from '../db/connections/once-started.ts';
 import { createPool } from '../db/connections/pool.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { migrate } from '../db/migrate.ts';
@@ -52,7 +53,12 @@ export async function withMigratedDatabase<Result>(
   work: (database: MigratedDatabase) => Promise<Result>,
 ): Promise<Result> {
   const config = readConfig(io.environment);
-  const { url, secretKeys, release } = await openDatabase(config, io.tell);
+  const opened = await onceStarted(() => openDatabase(config, io.tell), {
+    signal: io.stop,
+    onWait: () => io.tell('annals: the database is starting. Annals waits for it'),
+  });
+  if (opened === undefined) throw new Stopped(io.stop.reason);
+  const { url, secretKeys, release } = opened;
   try {
     await migrateDatabase(url);
     if (io.stop.aborted) throw new Stopped(io.stop.reason);

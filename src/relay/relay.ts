@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { BatchTrace } from '../concurrency/batch-trace.ts';
 import type { Tracer } from '../concurrency/trace.ts';
+import { onceStarted } from '../db/connections/once-started.ts';
 import type { Database } from '../db/database.ts';
 import { beginSource, connectSource, type Source, SourceError, withSource } from '../db/source/source.ts';
 import { inTransaction } from '../db/transaction.ts';
@@ -66,7 +67,12 @@ const maxPause = 5_000;
  * a RefusedChangesError, and a RecorderError where a recorder refuses the client.
  */
 export async function relay(options: RelayOptions): Promise<void> {
-  const reader = await withSource(options.source, (client) => openOutbox(client, options), 'transactions');
+  const open = () => withSource(options.source, (client) => openOutbox(client, options), 'transactions');
+  const reader = await onceStarted(open, {
+    signal: options.signal,
+    onWait: () => options.log.warn({}, 'the source is starting. The relay waits for it'),
+  });
+  if (reader === undefined) return;
   options.onRunning?.();
   const stop = new AbortController();
   const signal = AbortSignal.any([options.signal, stop.signal]);

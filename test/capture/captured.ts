@@ -27,6 +27,7 @@ export interface RunningCapture {
   figures: CaptureFigures;
   /** The messages of the log. */
   messages: string[];
+  logged: { fields: unknown; message: string }[];
   stop(): Promise<void>;
 }
 
@@ -48,7 +49,11 @@ export interface CaptureSetup {
 export function startCapture({ source, history, tables, mapping, choice, ...setup }: CaptureSetup): RunningCapture {
   const controller = new AbortController();
   const messages: string[] = [];
-  const keep = (_fields: unknown, message: string) => void messages.push(message);
+  const logged: RunningCapture['logged'] = [];
+  const keep = (fields: unknown, message: string) => {
+    messages.push(message);
+    logged.push({ fields, message });
+  };
   const log: CaptureLog = { info: keep, warn: keep };
   const figures = new CaptureFigures();
   const { promise: running, resolve, reject } = Promise.withResolvers<void>();
@@ -78,7 +83,7 @@ export function startCapture({ source, history, tables, mapping, choice, ...setu
     await ended.catch(() => {});
   };
   onTestFinished(stop);
-  return { running, ended, figures, messages, stop };
+  return { running, ended, figures, messages, logged, stop };
 }
 
 /** A source with one table `orders`, and a capture of it that runs. */

@@ -264,6 +264,16 @@ describe('the snapshot', () => {
     ]);
   });
 
+  test('the comparison of a large table tells its progress', async () => {
+    const setup = await prepared();
+    await setup.source.pool.query(`insert into orders select n, 'x' from generate_series(1, 11000) n; analyze orders`);
+    const running = startCapture({ ...setup, choice: { snapshot: true } });
+    await running.running;
+    const told = running.logged.filter(({ message }) => message === 'a table is being compared with the history');
+    expect(told.map(({ fields }) => fields)).toMatchObject([{ table: 'public.orders', ofAbout: 11000 }]);
+    expect(running.messages).toContain('documents whose rows are gone are looked for in the history');
+  });
+
   test('a snapshot that was broken off begins anew, also without the option', async () => {
     const setup = await prepared();
     const { source, history } = setup;

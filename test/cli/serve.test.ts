@@ -1,7 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type RunningCommand, startAnnals } from '../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
@@ -38,6 +42,33 @@ test('serve prints its base URL alone, makes the signing key before a token is a
   service.process.kill('SIGTERM');
   expect(await service.ended).toEqual({ code: 0, signal: null, stdout: `${baseUrl}\n`, stderr: '' });
 });
+
+test.each(['1', '2'])(
+  'serve looks at the mapping of its recorder before it listens, also with %s workers',
+  async (workers) => {
+    const folder = await mkdtemp(join(tmpdir(), 'annals-serve-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const mapping = join(folder, 'mapping.json');
+    await writeFile(mapping, '{"version": 1, "tabels": {}}');
+    // Whoever listened on this port before would be told that it is taken.
+    const holder = createServer().listen(0, '127.0.0.1');
+    await once(holder, 'listening');
+    onTestFinished(() => void holder.close());
+    const { port } = holder.address() as AddressInfo;
+    const service = startAnnals(['serve'], {
+      ...environment,
+      PORT: String(port),
+      ANNALS_WORKERS: workers,
+      ANNALS_RECORDER_PORT: '0',
+      ANNALS_RECORDER_MAPPING: mapping,
+    });
+    running.push(service);
+    const { code, stdout, stderr } = await service.ended;
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain('tabels: is not a key that this object can have');
+    expect(stderr).not.toContain(String(port));
+  },
+);
 
 test('what is in flight when serve is asked to end is still answered', async () => {
   const service = serve();

@@ -218,13 +218,29 @@ function tableOf({ source }: DebeziumEvent): string {
   return `${outer}.${source.get('table') ?? source.get('collection') ?? ''}`;
 }
 
-/** When the source says it happened, in milliseconds since 1970. */
+/** The members that tell when it happened, and how many of their units a millisecond has. */
+const times: readonly [member: string, units: bigint][] = [
+  ['tsus', 1_000n],
+  ['tsms', 1n],
+  ['tsns', 1_000_000n],
+];
+
+/**
+ * When the source says it happened, in milliseconds since 1970: the first of its times that Annals can record. Some samples of
+ * Debezium's connector for MongoDB have nanoseconds where the name says otherwise.
+ */
 function timeOf({ source }: DebeziumEvent): number {
-  const micro = source.get('tsus');
-  const at = micro === undefined ? Number(source.get('tsms')) : Math.floor(Number(micro) / 1000);
-  if (!Number.isSafeInteger(at)) throw new ColumnRejection('has no "ts_ms" in its "source"');
-  return at;
+  for (const [member, units] of times) {
+    const text = source.get(member);
+    if (text === undefined || !/^\d{1,30}$/.test(text)) continue;
+    const at = BigInt(text) / units;
+    if (at < endOfTime) return Number(at);
+  }
+  throw new ColumnRejection('has no "ts_ms" in its "source" that is a time from 1970 to 2100');
 }
+
+/** The beginning of 2101, in milliseconds. */
+const endOfTime = BigInt(Date.UTC(2101, 0));
 
 function rowOf(side: JsonNode, schemas: ReadonlyMap<string, JsonNode>): Map<string, string | undefined> {
   if (kindOf(side) !== 'object') throw new ColumnRejection('has a row that is no object');

@@ -20,6 +20,29 @@ describe('of MongoDB', () => {
     expect(changeOf(sample('mongodb-delete'), mongodb)).toMatchObject({ type: 'delete', entityId: '1004' });
   });
 
+  test.each(['mongodb-create', 'mongodb-update', 'mongodb-delete'])(
+    '%s happened when its source says, also where a time of it is in nanoseconds',
+    (name) => {
+      const { source, ...rest } = sample(name) as { source: Record<string, unknown> };
+      const at = 1558965508000;
+      const nanoseconds = 1558965508000000000;
+      for (const times of [
+        {},
+        { ts_us: nanoseconds },
+        { ts_us: undefined, ts_ms: nanoseconds },
+        { ts_us: nanoseconds, ts_ms: nanoseconds },
+        { ts_us: null },
+      ]) {
+        expect(changeOf({ ...rest, source: { ...source, ...times } }, mongodb)).toMatchObject({ at });
+      }
+      const none = { ts_us: undefined, ts_ms: undefined, ts_ns: undefined };
+      expect(resultOf({ ...rest, source: { ...source, ...none } }, mongodb)).toMatchObject({
+        kind: 'rejected',
+        reason: 'has no "ts_ms" in its "source" that is a time from 1970 to 2100',
+      });
+    },
+  );
+
   test('extended JSON of both versions becomes plain values with their digits', () => {
     const after =
       '{"_id":{"$oid":"596e275826f08b2730779e1f"},"n":{"$numberDecimal":"1.10"},"i":{"$numberInt":"5"},"d":{"$date":1465491461815},' +
