@@ -63,7 +63,7 @@ describe('the form of an agent', () => {
   test('each language stands in a name once, and has a text', () => {
     const en = { language: 'en', text: 'Desk' };
     expect(faultsOf({ ...good, name: [] }, undefined).name).toBeDefined();
-    expect(faultsOf({ ...good, name: [en, en] }, undefined).name).toBe('Each language stands here once.');
+    expect(faultsOf({ ...good, name: [en, en] }, undefined).name).toBe('Each language can be listed once.');
     expect(faultsOf({ ...good, name: [en, { language: 'de', text: ' ' }] }, undefined).name).toBeDefined();
   });
 

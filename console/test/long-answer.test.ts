@@ -43,7 +43,7 @@ test('the reader learns how long the answer is, and where it can be downloaded',
   const answer = { url: 'http://127.0.0.1/entries', headers: new Headers() } as const;
   const error = new LongAnswerError({ bytes: 3 * maxAnswerBytes, isWhole: false }, answer);
   expect(failureOf(error)).toMatchObject({
-    title: 'This answer has more than 192 MiB. A page reads at most 64.0 MiB.',
+    title: 'This answer has more than 192 MiB. The console shows at most 64.0 MiB.',
     download: 'http://127.0.0.1/entries',
     mayPass: false,
   });

@@ -127,7 +127,7 @@ test('an answer that would end the page is not read: the page says how long it i
   await page.goto(`${address}document?entity=long&id=1`);
   const failure = page
     .getByRole('alert')
-    .filter({ hasText: 'This answer has 64.0 MiB. A page reads at most 64.0 MiB.' });
+    .filter({ hasText: 'This answer has 64.0 MiB. The console shows at most 64.0 MiB.' });
   const link = failure.getByRole('link', { name: 'Download' });
   expect(await link.getAttribute('href')).toBe(`${address}api/changelog/acme/documents?entity=long&entityId=1`);
   expect(await link.getAttribute('download')).toBe('annals.json');

@@ -86,9 +86,7 @@ function guidePage(
   const groups = guides
     .groups()
     .filter((group) => group.title !== recordsOfDecisions)
-    .map(
-      (group) => `<section><h2>${escapeHtml(group.title)}</h2>${listOf(group, { basePath, current: name })}</section>`,
-    );
+    .map((group) => `<p class="group">${escapeHtml(group.title)}</p>${listOf(group, { basePath, current: name })}`);
   const body = `<div class="guides">
 <nav class="guides-nav" aria-label="Guides">
 <search>

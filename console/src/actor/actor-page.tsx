@@ -32,7 +32,7 @@ export function ActorPage() {
   if (name === '') {
     return (
       <EmptyState icon="actor" title="No actor is named">
-        <p>Names in the history lead here.</p>
+        <p>Choose a name in the history to come here.</p>
         <Link to={{ path: 'history' }}>Go to the history</Link>
       </EmptyState>
     );

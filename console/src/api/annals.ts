@@ -23,6 +23,6 @@ const client = computed(() => {
  * const page = useRequest(q, (signal) => annals().exact.history.list({ q }, { signal }));
  */
 export function annals(): Annals {
-  if (client.value === undefined) throw new Error('Nobody is signed in.');
+  if (client.value === undefined) throw new Error('You are not signed in.');
   return client.value;
 }

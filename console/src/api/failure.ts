@@ -21,7 +21,7 @@ const titles: Readonly<Record<string, string>> = {
   insufficient_permissions: 'Your client has no scope for this.',
   quota_exceeded: 'The quota of this tenant is used up.',
   rate_limit_exceeded: 'This tenant has called too often. Wait a moment.',
-  internal_service_error: 'The service could not carry this out.',
+  internal_service_error: 'The service failed. Tell the operator the request id.',
   service_unavailable: 'The service is busy or its database is away.',
   invalid_answer: 'The service answered with something that the console cannot read.',
 };
@@ -52,8 +52,8 @@ export function failureOf(error: unknown): Failure {
 
 function failureOfLength({ bytes, isWhole, url, requestId }: LongAnswerError): Failure {
   return {
-    title: `This answer has ${isWhole ? '' : 'more than '}${bytesText(bytes)}. A page reads at most ${bytesText(maxAnswerBytes)}.`,
-    details: ['More could end the page. Download the answer as JSON, and look at it with a program for long files.'],
+    title: `This answer has ${isWhole ? '' : 'more than '}${bytesText(bytes)}. The console shows at most ${bytesText(maxAnswerBytes)}.`,
+    details: ['A longer one could crash the page. Download it as JSON, and open it with a program for long files.'],
     requestId,
     mayPass: false,
     download: url,

@@ -142,7 +142,7 @@ function Account() {
 function OutdatedNote() {
   return (
     <div class="note" role="status">
-      <span>The service has a newer console than this tab.</span>
+      <span>There is a newer version of the console.</span>
       <Button onClick={() => location.reload()}>Reload</Button>
     </div>
   );

@@ -47,5 +47,5 @@ async function write(text: string): Promise<void> {
   area.select();
   const copied = document.execCommand('copy');
   area.remove();
-  if (!copied) throw new Error('The browser did not let the console copy.');
+  if (!copied) throw new Error('The browser did not allow the console to copy.');
 }

@@ -6,7 +6,7 @@ const causes: Readonly<Record<Cause, string>> = {
   quota_exhausted: 'the quota is used up',
   rate_limited: 'the provider was asked too often',
   context_length_exceeded: 'the conversation is longer than the model takes',
-  content_filtered: 'the provider held the answer back',
+  content_filtered: 'the provider filtered the answer',
   authentication: 'the provider refuses the key',
   model_not_found: 'the provider does not know the model',
   unreachable: 'the server cannot be reached',

@@ -13,7 +13,7 @@ export function ModelsView() {
   const { value, error, reload } = useRequest('models', (signal) => annals().models.list({ signal }));
   return (
     <>
-      <PageHeader title="Models" lead="What the service knows of each provider. An agent may name other models too." />
+      <PageHeader title="Models" lead="The models that Annals knows of each provider. An agent may use others too." />
       {error === undefined ? undefined : <FailureBox error={error} onRetry={reload} />}
       {value === undefined && error === undefined ? <Skeleton /> : undefined}
       {value?.length === 0 ? (

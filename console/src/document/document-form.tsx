@@ -56,7 +56,7 @@ export function DocumentForm({ unknown }: DocumentFormProps) {
             <option key={name} value={name} />
           ))}
         </datalist>
-        <FormField label="Id" hint="As it stands in the history: 10016, or brisk-go.">
+        <FormField label="Id" hint="The id as the history shows it, such as 10016 or brisk-go.">
           {(control) => (
             <input {...control} required value={id} onInput={(event) => setId(event.currentTarget.value)} />
           )}

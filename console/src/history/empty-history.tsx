@@ -21,7 +21,7 @@ export function EmptyHistory({ q, onQuery }: EmptyHistoryProps) {
       <p>
         {bounded
           ? 'Nothing in this time matches the query.'
-          : 'A query without a from-bound looks at the last 30 days, and nothing in them matches.'}
+          : 'A query without a beginning looks at the last 30 days. Nothing in them matches.'}
         {older === 0 ? ' Nothing older or newer matches either. Names are compared with upper and lower case.' : ''}
       </p>
       {older !== undefined && older > 0 ? (

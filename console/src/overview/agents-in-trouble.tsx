@@ -35,7 +35,7 @@ export function AgentsInTrouble({ from }: { readonly from: number }) {
     <OverviewCard title="Agents with trouble" requested={requested}>
       {({ agents, isCut }) =>
         agents.length === 0 ? (
-          <p class="muted">None: no agent was disabled, and no request failed in the last 24 hours.</p>
+          <p class="muted">No agent was disabled, and no request failed in the last 24 hours.</p>
         ) : (
           <ul class="trouble">
             {agents.map((agent) => (

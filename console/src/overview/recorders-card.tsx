@@ -14,7 +14,7 @@ export function RecordersCard({ now }: { readonly now: number }) {
         <>
           {recorders.length === 0 ? (
             <p class="muted">
-              Nothing has come in{since === undefined ? '' : ' since Annals notes it'}. The guides tell how an
+              Nothing has come in{since === undefined ? '' : ' since Annals keeps this list'}. The guides say how an
               application records its changes.
             </p>
           ) : (
@@ -26,7 +26,8 @@ export function RecordersCard({ now }: { readonly now: number }) {
           )}
           {since === undefined ? undefined : (
             <p class="recorders-note muted">
-              Noted since <Time at={since} detail="minute" />. What recorded only before is not shown.
+              Annals keeps this list since <Time at={since} detail="minute" />. It does not show what recorded only
+              before.
             </p>
           )}
         </>

@@ -76,7 +76,7 @@ export function SignInPage({ link }: { readonly link: string | undefined }) {
           {isBusy ? 'Signing in …' : 'Sign in'}
         </Button>
         <p class="sign-in-hint">
-          No client at hand? An operator makes a link that signs in once:
+          You have no client? An operator can make a link that signs you in once:
           <code>annals console link --tenant NAME</code>
         </p>
       </form>
@@ -89,7 +89,7 @@ function Refusal({ error, byLink }: { readonly error: unknown; readonly byLink: 
   return (
     <p class="sign-in-refusal" role="alert">
       {byLink
-        ? 'This link is not good any more. Each works once and for a short time. Ask for another one, or sign in with a client.'
+        ? 'This link does not work any more. A link works once, and only for a short time. Ask for another one, or sign in with a client.'
         : 'The client id or the secret is wrong, or the client was revoked.'}
     </p>
   );

@@ -109,11 +109,11 @@ export function dataTests(the: () => ConsoleUnderTest): void {
     // Somebody else writes it meanwhile: nothing of theirs is lost.
     await call('PATCH', `${types}/CRATE/instances/crate`, [{ op: 'add', path: '/note', value: 'mine' }]);
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('Somebody has written it since.').waitFor();
+    await page.getByText('Somebody else has changed this document since you opened it.').waitFor();
     // That stays true, whatever is written here.
     await editor.press('End');
     await editor.press('Space');
-    await page.getByText('Somebody has written it since.').waitFor();
+    await page.getByText('Somebody else has changed this document since you opened it.').waitFor();
     await page.getByRole('button', { name: 'Show the newest' }).click();
     await page.locator('.json-tree').getByText('mine').waitFor();
     await page.getByRole('button', { name: 'Edit' }).click();

@@ -19,7 +19,7 @@ export function deskTests(the: () => ConsoleUnderTest): void {
     await page.getByLabel('Temperature').fill('7');
     await page.getByText('A number from 0 to 2.').waitFor();
     await page.getByLabel('Key').fill('two words');
-    await page.getByText('A key has visible ASCII characters alone').waitFor();
+    await page.getByText('A key consists of visible ASCII characters').waitFor();
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Name the model as its provider calls it.').waitFor();
     expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-invalid'))).toBe('true');
@@ -196,7 +196,7 @@ export function deskTests(the: () => ConsoleUnderTest): void {
   test('a session sees the parts that its scopes allow, and no others', async () => {
     const { open } = the();
     const page = await open('', { scope: 'ai.agentexecution_manage' });
-    await page.getByText('Your client may chat, but not list agents.').waitFor();
+    await page.getByText('Your client may chat, but has no scope to list agents.').waitFor();
     const links = page.getByRole('navigation').getByRole('link');
     expect(await links.allInnerTexts()).toEqual(['AI desk']);
     const reader = await open('desk/agent?id=prices', { scope: 'ai.agent_read' });

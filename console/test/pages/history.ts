@@ -48,7 +48,7 @@ export function historyTests(the: () => ConsoleUnderTest): void {
     const { server, tenant, open, checkAccessibility } = the();
     await recordLife(server, tenant, { entity: 'fossil', from: Date.now() - 200 * 86_400_000 }, ['{"age":1}']);
     const page = await open('history?q=entity%3Afossil');
-    await page.getByText('A query without a from-bound looks at the last 30 days').waitFor();
+    await page.getByText('A query without a beginning looks at the last 30 days').waitFor();
     await checkAccessibility(page);
     await page.getByRole('button', { name: 'Show 1 change of all time' }).click();
     await page.locator('.entry-row').waitFor();

@@ -39,7 +39,7 @@ export function sessionTests(the: () => ConsoleUnderTest): void {
     expect(page.url()).toBe(`${server.baseUrl}/console/history`);
 
     const again = await open(`history#${fragment}`, { signedOut: true, statuses: [401] });
-    await again.getByText('This link is not good any more').waitFor();
+    await again.getByText('This link does not work any more').waitFor();
     expect(again.url()).not.toContain('#');
   });
 

@@ -103,7 +103,7 @@ export function ConfigurationDialog({ current, onClose, onSaved }: Configuration
           <JsonEditor
             key="value"
             label="Value"
-            hint="Any JSON. A text stands in quotes."
+            hint="Any JSON value. Put a text in quotes."
             text={text}
             fault={edited.fault}
             rows={Math.min(14, text.split('\n').length + 2)}
@@ -134,5 +134,5 @@ export function ConfigurationDialog({ current, onClose, onSaved }: Configuration
 
 function faultOfKey(key: string): string | undefined {
   if (/^[^\p{Cc},\p{Cs}]{1,256}$/u.test(key)) return undefined;
-  return 'Up to 256 characters, none of them a comma or a control character.';
+  return 'Up to 256 characters, without commas and control characters.';
 }

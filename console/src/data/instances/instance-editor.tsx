@@ -75,7 +75,10 @@ export function InstanceEditor({
       {failure === undefined ? undefined : <FailureBox error={failure} />}
       {hasChanged ? (
         <p class="note">
-          <span>Somebody has written it since. Copy what you need from your text, then begin anew.</span>
+          <span>
+            Somebody else has changed this document since you opened it. Copy what you need from your text, then begin
+            with the newest version.
+          </span>
           <Button
             onClick={() => {
               onDirty(false);

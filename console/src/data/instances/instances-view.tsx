@@ -72,7 +72,7 @@ export function InstancesView() {
         one="instance"
         empty={
           <EmptyState icon="data" title="This type has no instances">
-            <p>Your application makes them by its calls, or you make one here.</p>
+            <p>Your application makes instances over the API, or you make one here.</p>
             {add}
           </EmptyState>
         }

@@ -66,7 +66,9 @@ export function JobPanel({ id, onClose, onDeleted }: JobPanelProps) {
           }}
         >
           <p>
-            {isUnderWay ? 'It stops, and what it has brought so far is gone.' : 'Its result and its file are gone.'}
+            {isUnderWay
+              ? 'It is still running. It stops, and what it has written so far is deleted.'
+              : 'Its result and its file are deleted too.'}
           </p>
         </ConfirmDialog>
       ) : undefined}

@@ -64,7 +64,7 @@ function Editing({ typeId, current }: { readonly typeId: string; readonly curren
     <form class="type-editor" onInput={() => setFailure(undefined)} onSubmit={(event) => void save(event)}>
       <PageHeader
         title={current === undefined ? 'New type' : `Type ${typeId}`}
-        lead="Instances satisfy its schema, where it has one."
+        lead="If the type has a schema, its instances must satisfy it."
       >
         <Button onClick={() => navigate({ path: 'data/types' })}>{mayWrite ? 'Cancel' : 'Back'}</Button>
         {mayWrite && current !== undefined ? (
@@ -95,7 +95,7 @@ function Editing({ typeId, current }: { readonly typeId: string; readonly curren
         ) : undefined}
         <JsonEditor
           label="Definition"
-          hint="name by language; jsonSchema in JSON Schema 2020-12, or none."
+          hint="name has a text for each language. jsonSchema is optional: a schema in JSON Schema 2020-12."
           text={text}
           fault={fault}
           onText={setText}
@@ -113,7 +113,7 @@ function Editing({ typeId, current }: { readonly typeId: string; readonly curren
             navigate({ path: 'data/types' });
           }}
         >
-          <p>A type that has instances is not deleted. Its history stays.</p>
+          <p>Annals deletes a type only if it has no instances. Its history stays.</p>
         </ConfirmDialog>
       ) : undefined}
     </form>

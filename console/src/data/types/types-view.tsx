@@ -43,9 +43,7 @@ function TypeList() {
         one="type"
         empty={
           <EmptyState icon="data" title="There is no type yet">
-            <p>
-              A type names a sort of document that your application keeps in Annals. Its changes are in the history.
-            </p>
+            <p>A type describes documents that your application keeps in Annals. Their changes are in the history.</p>
             {add}
           </EmptyState>
         }
@@ -107,7 +105,7 @@ function WrittenType() {
           navigate({ path: 'data/type', parameters: { type: type.trim() } });
         }}
       >
-        <FormField label="Type" hint="Its id. Your client may read instances, but not list types.">
+        <FormField label="Type" hint="Write its id. Your client may read instances, but has no scope to list types.">
           {(control) => (
             <input {...control} class="mono" value={type} onInput={(event) => setType(event.currentTarget.value)} />
           )}

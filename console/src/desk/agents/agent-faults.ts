@@ -53,7 +53,7 @@ function faultOfTexts(texts: readonly DraftText[]): string | undefined {
   const languages = texts.map(({ language }) => language);
   if (languages.some((language) => !/^[A-Za-z0-9_-]{1,35}$/.test(language)))
     return 'A language is a code, such as en or de-AT.';
-  if (new Set(languages).size < languages.length) return 'Each language stands here once.';
+  if (new Set(languages).size < languages.length) return 'Each language can be listed once.';
   if (texts.some(({ text }) => text.trim() === '')) return 'Write the text, or remove its language.';
   if (texts.some(({ text }) => text.length > 10_000)) return 'At most 10,000 characters.';
   return undefined;
@@ -69,7 +69,9 @@ function faultOfKey(draft: AgentDraft, current: Agent | undefined): string | und
   if (provider === 'shared') return undefined;
   if (apiKey === '')
     return isSelfHosted(provider) || keepsKey(draft, current) ? undefined : 'This provider needs your key.';
-  return /^[\x21-\x7e]{1,4096}$/.test(apiKey) ? undefined : 'A key has visible ASCII characters alone, without blanks.';
+  return /^[\x21-\x7e]{1,4096}$/.test(apiKey)
+    ? undefined
+    : 'A key consists of visible ASCII characters, without spaces.';
 }
 
 function faultOfAddress(address: string): string | undefined {

@@ -25,7 +25,12 @@ export function AgentForm(props: AgentFormProps) {
         <h2 class="card-header">What it does</h2>
         <div class="card-body form-grid">
           {current === undefined ? (
-            <FormField key="id" label="Id" hint="Its name in calls. It cannot be changed later." error={faults.id}>
+            <FormField
+              key="id"
+              label="Id"
+              hint="Your application names the agent by this id. It cannot be changed later."
+              error={faults.id}
+            >
               {(control) => (
                 <input
                   {...control}
@@ -67,7 +72,7 @@ export function AgentForm(props: AgentFormProps) {
               checked={draft.readsHistory}
               onChange={(event) => onChange({ readsHistory: event.currentTarget.checked })}
             />
-            May ask the change history what the chatting client may
+            Can search the change history, with the rights of the client that chats
           </label>
           <label class="check">
             <input
@@ -116,7 +121,12 @@ function ModelParts({ draft, current, faults, onChange }: AgentFormProps) {
         )}
       </FormField>
       {isShared && draft.model === '' ? undefined : (
-        <FormField key="model" label="Model" hint="As its provider calls it." error={faults.model}>
+        <FormField
+          key="model"
+          label="Model"
+          hint="The name that its provider uses, such as gpt-5.4-mini."
+          error={faults.model}
+        >
           {(control) => (
             <>
               <input
@@ -184,21 +194,21 @@ function ModelParts({ draft, current, faults, onChange }: AgentFormProps) {
       <NumberField
         key="temperature"
         label="Temperature"
-        hint="0 to 2. Empty: that of the model."
+        hint="From 0 to 2. Empty means the model's own default."
         part="temperature"
         {...{ draft, faults, onChange }}
       />
       <NumberField
         key="longest"
         label="Longest answer"
-        hint="Tokens. Empty: as the service has it."
+        hint="In tokens. Empty means the limit of the service."
         part="maxTokens"
         {...{ draft, faults, onChange }}
       />
       <NumberField
         key="context"
         label="Context"
-        hint="Tokens that the model takes, answer included."
+        hint="How many tokens the model takes, its answer included."
         part="contextTokens"
         {...{ draft, faults, onChange }}
       />

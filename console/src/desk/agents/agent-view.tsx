@@ -97,8 +97,8 @@ function AgentActions({ agent, onChanged }: { readonly agent: Agent; readonly on
           }}
         >
           <p>
-            <Name text={agentTitle(agent)} /> answers no more, and its settings and key are gone. Its logs and its
-            history stay.
+            <Name text={agentTitle(agent)} /> stops answering, and its settings and its key are deleted. Its logs and
+            its history stay.
           </p>
         </ConfirmDialog>
       ) : undefined}
@@ -115,7 +115,9 @@ function WhyDisabled({ agent, onChanged }: { readonly agent: Agent; readonly onC
         <p>
           <Name text={agent.disabledReason ?? ''} />
         </p>
-        <p class="muted">Mend the cause first: it is disabled again after ten more failures of this sort.</p>
+        <p class="muted">
+          Correct the cause first. Annals disables the agent again after ten more failures like these.
+        </p>
         <div class="page-actions">
           <EnableButton agent={agent} onChanged={onChanged} />
           <Link

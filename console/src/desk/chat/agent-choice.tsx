@@ -57,7 +57,7 @@ function WrittenId({ agentId, onChoose }: AgentChoiceProps) {
         onChoose(id.trim());
       }}
     >
-      <FormField label="Agent" hint="Its id. Your client may chat, but not list agents.">
+      <FormField label="Agent" hint="Write its id. Your client may chat, but has no scope to list agents.">
         {(control) => (
           <input {...control} class="mono" value={id} onInput={(event) => setId(event.currentTarget.value)} />
         )}

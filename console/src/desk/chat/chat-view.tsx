@@ -33,7 +33,10 @@ export function ChatView() {
   };
   return (
     <div class="chat">
-      <PageHeader title="Chat" lead="The texts stay in this tab. The logs keep tokens, times and causes alone.">
+      <PageHeader
+        title="Chat"
+        lead="Only this tab has the texts. The logs have tokens, times, and why a request failed."
+      >
         {sessionId !== '' && reads() ? (
           <Link to={{ path: 'desk/sessions', parameters: { session: sessionId } }}>Session’s log</Link>
         ) : undefined}
@@ -75,7 +78,9 @@ function EarlierNote({ sessionId }: { readonly sessionId: string }) {
     return (await annals().logs.requests.list({ q, pageSize: 1, total: true }, { signal })).total ?? 0;
   });
   if (!asked || value === undefined || value === 0) return null;
-  return <p class="note">This session goes on: the agent knows what was said, though this tab does not show it.</p>;
+  return (
+    <p class="note">You continue an earlier session. The agent knows what was said, but this tab does not show it.</p>
+  );
 }
 
 function ChatTurn({ turn, agentId, onAgain }: { turn: Turn; agentId: string; onAgain: () => void }) {
@@ -83,7 +88,7 @@ function ChatTurn({ turn, agentId, onAgain }: { turn: Turn; agentId: string; onA
   return (
     <TurnView message={message} answer={answer} agent={<AgentName id={agentId} />} isWriting={state === 'writing'}>
       {state === 'stopped' ? (
-        <p class="muted">Stopped. The agent does not remember this answer; its tokens are counted.</p>
+        <p class="muted">Stopped. The agent does not remember this answer, but its tokens count.</p>
       ) : undefined}
       {state === 'failed' ? <FailureBox error={error} onRetry={onAgain} /> : undefined}
       {requestId !== undefined && state !== 'writing' && reads() ? (

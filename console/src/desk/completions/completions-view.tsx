@@ -27,8 +27,8 @@ const roles: readonly (readonly [Role, string])[] = [
 
 const endings: Readonly<Record<NonNullable<Completion['finishReason']>, string | undefined>> = {
   stop: undefined,
-  length: 'Cut off: the answer reached the most tokens that it may have.',
-  content_filter: 'The provider held back the rest.',
+  length: 'Cut off: the answer has reached the limit of tokens.',
+  content_filter: 'The provider filtered the rest.',
   other: 'The provider ended the answer and did not say why.',
 };
 
@@ -67,7 +67,7 @@ export function CompletionsView() {
   const isWaiting = outcome?.state === 'waiting';
   return (
     <>
-      <PageHeader title="Completions" lead="Try a completion out. It counts as one of your application does." />
+      <PageHeader title="Completions" lead="Try a completion. It counts like one of your application." />
       <div class="desk-columns">
         <form class="card" onSubmit={(event) => void run(event)}>
           <h2 class="card-header">Messages</h2>

@@ -24,7 +24,7 @@ export function RequestsView() {
   });
   return (
     <>
-      <PageHeader title="Requests" lead="What became of each request to an agent, and the tokens that it took." />
+      <PageHeader title="Requests" lead="Each request to an agent: how it ended, and how many tokens it used." />
       <FilterBar filter={list.filter} onFilter={list.setFilter} example="triggerAgentId:price-desk promptTokens:>1000">
         <FilterChip label="Failed" term="severity:ERROR" filter={list.filter} onFilter={list.setFilter} />
         <FilterChip label="Warnings" term="severity:WARNING" filter={list.filter} onFilter={list.setFilter} />
@@ -34,7 +34,7 @@ export function RequestsView() {
         one="request"
         empty={
           <EmptyState icon="agent" title="No agent has been asked yet">
-            <p>Chat with an agent; what became of it stands here.</p>
+            <p>Chat with an agent, and its requests are listed here.</p>
           </EmptyState>
         }
       >

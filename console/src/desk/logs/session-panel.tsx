@@ -62,7 +62,7 @@ export function SessionPanel({ id, onClose }: { readonly id: string; readonly on
           {counted(log.completionTokens, 'token')} out. <span class="mono">{id}</span>
         </p>
         {isAllText ? undefined : (
-          <p class="note">The logs keep no texts. Those of jobs are shown, and those of chats in this tab.</p>
+          <p class="note">The logs have no texts. You see the texts of jobs, and of chats in this tab.</p>
         )}
         <ol class="turns" aria-label="Conversation">
           {turns.map((turn) => (

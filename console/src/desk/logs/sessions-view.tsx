@@ -33,7 +33,7 @@ export function SessionsView() {
         one="session"
         empty={
           <EmptyState icon="agent" title="There is no session yet">
-            <p>A chat with an agent begins one.</p>
+            <p>Chat with an agent to begin one.</p>
           </EmptyState>
         }
       >
