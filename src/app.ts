@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
+import type pg from 'pg';
 import { agenticRoutes } from './agents/routes.ts';
 import { agentUpkeep } from './agents/upkeep.ts';
 import { changelogRoutes } from './changelog/routes.ts';
@@ -12,9 +13,10 @@ import { consoleUpkeep } from './console/upkeep.ts';
 import type { Context } from './context.ts';
 import { customEntityRoutes } from './custom-entities/routes.ts';
 import { customEntitiesUpkeep } from './custom-entities/upkeep.ts';
+import { WriteProbe } from './db/write-probe.ts';
 import { docsRoutes } from './docs/routes.ts';
 import { basePathOf } from './http/base-path.ts';
-import { healthRoutes } from './http/health-routes.ts';
+import { type HealthOptions, healthRoutes } from './http/health-routes.ts';
 import { createHttpServer } from './http/http-server.ts';
 import type { HttpServer } from './http/http-server-type.ts';
 import { describeInterface } from './http/openapi/routes.ts';
@@ -90,7 +92,7 @@ export async function buildApp(
   countRequests(app, usage.requests);
   describeInterface(app, { version: productVersion(), baseUrl: config.baseUrl });
 
-  await app.register(healthRoutes, { askDatabase: () => vital.pool.query('select 1'), notReady });
+  await app.register(healthRoutes, { ...databaseHealth(vital.pool), notReady });
   await app.register(oauthRoutes, {
     grantToken: oauth.grantToken,
     publishedKeys: oauth.publishedKeys,
@@ -151,7 +153,7 @@ export async function buildRecorderApp(
   countRequests(app, usage.requests);
   describeInterface(app, { version: productVersion() });
 
-  await app.register(healthRoutes, { askDatabase: () => vital.pool.query('select 1'), notReady });
+  await app.register(healthRoutes, { ...databaseHealth(vital.pool), notReady });
   await app.register(oauthRoutes, {
     grantToken: oauth.grantToken,
     publishedKeys: oauth.publishedKeys,
@@ -171,6 +173,11 @@ export async function buildRecorderApp(
   if (isAlone) await app.register(changelogUpkeep, { db, now, findTenants, folds: metrics && foldObserver(metrics) });
 
   return app;
+}
+
+function databaseHealth(pool: pg.Pool): Pick<HealthOptions, 'askDatabase' | 'takesWrites'> {
+  const writes = new WriteProbe({ run: (statements) => pool.query(statements) });
+  return { askDatabase: () => pool.query('select 1'), takesWrites: () => writes.takesWrites() };
 }
 
 export interface MetricsAppOptions {

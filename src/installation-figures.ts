@@ -7,6 +7,7 @@ import { countSessions } from './console/session-figures.ts';
 import { createSideConnection } from './db/connections/side-connection.ts';
 import type { Database } from './db/database.ts';
 import { beginSource, connectSource, type Source } from './db/source/source.ts';
+import { WriteProbe } from './db/write-probe.ts';
 import { readOpenJobs } from './jobs/queue-figures.ts';
 import { readWaiting } from './mail/mail-figures.ts';
 import { type DatabaseFigure, measureDatabase } from './metrics/database-figures.ts';
@@ -23,16 +24,18 @@ const statementLimit = 1_500;
  * Returns the function that closes the connection.
  */
 export function measureInstallation(metrics: Metrics, databaseUrl: string): () => Promise<void> {
-  return measureBeside(metrics, databaseUrl, (db) =>
-    installationFigures({
+  return measureBeside(metrics, databaseUrl, (db) => {
+    const writes = new WriteProbe({ run: (statements) => sql.raw(statements).execute(db) });
+    return installationFigures({
+      takesWrites: () => writes.takesWrites(),
       pendingChanges: () => readPendingChanges(db),
       openJobs: () => readOpenJobs(db),
       waitingMails: () => readWaiting(db),
       rejectedChanges: () => countRejected(db),
       consoleSessions: () => countSessions(db),
       capturePositionAge: () => readPositionAge(db),
-    }),
-  );
+    });
+  });
 }
 
 /** Measures how far capture is. Returns the function that closes the connection to the database of Annals. */

@@ -1,6 +1,6 @@
-import { summariseHistory } from '../changelog/read/history-summary.ts';
+import { summariseTenants } from '../changelog/read/history-summary.ts';
 import { deleteTenant } from '../db/tenants/delete-tenant.ts';
-import { createTenant, listTenants, tenantExists, tenantPattern } from '../db/tenants/tenants.ts';
+import { createTenant, tenantExists, tenantPattern } from '../db/tenants/tenants.ts';
 import { revokeClients } from '../oauth/clients.ts';
 import { noSuchAction, parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, UsageError } from './command.ts';
@@ -45,8 +45,7 @@ async function create(args: string[], io: CommandIo): Promise<number> {
 async function list(args: string[], io: CommandIo): Promise<number> {
   parseCommand('tenant list', { args, options: {} });
   await withInterruptibleDatabase(io, async ({ db, now }) => {
-    for (const { name, createdAt } of await listTenants(db)) {
-      const { entries, oldest, newest } = await summariseHistory(db, name, now());
+    for await (const { name, createdAt, entries, oldest, newest } of summariseTenants(db, now())) {
       const [oldestEntry, newestEntry] = [oldest, newest].map((at) =>
         at === null ? null : new Date(at).toISOString(),
       );

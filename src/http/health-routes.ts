@@ -18,6 +18,8 @@ const Health = Type.Object({ status: Type.Literal('ok') }, { $id: 'Health', exam
 
 export interface HealthOptions {
   askDatabase: () => Promise<unknown>;
+  /** Whether the database takes writes, as far as is known. */
+  takesWrites: () => Promise<boolean>;
   /** Why the process is not ready besides; undefined where nothing is in the way. */
   notReady?: (() => string | undefined) | undefined;
 }
@@ -45,19 +47,21 @@ export async function healthRoutes(app: HttpServer, options: HealthOptions): Pro
       schema: {
         operationId: 'getReadiness',
         tags,
-        summary: 'Whether the database answers too',
+        summary: 'Whether the database answers too, and takes writes',
         response: { 200: json(Health, { description: 'It does.' }) },
       },
     },
     async () => {
+      const headers = { 'Retry-After': retryAfter };
       const reason = options.notReady?.();
-      if (reason !== undefined)
-        throw new AnnalsError('service_unavailable', reason, { headers: { 'Retry-After': retryAfter } });
+      if (reason !== undefined) throw new AnnalsError('service_unavailable', reason, { headers });
       try {
         await within(maxWait, options.askDatabase());
       } catch (cause) {
-        const headers = { 'Retry-After': retryAfter };
         throw new AnnalsError('service_unavailable', 'The database does not answer.', { headers, cause });
+      }
+      if (!(await options.takesWrites())) {
+        throw new AnnalsError('service_unavailable', 'The database takes no writes.', { headers });
       }
       return { status: 'ok' as const };
     },

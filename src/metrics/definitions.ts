@@ -49,6 +49,7 @@ export const definitions = {
   annals_share_waiting: { type: 'gauge', help: 'Callers that wait for a place of a share', labels: ['share'] },
 
   annals_database_up: { type: 'gauge', help: 'Whether the database answers: 1 or 0', aggregation: 'min' },
+  annals_database_writable: { type: 'gauge', help: 'Whether the database takes writes: 1 or 0', aggregation: 'min' },
   annals_database_figures_missing: {
     type: 'gauge',
     help: 'Figures that took the database too long',

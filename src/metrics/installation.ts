@@ -2,6 +2,7 @@ import type { DatabaseFigure } from './database-figures.ts';
 
 /** What the modules read from the database of the installation. */
 export interface InstallationReaders {
+  readonly takesWrites: () => Promise<boolean>;
   /** The changes that are not folded yet; `oldest` identifies the oldest row of a tenant. */
   readonly pendingChanges: () => Promise<readonly { tenant: string; changes: number; oldest: number }[]>;
   /** `oldest` is in seconds. */
@@ -17,6 +18,10 @@ export interface InstallationReaders {
 export function installationFigures(readers: InstallationReaders): DatabaseFigure[] {
   const age = new AgeOfOldest();
   return [
+    {
+      names: ['annals_database_writable'],
+      read: async (set) => set('annals_database_writable', {}, (await readers.takesWrites()) ? 1 : 0),
+    },
     {
       names: ['annals_pending_changes', 'annals_pending_oldest_seconds'],
       async read(set) {

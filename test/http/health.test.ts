@@ -1,6 +1,7 @@
+import pg from 'pg';
 import { expect, test } from 'vitest';
 import { takeDatabaseAway } from '../support/server/database-away.ts';
-import { comesTrueWithin } from '../support/server/patience.ts';
+import { comesTrueWithin, eventually } from '../support/server/patience.ts';
 import { startTestServer } from '../support/server/server.ts';
 
 test('live answers as long as the process does, ready only while the database does', async () => {
@@ -37,5 +38,36 @@ test('a database that hangs is not ready within a second or two', async () => {
   await asked;
   expect(status).toBe(503);
   for (const client of busy) client.release();
+  await server.close();
+});
+
+test('a database that answers and takes no writes is not ready, until it takes them again', async () => {
+  const server = await startTestServer();
+  const name = new URL(server.database.url).pathname.slice(1);
+  const readOnly = async () => {
+    await server.database.pool.query(`alter database ${name} set default_transaction_read_only = on`);
+    // Sessions keep what they began with.
+    const others = `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()`;
+    await server.database.pool.query(others, [name]);
+  };
+  const ask = async () => {
+    const response = await server.call('/health/ready');
+    const { status, message }: { status: string | number; message?: string } = JSON.parse(await response.text());
+    return [response.status, message ?? status];
+  };
+  await readOnly();
+  await eventually(ask).toEqual([503, 'The database takes no writes.']);
+  const client = new pg.Client({
+    connectionString: server.database.url,
+    options: '-c default_transaction_read_only=off',
+  });
+  await client.connect();
+  await client.query(`alter database ${name} reset default_transaction_read_only`);
+  await client.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()`,
+    [name],
+  );
+  await client.end();
+  await eventually(ask).toEqual([200, 'ok']);
   await server.close();
 });

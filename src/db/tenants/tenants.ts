@@ -13,20 +13,6 @@ export async function createTenant(db: Database, tenant: string): Promise<boolea
   return result.numInsertedOrUpdatedRows === 1n;
 }
 
-export interface ListedTenant {
-  readonly name: string;
-  readonly createdAt: Date;
-}
-
-/** All tenants, by name. */
-export async function listTenants(db: Database): Promise<ListedTenant[]> {
-  return await db
-    .selectFrom('tenant')
-    .select(['tenant as name', 'created_at as createdAt'])
-    .orderBy('tenant')
-    .execute();
-}
-
 /** Whether the tenant exists. */
 export async function tenantExists(db: Database, tenant: string): Promise<boolean> {
   const row = await db.selectFrom('tenant').select('tenant').where('tenant', '=', tenant).executeTakeFirst();

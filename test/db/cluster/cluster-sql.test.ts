@@ -7,7 +7,6 @@ import { faultsOfRoutine, faultsOfStore, type KnownTables, tablesOf } from '../.
 
 // Reads of all tenants. Only operators, captures and metrics use them, and they fail while a worker is away.
 const allowed = [
-  'db/tenants/tenants.ts',
   'capture/delete-documents.ts',
   'changelog/fold/pending.ts',
   'console/session-figures.ts',
