@@ -206,7 +206,7 @@ async function useService(environment: Record<string, string>, client: { clientI
     }
     await call('GET', `${history}/names?field=entity`);
     await call('GET', `${history}/documents?entity=order&entityId=3`);
-    await call('GET', `${history}/ways`);
+    await call('GET', `${history}/recorders`);
     const types = '/schema/acme/custom-entities';
     await call('POST', types, { id: 'NOTE', name: { en: 'Note' } });
     for (let n = 0; n < 3; n++)
