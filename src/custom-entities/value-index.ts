@@ -11,9 +11,6 @@ export const valueIndexName = 'custom_instance_narrow_values';
 /** The index that leads to the instances which that index leaves out. */
 const wideIndexName = 'custom_instance_wide';
 
-/** The index that leads to the instances whose name is a map by language. A term on their name looks into each language. */
-const mapNameIndexName = 'custom_instance_map_name';
-
 /** The index of earlier versions, which had all instances. */
 const replacedIndexName = 'custom_instance_values';
 
@@ -77,11 +74,6 @@ export async function createValueIndex(db: Database): Promise<boolean> {
     name: wideIndexName,
     table: 'custom_instance',
     definition: sql`(tenant, type) where wide = 1`,
-  });
-  await buildIndex(db, {
-    name: mapNameIndexName,
-    table: 'custom_instance',
-    definition: sql`(tenant, type) where jsonb_typeof(fields -> 'name') = 'object'`,
   });
   const state = await dropUnfinished(db, valueIndexName);
   if (state === 'missing') {

@@ -314,6 +314,7 @@ table custom_instance
   wide smallint not null default 0
   custom_instance_pkey PRIMARY KEY (tenant, type, id)
   custom_instance_tenant_type_fkey FOREIGN KEY (tenant, type) REFERENCES custom_entity(tenant, id)
+  CREATE INDEX custom_instance_map_name ON custom_instance USING btree (tenant, type) WHERE jsonb_typeof(fields -> 'name'::text) = 'object'::text
 
 table database_origin
   relation bigint not null
