@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type TSchema, type TUnsafe, Type } from 'typebox';
 import { unsupportedMember } from '../http/body-members.ts';
 import { TenantName } from '../http/tenant-name.ts';
 import { mask } from '../recording/mask.ts';
@@ -25,8 +25,14 @@ const Description = Type.String({
   'x-must': 'not contain NUL or lone surrogates',
 });
 
-const Secured = Type.Boolean({
-  description: 'Encrypted at rest and never shown again. `providerApiToken` and `openAiApiToken` always are.',
+const securedDescription =
+  'Encrypted at rest and never shown again. `providerApiToken` and `openAiApiToken` always are.';
+const Secured = Type.Boolean({ description: securedDescription });
+
+const Secret = Type.String({
+  pattern: '^[^\\ud800-\\udfff]*$',
+  'x-must': 'be a string without lone surrogates, because it is secured',
+  description: 'The secret.',
 });
 
 /** Members that the API family publishes and Annals does not do (contract 3). docs/compatibility.md lists them. */
@@ -58,17 +64,39 @@ export const ConfigurationItemSchema = Type.Object(
 
 export const ConfigurationList = Type.Array(ConfigurationItemSchema);
 
+/** What a client sends of an item: the value of a secured one is a string. */
+interface SentConfiguration {
+  value: unknown;
+  version?: number;
+  description?: string;
+  secured?: boolean;
+}
+
+/** An item has one of two forms, by `secured`. */
+function itemForms<Sent extends SentConfiguration>(
+  name: string,
+  members: Readonly<Record<string, TSchema>>,
+  { secret, ...options }: { secret: TSchema } & Readonly<Record<string, unknown>>,
+): TUnsafe<Sent> {
+  const common = { ...members, description: Type.Optional(Description), ...unsupported };
+  const secured = (value: boolean) => Type.Literal(value, { description: securedDescription });
+  const forms = [
+    Type.Object({ ...common, value: secret, secured: secured(true) }, { $id: `${name}Secured`, ...closed }),
+    Type.Object(
+      { ...common, value: Value, secured: Type.Optional(secured(false)) },
+      { $id: `${name}Plain`, ...closed },
+    ),
+  ];
+  return Type.Unsafe<Sent>({ ...Type.Union(forms), $id: name, ...options });
+}
+
+const closed = { additionalProperties: false } as const;
+
 export const NewConfigurations = Type.Array(
-  Type.Object(
-    {
-      key: Key,
-      value: Value,
-      version: Type.Optional(Type.Integer({ description: 'Of no effect: a new item has version 1.' })),
-      description: Type.Optional(Description),
-      secured: Type.Optional(Secured),
-      ...unsupported,
-    },
-    { $id: 'NewConfiguration', additionalProperties: false },
+  itemForms<SentConfiguration & { key: string }>(
+    'NewConfiguration',
+    { key: Key, version: Type.Optional(Type.Integer({ description: 'Of no effect: a new item has version 1.' })) },
+    { secret: { ...Secret, not: { const: mask } } },
   ),
   {
     minItems: 1,
@@ -77,22 +105,15 @@ export const NewConfigurations = Type.Array(
   },
 );
 
-export const ChangedConfiguration = Type.Object(
+export const ChangedConfiguration = itemForms<SentConfiguration & { key?: string }>(
+  'ChangedConfiguration',
   {
     key: Type.Optional(Type.String({ description: 'The key of the path, where given.' })),
-    value: Value,
     version: Type.Optional(
       Type.Integer({ description: 'The version that this change is meant for; another one is a conflict.' }),
     ),
-    description: Type.Optional(Description),
-    secured: Type.Optional(Secured),
-    ...unsupported,
   },
-  {
-    $id: 'ChangedConfiguration',
-    additionalProperties: false,
-    examples: [{ key: 'notificationEmail', value: 'desk@example.com', version: 1 }],
-  },
+  { secret: Secret, examples: [{ key: 'notificationEmail', value: 'desk@example.com', version: 1 }] },
 );
 
 export const ConfigurationsPath = Type.Object({ tenant: TenantName });

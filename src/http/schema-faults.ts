@@ -29,6 +29,7 @@ interface FaultFinder {
 
 interface ContainerSchema {
   properties?: Record<string, TSchema>;
+  required?: readonly string[];
   patternProperties?: Record<string, TSchema>;
   additionalProperties?: unknown;
   items?: TSchema;
@@ -41,7 +42,7 @@ interface ContainerSchema {
   anyOf?: readonly Form[];
 }
 
-type Form = TSchema & Pick<ContainerSchema, 'properties' | 'const' | 'enum'>;
+type Form = TSchema & Pick<ContainerSchema, 'properties' | 'required' | 'const' | 'enum'>;
 
 /**
  * Compiles a schema to a search for faults that can stop at any of them. TypeBox's own search visits the whole value
@@ -111,16 +112,14 @@ function formsFinder(schema: TSchema & ContainerSchema, objects: readonly Form[]
   const choice = choiceFinder(schema, choiceOf(schema) ?? 'must have one of the forms that are allowed');
   const finders = objects.map((form) => ({ form, finder: compileFinder(form) }));
   const names = new Set(objects.flatMap(({ properties = {} }) => Object.keys(properties)));
-  const key = [...names].find((name) => objects.every(({ properties }) => isConstant(properties?.[name])));
+  const key = [...names].find((name) => tellsApart(name, objects));
   return {
     accepts: choice.accepts,
     *faults(value, path, pauses) {
       if (typeof value !== 'object' || value === null || Array.isArray(value))
         return yield* choice.faults(value, path, pauses);
       const given: unknown = key === undefined ? undefined : Object.getOwnPropertyDescriptor(value, key)?.value;
-      const chosen = finders.find(
-        ({ form }) => objects.length === 1 || valuesOf(form.properties?.[key ?? '']).includes(given),
-      );
+      const chosen = finders.find(({ form }) => objects.length === 1 || (key !== undefined && mayBe(form, key, given)));
       for (const fault of chosen?.finder.faults(value, path, pauses) ?? []) {
         const name = fault?.message === unknownMember ? fault.field.slice([...path, ''].join('.').length) : '';
         yield fault && (names.has(name) ? { ...fault, message: `is not for the ${key} ${textOf(given)}` } : fault);
@@ -134,8 +133,15 @@ function formsFinder(schema: TSchema & ContainerSchema, objects: readonly Form[]
   };
 }
 
-function isConstant(schema: Form | undefined): boolean {
-  return valuesOf(schema).length > 0;
+/** Whether the form is that of objects with this value of the property; undefined where they have none. */
+function mayBe({ properties, required = [] }: Form, key: string, value: unknown): boolean {
+  return value === undefined ? !required.includes(key) : valuesOf(properties?.[key]).includes(value);
+}
+
+/** Whether each form has other values of the property. */
+function tellsApart(name: string, forms: readonly Form[]): boolean {
+  const values = forms.map(({ properties }) => valuesOf(properties?.[name]));
+  return values.every(({ length }) => length > 0) && new Set(values.flat()).size === values.flat().length;
 }
 
 /** The values that a schema names. */

@@ -421,22 +421,46 @@ export interface components {
          *       "version": 1
          *     }
          */
-        ChangedConfiguration: {
+        ChangedConfiguration: components["schemas"]["ChangedConfigurationSecured"] | components["schemas"]["ChangedConfigurationPlain"];
+        ChangedConfigurationPlain: {
             /** @description The key of the path, where given. */
             key?: string;
-            /** @description Any JSON. Numbers keep every digit. A secured value is a string; answers show "********" in its place. */
-            value: unknown;
             /** @description The version that this change is meant for; another one is a conflict. */
             version?: number;
             description?: string;
-            /** @description Encrypted at rest and never shown again. `providerApiToken` and `openAiApiToken` always are. */
-            secured?: boolean;
             /** @description Of no effect: it must be false or left out: whoever has configuration.configuration_manage may delete items. */
             restricted?: (null | "" | false) | unknown[] | Record<string, never>;
             /** @description Of no effect: it must be false or left out: whoever has configuration.configuration_manage may change items. */
             readOnly?: (null | "" | false) | unknown[] | Record<string, never>;
             /** @description Of no effect: it must be left out: the service does not check values by a schema. */
             schemaUrl?: (null | "") | unknown[] | Record<string, never>;
+            /** @description Any JSON. Numbers keep every digit. A secured value is a string; answers show "********" in its place. */
+            value: unknown;
+            /**
+             * @description Encrypted at rest and never shown again. `providerApiToken` and `openAiApiToken` always are.
+             * @constant
+             */
+            secured?: false;
+        };
+        ChangedConfigurationSecured: {
+            /** @description The key of the path, where given. */
+            key?: string;
+            /** @description The version that this change is meant for; another one is a conflict. */
+            version?: number;
+            description?: string;
+            /** @description Of no effect: it must be false or left out: whoever has configuration.configuration_manage may delete items. */
+            restricted?: (null | "" | false) | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be false or left out: whoever has configuration.configuration_manage may change items. */
+            readOnly?: (null | "" | false) | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be left out: the service does not check values by a schema. */
+            schemaUrl?: (null | "") | unknown[] | Record<string, never>;
+            /** @description The secret. */
+            value: string;
+            /**
+             * @description Encrypted at rest and never shown again. `providerApiToken` and `openAiApiToken` always are.
+             * @constant
+             */
+            secured: true;
         };
         ChatAnswer: {
             agentId: string;
@@ -1080,25 +1104,52 @@ export interface components {
             /** @description Of no effect: it must be empty: a tool has no operations to choose from. */
             allowedOperations?: (null | "") | unknown[] | Record<string, never>;
         };
-        NewConfiguration: {
+        NewConfiguration: components["schemas"]["NewConfigurationSecured"] | components["schemas"]["NewConfigurationPlain"];
+        NewConfigurationPlain: {
             /**
              * @description Up to 256 characters, none of them a comma or a control character.
              * @example providerApiToken
              */
             key: string;
-            /** @description Any JSON. Numbers keep every digit. A secured value is a string; answers show "********" in its place. */
-            value: unknown;
             /** @description Of no effect: a new item has version 1. */
             version?: number;
             description?: string;
-            /** @description Encrypted at rest and never shown again. `providerApiToken` and `openAiApiToken` always are. */
-            secured?: boolean;
             /** @description Of no effect: it must be false or left out: whoever has configuration.configuration_manage may delete items. */
             restricted?: (null | "" | false) | unknown[] | Record<string, never>;
             /** @description Of no effect: it must be false or left out: whoever has configuration.configuration_manage may change items. */
             readOnly?: (null | "" | false) | unknown[] | Record<string, never>;
             /** @description Of no effect: it must be left out: the service does not check values by a schema. */
             schemaUrl?: (null | "") | unknown[] | Record<string, never>;
+            /** @description Any JSON. Numbers keep every digit. A secured value is a string; answers show "********" in its place. */
+            value: unknown;
+            /**
+             * @description Encrypted at rest and never shown again. `providerApiToken` and `openAiApiToken` always are.
+             * @constant
+             */
+            secured?: false;
+        };
+        NewConfigurationSecured: {
+            /**
+             * @description Up to 256 characters, none of them a comma or a control character.
+             * @example providerApiToken
+             */
+            key: string;
+            /** @description Of no effect: a new item has version 1. */
+            version?: number;
+            description?: string;
+            /** @description Of no effect: it must be false or left out: whoever has configuration.configuration_manage may delete items. */
+            restricted?: (null | "" | false) | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be false or left out: whoever has configuration.configuration_manage may change items. */
+            readOnly?: (null | "" | false) | unknown[] | Record<string, never>;
+            /** @description Of no effect: it must be left out: the service does not check values by a schema. */
+            schemaUrl?: (null | "") | unknown[] | Record<string, never>;
+            /** @description The secret. */
+            value: string;
+            /**
+             * @description Encrypted at rest and never shown again. `providerApiToken` and `openAiApiToken` always are.
+             * @constant
+             */
+            secured: true;
         };
         /**
          * @example {

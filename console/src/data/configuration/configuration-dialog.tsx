@@ -44,8 +44,10 @@ export function ConfigurationDialog({ current, onClose, onSaved }: Configuration
     if (!isReady) return;
     setBusy(true);
     setFailure(undefined);
-    const value = isSecured ? (keepsSecret ? mask : secret) : edited.value;
-    const item = { value, secured: isSecured, ...(description === '' ? {} : { description }) };
+    const described = description === '' ? {} : { description };
+    const item = isSecured
+      ? { value: keepsSecret ? mask : secret, secured: true as const, ...described }
+      : { value: edited.value, secured: false as const, ...described };
     try {
       if (current === undefined) await annals().exact.configurations.create([{ key, ...item }]);
       else await annals().exact.configurations.replace(key, { ...item, version: current.version });

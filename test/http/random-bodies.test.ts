@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type BodiesDocument, DescribedBodies, operationsWithBody } from '../support/oracle/described-bodies.ts';
+import { checkLaw } from '../support/oracle/law.ts';
+import { callAgentic } from '../support/server/agents.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
+
+// More of them: node bench/http/random-bodies.ts
+const bodiesOfOperation = Number(process.env.ANNALS_LAW_BODIES ?? 20);
+
+const tenant = 'acme';
+
+let server: TestServer;
+let token: string;
+let document: BodiesDocument;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  token = await server.token(tenant);
+  document = (await (await server.call('/openapi.json')).json()) as BodiesDocument;
+  await send('POST', `/configuration/${tenant}/configurations`, [{ key: 'x', value: 1 }]);
+  await send('POST', `/schema/${tenant}/custom-entities`, { id: 'THING', name: { en: 'Thing' } });
+  await send('PUT', `/schema/${tenant}/custom-entities/THING/instances/x`, { a: { b: [1] } });
+  await callAgentic(server, { tenant, token, path: '/agents/x', method: 'PUT' }, { name: { en: 'x' } });
+});
+
+afterAll(() => server.close());
+
+interface Fault {
+  readonly field: string;
+  readonly message: string;
+}
+
+/** Why a body that is valid by the document may be refused: what no schema can say. By operation, field and message. */
+const beyondSchemas: readonly { operation: RegExp; field: RegExp; message: RegExp; because: string }[] = [
+  { operation: /^(search|createJob)/, field: /^q$/, message: /^At position/, because: 'a query has a grammar' },
+  {
+    operation: /^put|^replace/,
+    field: /^(id|key)$/,
+    message: /that of the path|key of the path/,
+    because: 'it repeats the path',
+  },
+  {
+    operation: /^createConfigurations$/,
+    field: /^\d+\.key$/,
+    message: /twice/,
+    because: 'keys differ from one another',
+  },
+  {
+    operation: /^replaceConfiguration$/,
+    field: /^value$/,
+    message: /secured/,
+    because: 'it depends on the stored item',
+  },
+  { operation: /CustomEntityType$/, field: /^jsonSchema/, message: /./, because: 'it is a schema of its own' },
+  { operation: /Instance$/, field: /^id$/, message: /bytes of UTF-8/, because: 'a schema counts characters' },
+  {
+    operation: /^putAgent$/,
+    field: /^llmConfig\./,
+    message: /^must be a URL$/,
+    because: 'a pattern cannot tell every URL',
+  },
+  { operation: /^patchInstance$/, field: /^\d+$/, message: /./, because: 'it depends on the stored instance' },
+  {
+    operation: /^patchInstance$/,
+    field: /^(id|name|metadata|$)/,
+    message: /./,
+    because: 'it is what a patch leads to',
+  },
+  { operation: /^patchAgent$/, field: /./, message: /./, because: 'it depends on the stored agent' },
+];
+
+test('a body that is valid by the document is refused for nothing that the document could have ruled out', async () => {
+  const bodies = new DescribedBodies(document);
+  const operations = operationsWithBody(document);
+  expect(operations.length).toBeGreaterThan(15);
+  for (const { operationId, method, path, type, body } of operations) {
+    const place = path.replaceAll(/\{(\w+)\}/g, (_match, name: string) => parameterOf(name));
+    await checkLaw(bodies.arbitrary(body), { runs: bodiesOfOperation }, async (value) => {
+      const { status, text } = await send(method, place, value, type);
+      if (status !== 400) return;
+      const answer = JSON.parse(text) as { message: string; details?: readonly Fault[] };
+      const unexplained = (answer.details ?? [{ field: '', message: answer.message }]).filter(
+        (fault) => !isBeyondSchemas(operationId, fault),
+      );
+      expect([operationId, JSON.stringify(value), unexplained]).toEqual([operationId, JSON.stringify(value), []]);
+    });
+  }
+});
+
+function isBeyondSchemas(operationId: string, fault: Fault): boolean {
+  return beyondSchemas.some(
+    ({ operation, field, message }) =>
+      operation.test(operationId) && field.test(fault.field) && message.test(fault.message),
+  );
+}
+
+function parameterOf(parameter: string): string {
+  if (parameter === 'tenant') return tenant;
+  return parameter === 'type' ? 'THING' : 'x';
+}
+
+async function send(method: string, path: string, body: unknown, type = 'application/json') {
+  const headers = { 'content-type': type };
+  const response = await server.call(path, { token, method, headers, body: JSON.stringify(body) });
+  return { status: response.status, text: await response.text() };
+}
