@@ -33,7 +33,7 @@ export class RepeatedLines {
       return;
     }
     const { fields, message, error } = line;
-    const key = `${message}\n${error.message.replaceAll(/citus_\d[\d_]*|shard \d+/g, '')}`;
+    const key = `${message} ${workerOf(error)}`;
     const now = performance.now();
     const known = this.#states.get(key);
     if (known !== undefined) {
@@ -62,6 +62,11 @@ export class RepeatedLines {
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
+}
+
+/** The worker that an error of the coordinator names. The words around it differ from one second to the next. */
+function workerOf({ message }: Error): string {
+  return message.match(/@\S+:\d+/)?.[0] ?? '';
 }
 
 function lineOf(args: readonly unknown[]): { fields: object; message: string; error: Error } | undefined {

@@ -14,8 +14,8 @@ beforeEach(() => {
 
 afterEach(() => vi.useRealTimers());
 
-function away(host = '127.0.0.1:6511'): Error {
-  const message = `connection to the remote node ${host} failed`;
+function away(host = '127.0.0.1:6511', reason = 'Connection refused'): Error {
+  const message = `connection to the remote node annals@${host} failed with the following error: ${reason}`;
   return Object.assign(new pg.DatabaseError(message, message.length, 'error'), { severity: 'ERROR', code: '08006' });
 }
 
@@ -31,6 +31,12 @@ test('a warning that a server is away is written once, and each minute with the 
     ['folding failed', 59],
     ['folding failed', 60],
   ]);
+});
+
+test('one state may be told in several words', () => {
+  logger.warn({ err: away() }, 'folding failed');
+  logger.warn({ err: away('127.0.0.1:6511', 'the database system is starting up') }, 'folding failed');
+  expect(lines).toHaveLength(1);
 });
 
 test('the end of the state tells the rest, and the next state begins with a line', () => {
@@ -61,8 +67,8 @@ test('no error is left out: the answer 500 of each request has its line', () => 
 
 test('of many states at a time those beyond 100 are written line by line', () => {
   for (let n = 0; n < 101; n += 1) {
-    logger.warn({ err: away(`10.0.0.${n}`) }, 'folding failed');
-    logger.warn({ err: away(`10.0.0.${n}`) }, 'folding failed');
+    logger.warn({ err: away(`10.0.0.${n}:5432`) }, 'folding failed');
+    logger.warn({ err: away(`10.0.0.${n}:5432`) }, 'folding failed');
   }
   expect(lines).toHaveLength(102);
 });
