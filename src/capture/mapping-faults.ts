@@ -86,6 +86,7 @@ function uses(
     ...(table.id ?? catalogue.primaryKey).map((column): [string, string] => ['id', column]),
     ['name', table.name],
     ['actor', table.actor],
+    ['transactionActor', table.transactionActor],
     ['schemaVersion', table.schemaVersion?.kind === 'column' ? table.schemaVersion.column : undefined],
     ...table.related.flatMap(({ id }) => id.map((column): [string, string] => ['related', column])),
     ...[...new Set([...table.json].map((column) => nameToday(table.former, column)))].map(

@@ -1,11 +1,13 @@
 import { hash } from 'node:crypto';
 import { changesOfRow } from '../recording/mapping/changes-of-row.ts';
+import { rowToday } from '../recording/mapping/former-columns.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import { rejectedRowText } from '../recording/mapping/rejected-row.ts';
 import type { Row, RowChange } from '../recording/mapping/row-change.ts';
+import { labelOf } from '../recording/mapping/row-document.ts';
 import { GapError } from './capture-error.ts';
 import type { ResumeCheck, TransactionBegin } from './gap.ts';
-import { informedStep } from './informed-step.ts';
+import { informedStep, type SaidByTransaction } from './informed-step.ts';
 import { KeptSteps } from './kept-steps.ts';
 import { formatLsn, type Lsn } from './lsn.ts';
 import type { PgoutputMessage, Tuple } from './pgoutput.ts';
@@ -54,6 +56,8 @@ interface OpenTransaction {
   rows: number;
   readonly steps: KeptSteps;
   info: TransactionInfo | undefined;
+  /** Who made its changes, as a new row says. */
+  actor: string | undefined;
   /** A delete that may be the first half of a move between partitions. */
   deleted: { table: SourceTable; tuple: Tuple; isKey: boolean } | undefined;
 }
@@ -119,6 +123,7 @@ export class TransactionReader {
       rows: 0,
       steps: new KeptSteps(),
       info: undefined,
+      actor: undefined,
       deleted: undefined,
     };
   }
@@ -128,14 +133,14 @@ export class TransactionReader {
     await this.#endDelete(open);
     this.#open = undefined;
     if (open.recorded === 'all') return undefined;
-    const { begin, at, info, steps, rows, recorded } = open;
+    const { begin, at, steps, rows, recorded } = open;
     return {
       begin,
       endLsn,
       at,
       rows,
       recorded,
-      steps: () => this.#informed(steps.read(), info),
+      steps: () => this.#informed(steps.read(), open),
       close: async () => await steps.close(),
     };
   }
@@ -163,6 +168,15 @@ export class TransactionReader {
     await this.#endDelete(open);
     open.rows += 1;
     await this.#step(open, table, 'create', undefined, tuple);
+    open.actor ??= this.#actorIn(table, tuple);
+  }
+
+  /** Who made the changes of the transaction, as a new row says. Also of a row that is recorded already: others may not be. */
+  #actorIn(table: SourceTable, tuple: Tuple): string | undefined {
+    const mapped = this.#options.mapping.tables.get(table.name);
+    if (mapped?.transactionActor === undefined) return undefined;
+    const { after } = rowToday(mapped.former, { after: table.row(tuple, false) });
+    return after && labelOf(after, mapped.transactionActor);
   }
 
   async #update(message: Extract<PgoutputMessage, { kind: 'update' }>): Promise<undefined> {
@@ -270,11 +284,11 @@ export class TransactionReader {
     return hash('sha256', text, 'buffer').subarray(0, 16);
   }
 
-  async *#informed(steps: AsyncIterable<Step>, info: TransactionInfo | undefined): AsyncGenerator<Step> {
+  async *#informed(steps: AsyncIterable<Step>, said: SaidByTransaction): AsyncGenerator<Step> {
     for await (const step of steps) {
       const table = this.#options.mapping.tables.get(step.table);
-      if (info === undefined || table === undefined) yield step;
-      else yield informedStep(step, table, info);
+      const isSilent = said.info === undefined && said.actor === undefined;
+      yield isSilent || table === undefined ? step : informedStep(step, table, said);
     }
   }
 

@@ -12,7 +12,7 @@ import type { OutboxRow } from './outbox-rows.ts';
 export function changeByHand(
   { before, after, document, at }: OutboxRow,
   identity: Uint8Array,
-  { actor = 'unknown', context }: { actor?: string; context?: string },
+  { actor, context }: { actor: string; context?: string },
   mapping: Mapping,
 ): MappedChange {
   const named = parseJson(document ?? '{}');

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { kindOf, memberOf, membersOf } from '../json/members.ts';
+import { kindOf, memberOf, membersOf, stringOf } from '../json/members.ts';
 import { parseJson } from '../json/parse.ts';
 import { type JsonNode, JsonSyntaxError } from '../json/tape.ts';
 import { compactText } from '../json/text.ts';
@@ -9,6 +9,7 @@ import { changesOfRow } from '../recording/mapping/changes-of-row.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import { rejectedRowText } from '../recording/mapping/rejected-row.ts';
 import type { MappedChange, Row, RowChange } from '../recording/mapping/row-change.ts';
+import { labelOf } from '../recording/mapping/row-document.ts';
 import { faultOfName } from '../recording/name-fault.ts';
 import type { PlacedChange } from '../recording/record-mapped.ts';
 import { changeByHand, sidesByHand } from './change-by-hand.ts';
@@ -24,7 +25,7 @@ export interface OutboxReader {
   readonly warn: (message: string) => void;
 }
 
-const defaults = { actor: 'unknown' };
+const unknown = 'unknown';
 
 /**
  * The changes of rows of one lane, in their order. A delete that is followed in its transaction by an insert of the same id, as when a row
@@ -76,7 +77,7 @@ function changesOf(row: OutboxRow, reader: OutboxReader): PlacedChange[] {
     return [{ mapped, place, content: () => '{}' }];
   }
   if (row.source === null) {
-    const mapped = changeByHand(row, identity, said, reader.mapping);
+    const mapped = changeByHand(row, identity, { actor: foundActor(row) ?? unknown, ...said }, reader.mapping);
     return mapped.kind === 'unchanged' ? [] : [{ mapped, place, content: () => sidesByHand(row, reader.mapping) }];
   }
   const later = laterColumns(row);
@@ -100,7 +101,7 @@ function changesOf(row: OutboxRow, reader: OutboxReader): PlacedChange[] {
     primaryKey: table.primaryKey,
     ...said,
   };
-  return partOf(row, changesOfRow(mapping, change, defaults))
+  return partOf(row, changesOfRow(mapping, change, { actor: foundActor(row) ?? unknown }))
     .filter(({ kind }) => kind !== 'unchanged')
     .map((mapped) => ({ mapped, place, content: () => rejectedRowText(mappedTable, change) }));
 }
@@ -109,7 +110,15 @@ function changesOf(row: OutboxRow, reader: OutboxReader): PlacedChange[] {
 function partOf({ document }: OutboxRow, changes: MappedChange[]): MappedChange[] {
   if (document === null) return changes;
   const part = memberOf(parseJson(document), 'part');
-  return part !== undefined && compactText(part) === '2' ? changes.slice(1) : changes.slice(0, 1);
+  if (part === undefined) return changes;
+  return compactText(part) === '2' ? changes.slice(1) : changes.slice(0, 1);
+}
+
+/** Who made the changes of the transaction, as a new row of it says. */
+function foundActor({ document }: OutboxRow): string | undefined {
+  const actor = document === null ? undefined : stringOf(memberOf(parseJson(document), 'actor'));
+  if (actor === undefined) return undefined;
+  return labelOf(new Map([['actor', JSON.stringify(actor)]]), 'actor');
 }
 
 export function typeOf({ before, after }: OutboxRow): ChangeType {

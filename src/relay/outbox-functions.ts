@@ -264,6 +264,22 @@ ${writeStatements()}
   return null;
 end $annals$;
 
+-- At the end of a transaction: its first new row of a table that names an actor tells who made its changes. Its argument is the column.
+create or replace function annals.take_actor() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $annals$
+declare
+  found text;
+begin
+  if current_setting('annals.actor_taken', true) = pg_current_xact_id()::text then return null; end if;
+  found := annals.row_json(new, '{}') ->> tg_argv[0];
+  if found <> '' then
+    perform set_config('annals.actor_taken', pg_current_xact_id()::text, true);
+    update annals.outbox set document = coalesce(document, '{}') || jsonb_build_object('actor', found)
+     where transaction = pg_current_xact_id();
+  end if;
+  return null;
+end $annals$;
+
 create or replace function annals.write_truncate() returns trigger
 language plpgsql security definer
 set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres' set bytea_output = 'hex'

@@ -40,7 +40,7 @@ create table if not exists annals.outbox (
   before jsonb,
   after jsonb,
   -- of a change that was written by hand: tenant, entity, entityId, name; of a row that got another id: part 1 is its delete, 2 its create;
-  -- of a row with columns that came after this SQL ran: masked
+  -- of a row with columns that came after this SQL ran: masked; of a transaction with a row that names it: actor
   document jsonb,
   actor text,
   context text,
@@ -58,7 +58,7 @@ grant select, update on annals.lane to ${relayRole};`;
 
 /** What the owner of the tables needs while it makes the triggers. */
 export const usedOnce =
-  'annals.writes_by_row(regclass), annals.write_row(), annals.write_statement(), annals.write_truncate()';
+  'annals.writes_by_row(regclass), annals.write_row(), annals.write_statement(), annals.write_truncate(), annals.take_actor()';
 
 /** Nobody calls the functions but the triggers, and annals.record where the operator grants it. */
 export const revokeFunctions = `revoke all on all functions in schema annals from public;

@@ -19,6 +19,7 @@ export function outboxSql(mapping: Mapping): string {
     createSchema,
     createOutbox,
     createFunctions,
+    transactionIndex(mapping),
     recordFunction(mapping),
     revokeFunctions,
     dropOthers([...mapping.tables.keys()]),
@@ -61,6 +62,7 @@ function tableSql(mapping: Mapping, table: TableMapping): string {
       ...tenantColumn,
       ...(table.id ?? []),
       ...(table.name === undefined ? [] : [table.name]),
+      ...(table.transactionActor === undefined ? [] : [table.transactionActor]),
       ...table.related.flatMap(({ id }) => id),
     ]),
   ];
@@ -109,6 +111,13 @@ begin
     execute format('create or replace trigger annals_delete after delete on %s
                     referencing old table as old_rows for each statement execute function annals.write_statement(%s)', target, arguments);
   end if;
+  execute format('drop trigger if exists annals_actor on %s', target);${
+    table.transactionActor === undefined
+      ? ''
+      : `
+  execute format('create constraint trigger annals_actor after insert on %s deferrable initially deferred
+                  for each row execute function annals.take_actor(%L)', target, ${escapeLiteral(table.transactionActor)});`
+  }
   for leaf in select coalesce(p.relid, target) from (select 1) as one
                 left join lateral (select relid from pg_partition_tree(target) where isleaf) as p on true
   loop
@@ -122,6 +131,13 @@ begin
     }
   end loop;
 end $annals$;`;
+}
+
+/** At the end of a transaction with an actor its rows of the outbox are found by this index. */
+function transactionIndex({ tables }: Mapping): string {
+  return [...tables.values()].some(({ transactionActor }) => transactionActor !== undefined)
+    ? 'create index if not exists outbox_transaction on annals.outbox (transaction);'
+    : 'drop index if exists annals.outbox_transaction;';
 }
 
 /** Tables that the mapping names no longer lose their triggers. Those of partitions belong to the root. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { createTenant } from '../../src/db/tenants/tenants.ts';
 import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
 import { outboxSql } from '../../src/relay/outbox-sql.ts';
 import { entriesOf } from '../support/server/entries.ts';
@@ -80,13 +81,13 @@ describe('columns that came after the SQL of the outbox are masked, whatever the
       alter table orders rename card to card_no;
       alter table orders add code int, add doc jsonb, add list text[], add both_ pair`);
     await pool.query(
-      `update orders set title = 'two', card_no = 'canary-2', code = 99991, doc = '{"a": "canary-3"}', list = '{canary-4}', both_ = ('canary-5', 1)`,
+      `update orders set title = 'two', card_no = 'canary-2', code = 1999999991, doc = '{"a": "canary-3"}', list = '{canary-4}', both_ = ('canary-5', 1)`,
     );
     await pool.query(`update orders set title = 'three'`);
-    await pool.query(`update orders set code = 99992`);
+    await pool.query(`update orders set code = 1999999992`);
     await pool.query('delete from orders');
     const { rows } = await pool.query('select o::text as row from annals.outbox o');
-    expect(rows.map(({ row }) => row).join()).not.toMatch(/canary|9999/);
+    expect(rows.map(({ row }) => row).join()).not.toMatch(/canary|199999999/);
     const { messages } = startRelay(application);
     await eventually(() => entriesOf(history)).toHaveLength(5);
     const paths = (await entriesOf(history)).map((entry) => entry.paths);
@@ -155,6 +156,25 @@ describe('columns that came after the SQL of the outbox are masked, whatever the
     expect(paths).toEqual([
       { id: { after: 1 }, title: { after: 'one' }, card_no: { after: masked }, size: { after: 5 } },
       { card_no: { before: masked, after: masked }, code: { before: null, after: 7 } },
+    ]);
+  });
+
+  test('also of a row that gets another tenant: it is a delete there and a create here', async () => {
+    const application = await createApplication('create table orders (id int primary key, org text)', tables, {
+      tenant: { column: 'org' },
+      tenants: { one: 'acme', two: 'beta' },
+    });
+    const { pool, history } = application;
+    Object.assign(application.mapping, { tables: { 'public.orders': { entity: 'order' } } });
+    await application.install();
+    await createTenant(history.db, 'beta');
+    await pool.query(
+      `alter table orders add note text; insert into orders values (1, 'one', 'canary'); update orders set org = 'two'`,
+    );
+    startRelay(application);
+    await eventually(async () => (await entriesOf(history)).map(({ type }) => type)).toEqual(['create', 'delete']);
+    expect((await entriesOf(history, 'beta')).map(({ type, paths }) => [type, paths])).toEqual([
+      ['create', { id: { after: 1 }, org: { after: 'two' }, note: { after: masked } }],
     ]);
   });
 

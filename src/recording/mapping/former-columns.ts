@@ -59,7 +59,10 @@ export function patternToday(pattern: PathPattern, former: FormerColumns): PathP
 /**
  * A row of before a column was renamed, with the name of today. Where the row has that too, the former name is another column's by now.
  */
-export function rowToday(former: FormerColumns, row: RowChange): RowChange {
+export function rowToday<Sides extends Pick<RowChange, 'before' | 'after' | 'values'>>(
+  former: FormerColumns,
+  row: Sides,
+): Sides {
   if (former.names.size === 0) return row;
   const { before, after, values } = row;
   const renamed = (column: string) => {

@@ -119,6 +119,7 @@ class Reader {
       id: file.id?.map(today),
       name: file.name && today(file.name),
       actor: file.actor && today(file.actor),
+      transactionActor: file.transactionActor && today(file.transactionActor),
       schemaVersion: schemaVersionRule(file.schemaVersion, former),
       related: (file.related ?? []).map(({ entity, id }) => ({ entity, id: id.map(today) })),
       rules: {
@@ -198,6 +199,7 @@ function openColumns(table: TableMapping, tenant: TenantRule | undefined): Map<s
   };
   for (const { id } of table.related) for (const column of id) add(column, 'a related id');
   add(table.actor, 'the actor');
+  add(table.transactionActor, 'the actor');
   add(table.name, 'the name');
   if (tenant?.kind === 'column') add(tenant.column, 'the tenant');
   for (const column of table.id ?? []) add(column, 'the id');

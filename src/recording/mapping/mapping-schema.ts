@@ -47,6 +47,13 @@ const Table = Type.Object(
     ),
     name: Type.Optional(Type.String({ minLength: 1, description: "Column with the document's name." })),
     actor: Type.Optional(Type.String({ minLength: 1, description: 'Column with who made the change.' })),
+    transactionActor: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description:
+          'Column by which a new row of this table says who made all changes of its transaction: a table of events, for instance.',
+      }),
+    ),
     schemaVersion: Type.Optional(
       Type.Object({ value: Type.Optional(Name), column: Type.Optional(Name) }, { ...oneMember }),
     ),

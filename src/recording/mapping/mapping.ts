@@ -26,6 +26,8 @@ export interface TableMapping {
   readonly id: readonly string[] | undefined;
   readonly name: string | undefined;
   readonly actor: string | undefined;
+  /** The column by which a new row says who made the changes of its transaction, where nothing else does. */
+  readonly transactionActor: string | undefined;
   readonly schemaVersion: SchemaVersionRule | undefined;
   readonly related: readonly { readonly entity: string; readonly id: readonly string[] }[];
   /** The rules of the table and those of its entity together, for a column under all of its names. */
