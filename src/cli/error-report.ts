@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import { ConfigError } from '../config/config.ts';
 import { BackupError } from '../db/backup/backup-error.ts';
-import { SearchPathError } from '../db/connections/search-path.ts';
+import { SearchPathError } from '../db/connections/search-path-error.ts';
 import { TlsError, tlsFailure } from '../db/connections/tls.ts';
 import { EmbeddedDatabaseError } from '../db/embedded/embedded-database-error.ts';
 import { MigrationError } from '../db/schema/migration-error.ts';

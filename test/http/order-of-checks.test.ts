@@ -26,7 +26,7 @@ beforeAll(async () => {
         {
           config: { scopes: ['changelog.changelog_read', 'changelog.changelog_manage'] },
           schema: {
-            body: Type.Object({ name: Type.String() }),
+            body: Type.Object({ name: Type.String() }, { additionalProperties: false }),
             querystring: Type.Object({ page: Type.Optional(queryInteger({ minimum: 1, maximum: 10 })) }),
           },
         },

@@ -1,15 +1,8 @@
 import pg from 'pg';
 import { isDistributed } from '../cluster/is-distributed.ts';
 import { isBehindPooler } from './pooler.ts';
+import { SearchPathError } from './search-path-error.ts';
 import { withSettings } from './session-settings.ts';
-
-/** Names could be looked up where others may create. The message says what an operator can do. */
-export class SearchPathError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'SearchPathError';
-  }
-}
 
 /**
  * The URL of Annals' own database with the search path of every connection: pg_catalog, the schema that has our tables, pg_temp. PostgreSQL

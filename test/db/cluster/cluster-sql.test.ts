@@ -10,6 +10,7 @@ const allowed = [
   'capture/delete-documents.ts',
   'changelog/fold/pending.ts',
   'console/session-figures.ts',
+  'db/cluster/move-tenant.ts',
   'jobs/queue-figures.ts',
   'mail/mail-figures.ts',
   'recording/rejected/rejected-figures.ts',
