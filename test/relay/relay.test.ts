@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -94,6 +94,43 @@ test('masked and ignored values are in neither database, and a masked value that
       'payload.cards.0.number': { before: '********', after: '********' },
     },
     { card: { before: '********', after: null } },
+  ]);
+});
+
+test('rows that are there already are recorded by the statements of the guide, and changes go on from them', async () => {
+  const guide = await readFile(join(import.meta.dirname, '..', '..', 'docs', 'recording', 'outbox.md'), 'utf8');
+  const statements = /## Rows that are there already.*?```sql\n(.*?)```/s.exec(guide)?.[1] ?? '';
+  const application = await createApplication(
+    `create table orders (id int primary key, title text, card text, placed timestamptz);
+     insert into orders values (1, 'one', 'canary', '2026-01-15 14:05:12+02')`,
+    { 'public.orders': { entity: 'order', name: 'title', mask: ['card'] } },
+  );
+  const { pool, history } = application;
+  expect(statements).toContain('annals.record');
+  await pool.query(statements);
+  await pool.query(`update orders set title = 'two', placed = '2026-01-15 14:05:12+01'`);
+  startRelay(application);
+  await eventually(() => entriesOf(history)).toHaveLength(2);
+  expect(
+    (await entriesOf(history)).map(({ type, entityId, name, actor, paths }) => [type, entityId, name, actor, paths]),
+  ).toEqual([
+    [
+      'create',
+      '1',
+      'one',
+      'system',
+      { id: { after: 1 }, title: { after: 'one' }, placed: { after: '2026-01-15T12:05:12+00:00' } },
+    ],
+    [
+      'update',
+      '1',
+      'two',
+      'unknown',
+      {
+        title: { before: 'one', after: 'two' },
+        placed: { before: '2026-01-15T12:05:12Z', after: '2026-01-15T13:05:12Z' },
+      },
+    ],
   ]);
 });
 
