@@ -89,7 +89,7 @@ export async function buildApp(
     tracer,
     measure: metrics === undefined ? undefined : (server) => measureRequests(server, metrics),
   });
-  countRequests(app, usage.requests);
+  countRequests(app, usage);
   describeInterface(app, { version: productVersion(), baseUrl: config.baseUrl });
 
   await app.register(healthRoutes, { ...databaseHealth(vital.pool), notReady });
@@ -150,7 +150,7 @@ export async function buildRecorderApp(
     tracer,
     measure: metrics === undefined ? undefined : (server) => measureRequests(server, metrics),
   });
-  countRequests(app, usage.requests);
+  countRequests(app, usage);
   describeInterface(app, { version: productVersion() });
 
   await app.register(healthRoutes, { ...databaseHealth(vital.pool), notReady });

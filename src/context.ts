@@ -223,7 +223,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       (observed, observer) => (observer === undefined ? observed : observedCalls(observed, observer)),
       createLanguageModels({ baseUrls: config.providerBaseUrls, transports }),
     );
-    const usage = createUsage({ pool, logger, now: () => clock.now() });
+    const usage = createUsage({ pool, vital, logger, now: () => clock.now() });
     const completions = createCompletions({
       db,
       vital,
@@ -271,7 +271,7 @@ export async function createContext(options: ContextOptions): Promise<Context> {
       await regexes.warmUp();
     };
     const close = async () => {
-      await usage.requests.close();
+      await usage.close();
       transports.vendors.close();
       transports.selfHosted.close();
       await regexes.close();

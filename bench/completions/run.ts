@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { freePort } from '../../src/db/embedded/free-port.ts';
 import { tokenOf } from '../access-token.ts';
+import { databaseTime } from './database-time.ts';
 import { durableWrites } from './disk.ts';
 import { load, quantile, type Round, type Target } from './load.ts';
 
@@ -19,15 +20,18 @@ const { values: settings } = parseArgs({
     seconds: { type: 'string', default: '2' },
     rounds: { type: 'string', default: '5' },
     delays: { type: 'string', default: '0,20' },
+    /** Another checkout of Annals to measure beside this one. */
+    beside: { type: 'string' },
   },
 });
 const here = import.meta.dirname;
-const launcher = join(here, '..', '..', 'bin', 'annals.js');
 const gatewayFolder = join(here, 'gateway');
 const children: ChildProcess[] = [];
 /** Milliseconds that the disk took to keep 8 KiB, all through the run. */
 const disk: number[] = [];
 const folder = await mkdtemp(join(tmpdir(), 'annals-bench-'));
+const checkouts = [checkoutAt(join(here, '..', '..'), 'Annals')];
+if (settings.beside !== undefined) checkouts.push(checkoutAt(settings.beside, 'The other Annals'));
 
 const messages = [
   { role: 'system', content: 'You answer in one sentence.' },
@@ -47,6 +51,10 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
+function checkoutAt(root: string, name: string): Checkout {
+  return { name, launcher: join(root, 'bin', 'annals.js'), dataFolder: join(folder, name.replaceAll(' ', '-')) };
+}
+
 interface Row {
   delay: string;
   connections: number;
@@ -54,27 +62,46 @@ interface Row {
   p50: number;
   p99: number;
   perSecond: number;
+  /** Milliseconds of processor time of the database for a call; undefined where there is none. */
+  database: number | undefined;
+}
+
+interface Measured extends Round {
+  database: number | undefined;
+}
+
+/** An Annals that is measured, with a database of its own. */
+interface Checkout {
+  name: string;
+  launcher: string;
+  dataFolder: string;
+}
+
+/** What is measured, and the data folder of its database. */
+interface Contender extends Target {
+  dataFolder?: string;
 }
 
 async function measure(delay: string): Promise<Row[]> {
   const vendor = await start([join(here, 'vendor.ts'), delay]);
-  const service = await startAnnals(vendor.line);
   const gateway = await startGateway();
-  const targets = [direct(vendor.line), throughGateway(gateway, vendor.line), ...(await throughAnnals(service))];
+  const targets: Contender[] = [direct(vendor.line), throughGateway(gateway, vendor.line)];
+  for (const checkout of checkouts) targets.push(...(await throughAnnals(checkout, vendor.line)));
   const rows: Row[] = [];
   for (const connections of [1, 16]) {
-    const rounds = new Map<string, Round[]>(targets.map(({ name }) => [name, []]));
+    const rounds = new Map<string, Measured[]>(targets.map(({ name }) => [name, []]));
     for (const target of targets) await load(target, connections, 1_000);
     for (let round = 0; round < Number(settings.rounds); round += 1) {
       disk.push(...durableWrites(folder, 20));
       // In another order each time, so that other work of the machine slows down all of them alike.
       for (const target of rotated(targets, round)) {
-        rounds.get(target.name)?.push(await load(target, connections, Number(settings.seconds) * 1_000));
+        rounds.get(target.name)?.push(await measured(target, connections));
       }
     }
-    for (const [name, measured] of rounds) {
-      const latencies = measured.flatMap((one) => one.latencies);
-      const seconds = measured.reduce((sum, one) => sum + one.seconds, 0);
+    for (const [name, ofTarget] of rounds) {
+      const latencies = ofTarget.flatMap((one) => one.latencies);
+      const seconds = ofTarget.reduce((sum, one) => sum + one.seconds, 0);
+      const database = ofTarget.reduce((sum, one) => sum + (one.database ?? Number.NaN), 0);
       rows.push({
         delay,
         connections,
@@ -82,11 +109,20 @@ async function measure(delay: string): Promise<Row[]> {
         p50: quantile(latencies, 0.5),
         p99: quantile(latencies, 0.99),
         perSecond: latencies.length / seconds,
+        database: Number.isNaN(database) ? undefined : database / latencies.length,
       });
     }
   }
   for (const child of children.splice(0).reverse()) await stop(child);
   return rows;
+}
+
+async function measured(target: Contender, connections: number): Promise<Measured> {
+  const { dataFolder } = target;
+  const before = dataFolder === undefined ? undefined : await databaseTime(dataFolder);
+  const round = await load(target, connections, Number(settings.seconds) * 1_000);
+  const after = dataFolder === undefined ? undefined : await databaseTime(dataFolder);
+  return { ...round, database: before === undefined || after === undefined ? undefined : after - before };
 }
 
 function direct(vendor: string): Target {
@@ -108,16 +144,18 @@ function throughGateway(gateway: string, vendor: string): Target {
   };
 }
 
-async function throughAnnals(baseUrl: string): Promise<Target[]> {
-  const targets: Target[] = [];
+async function throughAnnals(checkout: Checkout, vendor: string): Promise<Contender[]> {
+  const baseUrl = await startAnnals(checkout, vendor);
+  const targets: Contender[] = [];
   for (const [tenant, name] of [
-    ['benchown', 'Annals, own token'],
-    ['benchshared', 'Annals, shared token'],
+    ['benchown', `${checkout.name}, own token`],
+    ['benchshared', `${checkout.name}, shared token`],
   ] as const) {
-    const token = await tokenOfTenant(baseUrl, tenant);
+    const token = await tokenOfTenant(checkout, baseUrl, tenant);
     if (tenant === 'benchown') await setOwnToken(baseUrl, tenant, token);
     targets.push({
       name,
+      dataFolder: checkout.dataFolder,
       url: `${baseUrl}/ai-service/${tenant}/completions`,
       headers: { authorization: `Bearer ${token}` },
       body: JSON.stringify({ messages }),
@@ -127,10 +165,11 @@ async function throughAnnals(baseUrl: string): Promise<Target[]> {
 }
 
 /** A token of a new client of a new tenant. */
-async function tokenOfTenant(baseUrl: string, tenant: string): Promise<string> {
+async function tokenOfTenant(checkout: Checkout, baseUrl: string, tenant: string): Promise<string> {
   const scope = 'ai.completion_manage configuration.configuration_manage';
-  annals(['tenant', 'create', tenant]);
-  return await tokenOf(baseUrl, JSON.parse(annals(['client', 'create', '--tenant', tenant, '--scope', scope])));
+  annals(checkout, ['tenant', 'create', tenant]);
+  const client = annals(checkout, ['client', 'create', '--tenant', tenant, '--scope', scope]);
+  return await tokenOf(baseUrl, JSON.parse(client));
 }
 
 async function setOwnToken(baseUrl: string, tenant: string, token: string): Promise<void> {
@@ -142,21 +181,22 @@ async function setOwnToken(baseUrl: string, tenant: string, token: string): Prom
 }
 
 function environment(more: Record<string, string> = {}): Record<string, string | undefined> {
-  return { PATH: process.env.PATH, ANNALS_DATA_DIR: join(folder, 'data'), LOG_LEVEL: 'warn', ...more };
+  return { PATH: process.env.PATH, LOG_LEVEL: 'warn', ...more };
 }
 
-function annals(args: string[]): string {
+function annals({ launcher, dataFolder }: Checkout, args: string[]): string {
   const { status, stdout, stderr } = spawnSync(process.execPath, [launcher, ...args], {
-    env: environment(),
+    env: environment({ ANNALS_DATA_DIR: dataFolder }),
     encoding: 'utf8',
   });
   if (status !== 0) throw new Error(stderr);
   return stdout;
 }
 
-async function startAnnals(vendor: string): Promise<string> {
+async function startAnnals({ launcher, dataFolder }: Checkout, vendor: string): Promise<string> {
   const { line } = await start([launcher, 'serve'], {
     PORT: '0',
+    ANNALS_DATA_DIR: dataFolder,
     OPENAI_BASE_URL: `${vendor}/v1`,
     ANNALS_SHARED_PROVIDER_TOKEN: 'sk-bench',
   });
@@ -215,15 +255,17 @@ function rotated<Item>(items: readonly Item[], by: number): Item[] {
 
 function print(rows: readonly Row[]): void {
   console.log(
-    '| vendor answers after | connections | | p50 ms | p99 ms | added p50 | added p99 | requests/s | of direct |',
+    '| vendor answers after | connections | | p50 ms | p99 ms | added p50 | added p99 | requests/s | added p50, of the gateway | database, ms a call |',
   );
-  console.log('|---|---|---|---|---|---|---|---|---|');
+  console.log('|---|---|---|---|---|---|---|---|---|---|');
   for (const row of rows) {
-    const base = rows.find(
-      ({ name, delay, connections }) =>
-        name === 'vendor directly' && delay === row.delay && connections === row.connections,
-    );
-    if (base === undefined) continue;
+    const beside = (of: string) =>
+      rows.find(
+        ({ name, delay, connections }) => name === of && delay === row.delay && connections === row.connections,
+      );
+    const base = beside('vendor directly');
+    const gateway = beside('@portkey-ai/gateway');
+    if (base === undefined || gateway === undefined) continue;
     const cells = [
       `${row.delay} ms`,
       row.connections,
@@ -233,7 +275,8 @@ function print(rows: readonly Row[]): void {
       (row.p50 - base.p50).toFixed(2),
       (row.p99 - base.p99).toFixed(2),
       row.perSecond.toFixed(0),
-      (row.perSecond / base.perSecond).toFixed(2),
+      ((row.p50 - base.p50) / (gateway.p50 - base.p50)).toFixed(2),
+      row.database?.toFixed(3) ?? '',
     ];
     console.log(`| ${cells.join(' | ')} |`);
   }

@@ -1,7 +1,6 @@
 import type { HttpServer } from '../http/http-server-type.ts';
 import { json } from '../http/openapi/answers.ts';
 import { parseDays } from './days.ts';
-import type { RequestCounter } from './request-counter.ts';
 import { UsageAnswer, UsagePath, UsageQuery } from './schemas.ts';
 import type { Usage } from './service.ts';
 
@@ -29,10 +28,10 @@ export async function usageRoutes(
 }
 
 /** Counts the requests of each tenant, as the log has a line for each. To be called before routes are registered. */
-export function countRequests(app: HttpServer, counter: RequestCounter): void {
+export function countRequests(app: HttpServer, usage: Pick<Usage, 'countRequest'>): void {
   app.addHook('onResponse', (request, _reply, done) => {
     const tenant = request.verifiedCredentials?.tenant;
-    if (tenant !== undefined) counter.count(tenant);
+    if (tenant !== undefined) usage.countRequest(tenant);
     done();
   });
 }

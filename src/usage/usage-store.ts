@@ -11,14 +11,6 @@ export interface CountedMeasure {
   amount: number;
 }
 
-/** Requests of a tenant on a day. */
-export interface CountedRequests {
-  tenant: string;
-  /** Days since 1970-01-01. */
-  day: number;
-  requests: number;
-}
-
 /** The connection was lost while the database wrote: nobody knows whether it did. */
 export class OutcomeUnknown extends Error {}
 
@@ -46,27 +38,28 @@ export async function readUsage(pool: TenantPool, tenant: string, days: Days): P
   return rows;
 }
 
+/** A pool of connections, whatever shares it has. */
+interface Connections {
+  connect(): Promise<{ query(statement: pg.QueryConfig): Promise<unknown>; release(): void }>;
+}
+
 /** What is added to the use of a tenant on a day. */
 export interface AddedMeasure extends CountedMeasure {
   tenant: string;
 }
 
-/** Adds requests, all or none, as `addMeasures` does. */
-export async function addRequests(pool: TenantPool, counted: readonly CountedRequests[]): Promise<void> {
-  const added = counted.map(
-    ({ tenant, day, requests }) => ({ tenant, day, measure: 'requests', amount: requests }) as const,
-  );
-  await addMeasures(pool, added);
-}
-
 /**
  * Adds what was used, all or none; that of tenants that are not there any more is left out. Rejects with OutcomeUnknown where
- * the connection was lost meanwhile.
+ * the connection was lost meanwhile. Calls `onSent` when the statement is on its way to the database.
  */
-export async function addMeasures(pool: TenantPool, added: readonly AddedMeasure[]): Promise<void> {
+export async function addMeasures(
+  pool: Connections,
+  added: readonly AddedMeasure[],
+  onSent: () => void,
+): Promise<void> {
   const connection = await pool.connect();
   try {
-    await connection.query({
+    const stored = connection.query({
       name: 'usage_add',
       // All writers use the same order, so that two of them never wait for each other.
       text: `
@@ -83,6 +76,8 @@ export async function addMeasures(pool: TenantPool, added: readonly AddedMeasure
         added.map(({ amount }) => amount),
       ],
     });
+    onSent();
+    await stored;
   } catch (error) {
     if (error instanceof pg.DatabaseError) throw error;
     throw new OutcomeUnknown('The connection was lost while the use of tenants was counted.', { cause: error });

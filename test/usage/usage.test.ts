@@ -119,7 +119,7 @@ test('requests of all processes add up, as the log has lines; a stop stores what
   } finally {
     await other.close();
   }
-  await server.context.usage.requests.store();
+  await server.context.usage.store();
   expect((await read(tenant, token)).at(-1)).toEqual({
     date: '2026-09-15',
     entries: 0,
@@ -135,9 +135,9 @@ test('requests of all processes add up, as the log has lines; a stop stores what
 
 test('requests of a tenant that is gone are left out, and the others are stored', async () => {
   const tenant = await newTenant();
-  server.context.usage.requests.count('gone');
-  server.context.usage.requests.count(tenant);
-  await server.context.usage.requests.store();
+  server.context.usage.countRequest('gone');
+  server.context.usage.countRequest(tenant);
+  await server.context.usage.store();
   expect((await read(tenant, await server.token(tenant))).at(-1)?.requests).toBe(1);
 });
 
