@@ -68,13 +68,17 @@ const LogMessage = Type.Object(
   { $id: 'LogMessage' },
 );
 
+const tokensOf = (kind: string) =>
+  `With the shared token the ${kind} tokens that the quota was charged with; with an own key those that the provider ` +
+  'reported. A message tells which figures the provider left unknown.';
+
 const sums = {
   severity,
   messages: Type.Array(LogMessage),
   duration: Type.Integer({ minimum: 0, description: 'Whole seconds, rounded up.' }),
   durationMs: Type.Integer({ minimum: 0, description: 'Milliseconds.' }),
-  promptTokens: Type.Integer({ minimum: 0 }),
-  completionTokens: Type.Integer({ minimum: 0 }),
+  promptTokens: Type.Integer({ minimum: 0, description: tokensOf('prompt') }),
+  completionTokens: Type.Integer({ minimum: 0, description: tokensOf('completion') }),
   metadata,
 };
 

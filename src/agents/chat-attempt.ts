@@ -68,9 +68,9 @@ export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
         signal?.throwIfAborted();
         running.hasCalled = true;
       },
-      report({ inputTokens = 0, outputTokens = 0 }) {
-        tokens.prompt += inputTokens;
-        tokens.completion += outputTokens;
+      report({ inputTokens = 0, outputTokens = 0, charged = { input: inputTokens, output: outputTokens } }) {
+        tokens.prompt += charged.input;
+        tokens.completion += charged.output;
       },
       note: (severity, text, { guarded } = { guarded: false }) =>
         void messages.push(noteOf({ severity, text, agentId, requestId, at: now(), guarded })),

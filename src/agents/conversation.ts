@@ -1,6 +1,6 @@
 import { AnnalsError } from '../errors.ts';
-import type { Answer, Message, Tool, ToolCall, Usage } from '../providers/port.ts';
-import { withText } from '../providers/provider-caller.ts';
+import type { Answer, Message, Tool, ToolCall } from '../providers/port.ts';
+import { type SpentUsage, withText } from '../providers/provider-caller.ts';
 import { bytesBeside, bytesForInput, fittingTurns, messagesOfTurn } from './chat-context.ts';
 import {
   historyInstructions,
@@ -46,7 +46,7 @@ export interface Conversation {
   earlier(maxBytes: number): Promise<EarlierTurns>;
   /** Runs before each call of the provider. */
   beforeCall(round: number): Promise<void>;
-  report(usage: Usage): void;
+  report(usage: SpentUsage): void;
   /** Adds a line to the log. `guarded` marks a line with data of the change history. */
   note(severity: Severity, message: string, options?: { guarded: boolean }): void;
 }
@@ -125,9 +125,12 @@ export async function converse(options: ConverseOptions, conversation: Conversat
     };
   }
 
-  function report(usage: Usage, round: number): void {
-    const { inputTokens = 'unknown', outputTokens = 'unknown' } = usage;
-    note('INFO', `Call ${round + 1} of the model: ${inputTokens} prompt tokens, ${outputTokens} completion tokens.`);
+  function report(usage: SpentUsage, round: number): void {
+    const { inputTokens = 'unknown', outputTokens = 'unknown', charged } = usage;
+    const isKnown = usage.inputTokens !== undefined && usage.outputTokens !== undefined;
+    const told = `Call ${round + 1} of the model: ${inputTokens} prompt tokens, ${outputTokens} completion tokens.`;
+    const ofQuota = `The quota was charged with ${charged?.input} prompt tokens and ${charged?.output} completion tokens.`;
+    note('INFO', isKnown || charged === undefined ? told : `${told} ${ofQuota}`);
     conversation.report(usage);
   }
 

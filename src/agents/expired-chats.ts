@@ -45,7 +45,8 @@ async function logExpiredOf(db: Database, tenant: string, now: () => number): Pr
       if (expired === undefined) return;
       const { logId, ...chat } = expired;
       const unanswered = { ...chat, logId: logId ?? randomUUIDv7(), sessionId: turn.sessionId };
-      const text = 'Its process or its job ended before there was an answer.';
+      const text =
+        'Its process or its job ended before there was an answer. If a call of the model was under way, its tokens are unknown.';
       await logUnansweredChat(transaction, tenant, unanswered, { text, cause: 'cancelled', at: now() });
     });
   }

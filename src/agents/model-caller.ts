@@ -1,5 +1,5 @@
-import type { Answer, Message, Tool, Usage } from '../providers/port.ts';
-import type { CallProgress, ProviderCaller } from '../providers/provider-caller.ts';
+import type { Answer, Message, Tool } from '../providers/port.ts';
+import type { CallProgress, ProviderCaller, SpentUsage } from '../providers/provider-caller.ts';
 import type { LlmConfig } from './llm-config.ts';
 import { addressOf, isSelfHosted } from './self-hosted-address.ts';
 
@@ -19,8 +19,8 @@ export interface Asked {
 }
 
 export interface ModelCaller {
-  /** Makes one call. `report` receives the token counts before the promise resolves or rejects. */
-  call(target: Target, asked: Asked, report: (usage: Usage) => void): Promise<Answer>;
+  /** Makes one call. `report` receives its tokens before the promise resolves or rejects, unless the call was not sent. */
+  call(target: Target, asked: Asked, report: (usage: SpentUsage) => void): Promise<Answer>;
   /** The max. tokens of an answer. */
   outputCap(config: LlmConfig): number;
 }

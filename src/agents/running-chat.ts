@@ -30,7 +30,7 @@ export interface RunningChat {
   readonly began: number;
   /** Whether a call of the provider may have left. */
   hasCalled: boolean;
-  /** The tokens that its calls have used so far. */
+  /** The tokens of its calls so far: what the quota was charged, or what the provider of an own key reported. */
   readonly tokens: { prompt: number; completion: number };
   /** The lines of its log so far. */
   readonly messages: LogMessage[];

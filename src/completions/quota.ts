@@ -42,9 +42,9 @@ export interface Reservation {
   output: number;
   /**
    * Replaces the reserved tokens with the used ones. `none` returns all of them. `unknown` and a missing figure charge
-   * the reserved tokens. Does not throw: a failed write to the database is tried again.
+   * the reserved tokens. Does not throw: a failed write to the database is tried again. Returns what is charged.
    */
-  settle(usage: FailedUsage): Promise<void>;
+  settle(usage: FailedUsage): Promise<Tokens>;
 }
 
 /** The quota of the shared token. Every call with that token reserves, calls and settles. */
@@ -112,6 +112,7 @@ export function createQuota({ pool, db, logger, maxWait = defaultMaxWait, onRefu
         }
         await settlements.settle(() => ledger.settle(tenant, { reservation: id, ...tokens }));
         queue.wake(tenant);
+        return { input: tokens.input ?? input, output: tokens.output ?? granted };
       },
     };
   }

@@ -22,17 +22,27 @@ export interface SharedQuota {
     /** The max. duration of the call in milliseconds. */
     maxDuration: number;
     signal?: AbortSignal | undefined;
-  }): Promise<{ output: number; settle(usage: FailedUsage): Promise<void> }>;
+  }): Promise<{ output: number; settle(usage: FailedUsage): Promise<Tokens> }>;
   /** Upper bound of a call's input in tokens. */
   inputBound(messages: readonly Message[], tools?: readonly Tool[]): number;
+}
+
+export interface Tokens {
+  readonly input: number;
+  readonly output: number;
+}
+
+/** What a call used: what the provider reported, and what the quota was charged; undefined for a call with an own key. */
+export interface SpentUsage extends Usage {
+  readonly charged: Tokens | undefined;
 }
 
 /** Callbacks that follow a call. */
 export interface CallProgress {
   /** Receives each part of the text. Without it the answer is not streamed. */
   readonly onText?: ((text: string) => Promise<void> | void) | undefined;
-  /** Receives the tokens that the provider reported, before the call resolves or rejects. */
-  readonly onUsage?: ((usage: Usage) => void) | undefined;
+  /** Receives the tokens of a call that may have left, before it resolves or rejects. */
+  readonly onUsage?: ((usage: SpentUsage) => void) | undefined;
 }
 
 /**
@@ -61,7 +71,7 @@ export interface ProviderCallerOptions {
   quota: SharedQuota;
   shared: { token: string | undefined; model: string; maxTokens: number };
   /** Stores the tokens of a call with the tenant's own key. A figure that the provider did not report counts as 0. */
-  countOwn: (tenant: string, used: { input: number; output: number }) => Promise<void>;
+  countOwn: (tenant: string, used: Tokens) => Promise<void>;
   times: CallTimes;
   logger: FastifyBaseLogger;
 }
@@ -81,23 +91,25 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
   async function callAndSettle(
     call: ModelCall,
     { onText, onUsage }: CallProgress,
-    settle: (usage: FailedUsage) => Promise<void>,
+    settle: (usage: FailedUsage, reported: Usage) => Promise<Tokens | undefined>,
   ): Promise<Answer> {
     // Until the provider reports figures, nobody knows what it has counted.
     let usage: FailedUsage = 'unknown';
+    let reported: Usage = { inputTokens: undefined, outputTokens: undefined };
     try {
       const answer = await answerOf(call, onText);
       usage = answer.usage;
-      onUsage?.(answer.usage);
+      reported = answer.usage;
       return answer;
     } catch (error) {
       if (error instanceof ProviderError) {
         usage = error.usage;
-        onUsage?.(error.reported);
+        reported = usage === 'none' ? { inputTokens: 0, outputTokens: 0 } : error.reported;
       }
       throw error;
     } finally {
-      await settle(usage);
+      const charged = await settle(usage, reported);
+      onUsage?.({ ...reported, charged });
     }
   }
 
@@ -105,14 +117,10 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
     sharedMaxTokens: shared.maxTokens,
 
     async callOwn({ tenant, ...call }, progress = {}) {
-      const used = { input: 0, output: 0 };
-      const onUsage = (usage: Usage) => {
-        used.input += usage.inputTokens ?? 0;
-        used.output += usage.outputTokens ?? 0;
-        progress.onUsage?.(usage);
-      };
-      return await callAndSettle({ ...call, times }, { ...progress, onUsage }, async () => {
-        if (used.input > 0 || used.output > 0) await countOwn(tenant, used);
+      return await callAndSettle({ ...call, times }, progress, async (_, reported) => {
+        const { inputTokens: input = 0, outputTokens: output = 0 } = reported;
+        if (input > 0 || output > 0) await countOwn(tenant, { input, output });
+        return undefined;
       });
     },
 

@@ -1339,7 +1339,9 @@ export interface components {
             duration: number;
             /** @description Milliseconds. */
             durationMs: number;
+            /** @description With the shared token the prompt tokens that the quota was charged with; with an own key those that the provider reported. A message tells which figures the provider left unknown. */
             promptTokens: number;
+            /** @description With the shared token the completion tokens that the quota was charged with; with an own key those that the provider reported. A message tells which figures the provider left unknown. */
             completionTokens: number;
             metadata: components["schemas"]["Metadata"];
         };
@@ -1363,7 +1365,9 @@ export interface components {
             duration?: number;
             /** @description Milliseconds. */
             durationMs?: number;
+            /** @description With the shared token the prompt tokens that the quota was charged with; with an own key those that the provider reported. A message tells which figures the provider left unknown. */
             promptTokens?: number;
+            /** @description With the shared token the completion tokens that the quota was charged with; with an own key those that the provider reported. A message tells which figures the provider left unknown. */
             completionTokens?: number;
             metadata?: components["schemas"]["MetadataPart"];
         };
@@ -1467,7 +1471,9 @@ export interface components {
             duration: number;
             /** @description Milliseconds. */
             durationMs: number;
+            /** @description With the shared token the prompt tokens that the quota was charged with; with an own key those that the provider reported. A message tells which figures the provider left unknown. */
             promptTokens: number;
+            /** @description With the shared token the completion tokens that the quota was charged with; with an own key those that the provider reported. A message tells which figures the provider left unknown. */
             completionTokens: number;
             metadata: components["schemas"]["Metadata"];
         };
@@ -1491,7 +1497,9 @@ export interface components {
             duration?: number;
             /** @description Milliseconds. */
             durationMs?: number;
+            /** @description With the shared token the prompt tokens that the quota was charged with; with an own key those that the provider reported. A message tells which figures the provider left unknown. */
             promptTokens?: number;
+            /** @description With the shared token the completion tokens that the quota was charged with; with an own key those that the provider reported. A message tells which figures the provider left unknown. */
             completionTokens?: number;
             metadata?: components["schemas"]["MetadataPart"];
         };
