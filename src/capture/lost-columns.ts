@@ -13,7 +13,8 @@ export interface ColumnLists {
 /**
  * Whether a column that the mapping names is in the table under another name, or gone, and the mapping does not say so: its values would
  * then be recorded as if no rule held for them. A column keeps its place when it is renamed, and a new one comes last. So a column that
- * stands behind a name that nobody knew is a new one, also where it has a known name again.
+ * stands behind a name that nobody knew is a new one, also where it has a known name again. Not seen: a column is dropped and another
+ * takes its name, both between two looks.
  */
 export function isLost(column: string, former: FormerColumns, lists: ColumnLists): boolean {
   const today = nameToday(former, column);
@@ -32,12 +33,12 @@ function namesToday(columns: readonly string[], former: FormerColumns): string[]
 }
 
 /**
- * Those of the known columns that the table still has. Where a known name stands behind, two columns may have changed their names: then
- * only those are certain that have the same before them.
+ * Those of the known columns that the table still has. Where another name stands behind and a known one is missing, columns may have
+ * changed their names: then only those are certain that have the same before them.
  */
 function keptOf(found: readonly string[], known: readonly string[]): readonly string[] {
   const kept = inOrder(found, known);
-  if (!found.slice(kept.length).some((column) => known.includes(column))) return kept;
+  if (kept.length === found.length || kept.length === known.length) return kept;
   const end = found.findIndex((column, place) => known[place] !== column);
   return found.slice(0, end);
 }

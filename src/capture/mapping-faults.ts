@@ -60,7 +60,8 @@ export function lostColumns(
     if (found === undefined && known === undefined) return [message];
     return [
       `${message} any more, or it is another one. Say in "former" of this table what became of it: ` +
-        `{"${column}": "the name that it has now"}, or {"${column}": null} where it was dropped`,
+        `{"${column}": "the name that it has now"}, or {"${column}": null} where it was dropped. ` +
+        'Where a column before it was dropped, say that of the other column',
     ];
   });
 }

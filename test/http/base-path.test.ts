@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
 import { ownSegments } from '../../src/config/urls.ts';
@@ -7,13 +10,19 @@ const publicUrl = 'https://shop.example.org/tools/annals';
 const tenant = 'behind';
 let server: TestServer;
 let token: string;
+let folder: string;
 
 beforeAll(async () => {
-  server = await startTestServer({ environment: { ANNALS_BASE_URL: publicUrl }, consoleFolder: '/none' });
+  folder = await mkdtemp(join(tmpdir(), 'annals-console-'));
+  await writeFile(join(folder, 'index.html'), '<!doctype html><base href="/console/">');
+  server = await startTestServer({ environment: { ANNALS_BASE_URL: publicUrl }, consoleFolder: folder });
   token = await server.token(tenant);
 });
 
-afterAll(() => server.close());
+afterAll(async () => {
+  await server.close();
+  await rm(folder, { recursive: true });
+});
 
 // A proxy that leaves the path, and one that strips it.
 describe.each(['/tools/annals', ''])('under "%s"', (prefix) => {
@@ -58,7 +67,7 @@ describe.each(['/tools/annals', ''])('under "%s"', (prefix) => {
 
   test('every link and file of the pages carries the path, and answers', async () => {
     const root = await server.call(prefix === '' ? '/' : prefix, { redirect: 'manual' });
-    expect([root.status, root.headers.get('location')]).toEqual([302, '/tools/annals/docs']);
+    expect([root.status, root.headers.get('location')]).toEqual([302, '/tools/annals/console']);
     for (const page of ['/docs', '/docs/', '/docs/guides', '/docs/guides/', '/docs/guides/operations']) {
       const answer = await server.call(`${prefix}${page}`);
       expect(answer.status, page).toBe(200);

@@ -28,6 +28,8 @@ import { maxOperations } from '../../src/custom-entities/patch-document.ts';
 import { maxInRange } from '../../src/custom-entities/read-documents.ts';
 import { maxSchemaCheck, schemaThreads } from '../../src/custom-entities/schema-checker.ts';
 import { maxIndexedValues } from '../../src/custom-entities/value-index.ts';
+import { maxDescription } from '../../src/db/backup/read-backup.ts';
+import { maxEnd } from '../../src/db/backup/tar.ts';
 import { maxSilence } from '../../src/db/connections/dead-connections.ts';
 import { silenceAfterLimit } from '../../src/db/connections/pool.ts';
 import { maxSlowStatements, slowFrom, watchFor } from '../../src/db/connections/slow-statements.ts';
@@ -249,6 +251,10 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Results of tools in one chat', `${kibibytes(toolLimits.resultBytes)}; ${kibibytes(maxOutputBytes)} each`],
   ['Input of a tool call', kibibytes(toolLimits.inputBytes)],
   ['Text of all answers in one chat', mebibytes(maxTextBytes)],
+  [
+    '`begin.json` or `manifest.json` of a backup, and zeros after its archive',
+    `${mebibytes(maxDescription)}, ${mebibytes(maxEnd)}`,
+  ],
   ['A request to a model', `${mebibytes(maxRequestBytes)},`],
 ];
 

@@ -75,13 +75,17 @@ export function historyQueryTests(the: () => ConsoleUnderTest): void {
     const page = await the().open('history');
     const all = await totalOf(page);
     const plot = page.locator('.bar-chart .u-over');
+    // What is still to come may move the chart, or draw it once more under the mouse.
+    await page.waitForLoadState('networkidle');
     const box = await plot.boundingBox();
     if (box === null) throw new Error('no chart');
     await page.mouse.move(box.x + box.width * 0.4, box.y + 40);
     await page.mouse.down();
     await page.mouse.move(box.x + box.width * 0.6, box.y + 40, { steps: 4 });
     // What is dragged over is told before the button is released.
-    const told = (await page.locator('.bar-chart-readout').textContent()) ?? '';
+    const readout = page.locator('.bar-chart-readout');
+    await expect.poll(() => readout.textContent()).toContain(' – ');
+    const told = (await readout.textContent()) ?? '';
     const [, first = '', last = '', dragged = ''] = /^(\S+) – (\S+) {3}([\d,]+) · /.exec(told) ?? [];
     await page.mouse.up();
     await expect

@@ -172,7 +172,7 @@ const notAuthenticated =
   'the place where it was kept, restore it with --unauthenticated.';
 
 /** In bytes. Descriptions of a backup have some 20 kB. */
-const maxDescription = 4 * 1024 * 1024;
+export const maxDescription = 4 * 1024 * 1024;
 
 async function contentOf(file: ArchivedFile): Promise<Buffer> {
   if (file.size > maxDescription) throw new BackupError(noBackup);

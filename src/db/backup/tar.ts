@@ -5,7 +5,7 @@ import { BackupError } from './backup-error.ts';
 const block = 512;
 const maxName = 100;
 /** Bytes that may fill an archive up. */
-const maxEnd = 1024 * 1024;
+export const maxEnd = 1024 * 1024;
 
 /** The header of a file. The content follows, and then `paddingOf` its size. `at` is in milliseconds since 1970. */
 export function headerOf(name: string, size: number, at: number): Buffer {

@@ -187,7 +187,7 @@ describe('what is no change', () => {
       reason: expect.stringContaining('"sources"'),
     });
     expect(resultOf(from(sample('postgresql-create'), { name: 'shop' }), sources)).toMatchObject({ kind: 'changes' });
-    expect(resultOf(from(sample('postgresql-create'), { ts_ms: null, ts_us: 'x' }))).toMatchObject({
+    expect(resultOf(from(sample('postgresql-create'), { ts_ms: null, ts_us: 'x', ts_ns: null }))).toMatchObject({
       reason: expect.stringContaining('ts_ms'),
     });
   });
