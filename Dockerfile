@@ -10,7 +10,8 @@ COPY clients/typescript/package.json clients/typescript/
 COPY console/package.json console/
 # Without install scripts: they would fetch another Node, and build the console before its sources are here.
 RUN npm ci --ignore-scripts
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json ./
+COPY build/ build/
 COPY src/ src/
 COPY clients/typescript/ clients/typescript/
 COPY console/ console/

@@ -55,7 +55,11 @@ export default defineConfig({
       ...(leavesOutCluster ? [clusterTests] : []),
       ...(leavesOutBrowser ? browserTests : []),
     ],
-    globalSetup: ['test/support/oracle/seed-of-run.ts', 'test/support/server/database-server.ts'],
+    globalSetup: [
+      'test/support/oracle/seed-of-run.ts',
+      'test/support/server/bundle-of-run.ts',
+      'test/support/server/database-server.ts',
+    ],
     pool: 'forks',
     // Tests of processes wait much: with two workers two cores stand still for a quarter of the run.
     maxWorkers: 4,

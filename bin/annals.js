@@ -7,7 +7,7 @@ import module, { createRequire } from 'node:module';
 import { Socket } from 'node:net';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const neededMajor = 26;
 const pipeVariable = 'ANNALS_LAUNCHER_PIPE';
@@ -36,14 +36,24 @@ function runHere() {
   keepCompiledCode();
   stopWithLauncher();
   stopWithNpx();
-  const source = join(dirname(thisFile), '..', 'src', 'main.ts');
-  const main = existsSync(source) ? '../src/main.ts' : '../dist/main.js';
+  // Stacks name the lines of the sources. Node reads a map only when it has a stack to write.
+  process.setSourceMapsEnabled(true);
   // A fault of the import, or of the program, ends the process as an unhandled rejection.
-  void import(main).then(({ main: run }) => run(process.argv.slice(2), process.env));
+  void bundleFolder()
+    .then((folder) => import(pathToFileURL(join(folder, 'main.js')).href))
+    .then(({ main }) => main(process.argv.slice(2), process.env));
+}
+
+/** A package has its bundle; a checkout has the one of its sources as they are now. */
+async function bundleFolder() {
+  const root = join(dirname(thisFile), '..');
+  if (!existsSync(join(root, 'src'))) return join(root, 'dist');
+  const { bundleOfCheckout } = await import('../build/checkout.js');
+  return await bundleOfCheckout(root);
 }
 
 /**
- * Node keeps what it has compiled, without types, in the user's cache folder: the next start takes a part of the time.
+ * Node keeps what it has compiled in the user's cache folder: the next start takes a part of the time.
  * Node itself tells versions of Node and of each file apart. Whoever can write the folder could run code as this user, so
  * it is used only where nobody else can.
  */

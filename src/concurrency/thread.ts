@@ -20,8 +20,8 @@ export class ThreadLost extends Error {
 }
 
 /**
- * The file of a worker beside the module with this `import.meta.url`. The compiler rewrites only the paths of imports, so
- * the path must be right for the sources and for the compiled files.
+ * The file of a worker beside the module with this `import.meta.url`. The bundler rewrites only the paths of imports, so
+ * the path must be right for the sources and for the bundle, all of whose files stand in one folder.
  *
  * @example
  * threadFile(import.meta.url, 'regex-worker'); // …/regex-worker.ts, or …/regex-worker.js
@@ -49,7 +49,7 @@ export class Thread<Request, Reply> {
   constructor(file: URL, { memory, newMemory }: ThreadLimits, startLimits = defaultStartLimits) {
     this.#startLimits = startLimits;
     this.#worker = new Worker(file, {
-      execArgv: [],
+      execArgv: ['--enable-source-maps'],
       env: {},
       resourceLimits: {
         maxOldGenerationSizeMb: memory,

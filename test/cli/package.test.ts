@@ -4,7 +4,8 @@ import { access, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { startAnnals } from '../support/server/command.ts';
+import { maxInlineCharacters } from '../../src/concurrency/threaded.ts';
+import { annals, startAnnals } from '../support/server/command.ts';
 import { createEmptyTestDatabase } from '../support/server/database.ts';
 import { copyPackage, linkModules, temporaryFolder } from '../support/server/package-copy.ts';
 
@@ -30,9 +31,10 @@ test('the packed package migrates an empty database and serves', { timeout: 300_
   await linkModules(folder);
 
   const database = await createEmptyTestDatabase();
+  const environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: randomBytes(32).toString('base64') };
   const service = startAnnals(
     ['serve'],
-    { DATABASE_URL: database.url, ANNALS_SECRET_KEY: randomBytes(32).toString('base64'), PORT: '0', LOG_LEVEL: 'warn' },
+    { ...environment, PORT: '0', LOG_LEVEL: 'warn' },
     join(folder, 'bin', 'annals.js'),
   );
   onTestFinished(async () => {
@@ -45,4 +47,26 @@ test('the packed package migrates an empty database and serves', { timeout: 300_
   expect((await fetch(`${baseUrl}/docs/guides/operations`)).status).toBe(200);
   expect((await fetch(`${baseUrl}/docs/viewer/swagger-ui.css`)).status).toBe(200);
   expect((await database.pool.query('select from routine')).rowCount).toBeGreaterThan(20);
+
+  // A long document is read in a thread, which loads its part of the bundle.
+  const types = `${baseUrl}/schema/acme/custom-entities`;
+  const headers = {
+    authorization: `Bearer ${await tokenOf(baseUrl, environment)}`,
+    'content-type': 'application/json',
+  };
+  const post = async (url: string, body: object) =>
+    (await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })).status;
+  expect(await post(types, { id: 'NOTE', name: { en: 'Note' } })).toBe(201);
+  expect(await post(`${types}/NOTE/instances`, { text: 'x'.repeat(2 * maxInlineCharacters) })).toBe(201);
 });
+
+async function tokenOf(baseUrl: string, environment: Record<string, string>): Promise<string> {
+  await annals(['tenant', 'create', 'acme'], environment);
+  const scope = 'schema.schema_manage schema.custominstance_manage';
+  const { stdout } = await annals(['client', 'create', '--tenant', 'acme', '--scope', scope], environment);
+  const { clientId, clientSecret }: { clientId: string; clientSecret: string } = JSON.parse(stdout);
+  const form = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret };
+  const answer = await fetch(`${baseUrl}/oauth/token`, { method: 'POST', body: new URLSearchParams(form) });
+  const { access_token: token } = (await answer.json()) as { access_token: string };
+  return token;
+}

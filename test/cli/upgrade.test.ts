@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, type TestContext, test } from 'vitest';
 import { annals, type RunningCommand, startAnnals } from '../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
-import { copyPackage } from '../support/server/package-copy.ts';
+import { installPackage } from '../support/server/package-copy.ts';
 
 // Whole processes, some of them one after another. The tests wait most of their time, so they run at once.
 const timeout = 180_000;
@@ -66,7 +66,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'annals-upgrade-'));
   nextVersion = join(folder, 'next');
   await mkdir(nextVersion);
-  await copyPackage(nextVersion);
+  await installPackage(nextVersion);
   await makeNextVersion(nextVersion);
 });
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { maxInlineCharacters } from '../../src/concurrency/threaded.ts';
 import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 import { recordStatements } from '../support/server/statements.ts';
@@ -53,6 +54,14 @@ test('the same JSON with its keys in another order is the same body; any other b
       details: [{ field: 'Idempotency-Key', message: 'belongs to another request' }],
     },
   });
+  expect(vendor.requests).toHaveLength(1);
+});
+
+test('a body that is read in a thread is repeated like a short one', async () => {
+  const body = JSON.stringify({ messages: [{ role: 'USER', content: 'x'.repeat(maxInlineCharacters) }] });
+  const first = await send('long', { body });
+  expect(first).toMatchObject({ status: 200, body: { result: 'answer 1' } });
+  expect(await send('long', { body })).toEqual(first);
   expect(vendor.requests).toHaveLength(1);
 });
 

@@ -1,7 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
@@ -116,8 +114,8 @@ describe('a pool', () => {
 
   it('ends a thread that the clock says takes too long, and goes on with another', async () => {
     const hasty = new RegexMatcherPool({ threads: 1, timeLimit: 1500 });
-    const budget = new RegexBudget({ processorTime: 100_000 });
-    const slow = rejectionOf(hasty.matchNames(hostile, noise, { budget }));
+    const budget = new RegexBudget({ steps: Number.POSITIVE_INFINITY, processorTime: 100_000 });
+    const slow = rejectionOf(hasty.matchNames('[ab]*a[ab]{800}[cd]', noise, { budget }));
     const next = hasty.matchNames('Jane', people.slice(0, 4000));
     expect(await slow).toBeInstanceOf(QueryError);
     expect((await next).every((matched) => matched === 1)).toBe(true);
@@ -178,34 +176,13 @@ describe('a pool', () => {
     expect(await rejectionOf(closing.matchNames('Jane', people))).toMatchObject({ status: 503 });
   });
 
-  it('with nothing to do lets the process end, from the sources and compiled', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'annals-regex-'));
-    try {
-      await symlink(resolve('node_modules'), join(folder, 'node_modules'));
-      await writeFile(join(folder, 'package.json'), '{"type":"module"}');
-      const project = {
-        extends: resolve('tsconfig.build.json'),
-        compilerOptions: {
-          rootDir: resolve('src'),
-          outDir: join(folder, 'dist'),
-          types: ['node'],
-          typeRoots: [resolve('node_modules/@types')],
-        },
-        include: [],
-        files: [resolve('src/query/regex-pool.ts'), resolve('src/query/regex-worker.ts')],
-      };
-      await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(project));
-      await run(process.execPath, [resolve('node_modules/typescript/bin/tsc'), '-p', folder]);
-      for (const file of [resolve('src/query/regex-pool.ts'), join(folder, 'dist/query/regex-pool.js')]) {
-        const script = `import { RegexMatcherPool } from ${JSON.stringify(pathToFileURL(file).href)};
-          const found = await new RegexMatcherPool().matchNames('7$', Array.from({ length: 50_000 }, (_, index) => 'name ' + index));
-          console.log(found.filter((matched) => matched === 1).length);`;
-        const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', script]);
-        expect([file, stdout.trim()]).toEqual([file, '5000']);
-      }
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+  it('with nothing to do lets the process end', async () => {
+    const file = pathToFileURL(resolve('src/query/regex-pool.ts')).href;
+    const script = `import { RegexMatcherPool } from ${JSON.stringify(file)};
+      const found = await new RegexMatcherPool().matchNames('7$', Array.from({ length: 50_000 }, (_, index) => 'name ' + index));
+      console.log(found.filter((matched) => matched === 1).length);`;
+    const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', script]);
+    expect(stdout).toBe('5000\n');
   });
 });
 

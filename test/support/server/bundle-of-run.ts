@@ -1,0 +1,7 @@
+import { bundleOfCheckout } from '../../../build/checkout.js';
+import { packageFolder } from '../../../src/package-folder.ts';
+
+/** Makes the bundle once, before the processes that the tests start look for it. */
+export async function setup(): Promise<void> {
+  await bundleOfCheckout(packageFolder());
+}
