@@ -112,7 +112,7 @@ const waitingCalls = `${maxWaitingCalls} of a tenant at most`;
 
 // Their tests take them from the code, or try a smaller one. Here they are what an operator reads.
 const limits: readonly (readonly [what: string, limit: string])[] = [
-  ["Time until an answer's headers are sent", seconds(requestLimit)],
+  ["Time until Annals sends an answer's headers", seconds(requestLimit)],
   ['Each later statement of a request', seconds(requestLimit)],
   [
     'Time in which a client sends its request',
@@ -124,28 +124,28 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ],
   ['Statements of a process that died', seconds(defaultStatementLimit)],
   [
-    'Time in which a connection that owes an answer is silent',
-    `${seconds(defaultSilenceLimit)}; of those for tokens and the quota ${seconds(vitalStatementLimit + silenceAfterLimit)}`,
+    'Time in which a database connection gives no answer',
+    `${seconds(defaultSilenceLimit)}; for tokens and the quota ${seconds(vitalStatementLimit + silenceAfterLimit)}`,
   ],
-  ['The same for upkeep and exports', seconds(defaultSilenceLimit)],
-  ['Silence of a connection whose statement was to be cancelled', seconds(maxSilence)],
-  ['Requests of one tenant under way', `${requests.maxOfTenant} They wait, ${requests.maxWaitingOfTenant} at most`],
+  ['Time in which a connection for upkeep or exports gives no answer', seconds(defaultSilenceLimit)],
+  ['Time in which a connection gives no answer after Annals cancels its statement', seconds(maxSilence)],
+  ['Concurrent requests of one tenant', `${requests.maxOfTenant} They wait, ${requests.maxWaitingOfTenant} at most`],
   [
-    'Event streams and requests that call a provider',
+    'Concurrent event streams and requests that call a provider',
     `${calls.places}; of one tenant ${calls.maxOfTenant} They wait, ${calls.maxWaitingOfTenant} of`,
   ],
   ['Connections for reading, in a process', halfOfTenant(connections.reads)],
   [
-    'Statements that read and begin at once while something is written',
+    'Reading statements that begin at once while another statement writes',
     `${halfOfTenant(readsBesideWrites.places)}; the next ones ${readsBesideWrites.milliseconds} ms later`,
   ],
   ['Connections for writing, in a process', halfOfTenant(connections.writes)],
-  ['Slow statements that read', `one of ${slowFrom} ms or more in the last ${seconds(watchFor)}`],
-  ['Slow statements that read', halfOfTenant(maxSlowStatements)],
+  ['Slow reading statements', `For ${seconds(watchFor)} after a statement of ${slowFrom} ms or more`],
+  ['Slow reading statements', halfOfTenant(maxSlowStatements)],
   ['Request line', kibibytes(maxRequestLine)],
   ['Header fields together', kibibytes(maxHeaderFields)],
-  ['Entries whose ids begin with a text, read in one statement', grouped(maxEntriesByIds)],
-  ['Requests of one tenant, over all processes', `${portionTime} ms worth`],
+  ['Entries that one statement reads by the beginning of their ids', grouped(maxEntriesByIds)],
+  ['Requests of one tenant, over all processes', `the requests of ${portionTime} ms`],
   [
     'Wrong secrets of one client from one address',
     `${perClientAndAddress.burst} at once, then one in ${seconds(perClientAndAddress.interval)}`,
@@ -153,40 +153,40 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Wrong secrets from one address', `${perAddress.burst} at once, then one in ${seconds(perAddress.interval)}`],
   ['A request body', `${mebibytes(maxBodyBytes)}; of a request for a token or a session ${kibibytes(maxFormBytes)}`],
   ['A request body', kibibytes(maxSignInBytes)],
-  ['Sessions of the console of one client', `${maxSessionsOfClient}, of ${sessionLifetime / 3_600_000} hours`],
-  ['A link into the console', `for ${seconds(linkLifetime)}; that of the demo for ${minutes(demoLinkLifetime)}`],
+  ['Console sessions of one client', `${maxSessionsOfClient}, of ${sessionLifetime / 3_600_000} hours`],
+  ['A link into the console', `for ${seconds(linkLifetime)}; the link of the demo for ${minutes(demoLinkLifetime)}`],
   [
     'A body of the recorder',
-    `${grouped(ofRecorder.maxChanges)} changes; ${mebibytes(ofRecorder.maxBytes)} unpacked, ${mebibytes(ofRecorder.maxBytesOfOne)} for one ` +
+    `${grouped(ofRecorder.maxChanges)} changes; ${mebibytes(ofRecorder.maxBytes)} decompressed, ${mebibytes(ofRecorder.maxBytesOfOne)} for one ` +
       `change; ${grouped(ofRecorder.maxValues)} JSON values; ${grouped(ofRecorder.maxLevels)} levels`,
   ],
-  ['Rejected changes that a tenant keeps', grouped(maxRejected)],
+  ['Rejected changes that Annals stores for a tenant', grouped(maxRejected)],
   [
     'Threads for bodies of the recorder',
-    `${threads(minThreads)}; of one tenant half. One body ${seconds(maxBodyTime)}`,
+    `${threads(minThreads)}; of one tenant half. ${seconds(maxBodyTime)} for one body`,
   ],
-  ['JSON values in another body', grouped(maxBodyValues)],
-  ['Levels of arrays and objects in a body', `${maxBodyLevels}`],
+  ['JSON values in a request body', grouped(maxBodyValues)],
+  ['Levels of arrays and objects in a request body', `${maxBodyLevels}`],
   [
-    'Bodies being read or worked on, in a process',
+    'Bodies that Annals reads or processes, in a process',
     `${mebibytes(defaultBodyLimits.maxBytes)}; of one tenant ${mebibytes(defaultBodyLimits.maxBytes / 2)}.`,
   ],
   [
-    `Bodies of more than ${grouped(maxValuesOfSmallBody)} values being worked on`,
+    `Bodies of more than ${grouped(maxValuesOfSmallBody)} values that Annals processes`,
     halfOfTenant(defaultBodyLimits.maxLargeBodies),
   ],
-  ['Computations in slices on the event loop', `the first ${defaultSlice} ms, then ${minSlice} ms of each other one`],
-  [`Bodies of more than ${kibibytes(maxBytesDecodedAhead)} that are decoded`, 'none'],
-  [`Bodies of more than ${grouped(maxBytesReadAtOnce)} bytes that are decoded in one turn`, '1'],
+  ['Long computations in one iteration', `One for the first ${defaultSlice} ms, and ${minSlice} ms for each other one`],
+  [`Bodies of more than ${kibibytes(maxBytesDecodedAhead)} that Annals decodes while they wait`, 'none'],
+  [`Bodies of more than ${grouped(maxBytesReadAtOnce)} bytes that Annals decodes in one iteration`, '1'],
   [
-    `The same while another tenant has a request with at most ${grouped(maxBytesReadAtOnce)} bytes`,
-    `A slice of ${sliceBesideOthers} ms, a third of the time; a tenant without one in the last ${freshAfter} ms`,
+    `Long computations while a short request of another tenant (at most ${grouped(maxBytesReadAtOnce)} bytes)`,
+    `Time slices of ${sliceBesideOthers} ms, a third of the time. The first slice of a tenant that had none in the last ${freshAfter} ms`,
   ],
   [
-    `The same while another tenant has a request with at most ${grouped(maxBytesReadAtOnce)} bytes`,
-    `They rest ${restPerComputing === 2 ? 'twice' : restPerComputing} as long as they have computed, ${maxRest} ms at most`,
+    `Long computations while a short request of another tenant (at most ${grouped(maxBytesReadAtOnce)} bytes)`,
+    `for ${restPerComputing === 2 ? 'twice' : restPerComputing} the time that they have computed, at most ${maxRest} ms`,
   ],
-  ['Requests that begin in one turn of the event loop', `the first ${maxTurnOfRequests} ms`],
+  ['Requests that begin in one iteration of the event loop', `the first ${maxTurnOfRequests} ms`],
   ['Threads for regular expressions', `${threads(1)}; of one tenant half`],
   ['Threads for regular expressions', `${kibibytes(charactersOfPart)} of names`],
   ['Threads for regular expressions', waitingCalls],
@@ -198,49 +198,52 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['One check against a JSON Schema', seconds(maxSchemaCheck)],
   ['Faults of a request that an answer lists', `the first ${maxDetails}`],
   [
-    'Texts of a page of a list that are read at once',
+    "Texts of a list's page that Annals reads at once",
     `${mebibytes(maxPieceBytes)}; of the change history ${mebibytes(maxPageBytes)}`,
   ],
-  ['Texts of a page of a list that are read at once', `in pieces of ${mebibytes(maxStreamedBytes)}`],
+  ["Texts of a list's page that Annals reads at once", `in parts of ${mebibytes(maxStreamedBytes)}`],
   [
-    'Pieces of answers under way, in a process',
+    'Parts of long answers in memory, in a process',
     `${mebibytes(maxBytesUnderWay)}; of one tenant ${mebibytes(maxBytesUnderWay / 2)}.`,
   ],
-  ['The same, for a tenant that has no piece under way', `${mebibytes(maxBytesOfFirstPieces)} besides`],
+  ['More memory for the first part of each tenant', mebibytes(maxBytesOfFirstPieces)],
   [
-    `The same, for what a piece has beyond ${mebibytes(maxBytesUnderWay / 2)}`,
-    `${mebibytes(maxBytesOfLongPieces)} besides; of one tenant ${mebibytes(maxBytesOfLongPieces / 2)}`,
+    `More memory for the bytes beyond ${mebibytes(maxBytesUnderWay / 2)} of a part`,
+    `${mebibytes(maxBytesOfLongPieces)}; of one tenant ${mebibytes(maxBytesOfLongPieces / 2)}`,
   ],
-  ['Pieces of answers that are read from the database at once', `A piece that takes ${maxTurnOfPiece} ms makes way`],
+  [
+    'Parts of long answers that Annals reads from the database',
+    `longer than ${maxTurnOfPiece} ms, the next one starts`,
+  ],
   [`Documents rebuilt from more than ${mebibytes(maxSmallBytes)} of entries`, halfOfTenant(maxLargeDocuments)],
   ['Documents rebuilt from more than', `${maxWaitingDocuments} of a tenant at most`],
-  ['Entries after the moment that tell about a document', grouped(maxLaterEntries)],
-  ['Instances in a range that an index of the field leads to', grouped(maxInRange)],
-  ['JSON values of an instance that the index for filters has', grouped(maxIndexedValues)],
+  ['Later entries that Annals reads to rebuild a document', grouped(maxLaterEntries)],
+  ['Instances in a range that Annals reads with an index of the field', grouped(maxInRange)],
+  ['JSON values of an instance in the index for filters', grouped(maxIndexedValues)],
   ['A configuration value', document],
   ['A stored instance or agent', `${document}, ${maxPatchedLevels} levels`],
   ['`paths` of the change of an instance', mebibytes(maxOwnPathsBytes)],
   [
-    'What one patch adds, moves and copies',
+    'Data that one patch adds, moves and copies',
     `${grouped(maxOperations)} operations, ${mebibytes(maxMoved.bytes)}, ${grouped(maxMoved.values)} JSON values`,
   ],
-  ['Chats by job at once in a process', `${AGENT_CHAT.places}; of one tenant ${AGENT_CHAT.maxOfTenant}`],
-  ['Exports at once in a process', `${EXPORT.places}; of one tenant ${EXPORT.maxOfTenant}`],
-  ['Exports at once in a process', `An export that has run for ${seconds(minExportTurn)} makes way`],
+  ['Concurrent chat jobs, in a process', `${AGENT_CHAT.places}; of one tenant ${AGENT_CHAT.maxOfTenant}`],
+  ['Concurrent exports, in a process', `${EXPORT.places}; of one tenant ${EXPORT.maxOfTenant}`],
+  ['Concurrent exports, in a process', `an export that has run for ${seconds(minExportTurn)} pauses`],
   ['Jobs of one tenant that wait', grouped(maxWaiting)],
   ['Time in which a chat waits for earlier requests of its session', minutes(maxWaitForSession)],
-  ['Time in which a call waits for quota', seconds(defaultTimes.quotaWait)],
-  ['Silence of a provider during a call', seconds(defaultTimes.provider.silence)],
-  ['Whole time of a call of a provider', minutes(defaultTimes.provider.total)],
+  ['Time in which a call waits for a quota', seconds(defaultTimes.quotaWait)],
+  ['Time in which a provider sends no byte during a call', seconds(defaultTimes.provider.silence)],
+  ['Total time of a call of a provider', minutes(defaultTimes.provider.total)],
   [
-    "A provider's answer in one piece",
+    "A provider's answer without a stream",
     `${mebibytes(answerLimits.wholeBytes)}, ${grouped(answerLimits.wholeValues)} JSON values`,
   ],
   [
     `Tool calls that Annals checks in such an answer of more than ${kibibytes(answerLimits.shortBytes)}`,
     `${answerLimits.checkedToolCalls}`,
   ],
-  [`Answers of more than ${kibibytes(answerLimits.shortBytes)} that are read in one turn`, '1'],
+  [`Answers of more than ${kibibytes(answerLimits.shortBytes)} that Annals parses in one iteration`, '1'],
   [
     "A provider's answer as a stream",
     `${mebibytes(answerLimits.streamBytes)}; ${mebibytes(answerLimits.streamedTextBytes)} of text, ` +
@@ -256,6 +259,7 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
     `${mebibytes(maxDescription)}, ${mebibytes(maxEnd)}`,
   ],
   ['A request to a model', `${mebibytes(maxRequestBytes)},`],
+  ['`begin.json` or `manifest.json` of a backup', `${mebibytes(maxDescription)}, ${mebibytes(maxEnd)}`],
 ];
 
 test.each(limits)('the documentation has the limit that the code has: %s', (what, limit) => {
@@ -266,5 +270,5 @@ test.each(limits)('the documentation has the limit that the code has: %s', (what
 test('every limit that the documentation has is compared', () => {
   const others = rows.filter((row) => !limits.some(([what]) => row.startsWith(what)));
   // This one follows from how statements are cancelled; clients-gone.test.ts tries it.
-  expect(others).toEqual([expect.stringMatching(/^Statements of a client that has gone less than 1 s/)]);
+  expect(others).toEqual([expect.stringMatching(/^Statements of a client that has disconnected less than 1 s/)]);
 });
