@@ -17,7 +17,8 @@ COPY clients/typescript/ clients/typescript/
 COPY console/ console/
 # The console and the pages at /docs share their colours and sizes.
 COPY docs/site/ docs/site/
-RUN npm run build --workspace clients/typescript && npm run build:console && npm run build
+COPY deploy/grafana/ deploy/grafana/
+RUN npm run build:console && npm run build
 
 FROM node:${NODE_VERSION}-bookworm-slim AS dependencies
 WORKDIR /app
@@ -33,11 +34,13 @@ WORKDIR /app
 COPY --from=dependencies /app/node_modules/ node_modules/
 COPY --from=build /build/dist/ dist/
 COPY --from=build /build/console/dist/ console/dist/
+COPY --from=build /build/deploy/grafana/annals.json deploy/grafana/
 COPY package.json README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE ./
 COPY bin/ bin/
 COPY migrations/ migrations/
 COPY sql/ sql/
 COPY schemas/ schemas/
+COPY deploy/prometheus/ deploy/prometheus/
 COPY docs/ docs/
 # Only the folder for temporary files has to be writable; compiled code is kept there, too.
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 XDG_CACHE_HOME=/tmp

@@ -23,7 +23,9 @@ test('the packed package migrates an empty database and serves', { timeout: 300_
   await run('tar', ['xzf', join(target, tarball ?? 'none'), '-C', target]);
   const folder = join(target, 'package');
   expect(await readdir(folder)).not.toContain('src');
-  await access(join(folder, 'console', 'dist', 'index.html'));
+  for (const file of ['console/dist/index.html', 'deploy/grafana/annals.json', 'deploy/prometheus/alerts.yaml']) {
+    await access(join(folder, file));
+  }
   // Each link of the README leads to a file of the package, or to the web.
   for (const [, link = ''] of (await readFile(join(folder, 'README.md'), 'utf8')).matchAll(/\]\(([^)#\s]+)/g)) {
     if (!/^https?:/.test(link)) await access(join(folder, link));

@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import { Parse } from 'typebox/value';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { dashboard } from '../../deploy/grafana/dashboard.ts';
 import { metricDefinitions } from '../../src/metrics/definitions.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -38,10 +39,7 @@ const rules = Parse(
   Rules,
   parse(readFileSync(join(root, 'deploy', 'prometheus', 'alerts.yaml'), 'utf8')),
 ).groups.flatMap((group) => group.rules);
-const { panels } = Parse(
-  Dashboard,
-  JSON.parse(readFileSync(join(root, 'deploy', 'grafana', 'annals.json'), 'utf8')) as unknown,
-);
+const { panels } = Parse(Dashboard, dashboard());
 
 /** The metrics of a query, and the labels that it names of each. */
 function metricsIn(expression: string): string[] {

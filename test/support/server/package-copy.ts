@@ -13,6 +13,8 @@ const parts = [
   'migrations',
   'sql',
   'schemas',
+  'deploy/grafana',
+  'deploy/prometheus',
   'docs',
   'examples',
   'clients/typescript/README.md',
