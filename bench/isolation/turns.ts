@@ -8,7 +8,9 @@ const wide = (value: number, more = '') => `{${more}${keys.map((key) => `"${key}
 const escaped = `{${keys.slice(0, 50_000).map((key) => `"\\u006b${key.slice(1)}":1`)}}`;
 const digits = `{${keys.slice(0, 70_000).map((_key, index) => `"${(index * 7_919) % 4_000_000_000}":1`)}}`;
 const list = `[${'{},'.repeat(98_000)}{}]`;
-const agent = (value: string) => `{"name":{"en":"Wide"},"triggers":[${value}],"llmConfig":{"provider":"shared"}}`;
+const texts = (value: string) => `{${keys.map((key) => `"${key}":"${value}"`).join(',')}}`;
+const agent = (value: string) =>
+  `{"name":{"en":"Wide"},"description":${texts(value)},"llmConfig":{"provider":"shared"}}`;
 const doubling = [
   { op: 'add', path: '/x', value: {} },
   ...Array.from({ length: 15 }, (_, index) => ({ op: 'copy', from: '/x', path: `/x/${index}` })),
@@ -63,20 +65,23 @@ try {
     ['a type with long metadata', () => call('PUT', `${types}/LONG`, `{"name":{"en":"a"},"metadata":${wide(1)}}`)],
     ['it is replaced', () => call('PUT', `${types}/LONG`, `{"name":{"en":"a"},"metadata":${wide(2)}}`)],
     ['it is deleted', () => call('DELETE', `${types}/LONG`)],
-    ['an agent is put', () => call('PUT', `${agents}/wide`, agent(wide(1)))],
-    ['an agent is replaced', () => call('PUT', `${agents}/wide`, agent(wide(2)))],
-    ['an agent is patched', () => call('PATCH', `${agents}/wide`, '[{"op":"ADD","path":"/triggers/0","value":1}]')],
+    ['an agent is put', () => call('PUT', `${agents}/wide`, agent('1'))],
+    ['an agent is replaced', () => call('PUT', `${agents}/wide`, agent('2'))],
+    [
+      'an agent is patched',
+      () => call('PATCH', `${agents}/wide`, '[{"op":"ADD","path":"/description/more","value":"1"}]'),
+    ],
     ['agents are listed, with fields', () => call('GET', `${agents}?fields=name`)],
     [
       'a chat with the agent',
       () => call('POST', `/ai-service/${tenant}/agentic/chat`, '{"agentId":"wide","message":"a"}'),
     ],
     [
-      'a chat with ignored members',
+      'a chat with unknown members',
       () => call('POST', `/ai-service/${tenant}/agentic/chat`, wide(1, '"agentId":"x","message":"a",')),
     ],
     [
-      'a completion with ignored members',
+      'a completion with unknown members',
       () =>
         call(
           'POST',
