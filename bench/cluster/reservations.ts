@@ -43,8 +43,8 @@ for (let kill = 1; kill <= Number(settings.kills); kill++) {
   const { host, port } = await placementOf(pool, tenant);
   // Ten at once, so that some are acknowledged with the same flush. The kill follows the first acknowledgement.
   const wanted = Array.from({ length: 10 }, () =>
-    quota.reserve({ tenant, input: 10, output: 100, maxDuration: 3_600_000 }).then(() => {
-      acknowledged += 1;
+    quota.reserve({ tenant, input: 10, output: 100, maxDuration: 3_600_000 }).then(async (reservation) => {
+      if (await reservation.send()) acknowledged += 1;
     }),
   );
   await Promise.any(wanted);
@@ -63,7 +63,7 @@ await onAllNodes(cluster, `drop database if exists ${name} with (force)`);
 async function untilServed(on: pg.Pool): Promise<number> {
   for (;;) {
     try {
-      const { rowCount } = await on.query('select from completion_reservation where tenant = $1', [tenant]);
+      const { rowCount } = await on.query('select from completion_reservation where tenant = $1 and sent', [tenant]);
       return rowCount ?? 0;
     } catch {
       await sleep(200);

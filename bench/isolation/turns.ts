@@ -62,8 +62,11 @@ try {
     ['an instance is read', () => call('GET', `${things}/wide`)],
     ['instances are listed', () => call('GET', things)],
     ['with chosen fields', () => call('GET', `${things}?fields=k1,id`)],
-    ['a type with long metadata', () => call('PUT', `${types}/LONG`, `{"name":{"en":"a"},"metadata":${wide(1)}}`)],
-    ['it is replaced', () => call('PUT', `${types}/LONG`, `{"name":{"en":"a"},"metadata":${wide(2)}}`)],
+    [
+      'a type with a schema that is too long',
+      () => call('PUT', `${types}/LONG`, `{"name":{"en":"a"},"jsonSchema":{"default":${wide(1)}}}`),
+    ],
+    ['it is replaced', () => call('PUT', `${types}/LONG`, `{"name":{"en":"a"},"jsonSchema":{"default":${wide(2)}}}`)],
     ['it is deleted', () => call('DELETE', `${types}/LONG`)],
     ['an agent is put', () => call('PUT', `${agents}/wide`, agent('1'))],
     ['an agent is replaced', () => call('PUT', `${agents}/wide`, agent('2'))],

@@ -5,7 +5,7 @@
 -- wait may ask often.
 create function completion_quota_apply(of_tenant text,
                                        settled uuid[], input_tokens bigint[], output_tokens bigint[],
-                                       wanted uuid[], input_bounds bigint[], output_caps bigint[], leases interval[],
+                                       wanted uuid[], input_bounds bigint[], output_caps bigint[], lease interval,
                                        least_output bigint, input_limit bigint, output_limit bigint)
 returns table (outcome text, granted bigint) language plpgsql as $$
 declare
@@ -74,8 +74,8 @@ begin
     end if;
     waits := waits or outcome = 'wait';
     if outcome = 'reserved' then
-      insert into completion_reservation (tenant, reservation, input, output, expires_at)
-        values (of_tenant, wanted[i], input_bounds[i], granted, clock_timestamp() + leases[i]);
+      insert into completion_reservation (tenant, reservation, input, output, expires_at, sent)
+        values (of_tenant, wanted[i], input_bounds[i], granted, clock_timestamp() + lease, false);
       quota.input_reserved := quota.input_reserved + input_bounds[i];
       quota.output_reserved := quota.output_reserved + granted;
       changed := true;
@@ -84,8 +84,8 @@ begin
   end loop;
 
   if changed then
-    -- The row is free again before the disk has answered. Whoever reserves waits for the disk afterwards, before the
-    -- call goes out; a settlement that a crash of the server loses leaves its reservation, to be charged in full.
+    -- The row is free again before the disk has answered. completion_quota_send waits for the disk before the call
+    -- goes out; a settlement that a crash of the server loses leaves its reservation, to be charged in full.
     perform set_config('synchronous_commit', 'off', true);
     update completion_quota q
       set input_used = quota.input_used, output_used = quota.output_used,

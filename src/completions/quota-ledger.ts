@@ -1,11 +1,14 @@
-import type { Decision, Settlement, Want } from './quota-store.ts';
+import type { Decision, Sending, Settlement, Want } from './quota-store.ts';
 
 /**
  * Sends quota changes to the database, one batch of a tenant at a time. All calls of a tenant change one row. Without
  * batches each call would hold a connection while it waits for that row.
  */
 export interface QuotaLedger {
+  /** The reservation is not durable yet. */
   reserve(tenant: string, want: Want): Promise<Decision>;
+  /** Whether the call of the reservation may leave now. It is durable then. */
+  send(tenant: string, sending: Sending): Promise<boolean>;
   settle(tenant: string, settlement: Settlement): Promise<void>;
 }
 
@@ -17,8 +20,36 @@ export interface Batch {
 export interface LedgerDatabase {
   /** Returns the decisions in the order of the wants. They are not durable yet. */
   apply(tenant: string, batch: Batch): Promise<readonly Decision[]>;
-  /** Makes the applied batches of these tenants durable. */
-  makeDurable(tenants: readonly string[]): Promise<void>;
+  /** Returns whether each may leave, in their order. Those that may are durable. */
+  send(tenant: string, sendings: readonly Sending[]): Promise<readonly boolean[]>;
+}
+
+const maxAtOnce = 256;
+
+export function createLedger(database: LedgerDatabase): QuotaLedger {
+  const changes = createBatches<{ settlement: Settlement } | { want: Want }, Decision | undefined>(
+    async (tenant, items) => {
+      const settlements = items.flatMap((item) => ('settlement' in item ? [item.settlement] : []));
+      const wants = items.flatMap((item) => ('want' in item ? [item.want] : []));
+      const decisions = [...(await database.apply(tenant, { settlements, wants }))];
+      return items.map((item) => ('want' in item ? decisions.shift() : undefined));
+    },
+  );
+  // A batch of its own: it waits for the disk, and the next changes do not.
+  const sendings = createBatches<Sending, boolean>((tenant, items) => database.send(tenant, items));
+  return {
+    async reserve(tenant, want) {
+      const decision = await changes(tenant, { want });
+      if (decision === undefined) throw new Error('the quota gave no decision');
+      return decision;
+    },
+
+    send: sendings,
+
+    async settle(tenant, settlement) {
+      await changes(tenant, { settlement });
+    },
+  };
 }
 
 interface Pending<Item, Result> {
@@ -27,96 +58,38 @@ interface Pending<Item, Result> {
   reject(error: unknown): void;
 }
 
-interface PendingBatch {
-  settlements: Pending<Settlement, void>[];
-  wants: Pending<Want, Decision>[];
-}
+/** Items that come while a batch of their tenant runs go with the next one. `run` returns the results in the order of the items. */
+function createBatches<Item, Result>(
+  run: (tenant: string, items: readonly Item[]) => Promise<readonly Result[]>,
+): (tenant: string, item: Item) => Promise<Result> {
+  /** The items that wait for the next batch. The entry exists while a batch of the tenant runs. */
+  const waiting = new Map<string, Pending<Item, Result>[]>();
 
-const maxAtOnce = 256;
-
-export function createLedger(database: LedgerDatabase): QuotaLedger {
-  const durable = createShared(database.makeDurable);
-  /** The calls that wait for the next batch. The entry exists while a batch of the tenant runs. */
-  const batches = new Map<string, PendingBatch>();
-
-  function enter(tenant: string, write: (batch: PendingBatch) => void): void {
-    const batch = batches.get(tenant);
-    if (batch !== undefined) {
-      write(batch);
-      return;
-    }
-    const fresh: PendingBatch = { settlements: [], wants: [] };
-    batches.set(tenant, fresh);
-    write(fresh);
-    void send(tenant, fresh);
-  }
-
-  async function send(tenant: string, batch: PendingBatch): Promise<void> {
-    while (batch.settlements.length > 0 || batch.wants.length > 0) {
-      const settlements = batch.settlements.splice(0, maxAtOnce);
-      const wants = batch.wants.splice(0, maxAtOnce);
+  async function work(tenant: string, items: Pending<Item, Result>[]): Promise<void> {
+    while (items.length > 0) {
+      const batch = items.splice(0, maxAtOnce);
       try {
-        const decisions = await database.apply(tenant, {
-          settlements: settlements.map(({ item }) => item),
-          wants: wants.map(({ item }) => item),
-        });
-        for (const entry of settlements) entry.resolve();
-        for (const [index, entry] of wants.entries()) decide(tenant, entry, decisions[index]);
+        const results = await run(
+          tenant,
+          batch.map(({ item }) => item),
+        );
+        for (const [index, result] of results.entries()) batch[index]?.resolve(result);
       } catch (error) {
-        for (const entry of [...settlements, ...wants]) entry.reject(error);
+        for (const { reject } of batch) reject(error);
       }
     }
-    batches.delete(tenant);
+    waiting.delete(tenant);
   }
 
-  /** Waits until the decision is on the disk. The next batch runs meanwhile. */
-  function decide(tenant: string, { resolve, reject }: Pending<Want, Decision>, decision: Decision | undefined): void {
-    if (decision === undefined) reject(new Error('the quota gave no decision'));
-    else if (decision.outcome !== 'reserved') resolve(decision);
-    else durable(tenant).then(() => resolve(decision), reject);
-  }
-
-  return {
-    reserve(tenant, item) {
-      return new Promise((resolve, reject) => {
-        enter(tenant, ({ wants }) => wants.push({ item, resolve, reject }));
-      });
-    },
-    settle(tenant, item) {
-      return new Promise((resolve, reject) => {
-        enter(tenant, ({ settlements }) => settlements.push({ item, resolve, reject }));
-      });
-    },
-  };
-}
-
-/** Callers that arrive before a run starts share that run, which gets the names of all. Only one run is active at a time. */
-function createShared(work: (names: readonly string[]) => Promise<void>): (name: string) => Promise<void> {
-  let running: Promise<void> | undefined;
-  let next: { promise: Promise<void>; names: Set<string> } | undefined;
-
-  function run(names: readonly string[]): Promise<void> {
-    const mine = work(names).finally(() => {
-      if (running === mine) running = undefined;
+  return (tenant, item) =>
+    new Promise((resolve, reject) => {
+      const items = waiting.get(tenant);
+      if (items !== undefined) {
+        items.push({ item, resolve, reject });
+        return;
+      }
+      const fresh = [{ item, resolve, reject }];
+      waiting.set(tenant, fresh);
+      void work(tenant, fresh);
     });
-    running = mine;
-    return mine;
-  }
-
-  return (name) => {
-    if (running === undefined) return run([name]);
-    if (next !== undefined) {
-      next.names.add(name);
-      return next.promise;
-    }
-    const names = new Set([name]);
-    const promise = running
-      .catch(() => {})
-      .then(() => {
-        next = undefined;
-        return run([...names]);
-      });
-    next = { promise, names };
-    return promise;
-  };
 }

@@ -27,7 +27,12 @@ export interface Want {
   reservation: string;
   inputBound: number;
   outputCap: number;
-  /** Milliseconds. */
+}
+
+/** A reservation whose call is to leave. */
+export interface Sending {
+  reservation: string;
+  /** Milliseconds. It outlives the call. */
   lease: number;
 }
 
@@ -35,18 +40,19 @@ export interface Want {
 const correctable = '1 day';
 
 /**
- * Settles, then reserves, in one transaction that is not durable yet. Returns the decisions in the order of the wants.
+ * Settles, then reserves, in one transaction that is not durable yet. Returns the decisions in the order of the wants. A
+ * reservation that is not sent within `lease` milliseconds is given back.
  */
 export async function applyToQuota(
   pool: Statements,
   tenant: string,
   { settlements, wants }: { settlements: readonly Settlement[]; wants: readonly Want[] },
-  { limits, minOutput }: { limits: Tokens; minOutput: number },
+  { limits, minOutput, lease }: { limits: Tokens; minOutput: number; lease: number },
 ): Promise<Decision[]> {
   const { rows } = await pool.query<{ outcome: string; granted: number }>({
     name: 'completion_quota_apply',
     text: `select outcome, granted
-             from completion_quota_apply($1, $2, $3, $4, $5, $6, $7, $8::interval[], $9, $10, $11)`,
+             from completion_quota_apply($1, $2, $3, $4, $5, $6, $7, $8::interval, $9, $10, $11)`,
     values: [
       tenant,
       settlements.map(({ reservation }) => reservation),
@@ -55,7 +61,7 @@ export async function applyToQuota(
       wants.map(({ reservation }) => reservation),
       wants.map(({ inputBound }) => inputBound),
       wants.map(({ outputCap }) => outputCap),
-      wants.map(({ lease }) => `${lease} milliseconds`),
+      `${lease} milliseconds`,
       minOutput,
       limits.input,
       limits.output,
@@ -68,19 +74,22 @@ export async function applyToQuota(
   });
 }
 
-/** When it returns, all earlier commits of these tenants are durable, as the servers' synchronous_commit defines it. */
-export async function makeDurable(pool: Statements, tenants: readonly string[]): Promise<void> {
-  const flush = async (tenant: string) => {
-    const { rows } = await pool.query<{ all: boolean }>({
-      name: 'completion_durable',
-      text: 'select completion_durable($1) as all',
-      values: [tenant],
-    });
-    return rows[0]?.all === true;
-  };
-  const [first, ...others] = tenants;
-  // On one server, the flush for one tenant includes the commits of all.
-  if (first !== undefined && !(await flush(first))) await Promise.all(others.map(flush));
+/**
+ * Answers for each reservation whether its call may leave now: it is on the disk, as the server's synchronous_commit defines it.
+ * It may not where its lease has ended.
+ */
+export async function sendReserved(pool: Statements, tenant: string, sendings: readonly Sending[]): Promise<boolean[]> {
+  const { rows } = await pool.query<{ reservation: string }>({
+    name: 'completion_quota_send',
+    text: 'select reservation from completion_quota_send($1, $2, $3::interval[]) as reservation',
+    values: [
+      tenant,
+      sendings.map(({ reservation }) => reservation),
+      sendings.map(({ lease }) => `${lease} milliseconds`),
+    ],
+  });
+  const sent = new Set(rows.map(({ reservation }) => reservation));
+  return sendings.map(({ reservation }) => sent.has(reservation));
 }
 
 export async function readQuota(db: Database, tenant: string): Promise<QuotaState> {
@@ -91,7 +100,7 @@ export async function readQuota(db: Database, tenant: string): Promise<QuotaStat
   };
 }
 
-/** Charges the tenant's expired reservations, which belong to dead processes. */
+/** Charges the tenant's expired reservations, which belong to dead processes, and gives back those whose calls were not sent. */
 export async function chargeExpired(db: Database, tenant: string): Promise<void> {
   const expired = await db
     .selectFrom('completion_reservation')

@@ -11,16 +11,19 @@ import {
   applyToQuota,
   chargeExpired,
   dropCharged,
-  makeDurable,
   type QuotaState,
   readQuota,
   reservationWork,
+  sendReserved,
   type Tokens,
 } from './quota-store.ts';
 import { createSettlements } from './settlements.ts';
 
 /** The max. tokens of the shared token that a tenant may use in its lifetime (spec: limits). */
 export const quotaLimits: Tokens = { input: 3_000_000, output: 1_000_000 };
+
+/** Milliseconds within which the call of a reservation must leave. */
+export const defaultUnsentLease = 30_000;
 
 /** A call for a shorter answer is not worth its cost (contract: completions). */
 export const minOutput = 16;
@@ -31,7 +34,7 @@ export interface QuotaRequest {
   input: number;
   /** The max. output tokens that the caller wants. */
   output: number;
-  /** The max. duration of the call in milliseconds. The reservation lives longer. */
+  /** The max. duration of the call in milliseconds. A reservation that was sent lives longer. */
   maxDuration: number;
   /** Cancels the wait. */
   signal?: AbortSignal | undefined;
@@ -41,13 +44,18 @@ export interface Reservation {
   /** The max. output tokens that the call has to send. Near the end of the quota it is less than the caller wants. */
   output: number;
   /**
+   * To be called when the call is about to leave. False: it must not, because the reservation was given back meanwhile. Until
+   * then the reservation is given back 30 seconds after its process died; from then on it is charged.
+   */
+  send(): Promise<boolean>;
+  /**
    * Replaces the reserved tokens with the used ones. `none` returns all of them. `unknown` and a missing figure charge
    * the reserved tokens. Does not throw: a failed write to the database is tried again. Returns what is charged.
    */
   settle(usage: FailedUsage): Promise<Tokens>;
 }
 
-/** The quota of the shared token. Every call with that token reserves, calls and settles. */
+/** The quota of the shared token. Every call with that token reserves, sends and settles. */
 export interface Quota {
   /**
    * Reserves tokens before a call. Waits where the call fits only after others have settled. Throws 403 quota_exceeded
@@ -55,7 +63,7 @@ export interface Quota {
    */
   reserve(request: QuotaRequest): Promise<Reservation>;
   state(tenant: string): Promise<QuotaState>;
-  /** Charges the reservations of dead processes, for all tenants. */
+  /** Charges the reservations of dead processes, or gives them back where their calls were not sent, for all tenants. */
   upkeep(findTenants: FindTenants): Promise<void>;
   /** Waits, up to a limit, for settlements that the database has not stored yet. */
   close(): Promise<void>;
@@ -67,6 +75,8 @@ export interface QuotaOptions {
   logger: FastifyBaseLogger;
   /** Milliseconds; tests use a shorter time. */
   maxWait?: number;
+  /** Milliseconds within which the call of a reservation must leave; tests use a shorter time. */
+  unsentLease?: number;
   /** For metrics: called for each call that is refused, because the quota is used up or because the wait was too long. */
   onRefusal?: ((reason: 'used_up' | 'reserved') => void) | undefined;
 }
@@ -74,22 +84,24 @@ export interface QuotaOptions {
 // Milliseconds.
 const defaultMaxWait = 60_000;
 const leaseMargin = 30_000;
+
 const minPause = 20;
 const maxPause = 200;
 const retryAfter = '5';
 
-export function createQuota({ pool, db, logger, maxWait = defaultMaxWait, onRefusal }: QuotaOptions): Quota {
+export function createQuota(options: QuotaOptions): Quota {
+  const { pool, db, logger, maxWait = defaultMaxWait, unsentLease = defaultUnsentLease, onRefusal } = options;
   const ledger = createLedger({
-    apply: (tenant, batch) => applyToQuota(pool, tenant, batch, { limits: quotaLimits, minOutput }),
-    makeDurable: (tenants) => makeDurable(pool, tenants),
+    apply: (tenant, batch) => applyToQuota(pool, tenant, batch, { limits: quotaLimits, minOutput, lease: unsentLease }),
+    send: (tenant, sendings) => sendReserved(pool, tenant, sendings),
   });
   const queue = createWaitQueue();
   const settlements = createSettlements(logger);
 
   async function attempt(request: QuotaRequest): Promise<Reservation | undefined> {
     const id = randomUUID();
-    const { tenant, input, output, maxDuration } = request;
-    const want = { reservation: id, inputBound: input, outputCap: output, lease: maxDuration + leaseMargin };
+    const { tenant, input, output } = request;
+    const want = { reservation: id, inputBound: input, outputCap: output };
     const decision = await ledger.reserve(tenant, want).catch((error) => {
       // The connection can fail after the database has made the reservation.
       void settlements.settle(() => ledger.settle(tenant, { reservation: id, input: 0, output: 0 }));
@@ -102,9 +114,10 @@ export function createQuota({ pool, db, logger, maxWait = defaultMaxWait, onRefu
     return decision.outcome === 'wait' ? undefined : reservation(request, id, decision.granted);
   }
 
-  function reservation({ tenant, input }: QuotaRequest, id: string, granted: number): Reservation {
+  function reservation({ tenant, input, maxDuration }: QuotaRequest, id: string, granted: number): Reservation {
     return {
       output: granted,
+      send: () => ledger.send(tenant, { reservation: id, lease: maxDuration + leaseMargin }),
       async settle(usage) {
         const tokens = tokensOf(usage);
         if ((tokens.input ?? 0) > input || (tokens.output ?? 0) > granted) {

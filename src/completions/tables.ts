@@ -15,6 +15,7 @@ interface CompletionReservationTable {
   output: number;
   expires_at: Date;
   charged: Generated<boolean>;
+  sent: Generated<boolean>;
 }
 
 interface CompletionRequestTable {

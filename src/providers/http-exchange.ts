@@ -3,7 +3,7 @@ import type { CallDeadline } from './deadline.ts';
 
 /** The state of one call's HTTP request. The possible cost of the call is derived from it. */
 export interface HttpExchange {
-  /** Whether a connection was made. If so, a part of the request may have reached the provider. */
+  /** Whether a part of the request may have reached the provider. */
   left: boolean;
   /** The number of requests. The reservation covers the cost of one request only. */
   requests: number;
@@ -25,6 +25,8 @@ export interface HttpExchange {
 
 export interface FetchOptions {
   readonly streaming: boolean;
+  /** Awaited when the connection is there, before anything is sent. If it rejects, nothing is. */
+  readonly beforeSend?: (() => Promise<void>) | undefined;
   readonly deadline: Pick<CallDeadline, 'heard' | 'paused'>;
   readonly adapter: Pick<Adapter, 'answers' | 'usageIn'>;
 }

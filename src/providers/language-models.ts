@@ -52,7 +52,7 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
       model: call.model,
       apiKey: call.apiKey,
       baseUrl: withVersion(call.baseUrl ?? baseUrls[call.provider] ?? adapter.defaultBaseUrl, adapter),
-      fetch: transport.fetchFor(exchange, { streaming, deadline, adapter }),
+      fetch: transport.fetchFor(exchange, { streaming, deadline, adapter, beforeSend: call.beforeSend }),
     });
     return { adapter, exchange, model, deadline };
   }

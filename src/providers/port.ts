@@ -47,6 +47,8 @@ export interface ModelCall {
   maxTokens: number;
   temperature?: number | undefined;
   times: CallTimes;
+  /** Awaited when the connection is there, before anything is sent. If it rejects, nothing is. */
+  beforeSend?: (() => Promise<void>) | undefined;
   /** Aborts the request. The provider sees that its connection closes. */
   signal?: AbortSignal | undefined;
 }

@@ -22,7 +22,12 @@ export interface SharedQuota {
     /** The max. duration of the call in milliseconds. */
     maxDuration: number;
     signal?: AbortSignal | undefined;
-  }): Promise<{ output: number; settle(usage: FailedUsage): Promise<Tokens> }>;
+  }): Promise<{
+    output: number;
+    /** Called when the call is about to leave. False: it must not. */
+    send(): Promise<boolean>;
+    settle(usage: FailedUsage): Promise<Tokens>;
+  }>;
   /** Upper bound of a call's input in tokens. */
   inputBound(messages: readonly Message[], tools?: readonly Tool[]): number;
 }
@@ -129,7 +134,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
       if (apiKey === undefined) {
         throw new AnnalsError('service_unavailable', 'The service has no shared provider token.');
       }
-      const { output, settle } = await quota.reserve({
+      const { output, send, settle } = await quota.reserve({
         tenant,
         input: quota.inputBound(messages, tools),
         output: maxTokens,
@@ -137,10 +142,20 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
         signal,
       });
       const content = { messages, tools, temperature, signal };
-      const call: ModelCall = { ...content, provider: 'openai', model, apiKey, maxTokens: output, times };
+      /** Why the quota did not let the call leave, where the database failed. */
+      let refusal: unknown;
+      const beforeSend = async () => {
+        const maySend = await send().catch((error: unknown) => {
+          refusal = error;
+          return false;
+        });
+        if (!maySend) throw new Error('the reservation is not there any more');
+      };
+      const call: ModelCall = { ...content, provider: 'openai', model, apiKey, maxTokens: output, times, beforeSend };
       try {
         return await callAndSettle(call, progress, settle);
       } catch (error) {
+        if (refusal !== undefined) throw refusal;
         if (error instanceof ProviderError && error.fault === 'key_refused') {
           logger.error('the provider refuses the shared token');
         }

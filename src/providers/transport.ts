@@ -48,7 +48,7 @@ export function createTransport({ guard, connectTimeout }: TransportOptions = {}
   }
 
   return {
-    fetchFor: (exchange, { streaming, deadline, adapter }) => {
+    fetchFor: (exchange, { streaming, deadline, adapter, beforeSend }) => {
       return async (input, init = {}) => {
         exchange.requests += 1;
         if (exchange.requests > 1) throw new Error('a second request of one call');
@@ -62,10 +62,21 @@ export function createTransport({ guard, connectTimeout }: TransportOptions = {}
           'content-length': String(Buffer.byteLength(body)),
         };
         const request = open(url, headers);
-        noteDeparture(request, exchange, url.protocol === 'https:' ? 'secureConnect' : 'connect', connectTimeout);
+        const connected = connectionOf(
+          request,
+          url.protocol === 'https:' ? 'secureConnect' : 'connect',
+          connectTimeout,
+        );
+        const send = async () => {
+          await connected;
+          await beforeSend?.();
+          if (request.destroyed) return;
+          exchange.left = true;
+          request.end(body);
+        };
         const release = abortWith(request, init.signal ?? undefined);
         try {
-          const response = await answerTo(request, body);
+          const response = await answerTo(request, send);
           deadline.heard();
           exchange.status = response.statusCode;
           const content = unpacked(response);
@@ -99,22 +110,24 @@ export function createTransport({ guard, connectTimeout }: TransportOptions = {}
   };
 }
 
-function noteDeparture(
+/** Resolves when the request has its connection, and never where it fails. */
+function connectionOf(
   request: ClientRequest,
-  exchange: HttpExchange,
-  connected: 'connect' | 'secureConnect',
+  event: 'connect' | 'secureConnect',
   patience: number | undefined,
-): void {
-  request.once('socket', (socket) => {
-    if (request.reusedSocket) {
-      exchange.left = true;
-      return;
-    }
-    const timer = patience && setTimeout(() => request.destroy(new Error('no connection in time')), patience);
-    socket.once('close', () => clearTimeout(timer));
-    socket.once(connected, () => {
-      clearTimeout(timer);
-      exchange.left = true;
+): Promise<void> {
+  return new Promise((resolve) => {
+    request.once('socket', (socket) => {
+      if (request.reusedSocket) {
+        resolve();
+        return;
+      }
+      const timer = patience && setTimeout(() => request.destroy(new Error('no connection in time')), patience);
+      socket.once('close', () => clearTimeout(timer));
+      socket.once(event, () => {
+        clearTimeout(timer);
+        resolve();
+      });
     });
   });
 }
@@ -127,12 +140,12 @@ function abortWith(request: ClientRequest, signal: AbortSignal | undefined): () 
   return () => signal.removeEventListener('abort', abort);
 }
 
-function answerTo(request: ClientRequest, body: string): Promise<IncomingMessage> {
+function answerTo(request: ClientRequest, send: () => Promise<void>): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request.once('response', resolve);
     // The listener stays, because a request that is destroyed after its answer has begun may fail again.
     request.on('error', reject);
-    request.end(body);
+    send().catch((error) => request.destroy(error));
   });
 }
 

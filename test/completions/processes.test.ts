@@ -198,7 +198,7 @@ async function letLeasesEnd(over: AbortSignal): Promise<void> {
   while (!over.aborted) {
     await sleep(250);
     await database.pool.query(
-      'update completion_reservation set expires_at = now() where not charged and expires_at < now() + make_interval(secs => $1)',
+      'update completion_reservation set expires_at = now() where sent and not charged and expires_at < now() + make_interval(secs => $1)',
       [lifetime - 2],
     );
   }

@@ -13,7 +13,7 @@ let quota: Quota;
 let tenants = 0;
 
 /** How a call ends; figures are shares of what was reserved. */
-type End = 'none' | 'unknown' | 'dead' | { input: number; output: number };
+type End = 'none' | 'unknown' | 'dead' | 'dead before it was sent' | { input: number; output: number };
 
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -33,6 +33,7 @@ const step = fc.record({
     fc.constant('none' as const),
     fc.constant('unknown' as const),
     fc.constant('dead' as const),
+    fc.constant('dead before it was sent' as const),
     fc.record({
       input: fc.double({ min: 0, max: 1, noNaN: true }),
       output: fc.double({ min: 0, max: 1, noNaN: true }),
@@ -52,7 +53,7 @@ test('a plain account of any calls, one after another or overlapping, agrees wit
           input: open.reduce((sum, { input }) => sum + input, 0),
           output: open.reduce((sum, { reservation }) => sum + reservation.output, 0),
         };
-        const outcome = await reserve(tenant, one);
+        const outcome = await reserve(tenant, one, { sends: one.end !== 'dead before it was sent' });
         const cap = Math.min(one.output, quotaLimits.output - used.output);
         if (used.input + one.input > quotaLimits.input || used.output + 16 > quotaLimits.output) {
           expect(outcome).toBe('quota_exceeded');
@@ -104,6 +105,68 @@ test('a reservation whose lease has ended is charged in full, for whoever asks n
         : await database.pool.query('select input_used, output_used from completion_quota where tenant = $1', [tenant]);
     expect(rows[0]).toEqual({ input_used: 10, output_used: 20 });
   }
+});
+
+test('a reservation whose process died before the call was sent is given back when its short lease has ended', async () => {
+  for (const ask of ['reserve', 'state', 'upkeep'] as const) {
+    const tenant = await newTenant();
+    const hasty = createQuota({
+      pool: database.pool,
+      db: database.db,
+      logger: createLogger('silent'),
+      maxWait: 100,
+      unsentLease: 0,
+    });
+    const held = await hasty.reserve({ tenant, input: 10, output: 1_000_000, maxDuration: 60_000 });
+    if (ask === 'reserve') expect(await reserve(tenant, { input: 0, output: 16 })).toMatchObject({ output: 16 });
+    if (ask === 'upkeep') await quota.upkeep(lookAtOnce(database.db));
+    if (ask === 'state') await quota.state(tenant);
+    const { rows } = await database.pool.query(
+      'select input_used, output_used, input_reserved, output_reserved from completion_quota where tenant = $1',
+      [tenant],
+    );
+    const reserved = { input_reserved: 0, output_reserved: ask === 'reserve' ? 16 : 0 };
+    expect(rows[0]).toEqual({ input_used: 0, output_used: 0, ...reserved });
+    // What was given back may belong to another call now, so this one must not leave.
+    expect(await held.send()).toBe(false);
+    await held.settle('unknown');
+    expect((await quota.state(tenant)).used).toEqual({ input: 0, output: 0 });
+  }
+});
+
+test('a reservation that is sent outlives the short lease, and is sent once', async () => {
+  const tenant = await newTenant();
+  const held = await reserve(tenant, { input: 10, output: 20 }, { sends: false });
+  if (typeof held !== 'object') throw new Error('not reserved');
+  expect([await held.send(), await held.send()]).toEqual([true, false]);
+  const { rows } = await database.pool.query(
+    `select sent, expires_at > now() + interval '60 s' as outlives from completion_reservation where tenant = $1`,
+    [tenant],
+  );
+  expect(rows).toEqual([{ sent: true, outlives: true }]);
+  await endLeases(tenant);
+  expect(await quota.state(tenant)).toEqual({ used: { input: 10, output: 20 }, reserved: { input: 0, output: 0 } });
+});
+
+test('of many that are sent while their leases end, each is either charged or not sent', async () => {
+  const tenant = await newTenant();
+  const one = { input: 10, output: 20 };
+  const held = await Promise.all(Array.from({ length: 60 }, () => reserve(tenant, one, { sends: false })));
+  const sending = held.map(async (reservation) => typeof reservation === 'object' && (await reservation.send()));
+  const ending = Array.from({ length: 5 }, async () => {
+    await database.pool.query(
+      'update completion_reservation set expires_at = now() where tenant = $1 and not sent and reservation::text < $2',
+      [tenant, '8'],
+    );
+    await quota.state(tenant);
+  });
+  const sent = (await Promise.all(sending)).filter(Boolean).length;
+  await Promise.all(ending);
+  await endLeases(tenant);
+  expect(await quota.state(tenant)).toEqual({
+    used: { input: sent * 10, output: sent * 20 },
+    reserved: { input: 0, output: 0 },
+  });
 });
 
 test('figures that come after the lease has ended correct what was charged', async () => {
@@ -192,9 +255,12 @@ async function newTenant(): Promise<string> {
 async function reserve(
   tenant: string,
   { input, output }: { input: number; output: number },
+  { sends = true } = {},
 ): Promise<Reservation | string> {
   try {
-    return await quota.reserve({ tenant, input, output, maxDuration: 60_000 });
+    const reservation = await quota.reserve({ tenant, input, output, maxDuration: 60_000 });
+    if (sends) expect(await reservation.send()).toBe(true);
+    return reservation;
   } catch (error) {
     if (error instanceof AnnalsError) return error.type;
     throw error;
@@ -203,10 +269,10 @@ async function reserve(
 
 async function end(tenant: string, reservation: Reservation, how: End, input: number) {
   const whole = { input, output: reservation.output };
-  if (how === 'dead') {
+  if (how === 'dead' || how === 'dead before it was sent') {
     await endLeases(tenant);
     await quota.state(tenant);
-    return whole;
+    return how === 'dead' ? whole : { input: 0, output: 0 };
   }
   if (how === 'none' || how === 'unknown') {
     await reservation.settle(how);

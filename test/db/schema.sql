@@ -256,6 +256,7 @@ table completion_reservation with (autovacuum_vacuum_scale_factor=0, autovacuum_
   input bigint not null
   output bigint not null
   reservation uuid not null
+  sent boolean not null default true
   tenant text collate "C" not null
   completion_reservation_pkey PRIMARY KEY (tenant, reservation)
   completion_reservation_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
@@ -518,10 +519,10 @@ function change_tallied(of_tenant text, moment bigint) returns bigint language p
 function change_top_actors(of_tenant text, of_actors bigint[], since bigint, before bigint, size integer, twins bigint[], firsts bigint[]) returns TABLE(name text, entries bigint) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off body 333b1024fdb57848
 function change_top_entities(of_tenant text, of_actors bigint[], of_kinds bigint[], names bigint[], since bigint, before bigint, size integer) returns TABLE(name text, entries bigint) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off body a1ba9f41fe1524f3
 function change_type_number(type text) returns bigint language sql immutable parallel safe cost 100 body bd03a0f41ac33b42
-function completion_durable(of_tenant text) returns boolean language plpgsql cost 100 body 976649fbcdd96ddb
-function completion_quota_apply(of_tenant text, settled uuid[], input_tokens bigint[], output_tokens bigint[], wanted uuid[], input_bounds bigint[], output_caps bigint[], leases interval[], least_output bigint, input_limit bigint, output_limit bigint) returns TABLE(outcome text, granted bigint) language plpgsql cost 100 rows 1000 body 471ba855d1aedb9d
-function completion_quota_charge_expired(of_tenant text) returns void language plpgsql cost 100 body 4b44a7af4f24cc74
+function completion_quota_apply(of_tenant text, settled uuid[], input_tokens bigint[], output_tokens bigint[], wanted uuid[], input_bounds bigint[], output_caps bigint[], lease interval, least_output bigint, input_limit bigint, output_limit bigint) returns TABLE(outcome text, granted bigint) language plpgsql cost 100 rows 1000 body e18a4fb8223ba7c5
+function completion_quota_charge_expired(of_tenant text) returns void language plpgsql cost 100 body 840813d17387acdc
 function completion_quota_decide(quota completion_quota, input_bound bigint, output_cap bigint, least_output bigint, input_limit bigint, output_limit bigint, OUT outcome text, OUT granted bigint) returns record language plpgsql immutable cost 100 body 6f224c2442358a74
+function completion_quota_send(of_tenant text, reservations uuid[], leases interval[]) returns SETOF uuid language plpgsql cost 100 rows 1000 body 513edf173c6c40a6
 function csv_field(value text) returns text language sql immutable parallel safe cost 100 body 0fa908629550688e
 function decimal_parts(number numeric, OUT digits text, OUT exponent integer) returns record language plpgsql immutable parallel safe cost 100 body fa32e2e8f7481834
 function document_values(document jsonb, keys jsonpath[], places jsonpath[]) returns jsonb language plpgsql immutable parallel safe cost 1000 body 8cdbc448828feb4f

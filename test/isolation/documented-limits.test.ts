@@ -8,6 +8,7 @@ import { maxSmallBytes } from '../../src/changelog/document/document-at.ts';
 import { maxLargeDocuments, maxWaitingDocuments } from '../../src/changelog/history-reads.ts';
 import { maxPageBytes } from '../../src/changelog/read/long-page.ts';
 import { demoLinkLifetime } from '../../src/cli/demo.ts';
+import { defaultUnsentLease } from '../../src/completions/quota.ts';
 import { defaultTimes } from '../../src/completions/service.ts';
 import { freshAfter, maxRest, restPerComputing } from '../../src/concurrency/loop-turn.ts';
 import {
@@ -233,6 +234,7 @@ const limits: readonly (readonly [what: string, limit: string])[] = [
   ['Jobs of one tenant that wait', grouped(maxWaiting)],
   ['Time in which a chat waits for earlier requests of its session', minutes(maxWaitForSession)],
   ['Time in which a call waits for a quota', seconds(defaultTimes.quotaWait)],
+  ['Time until a call on the shared token has its connection', seconds(defaultUnsentLease)],
   ['Time in which a provider sends no byte during a call', seconds(defaultTimes.provider.silence)],
   ['Total time of a call of a provider', minutes(defaultTimes.provider.total)],
   [

@@ -2,7 +2,13 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { foldHistory } from '../../src/changelog/fold/fold.ts';
 import { dropExpired, setRetention } from '../../src/changelog/retention/retention.ts';
-import { applyToQuota, chargeExpired, type Settlement, type Want } from '../../src/completions/quota-store.ts';
+import {
+  applyToQuota,
+  chargeExpired,
+  type Settlement,
+  sendReserved,
+  type Want,
+} from '../../src/completions/quota-store.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { checkLaw } from '../support/oracle/law.ts';
 import { changeOf } from '../support/server/history.ts';
@@ -73,8 +79,10 @@ test('tokens are those of the quota: on the day of the settlement, or on that on
   const token = await server.token(tenant);
   const [settled, lost, late, open] = [1, 2, 3, 4].map((place) => `00000000-0000-4000-8000-00000000000${place}`);
   if (settled === undefined || lost === undefined || late === undefined || open === undefined) throw new Error();
-  const want = (reservation: string, lease = 60_000) => ({ reservation, inputBound: 100, outputCap: 10, lease });
+  const want = (reservation: string) => ({ reservation, inputBound: 100, outputCap: 10 });
   await apply(tenant, { wants: [want(settled), want(lost), want(late), want(open)] });
+  const sendings = [settled, lost, late, open].map((reservation) => ({ reservation, lease: 60_000 }));
+  expect(await sendReserved(server.context.vital.pool, tenant, sendings)).toEqual([true, true, true, true]);
   await apply(tenant, { settlements: [{ reservation: settled, input: 21, output: 2 }] });
   // Two leases ended two days ago.
   await server.database.pool.query(
@@ -198,7 +206,7 @@ async function apply(tenant: string, batch: { settlements?: Settlement[]; wants?
     server.context.vital.pool,
     tenant,
     { settlements: [], wants: [], ...batch },
-    { limits: { input: 1_000, output: 1_000 }, minOutput: 1 },
+    { limits: { input: 1_000, output: 1_000 }, minOutput: 1, lease: 60_000 },
   );
   expect(decisions.map(({ outcome }) => outcome)).toEqual((batch.wants ?? []).map(() => 'reserved'));
 }

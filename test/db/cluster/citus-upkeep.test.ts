@@ -111,7 +111,10 @@ test('reservations of dead processes of all others are charged while a worker is
   const quota = createQuota({ pool, db, logger });
   await checkUpkeep({
     // The lease has ended at once.
-    prepare: (tenant) => quota.reserve({ tenant, input: 10, output: 20, maxDuration: -60_000 }),
+    prepare: async (tenant) => {
+      const reservation = await quota.reserve({ tenant, input: 10, output: 20, maxDuration: -60_000 });
+      await reservation.send();
+    },
     upkeep: () => quota.upkeep(lookAtOnce(db)),
     isDone: (tenant) => hasRows('select from completion_reservation where tenant = $1 and charged', tenant),
   });

@@ -106,6 +106,7 @@ test('two processes give away the quota of a tenant to the last token, and no mo
   const quotas = pools.map((pool) => createQuota({ pool, db: createDatabase(pool), logger, maxWait: 20_000 }));
   const call = async (n: number) => {
     const reservation = await quotas[n % 2]?.reserve({ tenant, input: 10, output: 70_000, maxDuration: 60_000 });
+    expect(await reservation?.send()).toBe(true);
     await reservation?.settle({ inputTokens: 10, outputTokens: reservation.output });
     return reservation?.output ?? 0;
   };

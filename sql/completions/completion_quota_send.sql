@@ -1,0 +1,17 @@
+-- Answers which of these reservations may be sent, each with the lease that its call needs. Commits with the server's own
+-- setting, so that they are on the disk before their calls leave, and all earlier commits with them. One whose lease has ended is
+-- not there any more, or is about to go.
+create function completion_quota_send(of_tenant text, reservations uuid[], leases interval[])
+returns setof uuid language plpgsql as $$
+declare
+  moment constant timestamptz := clock_timestamp();
+begin
+  return query
+    update completion_reservation r
+      set sent = true, expires_at = moment + sending.lease
+      from unnest(reservations, leases) as sending (reservation, lease)
+      where r.tenant = of_tenant and r.reservation = sending.reservation
+        and not r.sent and not r.charged and r.expires_at > moment
+      returning r.reservation;
+end
+$$;
