@@ -52,11 +52,11 @@ export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions):
       schema: {
         operationId: 'putAgent',
         tags,
-        summary: 'Making or replacing an agent',
+        summary: 'Creating or replacing an agent',
         params: AgentPath,
         body: AgentBody,
         response: {
-          201: json(AgentCreated, { description: 'The agent is made.', headers: ['Location'] }),
+          201: json(AgentCreated, { description: 'The agent was created.', headers: ['Location'] }),
           204: noContent('The agent is replaced.'),
         },
       },

@@ -5,7 +5,7 @@ import { AgentBody } from './schemas.ts';
 
 const metadata = Type.Object(
   {
-    version: Type.Integer({ minimum: 1, description: 'Counts up with every change.' }),
+    version: Type.Integer({ minimum: 1, description: 'Increases by 1 with every change.' }),
     createdAt: Type.String({ format: 'date-time' }),
     modifiedAt: Type.String({ format: 'date-time' }),
   },
@@ -28,7 +28,7 @@ export const Agent = Type.Object(
     llmConfig,
     nativeTools,
     metadata,
-    disabledReason: Type.Optional(Type.String({ description: 'Why the service has disabled it.' })),
+    disabledReason: Type.Optional(Type.String({ description: 'The reason why the service disabled the agent.' })),
   },
   { $id: 'Agent' },
 );
@@ -61,7 +61,7 @@ const LogMessage = Type.Object(
     requestId: Type.String(),
     guarded: Type.Optional(
       Type.Literal(true, {
-        description: 'The message tells of the change history: it is hidden from clients that may not read that.',
+        description: 'The message has data of the change history, so clients without a changelog scope do not see it.',
       }),
     ),
   },
@@ -91,7 +91,7 @@ export const RequestLog = Type.Object(
     cause: Type.Optional(
       Type.Enum([...causes], {
         type: 'string',
-        description: 'Why the request failed. Left out for a success, and where the service itself was at fault.',
+        description: 'Why the request failed. Missing for a success, and after an error of the service itself.',
       }),
     ),
     ...sums,

@@ -83,7 +83,7 @@ function mailOf(tenant: string, agent: AgentHead, { id, reason }: FailedAgent, t
     `Provider: ${agent.llmConfig.provider}`,
     ...(agent.llmConfig.model === undefined ? [] : [`Model: ${agent.llmConfig.model}`]),
     '',
-    'Mend its llmConfig and set enabled to true again; until then its chats are answered with 409.',
+    'Correct its llmConfig and set enabled to true again. Until then its chats get 409.',
   ].join('\n');
   const subject = `Annals: the agent "${[...name].slice(0, 100).join('')}" was disabled`;
   return { subject, text, messageId: `<agent-disabled.${randomUUID()}@annals>` };

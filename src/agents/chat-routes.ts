@@ -70,14 +70,14 @@ export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions
       schema: {
         operationId: 'chatStream',
         tags,
-        summary: 'Chatting with an agent, the answer as server-sent events: token, done, error',
+        summary: 'Chatting with an agent; the answer is a stream of server-sent events',
         params: AgentsPath,
         headers: ChatHeaders,
         body: Chat,
         response: {
           200: stream(
             { 'text/event-stream': { schema: ChatEvents, example: exampleOfEvents } },
-            { description: 'Events as they come.', headers: ['Session-Id'] },
+            { description: 'The events of the chat.', headers: ['Session-Id'] },
           ),
         },
       },
@@ -99,12 +99,12 @@ export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions
       schema: {
         operationId: 'chatAsync',
         tags,
-        summary: 'Chatting with an agent by a job',
+        summary: 'Chatting with an agent in a job',
         params: AgentsPath,
         headers: ChatHeaders,
         body: Chat,
         response: {
-          201: json(ChatJob, { description: 'The job is made.', headers: ['Location', 'Session-Id'] }),
+          201: json(ChatJob, { description: 'The job was created.', headers: ['Location', 'Session-Id'] }),
         },
       },
     },

@@ -5,13 +5,13 @@ const exampleSession = '0b0f5f0e-8a36-4d2e-9c0b-4d8a52b5a1f7';
 
 export const Chat = Type.Object(
   {
-    agentId: Type.String({ description: 'The agent that is asked.' }),
+    agentId: Type.String({ description: 'The id of the agent.' }),
     // A lone half of a surrogate pair is not valid text.
     message: Type.String({
       minLength: 1,
       pattern: '^[^\\ud800-\\udfff]*$',
       'x-must': 'not contain lone surrogates',
-      description: 'What it is told.',
+      description: 'The message to the agent.',
     }),
     ...unsupportedOfChats,
   },
@@ -27,7 +27,8 @@ export const ChatHeaders = Type.Object({
     Type.String({
       pattern: '^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$',
       'x-must': 'be a UUID',
-      description: 'A UUID: what was said in its session before is the context. Made where it is left out.',
+      description:
+        'A UUID. The earlier messages of the session are the context. Without it the service starts a new session.',
     }),
   ),
 });
@@ -49,8 +50,8 @@ export const ChatAnswers = Type.Array(
 
 export const ChatEvents = Type.String({
   description:
-    'Server-sent events: `token` with `{"text"}` for each part of the answer, then `done` with a `ChatAnswer`, or `error` ' +
-    'with an `ErrorMessage` and, where it helps to wait, `retryAfter` in seconds.',
+    'Server-sent events: `token` with `{"text"}` for each part of the answer. The last event is `done` with a `ChatAnswer`, ' +
+    'or `error` with an `ErrorMessage`, which has `retryAfter` in seconds if a later call may succeed.',
 });
 
 export const exampleOfEvents = `event: token

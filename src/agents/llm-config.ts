@@ -8,17 +8,17 @@ const address = {
   'x-must': 'be a URL that begins with http:// or https://, without user, query and fragment',
 };
 
-const model = Type.String({ minLength: 1, maxLength: 256, description: 'As its provider calls it.' });
+const model = Type.String({ minLength: 1, maxLength: 256, description: 'The name that its provider uses.' });
 
 const apiKey = Type.String({
   pattern: '^[\\x21-\\x7e]{1,4096}$',
   'x-must': 'be 1 to 4096 visible ASCII characters without blanks',
-  description: `Kept encrypted, and never shown again: answers have "${mask}", which, sent back, leaves it as it is.`,
+  description: `Stored encrypted and never shown: answers have "${mask}". Send this value back to keep the key.`,
 });
 
 const baseUrl = Type.String({
   ...address,
-  description: 'Private addresses are refused unless the operator allows them.',
+  description: 'The service refuses private addresses unless the operator allows them.',
   examples: ['https://models.example.com/v1'],
 });
 
@@ -33,13 +33,14 @@ const selfHostedParams = Type.Object(
 const settings = {
   temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
   maxTokens: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'The most tokens of an answer.' }),
+    Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'The maximum number of tokens of an answer.' }),
   ),
   contextTokens: Type.Optional(
     Type.Integer({
       minimum: 256,
       maximum: 10_000_000,
-      description: 'What the model takes, answer included. Earlier messages of a session that do not fit are left out.',
+      description:
+        'The maximum number of tokens of the model, including the answer. The service leaves out earlier messages of a session that do not fit.',
     }),
   ),
   ...unsupportedOfLlmConfig,
@@ -54,14 +55,16 @@ const forms = [
   Type.Object(
     {
       provider: Type.Literal('shared'),
-      model: Type.Optional(Type.String({ ...model, description: 'Kept and not used: the service chooses.' })),
+      model: Type.Optional(
+        Type.String({ ...model, description: 'Stored but not used: the service chooses the value.' }),
+      ),
       ...settings,
     },
-    { $id: 'SharedLlmConfig', description: 'The token of the service, its model and its quota.', ...closed },
+    { $id: 'SharedLlmConfig', description: 'Uses the token, the model and the quota of the service.', ...closed },
   ),
   Type.Object(
     { provider: vendors, model, apiKey, ...settings },
-    { $id: 'VendorLlmConfig', description: 'A vendor, with a key of your own.', ...closed },
+    { $id: 'VendorLlmConfig', description: 'A vendor, with your own key.', ...closed },
   ),
   Type.Object(
     { provider: Type.Literal('self_hosted'), model, baseUrl, apiKey: Type.Optional(apiKey), ...settings },

@@ -51,7 +51,10 @@ export const AgentBody = Type.Object(
     name: Texts('By language.', { minProperties: 1 }),
     description: Type.Optional(Texts('By language.')),
     enabled: Type.Optional(
-      Type.Boolean({ description: 'A disabled agent answers 409. Left out: as it was; a new one is.' }),
+      Type.Boolean({
+        description:
+          'A disabled agent answers 409. Without this member a new agent is enabled, and an existing agent does not change.',
+      }),
     ),
     userPrompt: Type.Optional(Type.String({ maxLength: 100_000, description: 'The instructions.' })),
     triggers: Type.Optional(Type.Array(Trigger, { maxItems: 100 })),
@@ -61,14 +64,14 @@ export const AgentBody = Type.Object(
         uniqueItems: true,
         maxItems: 100,
         description:
-          `\`${changeHistoryTool}\` lets the model ask the change history what the chatting client may. A name, or an ` +
-          'object with that name as its `id`.',
+          `Tools of the agent. \`${changeHistoryTool}\` searches the change history with the scopes of the client that chats. ` +
+          'A tool is a name, or an object with the name as its `id`.',
       }),
     ),
     metadata: Type.Optional(MetadataInput),
     disabledReason: Type.Optional(
       Type.Union([Type.String(), Type.Null()], {
-        description: 'Why the service has disabled it. It is taken back and ignored.',
+        description: 'The reason why the service disabled the agent. Read-only: ignored in a request.',
         readOnly: true,
       }),
     ),
@@ -93,15 +96,15 @@ export type AgentBody = Static<typeof AgentBody>;
 export const AgentPatch = Type.Array(
   Type.Object(
     {
-      op: anyCase(['ADD', 'REMOVE', 'REPLACE'], { description: 'In any case.' }),
-      path: Type.String({ description: 'A JSON Pointer (`/name/en`), or keys with dots between them (`name.en`).' }),
+      op: anyCase(['ADD', 'REMOVE', 'REPLACE'], { description: 'Case-insensitive.' }),
+      path: Type.String({ description: 'A JSON Pointer (`/name/en`), or keys separated by dots (`name.en`).' }),
       value: Type.Optional(Type.Unknown()),
     },
     { $id: 'AgentPatchOperation', additionalProperties: false },
   ),
   {
     maxItems: 1_000,
-    description: 'All of the operations or none: `ADD`, `REMOVE` or `REPLACE`.',
+    description: 'Operations `ADD`, `REMOVE` or `REPLACE`. The service applies all of them, or none.',
     examples: [[{ op: 'REPLACE', path: '/enabled', value: true }]],
   },
 );

@@ -9,13 +9,13 @@ const PathValueChange = Type.Object(
   },
   {
     $id: 'PathValueChange',
-    description: 'Any JSON values, as they were written: numbers keep every digit.',
+    description: 'Any JSON values, as the client wrote them: numbers keep every digit.',
   },
 );
 
 const RelatedItem = Type.Object(
   {
-    entity: Type.String({ description: 'The type of the related entity, `group` or `customer` for instance.' }),
+    entity: Type.String({ description: 'The type of the related entity, for example `group` or `customer`.' }),
     entityId: Type.String({ description: 'The identifier of the related entity.' }),
   },
   { $id: 'RelatedItem' },
@@ -28,7 +28,7 @@ const RecordedBy = Type.Object(
   },
   {
     $id: 'RecordedBy',
-    description: 'How the change was recorded. Only with `context=true`, and where it was noted.',
+    description: 'How Annals recorded the change. Only with `context=true`, and if known.',
   },
 );
 
@@ -38,25 +38,27 @@ export const ChangelogChangeItem = Type.Object(
     type: Type.Union([Type.Literal('create'), Type.Literal('update'), Type.Literal('delete')]),
     entity: Type.String({ description: 'The type of the changed document.' }),
     entityId: Type.String({ description: 'The identifier of the changed document.' }),
-    name: Type.Optional(Type.String({ description: 'The display name of the document, where known.' })),
-    paths: Type.Record(Type.String(), PathValueChange, { description: 'What changed, by the path of the field.' }),
-    schemaVersion: Type.Optional(
-      Type.String({ description: 'The version of the format of the document, where known.' }),
-    ),
-    actor: Type.String({ description: 'Who did it: a name, or `system`, `external`, `unknown`.' }),
-    related: Type.Array(RelatedItem, { description: 'Entities that the document links.' }),
+    name: Type.Optional(Type.String({ description: 'The display name of the document, if known.' })),
+    paths: Type.Record(Type.String(), PathValueChange, {
+      description: 'The values that changed, by the path of the field.',
+    }),
+    schemaVersion: Type.Optional(Type.String({ description: 'The version of the format of the document, if known.' })),
+    actor: Type.String({ description: 'Who made the change: a name, or `system`, `external`, `unknown`.' }),
+    related: Type.Array(RelatedItem, { description: 'The documents that this change concerns.' }),
     context: Type.Optional(
       Type.Record(Type.String(), Type.Unknown(), {
-        description: 'The circumstances that the change came with. Only with `context=true`, and where there are any.',
+        description: 'The circumstances of the change. Only with `context=true`, and if there are any.',
       }),
     ),
     recordedBy: Type.Optional(RecordedBy),
     ref: Type.Optional(
-      Type.String({ description: 'Opaque, always the same; `…/entries` answers the change. Only with `ref=true`.' }),
+      Type.String({
+        description: 'Opaque and constant. `…/entries` answers the change with this ref. Only with `ref=true`.',
+      }),
     ),
     cut: Type.Optional(
       Type.Array(Type.String(), {
-        description: 'The paths with a value that was cut. Only with `valueLimit`, and where there are any.',
+        description: 'The paths with a shortened value. Only with `valueLimit`, and if there are any.',
       }),
     ),
   },
@@ -103,7 +105,7 @@ const context = Type.Optional(
   Type.Union([Type.Literal('true'), Type.Literal('false')], {
     type: 'string',
     description:
-      'With `true`, entries show their context and how they were recorded; needs changelog.changelog_manage.',
+      'With `true`, entries have their context and how they were recorded. Needs changelog.changelog_manage.',
     'x-message': 'context must be true or false',
   }),
 );
@@ -113,7 +115,7 @@ const valueLimit = Type.Optional(
     minimum: 256,
     maximum: 2_147_483_647,
     message: 'valueLimit must be between 256 and 2147483647',
-    description: 'In bytes. A longer value is cut to a text, its beginning, and `cut` names its path.',
+    description: 'In bytes. A longer value becomes a text with its first part, and `cut` has its path.',
   }),
 );
 
@@ -128,14 +130,15 @@ export const HistoryQuery = Type.Object({
   ref: Type.Optional(
     Type.Union([Type.Literal('true'), Type.Literal('false')], {
       type: 'string',
-      description: 'With `true`, entries show their `ref`.',
+      description: 'With `true`, entries have their `ref`.',
       'x-message': 'ref must be true or false',
     }),
   ),
   valueLimit,
   q: Type.Optional(
     Type.String({
-      description: 'A filter; docs/query-language.md teaches it. Without an `occurredAt` from-bound: the last 30 days.',
+      description:
+        'A query, as docs/query-language.md describes it. Without a lower bound of `occurredAt`: the last 30 days.',
       examples: ['entity:product type:update', 'actor:Jane* entity:order'],
     }),
   ),

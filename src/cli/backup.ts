@@ -19,18 +19,18 @@ export const backupCommand: Command = {
   help: `Usage: annals backup FILE
        annals backup verify FILE
 
-Writes the whole database, as it is at one moment, into FILE, while the service runs. With
-- it goes to stdout. It is a tar archive, compressed by zstd, with a manifest and one
-folder a table. The secret key is not in it: keep that apart. Nor are sessions, e-mails
-that wait, or the data of other programs.
+Writes a snapshot of the whole database into FILE, while the service runs. With - it writes
+to stdout. The backup is a tar archive, compressed with zstd, with a manifest and a folder
+for each table. It does not have the secret key: store that in another place. It does not
+have sessions, waiting e-mails and the data of other programs either.
 
-FILE is there when the backup is complete; an older one of that name is replaced. Prints
+FILE appears when the backup is complete, and replaces an older file of that name. Prints
 one JSON object: file, schema, createdAt, tables, rows, and bytes before compression. With
-- it goes to stderr.
+- it prints the object to stderr.
 
-verify reads a backup to its end, with - from stdin, and needs no database. The secret key of
-the backup confirms that it is complete and that nobody has changed it; otherwise the exit
-code is 1. Prints the same object.
+verify reads a whole backup, with - from stdin, and needs no database. With the secret key it
+checks that the backup is complete and unchanged. If it is not, the exit code is 1. Prints
+the same object.
 
 Examples:
   annals backup /backups/annals.tar.zst

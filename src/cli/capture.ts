@@ -21,18 +21,18 @@ export const captureCommand: Command = {
   help: `Usage: annals capture --mapping FILE [--from URL] [--snapshot]
        annals capture --remove [--from URL]
 
-Records the changes of a PostgreSQL database (14 or later) from its log, until it is
-stopped. The application does not change. The source needs wal_level = logical.
+Records the changes of a PostgreSQL database (14 or later) from its log, until you stop
+it. The application does not change. The source needs wal_level = logical.
 
   --from URL     the source; default: ANNALS_SOURCE_URL. PGPASSFILE works
   --mapping FILE which tables become which documents; default: ANNALS_RECORDER_MAPPING
-  --snapshot     at the first start, record what the tables have already
-  --alter        give tables the replica identity that they need
-  --resync       after a gap: compare the tables with the history, record what differs
-  --accept-gap   after a gap: go on without the changes that are missing
-  --strict       stop at a change that can never be recorded, instead of keeping it aside
-  --slot NAME    of the slot and the publication at the source; default: ${defaultSlot}
-  --remove       drop both at the source, also while Annals' own database is away
+  --snapshot     at the first start, record the existing rows
+  --alter        set the replica identity that the tables need
+  --resync       after a gap: compare the tables with the history, record the differences
+  --accept-gap   after a gap: continue without the missing changes
+  --strict       stop at a change that can never be recorded, instead of rejecting it
+  --slot NAME    the name of the slot and the publication at the source; default: ${defaultSlot}
+  --remove       drop both at the source, even while Annals' own database is away
 
 Example:
   annals capture --mapping mapping.json --from postgres://annals@shop.example/shop`,

@@ -8,10 +8,10 @@ export const clientCommand: Command = {
        annals client list --tenant T
        annals client revoke CLIENT_ID
 
-create prints one JSON object with the client's id and secret. The secret is shown this
-once and stored only hashed. The name is what change entries show as actor; left out, it
-is the client's id. list prints a JSON array, without secrets. The tokens of a revoked
-client stop working within 5 seconds, in every process.
+create prints one JSON object with the client's id and secret. Annals shows the secret only
+once, and stores only its hash. Change entries have the name as actor; the default is the
+client's id. list prints a JSON array, without secrets. The tokens of a revoked client stop
+working within 5 seconds, in every process.
 
 Example:
   annals client create --tenant acme --scope "changelog.changelog_read" --name "Jane Doe"`,

@@ -9,9 +9,9 @@ export const clusterCommand: Command = {
 
 Moves a tenant to a worker of the cluster that "annals distribute" has spread the database
 over. WORKER is its host and port, as "annals distribute" prints them. Tenants that share the
-tenant's portion move along. The service may run: recording and reading go on, and writes wait
-for a moment at the end. It takes as long as the workers need to copy the rows. It prints one
-JSON object: tenant, from, to, and others, how many tenants moved along.
+tenant's portion move with it. The service may run: recording and reading continue, and writes
+wait for a moment at the end. The time depends on the rows that the workers copy. It prints
+one JSON object: tenant, from, to, and others, the number of other tenants that moved.
 
 Example:
   annals cluster move acme worker2.internal:5432`,

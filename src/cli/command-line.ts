@@ -26,11 +26,11 @@ const commands: Record<string, ListedCommand> = {
     load: async () => (await import('./cluster.ts')).clusterCommand,
   },
   tenant: {
-    summary: 'make, list and delete tenants',
+    summary: 'create, list and delete tenants',
     load: async () => (await import('./tenant.ts')).tenantCommand,
   },
   client: {
-    summary: 'make, list and revoke OAuth clients',
+    summary: 'create, list and revoke OAuth clients',
     load: async () => (await import('./client.ts')).clientCommand,
   },
   import: {
@@ -42,7 +42,7 @@ const commands: Record<string, ListedCommand> = {
     load: async () => (await import('./capture.ts')).captureCommand,
   },
   recorder: {
-    summary: 'take changes of running applications over HTTP',
+    summary: 'receive changes of running applications over HTTP',
     load: async () => (await import('./recorder.ts')).recorderCommand,
   },
   outbox: {
@@ -54,27 +54,27 @@ const commands: Record<string, ListedCommand> = {
     load: async () => (await import('./relay.ts')).relayCommand,
   },
   rejected: {
-    summary: 'list, retry and drop changes that could not be recorded',
+    summary: 'list, retry and drop rejected changes',
     load: async () => (await import('./rejected.ts')).rejectedCommand,
   },
   mapping: {
-    summary: 'check which rows a mapping records',
+    summary: 'check a mapping',
     load: async () => (await import('./mapping-command.ts')).mappingCommand,
   },
   retention: {
-    summary: "drop a tenant's old history",
+    summary: "delete a tenant's old history",
     load: async () => (await import('./retention.ts')).retentionCommand,
   },
   index: {
-    summary: 'make, list and drop indexes for lists of instances',
+    summary: 'create, list and drop indexes for lists of instances',
     load: async () => (await import('./index-command.ts')).indexCommand,
   },
   console: {
-    summary: 'print a link that opens the console signed in',
+    summary: 'print a link that signs in to the console',
     load: async () => (await import('./console.ts')).consoleCommand,
   },
   demo: {
-    summary: 'run the service with a shop to look at',
+    summary: 'run the service with the history of an invented shop',
     load: async () => (await import('./demo.ts')).demoCommand,
   },
   backup: {
@@ -86,7 +86,7 @@ const commands: Record<string, ListedCommand> = {
     load: async () => (await import('./restore.ts')).restoreCommand,
   },
   secrets: {
-    summary: 'seal stored secrets with the newest key',
+    summary: 'encrypt stored secrets with the newest key',
     load: async () => (await import('./secrets.ts')).secretsCommand,
   },
 };

@@ -11,14 +11,14 @@ import { withInterruptibleDatabase } from './with-database.ts';
 export const consoleCommand: Command = {
   help: `Usage: annals console link --tenant T [--name N] [--scope "A B"]
 
-link prints an address that opens the console signed in. It is good once, for
-${linkLifetime / 1000} seconds. It makes a client without a secret, which "annals client list" shows and
-"annals client revoke" revokes. The client ends when its session does: on signing out,
-or after 8 hours. The name is what change entries show as actor; left out, it is the
-client's id. Scopes left out are those that read.
+link prints an address that signs in to the console. It works once, within
+${linkLifetime / 1000} seconds. It creates a client without a secret, which "annals client list" shows and
+"annals client revoke" revokes. Annals deletes the client with its session: when the person
+signs out, or after 8 hours. Change entries have the name as actor; the default is the
+client's id. The default scopes are all scopes that only read.
 
-The address begins with ANNALS_BASE_URL, or else with HOST and PORT, so give the command
-the settings of the service.
+The address begins with ANNALS_BASE_URL, or with HOST and PORT, so give the command the
+settings of the service.
 
 Example:
   annals console link --tenant acme --name "Jane Doe"`,

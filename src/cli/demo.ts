@@ -34,9 +34,9 @@ Runs the service with a tenant "demo" that has the history of an invented shop: 
 entity. The settings are those of "annals serve", but it always runs one process. The
 recorder listens too, on a free port unless ANNALS_RECORDER_PORT names one.
 
-Prints the base URL, then calls ready to paste, with a client made for this start, and a
-link that opens the console signed in. The clients of an earlier start are revoked. The
-next start goes on with the same history: for a fresh shop choose another ANNALS_DATA_DIR.
+Prints the base URL, calls to paste with a client for this start, and a link that signs
+in to the console. It revokes the clients of earlier starts. The next start uses the same
+history again: for a new shop choose another ANNALS_DATA_DIR.
 
 Example:
   PORT=3000 annals demo`,

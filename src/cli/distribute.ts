@@ -13,16 +13,16 @@ export const distributeCommand: Command = {
 Spreads the tenants over the workers of a Citus cluster (12 or later). DATABASE_URL names
 the coordinator. All rows of a tenant are on one worker, and stay together when they move.
 
-It first brings the database to the current schema, as "annals migrate" does, and then moves
-the rows in one transaction: where it fails, nothing is distributed. Nothing else may use the
-database meanwhile; services of Annals end and find the new form at their next start. A
-distributed database stays so: run the command again after an import by other means, after
-the cluster has split a shard, or at any time. It prints the tables that it distributed, the
-number of shards, how many of them have routines of their own, and the workers. Those make
-pages and recording cheaper, and need the right to create schemas in the database.
+It first brings the database to the current schema, as "annals migrate" does. Then it moves
+the rows in one transaction: if it fails, it distributes no table. No other program may use
+the database meanwhile. Running services of Annals end; start them again afterwards. You
+cannot undo the distribution. Run the command again after the cluster has split a shard, or
+at any time. It prints the distributed tables, the number of shards, the number of shards
+with their own routines, and the workers. These routines make pages and recording cheaper,
+and need the right to create schemas in the database.
 
---shards is how many portions the tenants are spread over, 1 to ${maxShards}; the default is 32. Only
-the first call decides. A portion moves as a whole. docs/cluster.md tells how to move one.
+--shards is the number of portions for the tenants, 1 to ${maxShards}; the default is 32. Only the
+first call sets it. A portion moves as a whole. docs/cluster.md describes how to move one.
 
 Example:
   DATABASE_URL=postgres://annals@coordinator.internal/annals annals distribute`,

@@ -16,17 +16,17 @@ export const importCommand: Command = {
 
 Records document changes from NDJSON, one JSON object a line; .gz and .zst too, "-" for
 stdin. Prints one JSON object with the counts: read, recorded, unchanged, duplicate,
-expired, rejected. A bad line is rejected with its number and the reason on stderr, the
-rest is recorded, and the exit code is 1. To run it again, also after a crash in the
-middle, records nothing twice and loses nothing.
+expired, rejected. It rejects an invalid line, prints its number and the reason on stderr,
+records the others, and exits with 1. You can run it again at any time, also after a crash:
+it records no change twice and loses none.
 
-A line has op (insert, update, replace, delete), entity, entityId and at; and, optional,
-id, name, actor, schemaVersion, related, context, before and after.
+A line has op (insert, update, replace, delete), entity, entityId and at. These members are
+optional: id, name, actor, schemaVersion, related, context, before and after.
 
-With --follow it goes on as the file grows and is rotated, until it is stopped: a line is
-recorded once, also after a crash, and half a line waits for its end. Rotated files beside
-it (changes.ndjson.1, changes.ndjson-20260115.gz …) are read where they came in between.
-  --accept-gap  go on where the file that was followed is not there any more
+With --follow it reads the file while it grows and is rotated, until you stop it. It records
+each line once, also after a crash, and waits for the end of an incomplete line. It also
+reads rotated files in the same folder (changes.ndjson.1, changes.ndjson-20260115.gz …).
+  --accept-gap  continue if the followed file does not exist any more
 
 Example:
   annals import --tenant acme changes.ndjson.gz`,

@@ -14,21 +14,22 @@ export const indexCommand: Command = {
        annals index list
        annals index drop --sort SORT
 
-Instances of custom entities can be sorted by any fields. With an index for a sort, any page
-by cursor costs what the first page costs, however many instances there are; without one,
-each page reads and sorts them all. SORT is written as in the sort parameter, 1 to 4 fields
-besides _id. An index serves all tenants and types, and its sort in both directions. What it
-costs: its size on disk, which list shows, and a part of each write; docs/pagination.md has
-figures. Making one does not hold up readers and writers.
+Clients can sort instances of custom entities by any fields. With an index for a sort, each
+page by cursor costs the same as the first one. Without an index, Annals reads and sorts all
+instances for each page. SORT has the form of the sort parameter, with 1 to 4 fields besides
+_id. An index serves all tenants and types, and its sort in both directions. It takes space
+on the disk, which list shows, and makes each write slower; docs/pagination.md has figures.
+Creating one does not block readers and writers.
 
-Filters for a value of any field (status:open) have one index for all. The service makes it after
-its start; --filters makes it now and waits for it. Ranges (price:>5) and beginnings of strings
-(name:Jane*) need an index that begins with the field: --filters FIELD makes it. That is the
-index for the sort by that field, so an index for a sort serves ranges of its first field too.
+One index serves filters for a value of any field (status:open). The service builds it after its
+start; --filters builds it now and waits for it. Ranges (price:>5) and prefixes of strings
+(name:Jane*) need an index that begins with the field: --filters FIELD creates it. It is the
+same index as for a sort by that field, so an index for a sort also serves ranges of its
+first field.
 
-list shows each index that Annals made apart from its schema, those of the change history too,
-with its state: valid, building, or invalid after a build that broke off. create builds an
-invalid one again.
+list shows each index that Annals created after its schema, also those of the change history,
+with its state: valid, building, or invalid after an interrupted build. create builds an
+invalid index again.
 
 Examples:
   annals index create --sort "price.amount:DESC,name"

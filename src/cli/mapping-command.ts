@@ -8,11 +8,12 @@ import { forOperators } from './source-option.ts';
 export const mappingCommand: Command = {
   help: `Usage: annals mapping check FILE [--from URL]
 
-Checks a mapping and tells what Annals would record of each table, one JSON object a line.
-With --from (or ANNALS_SOURCE_URL) it also reads the catalogue of that PostgreSQL database:
-which columns are recorded and how, and what is missing, with the statement that mends it.
-Notes say what replica identity full would bring, and which ids sound like secrets.
-It changes nothing. The exit code is 1 where the mapping has faults or something is missing.
+Checks a mapping and prints what Annals would record of each table, one JSON object a line.
+With --from (or ANNALS_SOURCE_URL) it also reads the catalogue of that PostgreSQL database.
+Then it prints the recorded columns with the form of their values, and the problems that
+prevent recording, with the statements that solve them. Its advice says where replica identity
+full would give better entries, and which ids seem to be secrets. It changes no data. The exit
+code is 1 if the mapping has faults or a table has problems.
 
 Example:
   annals mapping check mapping.json --from postgres://annals_capture@db.example/shop`,

@@ -7,7 +7,7 @@ export const migrateCommand: Command = {
   help: `Usage: annals migrate
 
 Brings the database to the current schema and prints one JSON object that names the
-migrations it ran. Several processes may do so at once; "annals serve" does it by itself.
+migrations it ran. Several processes may run it at once. "annals serve" does the same.
 
 Example:
   DATABASE_URL=postgres://annals@db.internal/annals annals migrate`,

@@ -11,7 +11,7 @@ export const outboxCommand: Command = {
 
 Prints SQL for the database of an application (PostgreSQL 14 or later): an outbox, and
 triggers that write each change of the mapped tables into it, in the transaction of the
-change. "annals relay" records from there. --remove prints the opposite.
+change. "annals relay" records them. --remove prints SQL that drops all of this.
 
   --mapping FILE which tables become which documents; default: ANNALS_RECORDER_MAPPING
 

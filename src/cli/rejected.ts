@@ -20,13 +20,13 @@ export const rejectedCommand: Command = {
        annals rejected retry [--tenant T [--id ID]] [--mapping FILE]
        annals rejected drop --tenant T (--id ID | --all)
 
-Changes that could not be recorded are kept, sealed, so that the others go on. list prints
-one JSON object a line: tenant, id, way, by, client (the id of the client that sent it), actor
-(the one that the change names), position, reason, keptAt, and with --content the change.
-retry judges them once more, by the rules of the way they came and the rights that the client
-has now, and prints counts; the exit code is 1 where some are still rejected. Rows of tables
-need the mapping (default: ANNALS_RECORDER_MAPPING). drop deletes them. The tenant is "" where
-it is unknown.
+Annals stores rejected changes, encrypted, and records the others. list prints one JSON
+object a line: tenant, id, way, by, client (the id of the client that sent the change), actor
+(the one in the change), position, reason, keptAt, and with --content the change.
+retry checks them again, with the rules for their way of recording and the present rights of
+the client, and prints counts. The exit code is 1 if some are rejected again. Rows of tables
+need the mapping (default: ANNALS_RECORDER_MAPPING). drop deletes them. The tenant is "" if it
+is unknown.
 
 Example:
   annals rejected list --tenant acme`,

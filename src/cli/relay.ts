@@ -19,14 +19,14 @@ export const relayCommand: Command = {
   help: `Usage: annals relay --mapping FILE [--from URL]
 
 Records the changes that the triggers of "annals outbox" wrote, and then deletes them
-there, until it is stopped. Several relays share the work.
+there, until you stop it. Several relays share the work.
 
   --from URL     the application's database; default: ANNALS_SOURCE_URL. PGPASSFILE works
   --mapping FILE which tables become which documents; default: ANNALS_RECORDER_MAPPING
   --to URL       send the changes to a recorder instead of this installation's database, with
                  the client of ANNALS_CLIENT_ID and ANNALS_CLIENT_SECRET. It needs the scopes
                  recorder.change_record and recorder.actor_set
-  --strict       stop at a change that can never be recorded, instead of keeping it aside
+  --strict       stop at a change that can never be recorded, instead of rejecting it
 
 Example:
   annals relay --mapping mapping.json --from postgres://relay@shop.example/shop

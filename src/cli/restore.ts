@@ -18,15 +18,15 @@ export const restoreCommand: Command = {
   help: `Usage: annals restore [--unauthenticated] FILE
 
 Restores a backup of this or an earlier version into an empty database, and brings it to
-the current schema. With - the backup comes from stdin. FILE is read twice: the first time to
-see whether the secret key confirms it, before anything reaches the database. What comes from
-stdin is checked as it is read. Where anything fails, the database stays empty.
+the current schema. With - it reads the backup from stdin. It reads FILE twice: first it checks
+the whole backup with the secret key, and then it writes to the database. It checks a backup
+from stdin while it restores it. If the restore fails, the database stays empty.
 
-The secret key must be that of the backup: ANNALS_SECRET_KEY, or secret.key in the data
-folder. Prints one JSON object: schema, that of the backup, createdAt, tables and rows.
+The secret key must be the key of the backup: ANNALS_SECRET_KEY, or secret.key in the data
+folder. Prints one JSON object: schema (of the backup), createdAt, tables and rows.
 
-  --unauthenticated  take a backup of a version of Annals that did not authenticate backups.
-                     Nobody can tell whether it was changed
+  --unauthenticated  restore a backup from a version of Annals that did not authenticate
+                     backups. Annals cannot check whether somebody changed it
 
 Example:
   DATABASE_URL=postgres://annals@db.internal/annals annals restore annals.tar.zst`,

@@ -9,11 +9,11 @@ const maxDays = 100_000;
 export const retentionCommand: Command = {
   help: `Usage: annals retention --tenant T --keep-days N
 
-Keeps of a tenant's change history today and the N whole UTC days before it, from now on
-and day by day. What is older is in no answer any more when the command returns; the
-service deletes its rows afterwards, a few at a time. What has been dropped does not come
-back: a larger N later keeps more only of what is still there. Prints one JSON object:
-tenant, keepDays and horizon, the first moment that is kept.
+Sets how long a tenant's change history is kept: today and the N whole UTC days before it.
+When the command returns, no answer has older entries any more. The service deletes their
+rows afterwards, in small portions. This cannot be undone: a larger N does not bring deleted
+entries back. Prints one JSON object: tenant, keepDays and horizon, the first moment that
+is kept.
 
 Example:
   annals retention --tenant acme --keep-days 365`,

@@ -21,9 +21,10 @@ export const secretsCommand: Command = {
   help: `Usage: annals secrets reseal
 
 Finishes the rotation of ANNALS_SECRET_KEY. First put the new key in front of the list
-and restart every process with it; then reseal; then take the old key off the list.
-Prints one JSON object: how many values were resealed, were sealed with the first key
-before, and are opened by none of the keys, which is exit code 1.
+and restart every process with it. Then run reseal. Then remove the old key from the list.
+Prints one JSON object with the number of values that were encrypted again (resealed), that
+had the first key already (current), and that no key decrypts (unreadable). If there are
+unreadable values, the exit code is 1.
 
 Example:
   ANNALS_SECRET_KEY=$NEW,$OLD annals secrets reseal`,

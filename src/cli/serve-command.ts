@@ -5,21 +5,21 @@ export const serveCommand: Command = {
   help: `Usage: annals serve
 
 Brings the database to the current schema, runs the service, and prints its base
-URL when it is ready to answer. SIGTERM and SIGINT (^C) end it in an orderly way;
-a second one, at once.
+URL when it is ready to answer. After SIGTERM or SIGINT (^C) it finishes the requests in
+progress and ends. After a second signal it ends at once.
 
 Settings are environment variables:
-  PORT, HOST                   8080, 127.0.0.1; PORT=0 picks a free port
+  PORT, HOST                   8080, 127.0.0.1; PORT=0 chooses a free port
   DATABASE_URL                 PostgreSQL 15 or later; without it, an embedded one
-  ANNALS_DATA_DIR              where the embedded one keeps its files; ./data
+  ANNALS_DATA_DIR              the folder of the embedded one; ./data
   ANNALS_SECRET_KEY            32 bytes in base64, a list rotates
   ANNALS_BASE_URL              the public address
-  ANNALS_CORS_ORIGINS          *; pages of which origins may call, none for no page
+  ANNALS_CORS_ORIGINS          *; origins whose pages may call, or none
   ANNALS_CONSOLE_INSECURE      true: people may sign in over plain HTTP
   ANNALS_TRUSTED_PROXIES       loopback; proxies whose X-Forwarded-* headers count
-  ANNALS_TENANT_RATE           requests a second of one tenant; no limit of its own
+  ANNALS_TENANT_RATE           requests a second of one tenant; no default
   ANNALS_RECORDER_PORT         a port on which applications record changes
-  ANNALS_RECORDER_MAPPING      the file that says what the recorder masks
+  ANNALS_RECORDER_MAPPING      the file of the recorder's mapping
   ANNALS_METRICS_PORT          a port with GET /metrics for Prometheus
   ANNALS_WORKERS               1; processes that answer, max for one a core
   LOG_LEVEL                    info; JSON lines on stderr

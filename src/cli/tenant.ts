@@ -12,16 +12,16 @@ export const tenantCommand: Command = {
        annals tenant list
        annals tenant delete NAME --yes
 
-create makes a tenant and prints it as one JSON object. A second call is no error. The name
-is lower-case letters and digits, a letter first, 2 to 63 of them.
+create creates a tenant and prints it as one JSON object. A second call is not an error. The
+name has 2 to 63 lower-case letters and digits, and begins with a letter.
 
 list prints one JSON object a line: name, createdAt, entries, oldestEntry and newestEntry.
-The entries are those of the change history that its retention keeps.
+entries counts the change entries that the tenant's retention keeps.
 
 delete removes a tenant with everything it has: its history, configuration, documents,
 agents, jobs and clients. Its tokens stop working within 5 seconds. This cannot be undone,
-so it needs --yes. The service may run meanwhile. After an interruption, run it again: it
-goes on. It prints one JSON object: tenant, deleted, and rows, how many it deleted.
+so it needs --yes. The service may run meanwhile. If it is interrupted, run it again. It
+prints one JSON object: tenant, deleted, and rows, the number of deleted rows.
 
 Example:
   annals tenant create acme`,

@@ -218,7 +218,7 @@ function quotaExceeded(): AnnalsError {
 function busy(): AnnalsError {
   return new AnnalsError(
     'service_unavailable',
-    'What is left of the quota of the shared provider token is reserved for calls under way.',
+    'Calls in progress have reserved the rest of the quota of the shared provider token.',
     { headers: { 'Retry-After': retryAfter } },
   );
 }

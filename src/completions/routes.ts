@@ -71,7 +71,7 @@ export async function completionRoutes(app: HttpServer, completions: Completions
       schema: {
         operationId: 'getCompletionUsage',
         tags,
-        summary: 'What the quota of the shared token has left, and whose token is in use',
+        summary: 'Retrieving the quota of the shared token and the token in use',
         params: CompletionsPath,
         response: { 200: json(CompletionUsage, { description: 'The quota and its use.' }) },
       },

@@ -3,13 +3,13 @@ import { anyCase } from '../http/openapi/any-case.ts';
 import { TenantName } from '../http/tenant-name.ts';
 
 const Role = anyCase(['USER', 'SYSTEM', 'ASSISTANT'], {
-  description: '`USER`, `SYSTEM` for instructions, or `ASSISTANT`; in any case.',
+  description: '`USER`, `SYSTEM` for instructions, or `ASSISTANT`. Case-insensitive.',
   examples: ['USER'],
 });
 
 export const CompletionRequest = Type.Object(
   {
-    id: Type.Optional(Type.String({ description: 'Identifies the request; echoed in the answer.' })),
+    id: Type.Optional(Type.String({ description: 'Identifies the request. The answer has the same value.' })),
     messages: Type.Array(
       Type.Object({ role: Role, content: Type.String() }, { $id: 'CompletionMessage', additionalProperties: false }),
       {
@@ -36,14 +36,14 @@ export const CompletionRequest = Type.Object(
 
 export const CompletionResponse = Type.Object(
   {
-    id: Type.Optional(Type.String({ description: 'Set only where the request carried one.' })),
+    id: Type.Optional(Type.String({ description: 'Only if the request has one.' })),
     result: Type.Optional(Type.String({ description: 'The generated text.' })),
     finishReason: Type.Optional(
       Type.Enum(['stop', 'length', 'content_filter', 'other'], {
         type: 'string',
         description:
-          'Why the text ends: `stop` it is whole; `length` it was cut off at the maximum of tokens; `content_filter` the ' +
-          'provider held back the rest.',
+          'Why the text ends: with `stop` it is complete, with `length` it reached the maximum number of tokens, and with ' +
+          '`content_filter` the provider withheld the rest.',
       }),
     ),
   },
@@ -55,7 +55,7 @@ export const CompletionHeaders = Type.Object({
     Type.String({
       minLength: 1,
       maxLength: 255,
-      description: 'Makes the call safe to repeat for 24 hours: the same key with the same body gives the same result.',
+      description: 'Makes the call idempotent for 24 hours: the same key with the same body gives the same result.',
     }),
   ),
 });
@@ -65,7 +65,7 @@ const Tokens = Type.Object({ inputTokens: Type.Integer(), outputTokens: Type.Int
 export const CompletionUsage = Type.Object(
   {
     token: Type.Union([Type.Literal('own'), Type.Literal('shared'), Type.Literal('none')], {
-      description: 'Whose token completions use: the tenant\u2019s own, the shared one, or none is there.',
+      description: 'The token that completions use: the tenant\u2019s own, the shared one, or none.',
     }),
     limits: Tokens,
     used: Tokens,

@@ -56,7 +56,7 @@ export async function configurationRoutes(
         summary: 'Creating configurations: all of them or none',
         params: ConfigurationsPath,
         body: NewConfigurations,
-        response: { 201: jsonText(ConfigurationList, { description: 'The configurations as they were made.' }) },
+        response: { 201: jsonText(ConfigurationList, { description: 'The new configurations.' }) },
       },
     },
     async (request, reply) => {
@@ -93,7 +93,7 @@ export async function configurationRoutes(
       schema: {
         operationId: 'replaceConfiguration',
         tags,
-        summary: 'Replacing a configuration that is there',
+        summary: 'Replacing an existing configuration',
         params: ConfigurationPath,
         body: ChangedConfiguration,
         response: { 200: jsonText(ConfigurationItemSchema, { description: 'The configuration as it is now.' }) },

@@ -38,15 +38,21 @@ const Secret = Type.String({
 /** Members that the API family publishes and Annals does not do (contract 3). docs/compatibility.md lists them. */
 const unsupported = {
   restricted: Type.Optional(
-    unsupportedMember('be false or left out: whoever has configuration.configuration_manage may delete items', false),
+    unsupportedMember(
+      'be false or left out: clients with the scope configuration.configuration_manage may delete items',
+      false,
+    ),
   ),
   readOnly: Type.Optional(
-    unsupportedMember('be false or left out: whoever has configuration.configuration_manage may change items', false),
+    unsupportedMember(
+      'be false or left out: clients with the scope configuration.configuration_manage may change items',
+      false,
+    ),
   ),
-  schemaUrl: Type.Optional(unsupportedMember('be left out: the service does not check values by a schema')),
+  schemaUrl: Type.Optional(unsupportedMember('be left out: the service does not validate values with a schema')),
 };
 
-const Version = Type.Integer({ minimum: 1, description: 'Counts up with every change.' });
+const Version = Type.Integer({ minimum: 1, description: 'Increases by 1 with every change.' });
 
 export const ConfigurationItemSchema = Type.Object(
   {
@@ -95,7 +101,7 @@ const closed = { additionalProperties: false } as const;
 export const NewConfigurations = Type.Array(
   itemForms<SentConfiguration & { key: string }>(
     'NewConfiguration',
-    { key: Key, version: Type.Optional(Type.Integer({ description: 'Of no effect: a new item has version 1.' })) },
+    { key: Key, version: Type.Optional(Type.Integer({ description: 'Ignored: a new item has version 1.' })) },
     { secret: { ...Secret, not: { const: mask } } },
   ),
   {
@@ -108,9 +114,9 @@ export const NewConfigurations = Type.Array(
 export const ChangedConfiguration = itemForms<SentConfiguration & { key?: string }>(
   'ChangedConfiguration',
   {
-    key: Type.Optional(Type.String({ description: 'The key of the path, where given.' })),
+    key: Type.Optional(Type.String({ description: 'If given, the key of the path.' })),
     version: Type.Optional(
-      Type.Integer({ description: 'The version that this change is meant for; another one is a conflict.' }),
+      Type.Integer({ description: 'The current version. With another one the answer is a conflict.' }),
     ),
   },
   { secret: Secret, examples: [{ key: 'notificationEmail', value: 'desk@example.com', version: 1 }] },

@@ -3,11 +3,11 @@ import { listItem } from '../http/openapi/list-item.ts';
 
 const Metadata = Type.Object(
   {
-    version: Type.Integer({ minimum: 1, description: 'Counts up with every change.' }),
+    version: Type.Integer({ minimum: 1, description: 'Increases by 1 with every change.' }),
     createdAt: Type.String({ format: 'date-time' }),
     modifiedAt: Type.String({ format: 'date-time' }),
   },
-  { $id: 'DocumentMetadata', additionalProperties: true, description: 'With any further members of the client.' },
+  { $id: 'DocumentMetadata', additionalProperties: true, description: 'May have any other members.' },
 );
 
 const metadata = { version: 1, createdAt: '2026-09-01T09:30:00.000Z', modifiedAt: '2026-09-01T09:30:00.000Z' };
@@ -19,7 +19,7 @@ export const StoredType = Type.Object(
     name: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'By language.' })),
     jsonSchema: Type.Optional(
       Type.Record(Type.String(), Type.Unknown(), {
-        description: 'JSON Schema 2020-12 that the instances satisfy.',
+        description: 'The JSON Schema 2020-12 of the instances.',
       }),
     ),
     metadata: Metadata,
@@ -27,7 +27,7 @@ export const StoredType = Type.Object(
   {
     $id: 'CustomEntityType',
     additionalProperties: true,
-    description: 'With any further members of the client.',
+    description: 'May have any other members.',
     examples: [{ id: 'WARRANTY_CLAIM', name: { en: 'Warranty claim' }, metadata }],
   },
 );
@@ -42,7 +42,7 @@ export const StoredInstance = Type.Object(
   {
     $id: 'CustomInstance',
     additionalProperties: true,
-    description: 'With any further members of the client, as they were written: numbers keep every digit.',
+    description: 'May have any other members, as the client wrote them: numbers keep every digit.',
     examples: [{ id: 'claim-17', name: { en: 'Claim 17' }, metadata, orderId: 'o-4711', amount: 19.9 }],
   },
 );

@@ -82,10 +82,10 @@ export async function instanceRoutes(
       schema: {
         operationId: 'createInstance',
         tags,
-        summary: 'Making an instance',
+        summary: 'Creating an instance',
         params: TypePath,
         body: CustomInstance,
-        response: { 201: json(Created, { description: 'The instance is made.', headers: ['Location'] }) },
+        response: { 201: json(Created, { description: 'The instance was created.', headers: ['Location'] }) },
       },
     },
     async (request, reply) => {
@@ -122,11 +122,11 @@ export async function instanceRoutes(
       schema: {
         operationId: 'putInstance',
         tags,
-        summary: 'Making or replacing an instance',
+        summary: 'Creating or replacing an instance',
         params: InstancePath,
         body: CustomInstance,
         response: {
-          201: json(Created, { description: 'The instance is made.' }),
+          201: json(Created, { description: 'The instance was created.' }),
           204: noContent('The instance is replaced.'),
         },
       },
@@ -146,7 +146,7 @@ export async function instanceRoutes(
       schema: {
         operationId: 'patchInstance',
         tags,
-        summary: 'Changing an instance by a JSON Patch',
+        summary: 'Changing an instance with a JSON Patch',
         params: InstancePath,
         consumes: ['application/json-patch+json', 'application/json'],
         body: JsonPatch,

@@ -37,10 +37,7 @@ export function alreadyThere(what: 'type' | 'instance'): AnnalsError {
 
 /** Optimistic locking: somebody else has written the document since the client read it (contract 9). */
 export function oldVersion(): AnnalsError {
-  return new AnnalsError(
-    'conflict_resource',
-    'The document has been changed since: its metadata.version is another one.',
-  );
+  return new AnnalsError('conflict_resource', 'The document has changed: its metadata.version is a different one.');
 }
 
 export function idDiffers(): AnnalsError {

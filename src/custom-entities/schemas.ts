@@ -23,7 +23,7 @@ export const InstancePath = Type.Object({ tenant: TenantName, type: TypeId, id: 
 const InstanceMetadata = Type.Object(metadataMembers, {
   $id: 'InstanceMetadataInput',
   additionalProperties: true,
-  description: 'Further members are kept as they are.',
+  description: 'The service stores other members unchanged.',
 });
 
 const mapByLanguage = 'be a map by language, such as {"en": "Warranty claim"}';
@@ -68,7 +68,7 @@ export const NewCustomEntityType = Type.Object(
 );
 
 export const CustomEntityType = Type.Object(
-  { id: Type.Optional(Type.String({ description: 'The id of the path, where given.' })), ...typeMembers },
+  { id: Type.Optional(Type.String({ description: 'If given, the id of the path.' })), ...typeMembers },
   { $id: 'CustomEntityTypeInput', additionalProperties: false, examples: examplesOfTypes },
 );
 
@@ -79,7 +79,7 @@ export const CustomInstance = Type.Object(
         pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\ud800-\\udfff]{1,255}$',
         not: { const: reservedInstanceId },
         'x-must': 'have 1 to 255 bytes and no control characters, and not be bulk, which is reserved',
-        description: 'At most 255 bytes of UTF-8; drawn at random where it is left out.',
+        description: 'At most 255 bytes of UTF-8. Default: a random id.',
       }),
     ),
     name: Type.Optional(
@@ -93,7 +93,7 @@ export const CustomInstance = Type.Object(
     _id: Type.Optional(
       Type.Unsafe<unknown>({
         not: {},
-        description: 'How `sort` calls the id. No instance has it.',
+        description: 'The name of the id in `sort`. No instance has this member.',
         'x-must': 'be left out: it is how sort calls the id; the field is id',
       }),
     ),
@@ -101,7 +101,7 @@ export const CustomInstance = Type.Object(
   {
     $id: 'CustomInstanceInput',
     additionalProperties: true,
-    description: 'Any further JSON fields, those the schema of the type allows where it has one.',
+    description: 'Any other JSON members that the schema of the type allows.',
     examples: [{ id: 'claim-17', name: { en: 'Claim 17' }, orderId: 'o-4711', amount: 19.9 }],
   },
 );
@@ -143,7 +143,7 @@ export const JsonPatch = Type.Array(
   ),
   {
     maxItems: maxOperations,
-    description: 'A patch as RFC 6902 has it: a list of operations, all of them or none.',
+    description: 'A JSON Patch (RFC 6902). The service applies all of its operations, or none.',
     examples: [[{ op: 'replace', path: '/amount', value: 24.9 }]],
   },
 );

@@ -47,10 +47,10 @@ export async function typeRoutes(
       schema: {
         operationId: 'createCustomEntityType',
         tags,
-        summary: 'Making a type',
+        summary: 'Creating a type',
         params: TypesPath,
         body: NewCustomEntityType,
-        response: { 201: json(Created, { description: 'The type is made.', headers: ['Location'] }) },
+        response: { 201: json(Created, { description: 'The type was created.', headers: ['Location'] }) },
       },
     },
     async (request, reply) => {
@@ -85,11 +85,11 @@ export async function typeRoutes(
       schema: {
         operationId: 'putCustomEntityType',
         tags,
-        summary: 'Making or replacing a type',
+        summary: 'Creating or replacing a type',
         params: TypePath,
         body: CustomEntityType,
         response: {
-          201: json(Created, { description: 'The type is made.' }),
+          201: json(Created, { description: 'The type was created.' }),
           204: noContent('The type is replaced.'),
         },
       },

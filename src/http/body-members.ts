@@ -17,7 +17,7 @@ export function unsupportedMember(
       { type: 'array', maxItems: 0 },
       { type: 'object', maxProperties: 0, additionalProperties: false },
     ],
-    description: `Of no effect: it must ${instead}.`,
+    description: `Not supported: it must ${instead}.`,
     'x-must': instead,
   });
 }
@@ -28,7 +28,7 @@ export const metadataMembers = {
     Type.Integer({
       minimum: 1,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: 'Counts up; a write that carries another one than the current is 409.',
+      description: 'Increases by 1 with every change. A write with a version that is not the current one gets 409.',
     }),
   ),
   createdAt: Type.Optional(Type.String({ format: 'date-time', readOnly: true })),

@@ -10,7 +10,7 @@ export const ErrorMessage = Type.Object(
     message: Type.String({ description: 'For people.' }),
     details: Type.Optional(
       Type.Array(Type.Object({ field: Type.String(), message: Type.String() }, { $id: 'ErrorDetail' }), {
-        description: 'What is wrong with which field: the first 10 faults. Left out where there are none.',
+        description: 'The fields with faults, at most the first 10.',
       }),
     ),
   },

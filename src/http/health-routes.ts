@@ -32,7 +32,7 @@ export async function healthRoutes(app: HttpServer, options: HealthOptions): Pro
       schema: {
         operationId: 'getLiveness',
         tags,
-        summary: 'Whether the process answers',
+        summary: 'Checking whether the process answers',
         response: { 200: json(Health, { description: 'It does.' }) },
       },
     },
@@ -47,7 +47,7 @@ export async function healthRoutes(app: HttpServer, options: HealthOptions): Pro
       schema: {
         operationId: 'getReadiness',
         tags,
-        summary: 'Whether the database answers too, and takes writes',
+        summary: 'Checking whether the database answers and accepts writes',
         response: { 200: json(Health, { description: 'It does.' }) },
       },
     },

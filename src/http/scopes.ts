@@ -5,25 +5,23 @@ import { AnnalsError } from '../errors.ts';
  * can have these scopes and no others.
  */
 export const permittedBy = {
-  'changelog.changelog_read':
-    'Reads the change history and exports it, and reads what exports, chats and their logs tell of it.',
+  'changelog.changelog_read': 'Reads and exports the change history, also where exports, chats and their logs show it.',
   'changelog.changelog_manage':
-    'Manages the change history, and reads the context of changes and how they were recorded; also permits what ' +
-    'changelog.changelog_read does.',
+    'Manages the change history, and reads the context of changes and how they were recorded. Includes ' +
+    'changelog.changelog_read.',
   'ai.agent_read': 'Reads language models, agents, jobs, and the logs of requests and sessions.',
-  'ai.agent_manage': 'Writes agents and deletes jobs; also permits what ai.agent_read does.',
+  'ai.agent_manage': 'Writes agents and deletes jobs. Includes ai.agent_read.',
   'ai.agentexecution_manage': 'Chats with agents.',
   'ai.completion_manage': 'Generates completions, and reads how much of the quota is used.',
-  'configuration.configuration_view': 'Reads the configuration; secured values are shown to nobody.',
-  'configuration.configuration_manage': 'Writes the configuration; also reads it.',
+  'configuration.configuration_view': 'Reads the configuration, without secured values.',
+  'configuration.configuration_manage': 'Writes and reads the configuration.',
   'schema.schema_read': 'Reads the types of custom entities and their schemas.',
-  'schema.schema_manage': 'Writes the types of custom entities and their schemas; also reads them.',
+  'schema.schema_manage': 'Writes and reads the types of custom entities and their schemas.',
   'schema.custominstance_read': 'Reads the instances of custom entities.',
-  'recorder.change_record': 'Records changes, at the recorder.',
-  'recorder.actor_set':
-    'Names the actor of a change that is recorded; without it a change bears the name of its client.',
-  'schema.custominstance_manage': 'Writes the instances of custom entities; also reads them.',
-  'usage.usage_read': 'Reads what was used by day: entries, bytes, requests and tokens.',
+  'recorder.change_record': 'Sends changes to the recorder.',
+  'recorder.actor_set': 'Sets the actor of a recorded change. Without this scope the actor is the name of the client.',
+  'schema.custominstance_manage': 'Writes and reads the instances of custom entities.',
+  'usage.usage_read': 'Reads the usage by day: entries, bytes, requests and tokens.',
 } as const;
 
 export type Scope = keyof typeof permittedBy;

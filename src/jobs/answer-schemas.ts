@@ -9,20 +9,22 @@ export const Job = Type.Object(
     type: Type.Enum(['AGENT_CHAT', 'EXPORT'], { type: 'string' }),
     status: Type.Enum(['in_progress', 'success', 'failure', 'skipped'], {
       type: 'string',
-      description: '`skipped` is a chat whose agent was deleted or disabled before the first call.',
+      description: 'A chat is `skipped` if its agent was deleted or disabled before the first call.',
     }),
     agentId: Type.Optional(Type.String()),
     sessionId: Type.Optional(Type.String({ format: 'uuid' })),
     requestId: Type.Optional(Type.String()),
-    request: Type.Optional(Type.String({ description: 'What the client asked the agent.' })),
-    message: Type.Optional(Type.String({ description: 'Of a chat that succeeded: what the agent answered.' })),
-    response: Type.Optional(Type.Unknown({ description: 'Of a chat that succeeded: what `chat` answers.' })),
+    request: Type.Optional(Type.String({ description: 'The message to the agent.' })),
+    message: Type.Optional(Type.String({ description: 'The answer of the agent, of a chat that succeeded.' })),
+    response: Type.Optional(
+      Type.Unknown({ description: 'The same answer as that of `chat`, of a chat that succeeded.' }),
+    ),
     metadata: Type.Object(
       {
-        version: Type.Integer({ minimum: 1, description: 'Counts up with every change.' }),
+        version: Type.Integer({ minimum: 1, description: 'Increases by 1 with every change.' }),
         createdAt: Type.String({ format: 'date-time' }),
         modifiedAt: Type.String({ format: 'date-time' }),
-        clientId: Type.Optional(Type.String({ description: 'The client that asked for an export.' })),
+        clientId: Type.Optional(Type.String({ description: 'The client that created the export.' })),
         q: Type.Optional(Type.String({ description: 'The query of an export.' })),
         format: Type.Optional(Type.Enum(['NDJSON', 'CSV'], { type: 'string' })),
         context: Type.Optional(
@@ -43,7 +45,7 @@ export const Job = Type.Object(
         ),
         guarded: Type.Optional(
           Type.Array(Type.String(), {
-            description: 'Paths that tell of the change history: left out for clients that may not read that.',
+            description: 'Paths with data of the change history. Missing for clients without a changelog scope.',
           }),
         ),
       },

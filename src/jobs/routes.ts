@@ -89,7 +89,7 @@ export async function jobRoutes(
         summary: 'Exporting change history',
         params: JobsPath,
         body: NewExport,
-        response: { 201: json(JobMade, { description: 'The job is made.', headers: ['Location'] }) },
+        response: { 201: json(JobMade, { description: 'The job was created.', headers: ['Location'] }) },
       },
     },
     async (request, reply) => {
@@ -127,7 +127,7 @@ export async function jobRoutes(
       schema: {
         operationId: 'deleteJob',
         tags,
-        summary: 'Deleting a job with its file; one that runs stops',
+        summary: 'Deleting a job with its file, and stopping it if it runs',
         params: JobPath,
         response: { 204: noContent('The job is deleted.') },
       },
@@ -146,7 +146,7 @@ export async function jobRoutes(
       schema: {
         operationId: 'downloadJobContent',
         tags,
-        summary: 'The file of an export',
+        summary: 'Downloading the file of an export',
         params: JobPath,
         response: {
           200: stream(

@@ -17,7 +17,7 @@ export async function runAgentChat(
   if (job.callBegan) {
     throw new AnnalsError(
       'provider_error',
-      'The service stopped while the agent was being asked; it was not asked again.',
+      'The service stopped during the call of the agent, and did not repeat the call.',
     );
   }
   const chat: QueuedChat = JSON.parse(job.input);

@@ -13,10 +13,13 @@ export const SearchQuery = Type.Object({ ...pagingParameters, fields: fieldsPara
 
 export const NewExport = Type.Object(
   {
-    type: Type.Literal('EXPORT', { description: 'Chats become jobs by way of the agents.' }),
+    type: Type.Literal('EXPORT', {
+      description: 'Only exports. The operation `chat-async` of the agents creates jobs of chats.',
+    }),
     q: Type.Optional(
       Type.String({
-        description: 'A change history query. Without an `occurredAt` from-bound: the 30 days before this call.',
+        description:
+          'A query of the change history. Without a lower bound of `occurredAt`: the 30 days before this call.',
       }),
     ),
     format: Type.Union([Type.Literal('NDJSON'), Type.Literal('CSV')]),

@@ -24,7 +24,7 @@ export const builtInModels: ModelList = [
       {
         id: 'gpt-5.4-mini',
         name: 'GPT-5.4 mini',
-        description: 'Small and general-purpose; what completions use unless the service is set otherwise.',
+        description: 'Small and general-purpose. The default model of completions.',
         thinking: true,
       },
       { id: 'gpt-5.4-nano', name: 'GPT-5.4 nano', description: 'The smallest of its family.', thinking: true },

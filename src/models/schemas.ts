@@ -9,9 +9,7 @@ const Model = Type.Object(
     id: Type.String({ minLength: 1 }),
     name: Type.String({ minLength: 1, description: 'For people.' }),
     description: Type.Optional(Type.String()),
-    thinking: Type.Optional(
-      Type.Boolean({ description: 'Whether the model supports extended reasoning, where known.' }),
-    ),
+    thinking: Type.Optional(Type.Boolean({ description: 'Whether the model supports extended reasoning, if known.' })),
   },
   { $id: 'LanguageModel', additionalProperties: false },
 );

@@ -46,7 +46,7 @@ export async function oauthRoutes(app: HttpServer, options: OAuthRoutesOptions):
       schema: {
         operationId: 'listSigningKeys',
         tags: ['Authentication'],
-        summary: 'The keys that tokens verify with',
+        summary: 'Retrieving the keys that verify tokens',
         response: { 200: json(KeySet, { description: 'A JSON Web Key Set (RFC 7517).' }) },
       },
     },

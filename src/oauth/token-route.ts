@@ -15,7 +15,7 @@ const Token = Type.Object(
     token_type: Type.Literal('Bearer'),
     expires_in: Type.Integer({ description: 'Seconds.', examples: [14_399] }),
     scope: Type.String({
-      description: 'The granted scopes and, last, the tenant.',
+      description: 'The granted scopes, and the tenant at the end.',
       examples: ['changelog.changelog_read tenant=demo'],
     }),
   },
@@ -49,14 +49,14 @@ const schema = {
   tags: ['Authentication'],
   summary: 'Get an access token (OAuth 2.0 client credentials)',
   description:
-    'Form-encoded: `grant_type=client_credentials`, the client by HTTP Basic or by `client_id` and `client_secret`, ' +
-    'and optionally `scope`, separated by blanks; left out: all that the client has.',
+    'A form with `grant_type=client_credentials`. The client authenticates with HTTP Basic, or with `client_id` and ' +
+    '`client_secret`. The optional `scope` is a list separated by blanks; the default is all scopes of the client.',
   consumes: ['application/x-www-form-urlencoded'],
   body: TokenForm,
   response: {
     200: json(Token, { description: 'The token.' }),
     400: json(TokenErrorBody, { description: 'The request or the grant is not valid.' }),
-    401: json(TokenErrorBody, { description: 'The client is not known.', headers: ['WWW-Authenticate'] }),
+    401: json(TokenErrorBody, { description: 'The client is unknown.', headers: ['WWW-Authenticate'] }),
   },
 };
 

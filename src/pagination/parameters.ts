@@ -9,7 +9,7 @@ export const filterParameter = Type.Optional(
   Type.String({
     $id: 'Filter',
     description:
-      'A filter over any field path. The guide to the query language teaches the grammar, the one to pagination the types.',
+      'A filter over any field paths. The guide to the query language describes the grammar, the guide to pagination the types.',
     examples: ['metadata.version:>1 name.en:Claim*'],
   }),
 );
@@ -18,7 +18,7 @@ export const filterParameter = Type.Optional(
 export const fieldsParameter = Type.Optional(
   Type.String({
     $id: 'Fields',
-    description: 'The field paths that are wanted, with commas between them; the id always is.',
+    description: 'The field paths to answer, separated by commas. The answer always has the id.',
     examples: ['name,metadata.version'],
   }),
 );
@@ -53,27 +53,27 @@ export const pagingParameters = {
       minimum: 1,
       maximum: 500,
       default: defaultPageSize,
-      description: 'Items per page; may change from page to page.',
+      description: 'The number of items on a page. It may differ from page to page.',
       'x-message': 'pageSize must be between 1 and 500',
     }),
   ),
   next: Type.Optional(
     Type.String({
       $id: 'Next',
-      description: 'The cursor of `X-Next-Cursor`, unchanged: what follows it. Not together with `prev`.',
+      description: 'The unchanged value of `X-Next-Cursor`, for the next page. Not together with `prev`.',
     }),
   ),
   prev: Type.Optional(
     Type.String({
       $id: 'Prev',
-      description: 'The cursor of `X-Prev-Cursor`, unchanged: what comes before it. Not with `next`.',
+      description: 'The unchanged value of `X-Prev-Cursor`, for the previous page. Not together with `next`.',
     }),
   ),
   sort: Type.Optional(
     Type.String({
       $id: 'Sort',
       description:
-        '`field:ASC,other:DESC`, up to 8 fields; default `_id:ASC`, which is appended where `_id` is not named.',
+        '`field:ASC,other:DESC`, up to 8 fields. Default: `_id:ASC`, which Annals also adds to a sort without `_id`.',
       examples: ['metadata.createdAt:DESC'],
     }),
   ),
@@ -84,7 +84,7 @@ export const PagingHeaders = Type.Object({
   'x-total-count': Type.Optional(
     Type.String({
       $id: 'WantsTotalCount',
-      description: '`true` asks for the total in the answer. Ignored with `next` or `prev`.',
+      description: 'With `true` the answer has the total. Ignored with `next` or `prev`.',
     }),
   ),
 });

@@ -62,10 +62,10 @@ export async function recorderRoutes(
         tags: ['Recording'],
         summary: 'Recording changes',
         description:
-          'One change, a JSON array, or one change a line as application/x-ndjson; CloudEvents, structured, as a batch or in ' +
-          'binary mode; events of Debezium in any of these. Also compressed, with ' +
-          '`Content-Encoding: gzip` or `zstd`. The answer comes after the commit. Without an answer, send it again: what ' +
-          'was recorded before counts as duplicate.',
+          'Records one change, a JSON array of changes, or one change a line as application/x-ndjson. Also takes CloudEvents ' +
+          '(structured, batched or in binary mode), and events of Debezium in each of these forms. The body may be ' +
+          'compressed, with `Content-Encoding: gzip` or `zstd`. The answer comes after the commit. Without an answer, send ' +
+          'the request again: changes that were recorded before count as duplicates.',
         params: ChangesPath,
         querystring: ChangesQuery,
         consumes: Object.keys(formats),

@@ -9,7 +9,7 @@ export const ChangesQuery = Type.Object({
   strict: Type.Optional(
     Type.Union([Type.Literal('true'), Type.Literal('false')], {
       type: 'string',
-      description: 'With `true`, one change that cannot be recorded refuses the whole request (422).',
+      description: 'With `true`, the recorder refuses the whole request (422) if it has to reject one change.',
       'x-message': 'strict must be true or false',
     }),
   ),
@@ -23,15 +23,18 @@ const RecordedItem = Type.Object(
 export const RecordedChange = Type.Object(
   {
     id: Type.String({
-      description: 'With `at` it identifies the change, so that a repeat is told from a second change.',
+      description: 'Identifies the change together with `at`, so that a repeated request records it only once.',
     }),
     op: Type.Union(['insert', 'update', 'replace', 'delete'].map((op) => Type.Literal(op))),
     entity: Type.String({ description: 'The type of the changed document.' }),
     entityId: Type.String(),
-    at: Type.String({ format: 'date-time', description: 'When it happened: RFC 3339, at most 5 minutes ahead.' }),
+    at: Type.String({
+      format: 'date-time',
+      description: 'The time of the change: RFC 3339, at most 5 minutes in the future.',
+    }),
     name: Type.Optional(Type.String({ description: 'The display name of the document.' })),
     actor: Type.Optional(
-      Type.String({ description: 'Who did it; needs recorder.actor_set. Left out: the name of the client.' }),
+      Type.String({ description: 'Who made the change. Needs recorder.actor_set. Default: the name of the client.' }),
     ),
     schemaVersion: Type.Optional(Type.String()),
     related: Type.Optional(Type.Array(RecordedItem)),
@@ -40,8 +43,7 @@ export const RecordedChange = Type.Object(
     after: Type.Optional(Type.Unknown({ description: 'The document after the change.' })),
     masked: Type.Optional(
       Type.Array(Type.String({ maxLength: maxMaskedPath }), {
-        description:
-          'Paths of values that are `"********"` in both documents, and that differed before they were masked.',
+        description: 'The paths of masked values that differed. Both documents have `"********"` there.',
       }),
     ),
   },
@@ -65,17 +67,17 @@ export const RecordedChange = Type.Object(
 const ChangeEvent = Type.Object(
   {
     specversion: Type.Literal('1.0'),
-    id: Type.String({ minLength: 1, description: 'With `source` it identifies the change.' }),
+    id: Type.String({ minLength: 1, description: 'Identifies the change together with `source`.' }),
     source: Type.String({ minLength: 1 }),
     type: Type.String({ minLength: 1 }),
     time: Type.Optional(
-      Type.String({ format: 'date-time', description: 'When it happened, where `data` has no `at`.' }),
+      Type.String({ format: 'date-time', description: 'The time of the change, if `data` has no `at`.' }),
     ),
     data: Type.Record(Type.String(), Type.Unknown(), {
       description: 'The members of a `RecordedChange`, or an event of Debezium.',
     }),
   },
-  { $id: 'ChangeEvent', additionalProperties: true, description: 'A CloudEvent with any further attributes.' },
+  { $id: 'ChangeEvent', additionalProperties: true, description: 'A CloudEvent. It may have any other attributes.' },
 );
 
 /** Bodies by their media type, as the OpenAPI document tells them. */
@@ -101,7 +103,7 @@ export const RecordedCounts = Type.Object(
         { index: Type.Integer({ minimum: 0, description: 'From 0.' }), reason: Type.String() },
         { $id: 'RejectedChange' },
       ),
-      { description: 'Can never be recorded. Annals keeps them; they need not be sent again.' },
+      { description: 'Changes that Annals can never record. It stores them: do not send them again.' },
     ),
   },
   {

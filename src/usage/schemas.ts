@@ -7,14 +7,14 @@ export const UsageQuery = Type.Object({
   from: Type.Optional(
     Type.String({
       description:
-        'The first day: a date, or a time (RFC 3339, with `Z` or an offset), which stands for its UTC day. Default: 29 ' +
+        'The first day: a date, or a time (RFC 3339, with `Z` or an offset) within the UTC day. Default: 29 ' +
         'days before `to`.',
       examples: ['2026-09-01'],
     }),
   ),
   to: Type.Optional(
     Type.String({
-      description: 'The last day, included. At most 366 days in all. Default: today.',
+      description: 'The last day (inclusive). At most 366 days in total. Default: today.',
       examples: ['2026-09-30'],
     }),
   ),
@@ -25,9 +25,9 @@ const amount = (description: string) => Type.Integer({ format: 'int64', descript
 export const UsageOfDay = Type.Object(
   {
     date: Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'The UTC day.' }),
-    entries: amount('Changes that were recorded on that day, whenever they occurred. Exact.'),
-    bytes: amount('The UTF-8 bytes of what these entries store. Exact.'),
-    requests: amount('Requests with a valid token and scope, whatever their answer. Some seconds late.'),
+    entries: amount('Changes that Annals recorded on this day. The time of the changes does not matter. Exact.'),
+    bytes: amount('The size of these entries in bytes of UTF-8. Exact.'),
+    requests: amount('Requests with a valid token and scope, with any answer. Delayed by some seconds.'),
     inputTokens: amount('Input tokens of all calls of models, as the quota and the providers count them. Exact.'),
     outputTokens: amount('Output tokens of all calls of models, as the quota and the providers count them. Exact.'),
   },

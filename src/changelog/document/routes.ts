@@ -22,7 +22,7 @@ export async function documentRoutes(
         operationId: 'getDocument',
         tags: ['Change history'],
         summary: 'Retrieving a document as it was',
-        description: 'The document at a moment, or after so many of its changes, rebuilt from its history.',
+        description: 'Rebuilds the document from its history, as it was at a moment or after a number of changes.',
         params: HistoryPath,
         querystring: DocumentQuery,
         response: { 200: jsonStream(DocumentAnswer, { description: 'The document as it was.' }) },

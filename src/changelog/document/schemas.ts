@@ -6,7 +6,7 @@ export const DocumentQuery = Type.Object({
   entityId: Type.String({ description: 'The identifier of the document.' }),
   at: Type.Optional(
     Type.String({
-      description: 'The moment (RFC 3339, with `Z` or an offset); changes at this moment are included. Default: now.',
+      description: 'The moment (RFC 3339, with `Z` or an offset), including changes at this moment. Default: now.',
       examples: ['2026-09-01T09:30:00Z'],
     }),
   ),
@@ -16,7 +16,7 @@ export const DocumentQuery = Type.Object({
       maximum: 2_147_483_647,
       message: 'changes must be >= 1',
       messageAbove: 'changes must be <= 2147483647',
-      description: 'In place of `at`: the document after so many of its changes.',
+      description: 'Instead of `at`: the number of changes after which the document is rebuilt.',
     }),
   ),
 });
@@ -25,19 +25,25 @@ export const DocumentAnswer = Type.Object(
   {
     entity: Type.String(),
     entityId: Type.String(),
-    at: Type.String({ format: 'date-time', description: 'The moment; with `changes`, that of the last of these.' }),
+    at: Type.String({
+      format: 'date-time',
+      description: 'The moment. With `changes`, the time of the last of these changes.',
+    }),
     exists: Type.Boolean({ description: 'False before its creation and after its deletion.' }),
     complete: Type.Boolean({
-      description: 'Whether the document is exactly what was written. False where a part of its history is not known.',
+      description: 'Whether the document is exactly as it was written. False if a part of its history is missing.',
     }),
-    name: Type.Optional(Type.String({ description: 'The display name, where known.' })),
+    name: Type.Optional(Type.String({ description: 'The display name, if known.' })),
     document: Type.Optional(
       Type.Unknown({
-        description:
-          'The document. Numbers keep every digit; the order of keys is not kept. Left out where it does not exist.',
+        description: 'The document, if it exists. Numbers keep every digit. Keys do not keep their order.',
       }),
     ),
-    changes: Type.Integer({ minimum: 0, format: 'int64', description: 'Its changes up to then that are still kept.' }),
+    changes: Type.Integer({
+      minimum: 0,
+      format: 'int64',
+      description: 'The number of its changes up to this moment that the service keeps.',
+    }),
     lastChange: Type.Optional(
       Type.Object(
         {
@@ -45,7 +51,7 @@ export const DocumentAnswer = Type.Object(
           type: Type.Union([Type.Literal('create'), Type.Literal('update'), Type.Literal('delete')]),
           actor: Type.String(),
         },
-        { $id: 'LastChange', description: 'The last of these changes; left out where there is none.' },
+        { $id: 'LastChange', description: 'The last of these changes, if there is one.' },
       ),
     ),
   },

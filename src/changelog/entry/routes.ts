@@ -25,7 +25,7 @@ export async function entryRoutes(
         operationId: 'getEntry',
         tags: ['Change history'],
         summary: 'Retrieving one change',
-        description: 'The change that a `ref` stands for. The list of changes shows them with `ref=true`.',
+        description: 'The change with a `ref`. The list of changes shows refs with `ref=true`.',
         params: HistoryPath,
         querystring: EntryQuery,
         response: { 200: jsonStream(ChangelogChangeItem, { description: 'The change.' }) },

@@ -15,7 +15,7 @@ export async function nameRoutes(app: HttpServer, { reads }: { reads: HistoryRea
         operationId: 'listNames',
         tags: ['Change history'],
         summary: 'Listing the names of entities or actors',
-        description: 'The names that a field of the query language can have, of entries that are still kept.',
+        description: 'The names in a field of the query language, of the entries that the service keeps.',
         params: HistoryPath,
         querystring: NamesQuery,
         response: { 200: json(NamesAnswer, { description: 'The first names that begin with the prefix.' }) },

@@ -11,7 +11,7 @@ export const NamesQuery = Type.Object({
   prefix: Type.Optional(
     Type.String({
       maxLength: 1_000,
-      description: 'What the names begin with, whatever the case. Default: any name.',
+      description: 'The prefix of the names, case-insensitive. Default: any name.',
       'x-message': 'prefix must have at most 1000 characters',
     }),
   ),

@@ -14,11 +14,11 @@ export async function changeRecorderRoutes(app: HttpServer, { reads }: { reads: 
       schema: {
         operationId: 'listRecorders',
         tags: ['Change history'],
-        summary: 'Listing what records changes',
+        summary: 'Listing the recorders of changes',
         description:
-          'The service, imports, the clients of a recorder or relay, and captures that recorded changes, and when each did so last.',
+          'The service, imports, clients of a recorder or relay, and captures that recorded changes, each with the time of its last recording.',
         params: HistoryPath,
-        response: { 200: json(ChangeRecorders, { description: 'The one that recorded last comes first.' }) },
+        response: { 200: json(ChangeRecorders, { description: 'The newest first.' }) },
       },
     },
     async (request) => {

@@ -19,18 +19,16 @@ export const ChangeRecorders = Type.Object(
             { description: 'As `recordedBy.way` of an entry.' },
           ),
           by: Type.Optional(
-            Type.String({ description: 'The client or the capture. Imports and the service itself have none.' }),
+            Type.String({ description: 'The client or the capture. Missing for imports and the service itself.' }),
           ),
           lastRecordedAt: time('When it recorded last, by the clock of the service. Exact.'),
         },
         { $id: 'ChangeRecorder' },
       ),
-      { description: `The one that recorded last comes first. At most ${maxRecorders}.` },
+      { description: `The newest first. At most ${maxRecorders}.` },
     ),
     since: Type.Optional(
-      time(
-        'Annals has not noted what recorded before this moment. Left out: it has noted all that this tenant recorded.',
-      ),
+      time('The list has only recorders that were active after this moment. Without this member the list is complete.'),
     ),
   },
   {

@@ -12,12 +12,12 @@ export const HistogramQuery = Type.Object({
       maximum: 500,
       default: 60,
       message: 'buckets must be between 1 and 500',
-      description: 'At most so many buckets. Annals takes the shortest interval that needs no more.',
+      description: 'The maximum number of buckets. Annals chooses the shortest interval that needs no more.',
     }),
   ),
   timeZone: Type.Optional(
     Type.String({
-      description: 'An IANA time zone. Buckets of days begin at midnight there. Without it: UTC.',
+      description: 'An IANA time zone. Buckets of days begin at midnight there. Default: UTC.',
       default: 'UTC',
       examples: ['Europe/Berlin'],
     }),
@@ -50,12 +50,12 @@ export const HistogramAnswer = Type.Object(
       {
         $id: 'HistogramInterval',
         description:
-          'The length of a bucket. Buckets begin at multiples of it since 1970-01-01, those of days at midnight in `timeZone`.',
+          'The length of a bucket. Buckets begin at multiples of it since 1970-01-01. Buckets of days begin at midnight in `timeZone`.',
       },
     ),
     totalElements: entries('Exact: that of the list of changes. The buckets and `after` add up to it.'),
     buckets: Type.Array(HistogramBucket, {
-      description: 'The oldest first, empty ones too. The first and the last one may be partial.',
+      description: 'The oldest first. Buckets may be empty. The first and the last one may be partial.',
     }),
     after: entries('Entries later than `to`.'),
   },
@@ -97,7 +97,7 @@ export const FacetsAnswer = Type.Object(
     totalElements: entries('Exact: that of the list of changes. The values and `others` add up to it.'),
     values: Type.Array(
       Type.Object({ value: Type.String(), count: entries('Entries with this value.') }, { $id: 'FacetValue' }),
-      { description: 'The values with most entries first; of the same number, in the order of code points.' },
+      { description: 'The values with most entries first. Values with equal counts are in the order of code points.' },
     ),
     others: entries('Entries with any other value.'),
   },

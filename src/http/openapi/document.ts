@@ -7,17 +7,17 @@ import { describeOperation, securityScheme } from './operation.ts';
 const tags = {
   Authentication: 'OAuth 2.0 client credentials; access tokens are JWTs (RFC 9068).',
   'Change history': 'Version 0.0.1, preview: some features may not be fully operational.',
-  Configuration: 'Settings of a tenant; those that are secured are sealed and never come back.',
-  'Custom entities': 'Types that a tenant makes, and their instances; lists are paged by number or by cursor.',
+  Configuration: 'Settings of a tenant. Annals encrypts secured ones and never shows them.',
+  'Custom entities': 'Types that a tenant defines, and their instances. Lists have pages by number or by cursor.',
   Models: 'The language models of the three providers.',
   Completions: "Text from a chat history, with the tenant's provider token or, within a quota, the service's.",
   Agents: 'Language models with instructions, tools and a provider of their own.',
-  Chat: 'Conversations with agents: answered at once, streamed, or by a job.',
-  'Agent logs': 'What became of each request and each session of a chat, and the tokens it took.',
+  Chat: 'Conversations with agents: with a direct answer, a stream, or a job.',
+  'Agent logs': 'The outcome and the tokens of each request and each session of a chat.',
   Recording: 'Changes that applications send to the recorder.',
-  Jobs: 'Work that outlives its request: chats, and exports of the change history.',
-  Usage: 'What a tenant has used, by day: entries, bytes, requests and tokens.',
-  Health: 'For whoever runs the service.',
+  Jobs: 'Work in the background: chats, and exports of the change history.',
+  Usage: 'The usage of a tenant by day: entries, bytes, requests and tokens.',
+  Health: 'For operators of the service.',
 };
 
 export interface OpenApiDocument {

@@ -6,25 +6,25 @@ export const answerHeaders = {
     example: '0f4d1f5e-6a39-4c0f-9d3c-0c8a1c0b2f11',
   },
   'X-Next-Cursor': {
-    description: 'The cursor for `next`. Present only where something follows.',
+    description: 'The cursor for `next`. Present only if there is a next page.',
     schema: { type: 'string' },
   },
   'X-Prev-Cursor': {
-    description: 'The cursor for `prev`. Present only where something comes before.',
+    description: 'The cursor for `prev`. Present only if there is a previous page.',
     schema: { type: 'string' },
   },
   'X-Total-Count': {
-    description: 'The number of items on all pages. Present only where the request header `X-Total-Count` is `true`.',
+    description: 'The number of items on all pages. Present only if the request header `X-Total-Count` is `true`.',
     schema: { type: 'integer', minimum: 0 },
     example: 42,
   },
   'Server-Timing': {
-    description: 'Which index the page lacked. Present only where the page was slow for the lack of one.',
+    description: 'The missing index. Present only if the page was slow without it.',
     schema: { type: 'string' },
     example: 'list;dur=2786.2;desc="sort without an index"',
   },
   Location: {
-    description: 'The path of the resource that was made.',
+    description: 'The path of the new resource.',
     schema: { type: 'string', format: 'uri-reference' },
   },
   'Retry-After': {
@@ -33,7 +33,7 @@ export const answerHeaders = {
     example: 1,
   },
   'Session-Id': {
-    description: 'The session of the chat: that of the request, or a new one.',
+    description: 'The session of the chat: the one of the request, or a new one.',
     schema: { type: 'string', format: 'uuid' },
   },
   'Content-Disposition': {

@@ -12,7 +12,7 @@ export function listItem(name: string, resource: TSchema): TSchema {
     ...partial,
     required: ['id'],
     $id: name,
-    description: 'The whole resource, or the members that `fields` names.',
+    description: 'The whole resource, or only the members in `fields`.',
   });
 }
 
