@@ -57,6 +57,7 @@ export default defineConfig({
     ],
     globalSetup: [
       'test/support/oracle/seed-of-run.ts',
+      'test/support/server/memory-folder.ts',
       'test/support/server/bundle-of-run.ts',
       'test/support/server/database-server.ts',
     ],
