@@ -6,12 +6,12 @@ import { findPgbouncer } from './test/support/server/pgbouncer-program.ts';
 import { findPostgresPrograms } from './test/support/server/postgres-programs.ts';
 
 // npm installs no pgbouncer. Where it is missing this test does not run, and the run says so. CI installs it.
-const poolerTest = 'test/db/connections/pooler.test.ts';
+const poolerTest = 'test/postgres/connections/pooler.test.ts';
 const leavesOutPooler = process.env.CI === undefined && findPgbouncer() === undefined;
 if (leavesOutPooler) console.warn(`pgbouncer is not installed, so ${poolerTest} does not run.`);
 
 // The embedded PostgreSQL brings no pg_dump.
-const dumpTest = 'test/db/backup/pg-dump.test.ts';
+const dumpTest = 'test/postgres/backup/pg-dump.test.ts';
 const leavesOutDump = process.env.CI === undefined && findPostgresPrograms() === undefined;
 if (leavesOutDump) console.warn(`PostgreSQL's own programs are not installed, so ${dumpTest} does not run.`);
 
@@ -21,7 +21,7 @@ const leavesOutBrowser = process.env.CI === undefined && findChromium() === unde
 if (leavesOutBrowser) console.warn(`No Chromium can run here, so these do not run: ${browserTests.join(', ')}.`);
 
 // A cluster is no part of the project. Where its address is given, all tests run on it; elsewhere those of clusters do not.
-const clusterTests = 'test/db/cluster/citus*.test.ts';
+const clusterTests = 'test/postgres/cluster/citus*.test.ts';
 const leavesOutCluster = process.env.CITUS_DATABASE_URL === undefined;
 if (leavesOutCluster)
   console.warn(`CITUS_DATABASE_URL and CITUS_WORKERS name no cluster, so ${clusterTests} do not run.`);
@@ -31,9 +31,9 @@ const longFiles = [
   'console/test/console.test.ts',
   'test/pagination/paging-rules.test.ts',
   'test/cli/package.test.ts',
-  'test/recorder/kill.test.ts',
-  'test/changelog/read/long-page.test.ts',
-  'test/custom-entities/sort-indexes.test.ts',
+  'test/sources/recorder/kill.test.ts',
+  'test/history/page/long-page.test.ts',
+  'test/tenants/custom-entities/sort-indexes.test.ts',
 ];
 
 class LongFilesFirst extends BaseSequencer {

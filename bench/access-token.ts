@@ -1,4 +1,4 @@
-import type { NewClient } from '../src/oauth/clients.ts';
+import type { NewClient } from '../src/access/oauth/clients.ts';
 
 /** Gets an access token for the client. Throws if the service gives none. */
 export async function tokenOf(

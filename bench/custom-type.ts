@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Database } from '../src/db/database.ts';
+import type { Database } from '../src/postgres/database.ts';
 
 /** JSON text: the `metadata` of a document of version 1. */
 export const metadata = '{"version":1,"createdAt":"2026-01-01T00:00:00.000Z","modifiedAt":"2026-01-01T00:00:00.000Z"}';

@@ -4,7 +4,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
+import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';
 
 // Records entries, backs them up, restores them into an empty database, and tells seconds, processor time and memory of each.
 const { values: settings } = parseArgs({

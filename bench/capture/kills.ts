@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
-import { outboxSql } from '../../src/relay/outbox-sql.ts';
+import { outboxSql } from '../../src/sources/outbox/outbox-sql.ts';
 import { ask, openWorld, type Running, start, tenant, type World } from './world.ts';
 
 // kill -9 at random moments of capture or relay, of Annals' server or of the source's, while four writers write. At the end every

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
-import { outboxSql } from '../../src/relay/outbox-sql.ts';
+import { outboxSql } from '../../src/sources/outbox/outbox-sql.ts';
 import { Bystander, type Seen } from './bystander.ts';
 import {
   ask,

@@ -5,9 +5,9 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { createPool } from '../../src/db/connections/pool.ts';
-import { type EmbeddedDatabase, openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import { createPool } from '../../src/postgres/connections/pool.ts';
+import { type EmbeddedDatabase, openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';
+import { migrate } from '../../src/postgres/migrate/migrate.ts';
 
 const launcher = join(import.meta.dirname, '../../bin/annals.js');
 const secretKey = randomBytes(32).toString('base64');

@@ -5,8 +5,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
-import { createDatabase } from '../../src/db/database.ts';
-import { createClient } from '../../src/oauth/clients.ts';
+import { createClient } from '../../src/access/oauth/clients.ts';
+import { createDatabase } from '../../src/postgres/database.ts';
 import { tokenOf } from '../access-token.ts';
 import type { Cost } from '../history/processor-time.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { tenantsToFold } from '../../src/changelog/fold/fold.ts';
-import type { Database } from '../../src/db/database.ts';
+import { tenantsToFold } from '../../src/history/tallies/fold.ts';
+import type { Database } from '../../src/postgres/database.ts';
 import type { Seen } from './probes.ts';
 
 /** Compares what a tenant's callers know with the rows that are there. Each line begins with ok or FAILED. */

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { distribute } from '../../src/db/cluster/distribute.ts';
-import { createPool } from '../../src/db/connections/pool.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import { createPool } from '../../src/postgres/connections/pool.ts';
+import { distribute } from '../../src/postgres/migrate/distribute.ts';
+import { migrate } from '../../src/postgres/migrate/migrate.ts';
 import {
   clusterOfEnvironment,
   createClusterDatabase,

@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs, promisify } from 'node:util';
 import type pg from 'pg';
-import { createQuota } from '../../src/completions/quota.ts';
-import { distribute } from '../../src/db/cluster/distribute.ts';
-import { createPool } from '../../src/db/connections/pool.ts';
-import { createDatabase } from '../../src/db/database.ts';
-import { createTenant } from '../../src/db/tenants/tenants.ts';
+import { createQuota } from '../../src/desk/completions/quota.ts';
 import { createLogger } from '../../src/http/logger.ts';
+import { createPool } from '../../src/postgres/connections/pool.ts';
+import { createDatabase } from '../../src/postgres/database.ts';
+import { distribute } from '../../src/postgres/migrate/distribute.ts';
+import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import {
   clusterOfEnvironment,
   createClusterDatabase,

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs, promisify } from 'node:util';
-import { distribute } from '../../src/db/cluster/distribute.ts';
-import { createPool } from '../../src/db/connections/pool.ts';
-import { createDatabase } from '../../src/db/database.ts';
-import { freePort } from '../../src/db/embedded/free-port.ts';
-import { createTenant } from '../../src/db/tenants/tenants.ts';
+import { createClient } from '../../src/access/oauth/clients.ts';
 import { scopes } from '../../src/http/scopes.ts';
-import { createClient } from '../../src/oauth/clients.ts';
+import { createPool } from '../../src/postgres/connections/pool.ts';
+import { createDatabase } from '../../src/postgres/database.ts';
+import { freePort } from '../../src/postgres/embedded/free-port.ts';
+import { distribute } from '../../src/postgres/migrate/distribute.ts';
+import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import {
   clusterOfEnvironment,
   createClusterDatabase,

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { findHome } from '../../src/db/embedded/home.ts';
-import { readPostmasterFile } from '../../src/db/embedded/postmaster-file.ts';
+import { findHome } from '../../src/postgres/embedded/home.ts';
+import { readPostmasterFile } from '../../src/postgres/embedded/postmaster-file.ts';
 
 // Linux gives processor time in hundredths of a second.
 const millisecondsOfTick = 10;

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { freePort } from '../../src/db/embedded/free-port.ts';
+import { freePort } from '../../src/postgres/embedded/free-port.ts';
 import { tokenOf } from '../access-token.ts';
 import { databaseTime } from './database-time.ts';
 import { durableWrites } from './disk.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createPool } from '../../src/db/connections/pool.ts';
+import { createPool } from '../../src/postgres/connections/pool.ts';
 import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
-import { outboxSql } from '../../src/relay/outbox-sql.ts';
+import { outboxSql } from '../../src/sources/outbox/outbox-sql.ts';
 import { ask } from '../capture/world.ts';
 import { Counts } from '../recording/counts.ts';
 

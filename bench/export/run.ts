@@ -10,12 +10,12 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { createPool } from '../../src/db/connections/pool.ts';
-import { createDatabase } from '../../src/db/database.ts';
-import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { createTenant } from '../../src/db/tenants/tenants.ts';
-import { createClient } from '../../src/oauth/clients.ts';
+import { createClient } from '../../src/access/oauth/clients.ts';
+import { createPool } from '../../src/postgres/connections/pool.ts';
+import { createDatabase } from '../../src/postgres/database.ts';
+import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';
+import { migrate } from '../../src/postgres/migrate/migrate.ts';
+import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { tokenOf } from '../access-token.ts';
 
 const tenant = 'bench';

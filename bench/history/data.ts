@@ -2,12 +2,12 @@ import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type pg from 'pg';
-import { foldHistory } from '../../src/changelog/fold/fold.ts';
-import { foldAlong } from '../../src/changelog/fold/fold-along.ts';
-import { analyseHistory } from '../../src/changelog/fold/statistics.ts';
-import { createPool } from '../../src/db/connections/pool.ts';
-import { createDatabase, type Database } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import { foldHistory } from '../../src/history/tallies/fold.ts';
+import { foldAlong } from '../../src/history/tallies/fold-along.ts';
+import { analyseHistory } from '../../src/history/tallies/statistics.ts';
+import { createPool } from '../../src/postgres/connections/pool.ts';
+import { createDatabase, type Database } from '../../src/postgres/database.ts';
+import { migrate } from '../../src/postgres/migrate/migrate.ts';
 import type { Change, ChangeType, RelatedItem } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 

@@ -1,17 +1,17 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type pg from 'pg';
-import { changelogDialect } from '../../src/changelog/dialect.ts';
-import { createFindPage } from '../../src/changelog/find-page.ts';
-import { foldHistory } from '../../src/changelog/fold/fold.ts';
-import { countBacklogPortion } from '../../src/changelog/fold/type-backlog.ts';
-import { createHistoryReads } from '../../src/changelog/history-reads.ts';
-import { DictionaryCache } from '../../src/changelog/names/dictionary-cache.ts';
-import type { FacetField } from '../../src/changelog/summary/summary-store.ts';
-import { createPool } from '../../src/db/connections/pool.ts';
-import { createDatabase } from '../../src/db/database.ts';
-import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import { changelogDialect } from '../../src/history/ask/dialect.ts';
+import type { FacetField } from '../../src/history/count/summary-store.ts';
+import { createFindPage } from '../../src/history/find-page.ts';
+import { createHistoryReads } from '../../src/history/history-reads.ts';
+import { DictionaryCache } from '../../src/history/names/dictionary-cache.ts';
+import { foldHistory } from '../../src/history/tallies/fold.ts';
+import { countBacklogPortion } from '../../src/history/tallies/type-backlog.ts';
+import { createPool } from '../../src/postgres/connections/pool.ts';
+import { createDatabase } from '../../src/postgres/database.ts';
+import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';
+import { migrate } from '../../src/postgres/migrate/migrate.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 

@@ -1,6 +1,6 @@
 import { buildApp } from '../../src/app.ts';
-import { readConfig } from '../../src/config/config.ts';
-import { createContext } from '../../src/context.ts';
+import { createContext } from '../../src/context/context.ts';
+import { readConfig } from '../../src/core/config/config.ts';
 import { tellProcessorTime } from './processor-time.ts';
 
 // The service as one process of `annals serve` runs it, log and all. It tells its processor time when it is asked.

@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { pino } from 'pino';
 import { buildApp } from '../../src/app.ts';
-import { readConfig } from '../../src/config/config.ts';
-import { createContext } from '../../src/context.ts';
+import { createContext } from '../../src/context/context.ts';
+import { readConfig } from '../../src/core/config/config.ts';
 
 /** A statement with what Annals answers from it. */
 export interface Answered {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Database } from '../../src/db/database.ts';
+import type { Database } from '../../src/postgres/database.ts';
 import { insertType, metadata } from '../custom-type.ts';
 
 /** Makes the type HUGE with the instances h1, h2 and so on, each with a text of so many bytes. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort } from '../../src/db/embedded/free-port.ts';
+import { freePort } from '../../src/postgres/embedded/free-port.ts';
 
 const rules = join(import.meta.dirname, '../../deploy/prometheus/alerts.yaml');
 

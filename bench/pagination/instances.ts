@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Context } from '../../src/context.ts';
+import type { Context } from '../../src/context/context.ts';
 import { insertType, metadata } from '../custom-type.ts';
 
 /** Made in the database itself, since what is measured is reading. */

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
+import { createClient } from '../../src/access/oauth/clients.ts';
 import { buildApp } from '../../src/app.ts';
-import type { Context } from '../../src/context.ts';
-import { createSortIndex } from '../../src/custom-entities/sort-indexes.ts';
-import { createClient } from '../../src/oauth/clients.ts';
+import type { Context } from '../../src/context/context.ts';
+import { createSortIndex } from '../../src/tenants/custom-entities/sort-indexes.ts';
 import { Random } from '../../test/support/oracle/random.ts';
 import { tokenOf } from '../access-token.ts';
 import { fill } from './instances.ts';

@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readConfig } from '../../src/config/config.ts';
-import { createContext } from '../../src/context.ts';
-import { createPool } from '../../src/db/connections/pool.ts';
-import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { createTenant } from '../../src/db/tenants/tenants.ts';
+import { createContext } from '../../src/context/context.ts';
+import { readConfig } from '../../src/core/config/config.ts';
+import { createPool } from '../../src/postgres/connections/pool.ts';
+import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';
+import { migrate } from '../../src/postgres/migrate/migrate.ts';
+import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { measurePages } from './pages.ts';
 import { measureWrites } from './writes.ts';
 

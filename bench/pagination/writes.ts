@@ -1,7 +1,7 @@
-import type { Context } from '../../src/context.ts';
-import { dropSortIndex, listSortIndexes } from '../../src/custom-entities/sort-indexes.ts';
-import { createInstanceWrites } from '../../src/custom-entities/write-instances.ts';
+import type { Context } from '../../src/context/context.ts';
 import { recordChange } from '../../src/recording/record-change.ts';
+import { dropSortIndex, listSortIndexes } from '../../src/tenants/custom-entities/sort-indexes.ts';
+import { createInstanceWrites } from '../../src/tenants/custom-entities/write-instances.ts';
 import { Random } from '../../test/support/oracle/random.ts';
 import { quantile, ratio, table } from './table.ts';
 

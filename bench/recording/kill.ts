@@ -7,18 +7,18 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { createPool } from '../../src/db/connections/pool.ts';
-import { createDatabase } from '../../src/db/database.ts';
-import { freePort } from '../../src/db/embedded/free-port.ts';
-import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { createTenant } from '../../src/db/tenants/tenants.ts';
-import { createClient } from '../../src/oauth/clients.ts';
+import { createClient } from '../../src/access/oauth/clients.ts';
+import { createPool } from '../../src/postgres/connections/pool.ts';
+import { createDatabase } from '../../src/postgres/database.ts';
+import { freePort } from '../../src/postgres/embedded/free-port.ts';
+import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';
+import { migrate } from '../../src/postgres/migrate/migrate.ts';
+import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { watchReport } from '../metrics/panels.ts';
 import { watchMetrics, watchQuietly } from '../metrics/prometheus.ts';
 
 // Two recorders under 64 clients, one of which is killed with SIGKILL again and again: what was acknowledged must be an entry
-// exactly once. test/recorder/kill.test.ts is the short form.
+// exactly once. test/sources/recorder/kill.test.ts is the short form.
 const { values: settings } = parseArgs({
   options: {
     kills: { type: 'string', default: '100' },

@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { createPool } from '../../src/db/connections/pool.ts';
-import { createDatabase } from '../../src/db/database.ts';
-import { openEmbeddedDatabase } from '../../src/db/embedded/open-embedded-database.ts';
-import { migrate } from '../../src/db/migrate.ts';
-import { createTenant } from '../../src/db/tenants/tenants.ts';
-import { createClient } from '../../src/oauth/clients.ts';
+import { createClient } from '../../src/access/oauth/clients.ts';
+import { createPool } from '../../src/postgres/connections/pool.ts';
+import { createDatabase } from '../../src/postgres/database.ts';
+import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';
+import { migrate } from '../../src/postgres/migrate/migrate.ts';
+import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { writeShopFile } from '../import/shop-file.ts';
 
 // What recording over HTTP costs over `annals import` of the same changes: 2,000 changes a gzip request from 4 clients,

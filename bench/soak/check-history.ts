@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { tenantsToFold } from '../../src/changelog/fold/fold.ts';
-import type { Database } from '../../src/db/database.ts';
+import { tenantsToFold } from '../../src/history/tallies/fold.ts';
+import type { Database } from '../../src/postgres/database.ts';
 import type { Acknowledged, Session } from './clients.ts';
 
 /** Compares what was acknowledged, and the totals that the service tells, with plain counts of the rows. */

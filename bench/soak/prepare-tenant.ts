@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { Database } from '../../src/db/database.ts';
-import { createTenant } from '../../src/db/tenants/tenants.ts';
+import { createClient } from '../../src/access/oauth/clients.ts';
 import { scopes } from '../../src/http/scopes.ts';
-import { createClient } from '../../src/oauth/clients.ts';
+import type { Database } from '../../src/postgres/database.ts';
+import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { type Acknowledged, type Caller, Session } from './clients.ts';
 
 /** Makes a tenant with a client, a custom entity type and an agent. The tenant's name begins with `prefix`. */

@@ -1,6 +1,6 @@
 import { buildApp, buildRecorderApp } from '../../src/app.ts';
-import { readConfig } from '../../src/config/config.ts';
-import type { Context } from '../../src/context.ts';
+import type { Context } from '../../src/context/context.ts';
+import { readConfig } from '../../src/core/config/config.ts';
 import { createLogger } from '../../src/http/logger.ts';
 
 export interface DescribedSchemas {

@@ -1,4 +1,4 @@
-import { createClient, listClients, revokeClient } from '../oauth/clients.ts';
+import { createClient, listClients, revokeClient } from '../access/oauth/clients.ts';
 import { noSuchAction, parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
 import { withInterruptibleDatabase } from './with-database.ts';

@@ -1,5 +1,5 @@
-import { MoveError, moveTenant } from '../db/cluster/move-tenant.ts';
-import { createPool } from '../db/connections/pool.ts';
+import { MoveError, moveTenant } from '../postgres/cluster/move-tenant.ts';
+import { createPool } from '../postgres/connections/pool.ts';
 import { noSuchAction, parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
 import { withCurrentDatabase } from './with-database.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { packageFolder } from '../package-folder.ts';
+import { packageFolder } from '../core/package-folder.ts';
 import { type Command, type CommandIo, UsageError } from './command.ts';
 import { reportOf } from './error-report.ts';
 

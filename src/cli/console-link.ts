@@ -1,7 +1,7 @@
+import { type ClientDescription, createClientWithoutSecret } from '../access/oauth/clients.ts';
 import { createLink } from '../console/links.ts';
-import type { Database } from '../db/database.ts';
-import { inTransaction } from '../db/transaction.ts';
-import { type ClientDescription, createClientWithoutSecret } from '../oauth/clients.ts';
+import type { Database } from '../postgres/database.ts';
+import { inTransaction } from '../postgres/transaction.ts';
 
 export interface ConsoleLink {
   clientId: string;

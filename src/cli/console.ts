@@ -1,6 +1,6 @@
-import type { Config } from '../config/config.ts';
-import { readConfig } from '../config/config.ts';
 import { linkLifetime } from '../console/links.ts';
+import type { Config } from '../core/config/config.ts';
+import { readConfig } from '../core/config/config.ts';
 import { readingScopes } from '../http/scopes.ts';
 import { noSuchAction, parseCommand } from './arguments.ts';
 import { type Command, UsageError } from './command.ts';

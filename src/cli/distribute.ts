@@ -1,6 +1,6 @@
-import { readConfig } from '../config/config.ts';
-import { distribute } from '../db/cluster/distribute.ts';
-import { createPool } from '../db/connections/pool.ts';
+import { readConfig } from '../core/config/config.ts';
+import { createPool } from '../postgres/connections/pool.ts';
+import { distribute } from '../postgres/migrate/distribute.ts';
 import { parseCommand } from './arguments.ts';
 import { type Command, OperatorError, UsageError } from './command.ts';
 import { openUrl } from './open-database.ts';

@@ -1,11 +1,11 @@
 import { constants } from 'node:os';
-import { ConfigError } from '../config/config.ts';
-import { BackupError } from '../db/backup/backup-error.ts';
-import { SearchPathError } from '../db/connections/search-path-error.ts';
-import { TlsError, tlsFailure } from '../db/connections/tls.ts';
-import { EmbeddedDatabaseError } from '../db/embedded/embedded-database-error.ts';
-import { MigrationError } from '../db/schema/migration-error.ts';
-import { AnnalsError } from '../errors.ts';
+import { ConfigError } from '../core/config/config.ts';
+import { AnnalsError } from '../core/errors.ts';
+import { BackupError } from '../postgres/backup/backup-error.ts';
+import { SearchPathError } from '../postgres/connections/search-path-error.ts';
+import { TlsError, tlsFailure } from '../postgres/connections/tls.ts';
+import { EmbeddedDatabaseError } from '../postgres/embedded/embedded-database-error.ts';
+import { MigrationError } from '../postgres/schema/migration-error.ts';
 import { OperatorError, UsageError } from './command.ts';
 import { Stopped } from './stopped.ts';
 

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
-import { foldHistory } from '../changelog/fold/fold.ts';
-import type { Database } from '../db/database.ts';
-import { FollowedByAnotherError, FollowGapError, followFile } from '../recording/follow/follow-file.ts';
-import type { ImportCounts } from '../recording/import.ts';
+import { foldHistory } from '../history/tallies/fold.ts';
+import type { Database } from '../postgres/database.ts';
 import type { ValueRules } from '../recording/mapping/mapping.ts';
+import { FollowedByAnotherError, FollowGapError, followFile } from '../sources/import/follow-file.ts';
+import type { ImportCounts } from '../sources/import/import.ts';
 import type { CommandIo } from './command.ts';
 import { OperatorError } from './command.ts';
 

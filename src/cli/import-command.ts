@@ -1,7 +1,7 @@
-import { foldHistory } from '../changelog/fold/fold.ts';
-import { foldAlong } from '../changelog/fold/fold-along.ts';
-import { analyseHistory, buildHistoryIndexes } from '../changelog/fold/statistics.ts';
-import { tenantExists } from '../db/tenants/tenants.ts';
+import { foldHistory } from '../history/tallies/fold.ts';
+import { foldAlong } from '../history/tallies/fold-along.ts';
+import { analyseHistory, buildHistoryIndexes } from '../history/tallies/statistics.ts';
+import { tenantExists } from '../postgres/tenants/tenants.ts';
 import type { ValueRules } from '../recording/mapping/mapping.ts';
 import { createRecorder } from '../recording/record-change.ts';
 import { parseCommand } from './arguments.ts';

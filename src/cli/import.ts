@@ -1,8 +1,8 @@
 import { open } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
 import type { RecordBatch } from '../recording/change.ts';
-import { type ImportCounts, ImportStoppedError, importChanges } from '../recording/import.ts';
 import type { ValueRules } from '../recording/mapping/mapping.ts';
+import { type ImportCounts, ImportStoppedError, importChanges } from '../sources/import/import.ts';
 import { ProgressLine } from './progress-line.ts';
 
 export interface ImportCommand {

@@ -1,9 +1,9 @@
-import { lateIndexes } from '../changelog/fold/statistics.ts';
-import { canHaveRangeIndex } from '../custom-entities/key-ranges.ts';
-import { createSortIndex, dropSortIndex, listSortIndexes } from '../custom-entities/sort-indexes.ts';
-import { createValueIndex, valueIndexName } from '../custom-entities/value-index.ts';
-import type { Database } from '../db/database.ts';
-import { madeIndexes } from '../db/indexes/late-indexes.ts';
+import { lateIndexes } from '../history/tallies/statistics.ts';
+import type { Database } from '../postgres/database.ts';
+import { madeIndexes } from '../postgres/indexes/late-indexes.ts';
+import { canHaveRangeIndex } from '../tenants/custom-entities/key-ranges.ts';
+import { createSortIndex, dropSortIndex, listSortIndexes } from '../tenants/custom-entities/sort-indexes.ts';
+import { createValueIndex, valueIndexName } from '../tenants/custom-entities/value-index.ts';
 import { noSuchAction, parseCommand } from './arguments.ts';
 import { type Command, OperatorError, UsageError } from './command.ts';
 import { withInterruptibleDatabase } from './with-database.ts';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, isIPv6, type Server } from 'node:net';
-import type { Listener } from '../config/addresses.ts';
-import { hasCode } from '../db/write-once.ts';
+import type { Listener } from '../core/config/addresses.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
+import { hasCode } from '../postgres/write-once.ts';
 import { OperatorError } from './command.ts';
 
 /** What a port is for, by the setting that names it. */

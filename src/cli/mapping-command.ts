@@ -1,5 +1,5 @@
-import { checkMapping, checkMappingAt } from '../capture/check-mapping.ts';
-import { readSource } from '../db/source/source.ts';
+import { readSource } from '../postgres/source/source.ts';
+import { checkMapping, checkMappingAt } from '../sources/capture/check-mapping.ts';
 import { noSuchAction, parseCommand } from './arguments.ts';
 import { type Command, UsageError } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';

@@ -1,11 +1,11 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { buildMetricsApp } from '../app.ts';
-import type { Config } from '../config/config.ts';
+import { measureInstallation } from '../context/installation-figures.ts';
+import type { Config } from '../core/config/config.ts';
+import { productVersion } from '../core/package-folder.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
-import { measureInstallation } from '../installation-figures.ts';
 import { type Figures, Metrics } from '../metrics/metrics.ts';
 import { measureProcess } from '../metrics/process.ts';
-import { productVersion } from '../package-folder.ts';
 import type { CommandIo } from './command.ts';
 import { listen } from './listen.ts';
 

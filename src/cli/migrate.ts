@@ -1,4 +1,4 @@
-import { readConfig } from '../config/config.ts';
+import { readConfig } from '../core/config/config.ts';
 import { type Command, UsageError } from './command.ts';
 import { openDatabase } from './open-database.ts';
 import { migrateDatabase } from './with-database.ts';

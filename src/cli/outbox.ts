@@ -1,5 +1,5 @@
-import { removeOutbox } from '../relay/outbox-schema.ts';
-import { outboxSql } from '../relay/outbox-sql.ts';
+import { removeOutbox } from '../sources/outbox/outbox-schema.ts';
+import { outboxSql } from '../sources/outbox/outbox-sql.ts';
 import { parseCommand } from './arguments.ts';
 import type { Command } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';

@@ -1,12 +1,12 @@
-import { readConfig } from '../config/config.ts';
+import { measureRelay } from '../context/installation-figures.ts';
+import { readConfig } from '../core/config/config.ts';
 import { createLogger } from '../http/logger.ts';
-import { measureRelay } from '../installation-figures.ts';
 import { takenObserver } from '../metrics/recording.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
-import { createTakeChanges } from '../recording/take-changes.ts';
-import { recordOverHttp } from '../relay/record-over-http.ts';
-import type { RecorderTarget } from '../relay/recorder-client.ts';
-import { recordDirectly, relay } from '../relay/relay.ts';
+import { createTakeChanges } from '../recording/rejected/take-changes.ts';
+import { recordOverHttp } from '../sources/outbox/record-over-http.ts';
+import type { RecorderTarget } from '../sources/outbox/recorder-client.ts';
+import { recordDirectly, relay } from '../sources/outbox/relay.ts';
 import { openTracer } from '../tracing/open-tracer.ts';
 import { parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';

@@ -1,5 +1,5 @@
-import { setRetention } from '../changelog/retention/retention.ts';
-import { tenantExists } from '../db/tenants/tenants.ts';
+import { setRetention } from '../history/retention/retention.ts';
+import { tenantExists } from '../postgres/tenants/tenants.ts';
 import { parseCommand } from './arguments.ts';
 import { type Command, OperatorError, UsageError } from './command.ts';
 import { withDatabase } from './with-database.ts';

@@ -1,9 +1,9 @@
-import { sealedAgentKeys } from '../agents/secrets.ts';
-import { sealedOutcomes } from '../completions/idempotency.ts';
-import { sealedConfiguration } from '../configuration/secrets.ts';
-import { type ResealCounts, resealColumn, type SealedColumn } from '../db/reseal.ts';
-import { sealedSigningKeys } from '../oauth/signing-key.ts';
+import { sealedSigningKeys } from '../access/oauth/signing-key.ts';
+import { sealedAgentKeys } from '../desk/agents/secrets.ts';
+import { sealedOutcomes } from '../desk/completions/idempotency.ts';
+import { type ResealCounts, resealColumn, type SealedColumn } from '../postgres/reseal.ts';
 import { sealedRejectedChanges } from '../recording/rejected/kept-change.ts';
+import { sealedConfiguration } from '../tenants/configuration/secrets.ts';
 import { noSuchAction } from './arguments.ts';
 import { type Command, UsageError } from './command.ts';
 import { withInterruptibleDatabase } from './with-database.ts';

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { buildApp, buildRecorderApp, type RecorderAppOptions } from '../app.ts';
-import type { Listener } from '../config/addresses.ts';
-import type { Config } from '../config/config.ts';
-import type { Context } from '../context.ts';
-import type { SchemaWatch } from '../db/schema/watch-schema.ts';
+import type { Context } from '../context/context.ts';
+import type { Listener } from '../core/config/addresses.ts';
+import type { Config } from '../core/config/config.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
+import type { SchemaWatch } from '../postgres/schema/watch-schema.ts';
 import { type CommandIo, OperatorError } from './command.ts';
 import { listen } from './listen.ts';
 import { mappingTextOfFile } from './mapping-file.ts';

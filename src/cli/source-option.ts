@@ -1,9 +1,9 @@
-import type { Database } from '../db/database.ts';
-import { readSource, type Source, SourceAwayError, SourceError } from '../db/source/source.ts';
-import { tenantExists } from '../db/tenants/tenants.ts';
+import type { Database } from '../postgres/database.ts';
+import { readSource, type Source, SourceAwayError, SourceError } from '../postgres/source/source.ts';
+import { tenantExists } from '../postgres/tenants/tenants.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
-import { RefusedChangesError } from '../recording/record-mapped.ts';
-import { RecorderError } from '../relay/recorder-client.ts';
+import { RefusedChangesError } from '../recording/mapping/record-mapped.ts';
+import { RecorderError } from '../sources/outbox/recorder-client.ts';
 import { type CommandIo, OperatorError, UsageError } from './command.ts';
 
 /** The source of `--from` or ANNALS_SOURCE_URL. */

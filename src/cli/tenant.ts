@@ -1,7 +1,7 @@
-import { summariseTenants } from '../changelog/read/history-summary.ts';
-import { deleteTenant } from '../db/tenants/delete-tenant.ts';
-import { createTenant, tenantExists, tenantPattern } from '../db/tenants/tenants.ts';
-import { revokeClients } from '../oauth/clients.ts';
+import { revokeClients } from '../access/oauth/clients.ts';
+import { summariseTenants } from '../history/page/history-summary.ts';
+import { deleteTenant } from '../postgres/tenants/delete-tenant.ts';
+import { createTenant, tenantExists, tenantPattern } from '../postgres/tenants/tenants.ts';
 import { noSuchAction, parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, UsageError } from './command.ts';
 import { ProgressLine } from './progress-line.ts';

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
-import type { Config } from '../config/config.ts';
-import type { BackupManifest } from '../db/backup/manifest.ts';
-import { BackupReader } from '../db/backup/read-backup.ts';
-import { hasCode } from '../db/write-once.ts';
+import type { Config } from '../core/config/config.ts';
+import type { BackupManifest } from '../postgres/backup/manifest.ts';
+import { BackupReader } from '../postgres/backup/read-backup.ts';
+import { hasCode } from '../postgres/write-once.ts';
 import { OperatorError } from './command.ts';
 import { findSecretKeys } from './open-database.ts';
 import { Stopped } from './stopped.ts';

@@ -1,6 +1,6 @@
-import type { Config } from '../config/config.ts';
-import { type Context, createContext, type WorkerName } from '../context.ts';
-import type { SchemaWatch } from '../db/schema/watch-schema.ts';
+import { type Context, createContext, type WorkerName } from '../context/context.ts';
+import type { Config } from '../core/config/config.ts';
+import type { SchemaWatch } from '../postgres/schema/watch-schema.ts';
 import type { CommandIo } from './command.ts';
 import { type CurrentDatabase, closeInTime, withCurrentDatabase } from './with-database.ts';
 

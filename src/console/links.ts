@@ -1,4 +1,4 @@
-import type { DatabaseTransaction } from '../db/database.ts';
+import type { DatabaseTransaction } from '../postgres/database.ts';
 import { insertLink } from './link-store.ts';
 import { hashSecret, newSecret, writeSecret } from './secret.ts';
 

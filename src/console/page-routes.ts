@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import fastifyStatic from '@fastify/static';
-import { AnnalsError } from '../errors.ts';
+import { AnnalsError } from '../core/errors.ts';
 import { nothingAtThisPath } from '../http/error-answers.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import type { ConsolePage } from './page.ts';

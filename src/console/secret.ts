@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { tenantPattern } from '../db/tenants/tenants.ts';
+import { tenantPattern } from '../postgres/tenants/tenants.ts';
 
 /** What a cookie or a link holds: which session or link, of which tenant. */
 export interface Secret {

@@ -1,7 +1,7 @@
-import type { Database } from '../db/database.ts';
+import type { Sealer } from '../core/sealing.ts';
 import { basePathOf } from '../http/base-path.ts';
 import type { ConsoleAccess } from '../http/credentials.ts';
-import type { Sealer } from '../sealing.ts';
+import type { Database } from '../postgres/database.ts';
 import { createOwnAddress } from './own-address.ts';
 import { ConsolePage, versionHeader } from './page.ts';
 import { createSessionCookie } from './session-cookie.ts';

@@ -1,4 +1,4 @@
-import type { Sealer } from '../sealing.ts';
+import type { Sealer } from '../core/sealing.ts';
 import { readSecret, type Secret, writeSecret } from './secret.ts';
 
 export interface SessionCookie {

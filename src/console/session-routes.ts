@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { AnnalsError } from '../errors.ts';
+import { AnnalsError } from '../core/errors.ts';
 import { consoleApiPath } from '../http/console-target.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import type { Session, Sessions } from './sessions.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { Database, DatabaseTransaction } from '../db/database.ts';
-import { tenantsWith } from '../db/tenants/tenants-with.ts';
+import type { Database, DatabaseTransaction } from '../postgres/database.ts';
+import { tenantsWith } from '../postgres/tenants/tenants-with.ts';
 import './tables.ts';
 
 export interface NewSession {

@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify';
-import { doWork, requestLimit } from '../concurrency/work.ts';
-import type { Database, DatabaseTransaction } from '../db/database.ts';
-import { forEachTenant } from '../db/tenants/tenants-with.ts';
-import { inTransaction } from '../db/transaction.ts';
+import { doWork, requestLimit } from '../core/concurrency/work.ts';
 import { AccessTokenFault } from '../http/access-token-fault.ts';
 import type { Credentials } from '../http/credentials.ts';
 import { isScope, type Scope } from '../http/scopes.ts';
+import type { Database, DatabaseTransaction } from '../postgres/database.ts';
+import { forEachTenant } from '../postgres/tenants/tenants-with.ts';
+import { inTransaction } from '../postgres/transaction.ts';
 import { deleteExpiredLinks, takeLink, tenantsWithExpiredLinks } from './link-store.ts';
 import { hashSecret, newSecret, readSecret, type Secret } from './secret.ts';
 import type { SessionCookie } from './session-cookie.ts';

@@ -17,7 +17,7 @@ interface ConsoleLinkTable {
   expires_at: Date;
 }
 
-declare module '../db/tables.ts' {
+declare module '../postgres/tables.ts' {
   interface Tables {
     console_session: ConsoleSessionTable;
     console_link: ConsoleLinkTable;

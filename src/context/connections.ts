@@ -1,9 +1,9 @@
 import type pg from 'pg';
-import type { Tracer } from '../concurrency/trace.ts';
-import { createPool } from '../db/connections/pool.ts';
-import { createTenantPool, keptOf, sharesOf, type TenantPool } from '../db/connections/tenant-pool.ts';
-import { createDatabase, type Database } from '../db/database.ts';
-import { jobPlaces } from '../jobs/dispatcher.ts';
+import type { Tracer } from '../core/concurrency/trace.ts';
+import { jobPlaces } from '../desk/jobs/dispatcher.ts';
+import { createPool } from '../postgres/connections/pool.ts';
+import { createTenantPool, keptOf, sharesOf, type TenantPool } from '../postgres/connections/tenant-pool.ts';
+import { createDatabase, type Database } from '../postgres/database.ts';
 
 /** Milliseconds that a statement of `vital` may take. */
 export const vitalStatementLimit = 10_000;

@@ -2,9 +2,9 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyReply } from 'fastify';
-import { AnnalsError } from '../errors.ts';
+import { AnnalsError } from '../core/errors.ts';
+import { packageFolder } from '../core/package-folder.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
-import { packageFolder } from '../package-folder.ts';
 import { type Guide, type GuideGroup, Guides, recordsOfDecisions } from './guides.ts';
 import { escapeHtml, type Page, pageHtml, pagePolicy } from './page.ts';
 

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { keepHeapSmall } from '../concurrency/heap-growth.ts';
-import { type Release, Semaphore } from '../concurrency/semaphore.ts';
-import { AnnalsError } from '../errors.ts';
-import { Stop } from '../stop-signal.ts';
+import { keepHeapSmall } from '../core/concurrency/heap-growth.ts';
+import { type Release, Semaphore } from '../core/concurrency/semaphore.ts';
+import { AnnalsError } from '../core/errors.ts';
+import { Stop } from '../core/stop-signal.ts';
 import { onClientGone } from './client-gone.ts';
 import type { HttpServer } from './http-server-type.ts';
 

@@ -1,4 +1,4 @@
-import { AnnalsError } from '../errors.ts';
+import { AnnalsError } from '../core/errors.ts';
 import { consoleTargetOf } from './console-target.ts';
 import type { ConsoleAccess } from './credentials.ts';
 import type { HttpServer } from './http-server-type.ts';

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { AnnalsError } from '../errors.ts';
+import type { AnnalsError } from '../core/errors.ts';
 import type { Scope } from './scopes.ts';
 
 /** The caller, as the access token names it and the client's record confirms. */

@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { isAtLimit, isUnreachable, isWorkerUnreachable } from '../db/connections/unreachable.ts';
-import { AnnalsError, type ErrorType } from '../errors.ts';
+import { AnnalsError, type ErrorType } from '../core/errors.ts';
+import { isAtLimit, isUnreachable, isWorkerUnreachable } from '../postgres/connections/unreachable.ts';
 import { AccessTokenFault } from './access-token-fault.ts';
 import { ClientGone } from './client-gone.ts';
 import { errorMessageBody } from './error-bodies.ts';

@@ -1,6 +1,6 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify';
-import type { Tracer } from '../concurrency/trace.ts';
+import type { Tracer } from '../core/concurrency/trace.ts';
 import { logRequests } from './access-log.ts';
 import { locateUnder } from './base-path.ts';
 import { limitBodies } from './body-shares.ts';

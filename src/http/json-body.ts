@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
-import { TimeSlice } from '../concurrency/time-slice.ts';
-import { enterWork } from '../concurrency/work.ts';
-import { AnnalsError } from '../errors.ts';
-import { type JsonMeasure, JsonMeter } from '../json/measure.ts';
-import { parseJsonInSlices } from '../json/parse-in-slices.ts';
+import { TimeSlice } from '../core/concurrency/time-slice.ts';
+import { enterWork } from '../core/concurrency/work.ts';
+import { AnnalsError } from '../core/errors.ts';
+import { type JsonMeasure, JsonMeter } from '../core/json/measure.ts';
+import { parseJsonInSlices } from '../core/json/parse-in-slices.ts';
 import type { HttpServer } from './http-server-type.ts';
 
 /** Levels of arrays and objects in a body (contract: how changes are recorded, limits). */

@@ -1,5 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { currentTrace } from '../concurrency/trace.ts';
+import { currentTrace } from '../core/concurrency/trace.ts';
 import { logStream } from './log-stream.ts';
 import { RepeatedLines } from './repeated-lines.ts';
 

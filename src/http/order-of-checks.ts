@@ -1,5 +1,5 @@
 import type { FastifyRequest, RouteOptions } from 'fastify';
-import { AnnalsError } from '../errors.ts';
+import { AnnalsError } from '../core/errors.ts';
 import { AccessTokenFault } from './access-token-fault.ts';
 import { consoleTargetOf } from './console-target.ts';
 import type { ConsoleAccess, Credentials, VerifyAccessToken, VerifyBasic } from './credentials.ts';

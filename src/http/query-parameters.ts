@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { AnnalsError, type ErrorDetail } from '../errors.ts';
+import { AnnalsError, type ErrorDetail } from '../core/errors.ts';
 import { decimalDigits } from './query-number.ts';
 import { MalformedValue, type QueryParameters } from './query-string.ts';
 

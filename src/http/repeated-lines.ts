@@ -1,5 +1,5 @@
 import type { LogFn, Logger } from 'pino';
-import { isUnreachable, isWorkerUnreachable } from '../db/connections/unreachable.ts';
+import { isUnreachable, isWorkerUnreachable } from '../postgres/connections/unreachable.ts';
 
 // Milliseconds. A state ends when its line has not come for so long.
 const quiet = 10_000;

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { AnnalsError } from '../errors.ts';
+import { AnnalsError } from '../core/errors.ts';
 
 /** In bytes, without the line's end: a long `q` of emoji fits (contract: errors). */
 export const maxRequestLine = 64 * 1024;

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod, RouteOptions } from 'fastify';
-import { Semaphore } from '../concurrency/semaphore.ts';
-import { enterWork, requestLimit, Work } from '../concurrency/work.ts';
-import { readAgainIfLost } from '../db/connections/unreachable.ts';
+import { Semaphore } from '../core/concurrency/semaphore.ts';
+import { enterWork, requestLimit, Work } from '../core/concurrency/work.ts';
+import { readAgainIfLost } from '../postgres/connections/unreachable.ts';
 import { ClientGone } from './client-gone.ts';
 import type { HttpServer } from './http-server-type.ts';
 

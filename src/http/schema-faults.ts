@@ -1,7 +1,7 @@
 import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
-import type { ErrorDetail } from '../errors.ts';
-import { keysOf } from '../json/parse-in-slices.ts';
+import type { ErrorDetail } from '../core/errors.ts';
+import { keysOf } from '../core/json/parse-in-slices.ts';
 
 /** Yields each fault as it is found, and `undefined` now and then, so that the caller can pause or stop there. */
 export type Faults = Generator<ErrorDetail | undefined, void>;

@@ -1,4 +1,4 @@
-import { AnnalsError } from '../errors.ts';
+import { AnnalsError } from '../core/errors.ts';
 
 /**
  * The closed list of OAuth scopes (contract: authentication), each with a sentence that says what it permits. A client

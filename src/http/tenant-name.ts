@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { tenantPattern } from '../db/tenants/tenants.ts';
+import { tenantPattern } from '../postgres/tenants/tenants.ts';
 
 /** Whether the text can name a tenant; the pattern holds on every path (contract: authentication). */
 export function isTenantName(text: string): boolean {

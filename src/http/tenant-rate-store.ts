@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Database } from '../db/database.ts';
+import type { Database } from '../postgres/database.ts';
 import type { TakePortion } from './tenant-rate.ts';
 
 /** Takes portions from the buckets in the database, which all processes share. `rate` is in requests a second. */

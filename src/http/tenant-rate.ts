@@ -1,5 +1,5 @@
-import { within } from '../concurrency/deadline.ts';
-import { AnnalsError } from '../errors.ts';
+import { within } from '../core/concurrency/deadline.ts';
+import { AnnalsError } from '../core/errors.ts';
 import type { HttpServer } from './http-server-type.ts';
 
 /** Takes up to `portion` requests from the tenant's bucket; `seconds` is how long until there is one, if there was none. */

@@ -1,8 +1,8 @@
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { TimeSlice } from '../concurrency/time-slice.ts';
-import { AnnalsError, type ErrorDetail, maxDetails } from '../errors.ts';
+import { TimeSlice } from '../core/concurrency/time-slice.ts';
+import { AnnalsError, type ErrorDetail, maxDetails } from '../core/errors.ts';
 import { checkedBody } from './body-members.ts';
 import { isLargeBody } from './json-body.ts';
 import { compileQueryReader } from './query-parameters.ts';

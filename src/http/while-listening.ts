@@ -1,5 +1,5 @@
-import { unlessAborted } from '../concurrency/deadline.ts';
-import { repeat } from '../repeat.ts';
+import { unlessAborted } from '../core/concurrency/deadline.ts';
+import { repeat } from '../core/repeat.ts';
 import type { HttpServer } from './http-server-type.ts';
 
 declare module 'fastify' {

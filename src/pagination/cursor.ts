@@ -1,5 +1,5 @@
-import { AnnalsError } from '../errors.ts';
-import type { Sealer } from '../sealing.ts';
+import { AnnalsError } from '../core/errors.ts';
+import type { Sealer } from '../core/sealing.ts';
 import { decodePosition, encodePosition, type Position } from './position.ts';
 
 /** The scope of a cursor. The cursor does not open with another scope. */

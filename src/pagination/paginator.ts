@@ -1,5 +1,5 @@
 import type { QueryExecutorProvider } from 'kysely';
-import type { Sealer } from '../sealing.ts';
+import type { Sealer } from '../core/sealing.ts';
 import { type CursorScope, openCursor, sealCursor } from './cursor.ts';
 import { type Collection, keysetOf } from './keyset.ts';
 import { type PageTexts, textsOfPage } from './page-texts.ts';

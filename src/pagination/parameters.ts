@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { AnnalsError } from '../errors.ts';
+import { AnnalsError } from '../core/errors.ts';
 
 const defaultPageSize = 60;
 

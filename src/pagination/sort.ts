@@ -1,4 +1,4 @@
-import { AnnalsError } from '../errors.ts';
+import { AnnalsError } from '../core/errors.ts';
 
 /** The fields that order a list, the most important first. The document's own id breaks ties (spec D, rule 7). */
 export interface Sort {

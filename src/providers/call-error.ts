@@ -1,4 +1,4 @@
-import { AnnalsError } from '../errors.ts';
+import { AnnalsError } from '../core/errors.ts';
 import type { ProviderError } from './port.ts';
 
 /**

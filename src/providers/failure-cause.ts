@@ -1,4 +1,4 @@
-import { AnnalsError, type ErrorType } from '../errors.ts';
+import { AnnalsError, type ErrorType } from '../core/errors.ts';
 import { ProviderError, type ProviderFault } from './port.ts';
 
 /** Why a request to a model failed: the complete list of contract 8. */

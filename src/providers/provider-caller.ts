@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
-import { AnnalsError } from '../errors.ts';
+import { AnnalsError } from '../core/errors.ts';
 import type { CallTimes } from './deadline.ts';
 import {
   type Answer,

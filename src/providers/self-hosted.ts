@@ -1,6 +1,6 @@
 import { type LookupAddress, type LookupAllOptions, lookup as lookUp } from 'node:dns';
 import type { LookupFunction } from 'node:net';
-import type { AllowedAddress } from '../config/addresses.ts';
+import type { AllowedAddress } from '../core/config/addresses.ts';
 import { isPublic, isWithin, parseAddress } from './address.ts';
 import { createTransport, type Transport } from './transport.ts';
 

@@ -1,4 +1,4 @@
-import { currentTrace, enterTrace, type Tracer } from '../concurrency/trace.ts';
+import { currentTrace, enterTrace, type Tracer } from '../core/concurrency/trace.ts';
 import type { ObserveCall } from './observed-calls.ts';
 
 /** Makes a span of each call of a provider. The call hands it on. No span has texts, keys or addresses. */

@@ -2,9 +2,9 @@ import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request a
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import type { Readable } from 'node:stream';
-import { keepHeapSmall } from '../concurrency/heap-growth.ts';
-import { TimeSlice } from '../concurrency/time-slice.ts';
-import { traceHeaders } from '../concurrency/trace.ts';
+import { keepHeapSmall } from '../core/concurrency/heap-growth.ts';
+import { TimeSlice } from '../core/concurrency/time-slice.ts';
+import { traceHeaders } from '../core/concurrency/trace.ts';
 import { streamed, unpacked, wholeAnswer } from './answer-body.ts';
 import { answerLimits, hasMoreValues } from './answer-limits.ts';
 import type { FetchOptions, HttpExchange } from './http-exchange.ts';

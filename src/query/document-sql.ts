@@ -1,5 +1,5 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import { isJsonNumber } from '../json/number.ts';
+import { isJsonNumber } from '../core/json/number.ts';
 import { arrayValues, meetsArray } from './array-values.ts';
 import type { Bound, Comparison, DocumentCondition, DocumentQuery, Glob, Match, Text } from './ast.ts';
 import { projectedText } from './json-projection.ts';

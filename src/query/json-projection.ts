@@ -1,4 +1,4 @@
-import { isJsonNumber, keepsNumberLimits, numberLimits } from '../json/number.ts';
+import { isJsonNumber, keepsNumberLimits, numberLimits } from '../core/json/number.ts';
 
 /** A JSON text has a value that the projection, and so filters and sorting, cannot hold; `message` says which. */
 export class ProjectionFault extends Error {

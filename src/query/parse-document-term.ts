@@ -1,4 +1,4 @@
-import { isJsonNumber, keepsNumberLimits, numberLimits } from '../json/number.ts';
+import { isJsonNumber, keepsNumberLimits, numberLimits } from '../core/json/number.ts';
 import { type Bound, type Comparison, comparison, type Match, type Matcher, match } from './ast.ts';
 import type { Cursor } from './cursor.ts';
 import { parseRegex, type RegexAllowance } from './parse-regex.ts';

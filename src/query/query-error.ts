@@ -1,4 +1,4 @@
-import { AnnalsError } from '../errors.ts';
+import { AnnalsError } from '../core/errors.ts';
 
 /**
  * A wrong query: 400. `position` is a 1-based code point; `expected` follows the word "expected" in the detail. Clients match

@@ -1,5 +1,5 @@
-import { ThreadLost, threadFile } from '../concurrency/thread.ts';
-import { defaultThreads, ThreadPool } from '../concurrency/thread-pool.ts';
+import { ThreadLost, threadFile } from '../core/concurrency/thread.ts';
+import { defaultThreads, ThreadPool } from '../core/concurrency/thread-pool.ts';
 import { QueryError } from './query-error.ts';
 import { compileRegex, measureRegex, RegexFault, regexStepBudget, regexSteps, regexWorkLimit } from './regex.ts';
 import type { RegexReply, RegexRequest } from './regex-worker.ts';

@@ -1,4 +1,4 @@
-import { answerRequests } from '../concurrency/thread-worker.ts';
+import { answerRequests } from '../core/concurrency/thread-worker.ts';
 import { compileRegex, RegexFault } from './regex.ts';
 
 /** Some of the names of a call. Between two parts of one call there may be parts of others. */

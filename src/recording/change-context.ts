@@ -1,5 +1,5 @@
-import { childrenOf, kindOf } from '../json/members.ts';
-import { cellAt, type JsonNode, sizeCell } from '../json/tape.ts';
+import { childrenOf, kindOf } from '../core/json/members.ts';
+import { cellAt, type JsonNode, sizeCell } from '../core/json/tape.ts';
 
 /** What the JSON text of a change's context may have, in bytes without insignificant whitespace. */
 const maxContextBytes = 4096;

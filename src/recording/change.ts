@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { parseJson } from '../json/parse.ts';
-import type { JsonNode } from '../json/tape.ts';
+import { parseJson } from '../core/json/parse.ts';
+import type { JsonNode } from '../core/json/tape.ts';
 import { type Difference, differenceOf } from './paths.ts';
 
 export type ChangeType = 'create' | 'update' | 'delete';

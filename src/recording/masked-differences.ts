@@ -1,6 +1,6 @@
-import { elementsOf, entriesOf, kindOf } from '../json/members.ts';
-import { cellAt, type JsonNode, startCell } from '../json/tape.ts';
-import { sourceText } from '../json/text.ts';
+import { elementsOf, entriesOf, kindOf } from '../core/json/members.ts';
+import { cellAt, type JsonNode, startCell } from '../core/json/tape.ts';
+import { sourceText } from '../core/json/text.ts';
 import { mask } from './mask.ts';
 
 const maskText = JSON.stringify(mask);

@@ -1,5 +1,14 @@
-import { cellAt, detailCell, endCell, hasDot, isEscaped, type JsonTape, sizeCell, startCell } from '../json/tape.ts';
-import { copyBytes, decodedString, writeCompact } from '../json/text.ts';
+import {
+  cellAt,
+  detailCell,
+  endCell,
+  hasDot,
+  isEscaped,
+  type JsonTape,
+  sizeCell,
+  startCell,
+} from '../core/json/tape.ts';
+import { copyBytes, decodedString, writeCompact } from '../core/json/text.ts';
 import { isPosition } from './marks.ts';
 
 /** What the JSON text of one change's `paths` may have, in bytes: a deep document with long keys could fill a disk. */

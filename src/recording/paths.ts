@@ -9,8 +9,8 @@ import {
   JsonTape,
   nextChild,
   startCell,
-} from '../json/tape.ts';
-import { decodedString, isSameKey, isSameScalar } from '../json/text.ts';
+} from '../core/json/tape.ts';
+import { decodedString, isSameKey, isSameScalar } from '../core/json/text.ts';
 import { arrayIndex, keyOfAfter, keyOfBefore, PathList, rootSegment } from './path-list.ts';
 
 /**

@@ -1,5 +1,5 @@
-import { threaded } from '../concurrency/threaded.ts';
-import { AnnalsError } from '../errors.ts';
+import { threaded } from '../core/concurrency/threaded.ts';
+import { AnnalsError } from '../core/errors.ts';
 import { type Change, changeOfDocuments, type DocumentChange } from './change.ts';
 import { PathsTooLargeError } from './path-list.ts';
 

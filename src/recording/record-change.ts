@@ -1,5 +1,5 @@
-import type { Database, DatabaseTransaction } from '../db/database.ts';
-import { inTransaction } from '../db/transaction.ts';
+import type { Database, DatabaseTransaction } from '../postgres/database.ts';
+import { inTransaction } from '../postgres/transaction.ts';
 import type { Change, Outcome, RecordBatch, RecordedBy } from './change.ts';
 import { type EntryColumns, entryColumns } from './entry-columns.ts';
 import { compareEntries, type EntryParameters, entryParameters, insertEntries } from './store.ts';

@@ -1,4 +1,4 @@
-import type { DatabaseTransaction } from '../db/database.ts';
+import type { DatabaseTransaction } from '../postgres/database.ts';
 import { mask } from './mask.ts';
 import { preparedChange, type TextChange } from './prepared-change.ts';
 import { recordChange } from './record-change.ts';

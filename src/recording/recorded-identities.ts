@@ -1,6 +1,6 @@
 import { CompiledQuery } from 'kysely';
-import { int8Array, uuidArray } from '../db/binary-arrays.ts';
-import type { Connection } from '../db/database.ts';
+import { int8Array, uuidArray } from '../postgres/binary-arrays.ts';
+import type { Connection } from '../postgres/database.ts';
 import type { Change } from './change.ts';
 
 /** The identities, in hexadecimal, of those changes that are recorded already. */

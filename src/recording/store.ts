@@ -1,6 +1,6 @@
 import { CompiledQuery } from 'kysely';
-import { int4Array, int8Array, textArray, uuidArray } from '../db/binary-arrays.ts';
-import type { DatabaseTransaction } from '../db/database.ts';
+import { int4Array, int8Array, textArray, uuidArray } from '../postgres/binary-arrays.ts';
+import type { DatabaseTransaction } from '../postgres/database.ts';
 import type { RecordedBy } from './change.ts';
 import { type EntryColumns, uuidOf } from './entry-columns.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../../src/db/embedded/free-port.ts';
+import { freePort } from '../../src/postgres/embedded/free-port.ts';
 import { annals } from '../support/server/command.ts';
 import { createEmptyTestDatabase, type TestDatabase } from '../support/server/database.ts';
 

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
 import { bundleOfCheckout, stateFile, stateOfSources } from '../../build/checkout.js';
-import { packageFolder } from '../../src/package-folder.ts';
+import { packageFolder } from '../../src/core/package-folder.ts';
 import { launcher } from '../support/server/command.ts';
 import { temporaryFolder } from '../support/server/package-copy.ts';
 

@@ -4,7 +4,7 @@ import { access, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { maxInlineCharacters } from '../../src/concurrency/threaded.ts';
+import { maxInlineCharacters } from '../../src/core/concurrency/threaded.ts';
 import { annals, startAnnals } from '../support/server/command.ts';
 import { createEmptyTestDatabase } from '../support/server/database.ts';
 import { copyPackage, linkModules, temporaryFolder } from '../support/server/package-copy.ts';

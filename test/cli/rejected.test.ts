@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTenant } from '../../src/db/tenants/tenants.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
+import { createSealer } from '../../src/core/sealing.ts';
+import { createTenant } from '../../src/postgres/tenants/tenants.ts';
+import { inTransaction } from '../../src/postgres/transaction.ts';
 import type { GivenChange } from '../../src/recording/batch.ts';
-import { createTakeChanges } from '../../src/recording/take-changes.ts';
-import { createSealer } from '../../src/sealing.ts';
+import { createTakeChanges } from '../../src/recording/rejected/take-changes.ts';
 import { annals } from '../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { tenantTables } from '../../src/db/tenants/tenant-tables.ts';
-import { createTenant } from '../../src/db/tenants/tenants.ts';
+import { tenantTables } from '../../src/postgres/tenants/tenant-tables.ts';
+import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { annals, startAnnals } from '../support/server/command.ts';
 import { createTestDatabaseForThisTest, type TestDatabase } from '../support/server/database.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';

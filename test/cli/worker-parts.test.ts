@@ -6,10 +6,10 @@ import { restartPause } from '../../src/cli/workers/restart-pause.ts';
 import { closeUntakenConnections } from '../../src/cli/workers/untaken-connections.ts';
 import { passOnLines } from '../../src/cli/workers/whole-lines.ts';
 import { heapOfWorker, runtimeOptions, workerCount } from '../../src/cli/workers/worker-count.ts';
-import { readConfig } from '../../src/config/config.ts';
-import { sharesOf } from '../../src/db/connections/tenant-pool.ts';
+import { readConfig } from '../../src/core/config/config.ts';
 import type { HttpServer } from '../../src/http/http-server-type.ts';
 import { whileListening } from '../../src/http/while-listening.ts';
+import { sharesOf } from '../../src/postgres/connections/tenant-pool.ts';
 
 test('a worker that dies again within a minute waits twice as long each time, 30 s at most', () => {
   const pauses: number[] = [];

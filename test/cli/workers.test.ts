@@ -4,9 +4,9 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as rest } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { tenantsToFold } from '../../src/changelog/fold/fold.ts';
-import { createTenant } from '../../src/db/tenants/tenants.ts';
-import { createClient } from '../../src/oauth/clients.ts';
+import { createClient } from '../../src/access/oauth/clients.ts';
+import { tenantsToFold } from '../../src/history/tallies/fold.ts';
+import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { type RunningCommand, startAnnals } from '../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 

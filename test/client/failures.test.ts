@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { Annals, ApiError } from '../../clients/typescript/src/index.ts';
-import type { NewClient } from '../../src/oauth/clients.ts';
+import type { NewClient } from '../../src/access/oauth/clients.ts';
 import { type FaultyProxy, type ProxiedRequest, startFaultyProxy } from '../support/server/faulty-proxy.ts';
 import { eventually } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';

@@ -11,8 +11,8 @@ import {
   stringifyJsonSteps,
   toPlain,
 } from '../../clients/typescript/src/json/index.ts';
-import { parseJson as parseOfService } from '../../src/json/parse.ts';
-import { compactText } from '../../src/json/text.ts';
+import { parseJson as parseOfService } from '../../src/core/json/parse.ts';
+import { compactText } from '../../src/core/json/text.ts';
 import { seed } from '../support/oracle/random.ts';
 
 const number = fc.constantFrom(

@@ -17,7 +17,7 @@ import {
   relatedEntity,
   relatedEntityId,
 } from '../../clients/typescript/src/query/index.ts';
-import { changelogDialect } from '../../src/changelog/dialect.ts';
+import { changelogDialect } from '../../src/history/ask/dialect.ts';
 import type { Matcher } from '../../src/query/ast.ts';
 import { compileMatcher } from '../../src/query/match.ts';
 import { parseDocumentQuery, parseQuery } from '../../src/query/parse.ts';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'v
 import { Annals, ApiError, type ChangeEntry, type RecorderOptions } from '../../clients/typescript/src/index.ts';
 import { JsonNumber } from '../../clients/typescript/src/json/index.ts';
 import { and, entity, entityId } from '../../clients/typescript/src/query/index.ts';
-import type { NewClient } from '../../src/oauth/clients.ts';
+import type { NewClient } from '../../src/access/oauth/clients.ts';
 import { Random } from '../support/oracle/random.ts';
 import { type FaultyProxy, startFaultyProxy } from '../support/server/faulty-proxy.ts';
 import { eventually, letOthersWork } from '../support/server/patience.ts';

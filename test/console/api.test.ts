@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { NewClient } from '../../src/oauth/clients.ts';
+import type { NewClient } from '../../src/access/oauth/clients.ts';
 import { Browser } from '../support/server/browser.ts';
 import { sendRaw } from '../support/server/raw-request.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';

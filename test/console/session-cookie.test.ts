@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { newSecret } from '../../src/console/secret.ts';
 import { createSessionCookie } from '../../src/console/session-cookie.ts';
-import { createSealer } from '../../src/sealing.ts';
+import { createSealer } from '../../src/core/sealing.ts';
 
 const sealer = createSealer([randomBytes(32)]);
 const installation = '3f0c2a52-7f9b-4f57-9f0e-2d3c1c6c2a11';

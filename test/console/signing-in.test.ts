@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { NewClient } from '../../src/access/oauth/clients.ts';
 import { linkLifetime } from '../../src/console/links.ts';
 import { maxSignInBytes } from '../../src/console/session-routes.ts';
 import { sessionLifetime } from '../../src/console/sessions.ts';
 import { readingScopes, scopes } from '../../src/http/scopes.ts';
-import type { NewClient } from '../../src/oauth/clients.ts';
 import { Browser, type ConsoleSession } from '../support/server/browser.ts';
 import {
   invalidToken,

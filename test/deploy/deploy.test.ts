@@ -5,7 +5,7 @@ import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { runCommandLine } from '../../src/cli/command-line.ts';
-import { readConfig } from '../../src/config/config.ts';
+import { readConfig } from '../../src/core/config/config.ts';
 import {
   type Container,
   chartFolder,
@@ -143,7 +143,7 @@ test('ports and the paths of probes are those of the service', () => {
   expect(dockerfile).toContain(`EXPOSE ${port}\n`);
   expect(compose.services.annals.ports).toEqual([`127.0.0.1:8080:${port}`]);
 
-  const routes = read('src/http/health-routes.ts');
+  const routes = read('src/http/health/health-routes.ts');
   const { startupProbe, livenessProbe, readinessProbe } = container ?? {};
   const probed = [startupProbe, livenessProbe, readinessProbe].map((probe) => probe?.httpGet);
   const paths = [...probed.map((get) => get?.path), /\/health\/\w+/.exec(dockerfile)?.[0]];

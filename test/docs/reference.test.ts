@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.ts';
-import { readConfig } from '../../src/config/config.ts';
+import { readConfig } from '../../src/core/config/config.ts';
 
 const docs = join(import.meta.dirname, '../../docs');
 const reference = readFileSync(join(docs, 'reference.md'), 'utf8');

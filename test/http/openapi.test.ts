@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { statusOfErrorType } from '../../src/errors.ts';
+import { statusOfErrorType } from '../../src/core/errors.ts';
 import { json } from '../../src/http/openapi/answers.ts';
 import { queryInteger } from '../../src/http/query-number.ts';
 import { scopes } from '../../src/http/scopes.ts';

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { ofCurrentWork } from '../../src/concurrency/work.ts';
+import { ofCurrentWork } from '../../src/core/concurrency/work.ts';
 import { eventually, letOthersWork } from '../support/server/patience.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { describe, expect, test } from 'vitest';
-import { AnnalsError } from '../../src/errors.ts';
+import { AnnalsError } from '../../src/core/errors.ts';
 import { compileFaultFinder } from '../../src/http/schema-faults.ts';
 import { compileValidator } from '../../src/http/validation.ts';
 

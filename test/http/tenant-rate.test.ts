@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
-import { AnnalsError } from '../../src/errors.ts';
+import { AnnalsError } from '../../src/core/errors.ts';
 import { type TakePortion, TenantRate } from '../../src/http/tenant-rate.ts';
 import { createTakePortion } from '../../src/http/tenant-rate-store.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';

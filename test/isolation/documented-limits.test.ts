@@ -1,46 +1,38 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { maxRequestBytes } from '../../src/agents/chat-context.ts';
-import { maxTextBytes, toolLimits } from '../../src/agents/conversation.ts';
-import { maxOutputBytes } from '../../src/agents/history-tool.ts';
-import { maxWaitForSession } from '../../src/agents/session-turn.ts';
-import { maxSmallBytes } from '../../src/changelog/document/document-at.ts';
-import { maxLargeDocuments, maxWaitingDocuments } from '../../src/changelog/history-reads.ts';
-import { maxPageBytes } from '../../src/changelog/read/long-page.ts';
+import { guessLimits } from '../../src/access/oauth/guess-limiter.ts';
+import { maxFormBytes } from '../../src/access/oauth/token-route.ts';
 import { demoLinkLifetime } from '../../src/cli/demo.ts';
-import { defaultUnsentLease } from '../../src/completions/quota.ts';
-import { defaultTimes } from '../../src/completions/service.ts';
-import { freshAfter, maxRest, restPerComputing } from '../../src/concurrency/loop-turn.ts';
+import { linkLifetime } from '../../src/console/links.ts';
+import { maxSignInBytes } from '../../src/console/session-routes.ts';
+import { maxSessionsOfClient, sessionLifetime } from '../../src/console/sessions.ts';
+import { vitalStatementLimit } from '../../src/context/connections.ts';
+import { freshAfter, maxRest, restPerComputing } from '../../src/core/concurrency/loop-turn.ts';
 import {
   maxBytesOfFirstPieces,
   maxBytesOfLongPieces,
   maxBytesUnderWay,
   maxTurnOfPiece,
-} from '../../src/concurrency/piece-budget.ts';
-import { maxThreads, maxWaitingCalls } from '../../src/concurrency/thread-pool.ts';
-import { maxInlineCharacters } from '../../src/concurrency/threaded.ts';
-import { defaultSlice, minSlice, sliceBesideOthers } from '../../src/concurrency/time-slice.ts';
-import { requestLimit } from '../../src/concurrency/work.ts';
-import { linkLifetime } from '../../src/console/links.ts';
-import { maxSignInBytes } from '../../src/console/session-routes.ts';
-import { maxSessionsOfClient, sessionLifetime } from '../../src/console/sessions.ts';
-import { vitalStatementLimit } from '../../src/context/connections.ts';
-import { maxOperations } from '../../src/custom-entities/patch-document.ts';
-import { maxInRange } from '../../src/custom-entities/read-documents.ts';
-import { maxSchemaCheck, schemaThreads } from '../../src/custom-entities/schema-checker.ts';
-import { maxIndexedValues } from '../../src/custom-entities/value-index.ts';
-import { maxDescription } from '../../src/db/backup/read-backup.ts';
-import { maxEnd } from '../../src/db/backup/tar.ts';
-import { maxSilence } from '../../src/db/connections/dead-connections.ts';
-import { silenceAfterLimit } from '../../src/db/connections/pool.ts';
-import { maxSlowStatements, slowFrom, watchFor } from '../../src/db/connections/slow-statements.ts';
-import {
-  defaultSilenceLimit,
-  defaultStatementLimit,
-  readsBesideWrites,
-  sharesOf,
-} from '../../src/db/connections/tenant-pool.ts';
-import { maxDetails } from '../../src/errors.ts';
+} from '../../src/core/concurrency/piece-budget.ts';
+import { maxThreads, maxWaitingCalls } from '../../src/core/concurrency/thread-pool.ts';
+import { maxInlineCharacters } from '../../src/core/concurrency/threaded.ts';
+import { defaultSlice, minSlice, sliceBesideOthers } from '../../src/core/concurrency/time-slice.ts';
+import { requestLimit } from '../../src/core/concurrency/work.ts';
+import { maxDetails } from '../../src/core/errors.ts';
+import { maxMoved, maxPatchedLevels } from '../../src/core/json/patch.ts';
+import { maxDocument } from '../../src/core/json/size.ts';
+import { maxRequestBytes } from '../../src/desk/agents/chat-context.ts';
+import { maxTextBytes, toolLimits } from '../../src/desk/agents/conversation.ts';
+import { maxOutputBytes } from '../../src/desk/agents/history-tool.ts';
+import { maxWaitForSession } from '../../src/desk/agents/session-turn.ts';
+import { defaultUnsentLease } from '../../src/desk/completions/quota.ts';
+import { defaultTimes } from '../../src/desk/completions/service.ts';
+import { jobPlaces } from '../../src/desk/jobs/dispatcher.ts';
+import { minExportTurn } from '../../src/desk/jobs/make-way.ts';
+import { maxWaiting } from '../../src/desk/jobs/service.ts';
+import { maxSmallBytes } from '../../src/history/document/document-at.ts';
+import { maxLargeDocuments, maxWaitingDocuments } from '../../src/history/history-reads.ts';
+import { maxPageBytes } from '../../src/history/page/long-page.ts';
 import { defaultBodyLimits } from '../../src/http/body-shares.ts';
 import { lookForLateRequests, maxBodyBytes, maxHeadTime, maxRequestTime } from '../../src/http/http-server.ts';
 import {
@@ -55,21 +47,29 @@ import { maxTurnOfRequests } from '../../src/http/request-turns.ts';
 import { requestShares } from '../../src/http/request-work.ts';
 import { looks, maxClientSilence } from '../../src/http/slow-clients.ts';
 import { portionTime } from '../../src/http/tenant-rate.ts';
-import { jobPlaces } from '../../src/jobs/dispatcher.ts';
-import { minExportTurn } from '../../src/jobs/make-way.ts';
-import { maxWaiting } from '../../src/jobs/service.ts';
-import { maxMoved, maxPatchedLevels } from '../../src/json/patch.ts';
-import { maxDocument } from '../../src/json/size.ts';
-import { guessLimits } from '../../src/oauth/guess-limiter.ts';
-import { maxFormBytes } from '../../src/oauth/token-route.ts';
 import { maxPieceBytes, maxStreamedBytes } from '../../src/pagination/pieces.ts';
+import { maxDescription } from '../../src/postgres/backup/read-backup.ts';
+import { maxEnd } from '../../src/postgres/backup/tar.ts';
+import { maxSilence } from '../../src/postgres/connections/dead-connections.ts';
+import { silenceAfterLimit } from '../../src/postgres/connections/pool.ts';
+import { maxSlowStatements, slowFrom, watchFor } from '../../src/postgres/connections/slow-statements.ts';
+import {
+  defaultSilenceLimit,
+  defaultStatementLimit,
+  readsBesideWrites,
+  sharesOf,
+} from '../../src/postgres/connections/tenant-pool.ts';
 import { answerLimits } from '../../src/providers/answer-limits.ts';
 import { charactersOfPart } from '../../src/query/regex-pool.ts';
-import { maxBodyTime, minThreads } from '../../src/recorder/body-reader.ts';
-import * as ofRecorder from '../../src/recorder/limits.ts';
 import { maxOwnPathsBytes } from '../../src/recording/prepared-change.ts';
 import { maxLaterEntries } from '../../src/recording/rebuild/rebuild-document.ts';
 import { maxRejected } from '../../src/recording/rejected/rejected-store.ts';
+import { maxBodyTime, minThreads } from '../../src/sources/recorder/body-reader.ts';
+import * as ofRecorder from '../../src/sources/recorder/limits.ts';
+import { maxOperations } from '../../src/tenants/custom-entities/patch-document.ts';
+import { maxInRange } from '../../src/tenants/custom-entities/read-documents.ts';
+import { maxSchemaCheck, schemaThreads } from '../../src/tenants/custom-entities/schema-checker.ts';
+import { maxIndexedValues } from '../../src/tenants/custom-entities/value-index.ts';
 
 const textOf = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
@@ -95,7 +95,7 @@ function tableAfter(head: string, page: string): string[] {
 }
 
 /** The statement counts its entries up to this number. */
-const maxEntriesByIds = Number(/count\(\*\) <= (\d+)/.exec(textOf('sql/changelog/change_read_documents.sql'))?.[1]);
+const maxEntriesByIds = Number(/count\(\*\) <= (\d+)/.exec(textOf('sql/history/change_read_documents.sql'))?.[1]);
 
 const grouped = (count: number) => count.toLocaleString('en');
 const seconds = (milliseconds: number) => `${milliseconds / 1_000} s`;

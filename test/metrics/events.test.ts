@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { inTransaction } from '../../src/db/transaction.ts';
-import { measureInstallation } from '../../src/installation-figures.ts';
+import { measureInstallation } from '../../src/context/installation-figures.ts';
 import { Metrics, textOf } from '../../src/metrics/metrics.ts';
+import { inTransaction } from '../../src/postgres/transaction.ts';
 import { Browser } from '../support/server/browser.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';

@@ -2,14 +2,14 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildMetricsApp } from '../../src/app.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
+import { measureInstallation } from '../../src/context/installation-figures.ts';
 import type { HttpServer } from '../../src/http/http-server-type.ts';
-import { measureInstallation } from '../../src/installation-figures.ts';
 import { measureDatabase } from '../../src/metrics/database-figures.ts';
 import { metricDefinitions } from '../../src/metrics/definitions.ts';
 import { type Figures, Metrics, textOf } from '../../src/metrics/metrics.ts';
 import { takenObserver } from '../../src/metrics/recording.ts';
-import { createTakeChanges } from '../../src/recording/take-changes.ts';
+import { inTransaction } from '../../src/postgres/transaction.ts';
+import { createTakeChanges } from '../../src/recording/rejected/take-changes.ts';
 import { takeDatabaseAway } from '../support/server/database-away.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { createPool } from '../../src/db/connections/pool.ts';
-import { createDatabase } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import { createPool } from '../../src/postgres/connections/pool.ts';
+import { createDatabase } from '../../src/postgres/database.ts';
+import { migrate } from '../../src/postgres/migrate/migrate.ts';
 import { compareCodePoints } from '../support/oracle/json-model.ts';
 import { readInstances, storeInstances } from '../support/server/instances.ts';
 import { schemaClient } from '../support/server/schema-client.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { createSealer } from '../../src/core/sealing.ts';
 import { openCursor, sealCursor } from '../../src/pagination/cursor.ts';
-import { createSealer } from '../../src/sealing.ts';
 
 const sealer = createSealer([Buffer.alloc(32, 1)]);
 const scope = { tenant: 'acme', operation: 'instances', filter: '', sort: '_id' };

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createSealer } from '../../src/sealing.ts';
+import { createSealer } from '../../src/core/sealing.ts';
 import { readInstances, storeInstances } from '../support/server/instances.ts';
 import { startTestServer, type TestServer, testSecretKeys } from '../support/server/server.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { defaultTimes } from '../../src/completions/service.ts';
+import { defaultTimes } from '../../src/desk/completions/service.ts';
 import { startDeadline } from '../../src/providers/deadline.ts';
 
 beforeEach(() => {

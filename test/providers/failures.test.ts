@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { freePort } from '../../src/db/embedded/free-port.ts';
+import { freePort } from '../../src/postgres/embedded/free-port.ts';
 import { type LanguageModels, ProviderError } from '../../src/providers/port.ts';
 import { comesTrueWithin, eventually } from '../support/server/patience.ts';
 import { type Vendor, vendorSecret } from '../support/vendor/vendor-server.ts';

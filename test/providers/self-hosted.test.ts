@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readConfig } from '../../src/config/config.ts';
+import { readConfig } from '../../src/core/config/config.ts';
 import { isPublic, parseAddress } from '../../src/providers/address.ts';
 import { createLanguageModels } from '../../src/providers/language-models.ts';
 import { ProviderError } from '../../src/providers/port.ts';

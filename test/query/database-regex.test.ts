@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { doWork } from '../../src/concurrency/work.ts';
-import { createTenantPool } from '../../src/db/connections/tenant-pool.ts';
+import { doWork } from '../../src/core/concurrency/work.ts';
+import { Stop } from '../../src/core/stop-signal.ts';
+import { createTenantPool } from '../../src/postgres/connections/tenant-pool.ts';
 import { databaseRegex } from '../../src/query/database-regex.ts';
 import { compileRegex, RegexFault } from '../../src/query/regex.ts';
-import { Stop } from '../../src/stop-signal.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 import { comesTrueWithin, eventually } from '../support/server/patience.ts';
 

@@ -4,8 +4,8 @@ import { setImmediate } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
-import { doWork } from '../../src/concurrency/work.ts';
-import { AnnalsError } from '../../src/errors.ts';
+import { doWork } from '../../src/core/concurrency/work.ts';
+import { AnnalsError } from '../../src/core/errors.ts';
 import { QueryError } from '../../src/query/query-error.ts';
 import { charactersOfPart, RegexBudget, RegexMatcherPool } from '../../src/query/regex-pool.ts';
 

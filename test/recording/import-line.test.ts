@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { JsonTape } from '../../src/json/tape.ts';
+import { JsonTape } from '../../src/core/json/tape.ts';
 import type { Change } from '../../src/recording/change.ts';
-import { readImportLine } from '../../src/recording/import-line.ts';
+import { readImportLine } from '../../src/recording/mapping/import-line.ts';
 import { Occurrences } from '../../src/recording/occurrences.ts';
 
 const tape = new JsonTape();

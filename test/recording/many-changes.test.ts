@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { setRetention } from '../../src/changelog/retention/retention.ts';
-import { createTenant } from '../../src/db/tenants/tenants.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
+import { setRetention } from '../../src/history/retention/retention.ts';
+import { createTenant } from '../../src/postgres/tenants/tenants.ts';
+import { inTransaction } from '../../src/postgres/transaction.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder, recordChanges } from '../../src/recording/record-change.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseJson } from '../../src/json/parse.ts';
+import { parseJson } from '../../src/core/json/parse.ts';
 import { isUnchanged, pathsOf } from '../../src/recording/paths.ts';
 import { anyPair, anyTree, written } from '../support/oracle/random-documents.ts';
 import { referenceParse } from '../support/oracle/reference-json.ts';

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { CompiledQuery } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { changelogDialect } from '../../src/changelog/dialect.ts';
-import { createFindPage, type FindPage } from '../../src/changelog/find-page.ts';
-import { foldHistory } from '../../src/changelog/fold/fold.ts';
-import { setRetention } from '../../src/changelog/retention/retention.ts';
-import { createTenant } from '../../src/db/tenants/tenants.ts';
-import { inTransaction, isLostRace } from '../../src/db/transaction.ts';
+import { changelogDialect } from '../../src/history/ask/dialect.ts';
+import { createFindPage, type FindPage } from '../../src/history/find-page.ts';
+import { setRetention } from '../../src/history/retention/retention.ts';
+import { foldHistory } from '../../src/history/tallies/fold.ts';
+import { createTenant } from '../../src/postgres/tenants/tenants.ts';
+import { inTransaction, isLostRace } from '../../src/postgres/transaction.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change, Outcome, RecordBatch } from '../../src/recording/change.ts';

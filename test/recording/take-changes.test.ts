@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createTenant } from '../../src/db/tenants/tenants.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
+import { createSealer } from '../../src/core/sealing.ts';
+import { createTenant } from '../../src/postgres/tenants/tenants.ts';
+import { inTransaction } from '../../src/postgres/transaction.ts';
 import { type GivenBatch, type GivenChange, RejectedChangesError } from '../../src/recording/batch.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { changesOfRow } from '../../src/recording/mapping/changes-of-row.ts';
@@ -11,8 +12,7 @@ import type { RowChange } from '../../src/recording/mapping/row-change.ts';
 import { maxRetries } from '../../src/recording/record-change.ts';
 import { listRejected } from '../../src/recording/rejected/rejected-store.ts';
 import { retryRejected } from '../../src/recording/rejected/retry-rejected.ts';
-import { createTakeChanges, maxAhead } from '../../src/recording/take-changes.ts';
-import { createSealer } from '../../src/sealing.ts';
+import { createTakeChanges, maxAhead } from '../../src/recording/rejected/take-changes.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 import { changeOf } from '../support/server/history.ts';
 

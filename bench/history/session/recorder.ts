@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { foldTenants } from '../../../src/changelog/fold/fold.ts';
-import { createPool } from '../../../src/db/connections/pool.ts';
-import { createDatabase } from '../../../src/db/database.ts';
-import { tenantsWith } from '../../../src/db/tenants/tenants-with.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
+import { repeat, rest } from '../../../src/core/repeat.ts';
 import { Random } from '../../../src/demo/random.ts';
+import { foldTenants } from '../../../src/history/tallies/fold.ts';
+import { createPool } from '../../../src/postgres/connections/pool.ts';
+import { createDatabase } from '../../../src/postgres/database.ts';
+import { tenantsWith } from '../../../src/postgres/tenants/tenants-with.ts';
+import { inTransaction } from '../../../src/postgres/transaction.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { recordChange } from '../../../src/recording/record-change.ts';
-import { repeat, rest } from '../../../src/repeat.ts';
 
 // Records changes as the service does, each in a transaction of its own, and folds them every second as its upkeep does,
 // in a process of its own: what that takes is not the readers' processor time. Arguments: the database, the tenant, changes

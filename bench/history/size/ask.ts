@@ -1,9 +1,9 @@
-import { changelogDialect } from '../../../src/changelog/dialect.ts';
-import { createFindPage } from '../../../src/changelog/find-page.ts';
-import { createHistoryReads } from '../../../src/changelog/history-reads.ts';
-import { DictionaryCache } from '../../../src/changelog/names/dictionary-cache.ts';
-import { createPool } from '../../../src/db/connections/pool.ts';
-import { createDatabase } from '../../../src/db/database.ts';
+import { changelogDialect } from '../../../src/history/ask/dialect.ts';
+import { createFindPage } from '../../../src/history/find-page.ts';
+import { createHistoryReads } from '../../../src/history/history-reads.ts';
+import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
+import { createPool } from '../../../src/postgres/connections/pool.ts';
+import { createDatabase } from '../../../src/postgres/database.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import { Backends, type Cost, costOf, quantile } from '../processor-time.ts';

@@ -1,4 +1,4 @@
-import type { Database } from '../../../src/db/database.ts';
+import type { Database } from '../../../src/postgres/database.ts';
 import type { Vendor } from '../../../test/support/vendor/vendor-server.ts';
 
 /** One tenant that attacks, in the attackers' process. */

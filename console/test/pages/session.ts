@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createLink } from '../../../src/console/links.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
+import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { startBehindProxy } from '../support/behind-proxy.ts';
 import type { ConsoleUnderTest } from '../support/console-under-test.ts';
 

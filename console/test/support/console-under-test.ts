@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core';
-import { storeDocuments } from '../../../src/custom-entities/store-documents.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
 import { claimsAfter, claimType } from '../../../src/demo/claims-as-instances.ts';
 import { generateShopHistory } from '../../../src/demo/generate-shop-history.ts';
 import { recordShopHistory } from '../../../src/demo/record-shop-history.ts';
+import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { storeDocuments } from '../../../src/tenants/custom-entities/store-documents.ts';
 import { startTestServer, type TestServer } from '../../../test/support/server/server.ts';
 import { startVendor, type Vendor } from '../../../test/support/vendor/vendor-server.ts';
 import { checkAccessibility } from './accessibility.ts';

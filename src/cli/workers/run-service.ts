@@ -1,4 +1,4 @@
-import { readConfig } from '../../config/config.ts';
+import { readConfig } from '../../core/config/config.ts';
 import type { CommandIo } from '../command.ts';
 import type { Serve } from '../serve.ts';
 import { Stopped } from '../stopped.ts';

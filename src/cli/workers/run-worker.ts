@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import { once } from 'node:events';
-import { type Config, readConfig } from '../../config/config.ts';
+import { type Config, readConfig } from '../../core/config/config.ts';
 import type { Metrics } from '../../metrics/metrics.ts';
 import { type CommandIo, OperatorError } from '../command.ts';
 import { reportOf } from '../error-report.ts';

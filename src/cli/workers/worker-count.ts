@@ -1,7 +1,7 @@
 import { availableParallelism, totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
-import type { Config } from '../../config/config.ts';
-import { maxWorkers } from '../../config/values.ts';
+import type { Config } from '../../core/config/config.ts';
+import { maxWorkers } from '../../core/config/values.ts';
 
 const mebibyte = 1024 * 1024;
 /** MiB of heap that a worker has at least, on however small a machine. */

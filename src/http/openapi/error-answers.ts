@@ -1,4 +1,4 @@
-import { type ErrorType, statusOfErrorType } from '../../errors.ts';
+import { type ErrorType, statusOfErrorType } from '../../core/errors.ts';
 import { ErrorMessage, UnauthorizedFault } from '../error-bodies.ts';
 import type { Components } from './components.ts';
 

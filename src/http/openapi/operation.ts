@@ -1,5 +1,5 @@
 import type { FastifySchema, RouteOptions } from 'fastify';
-import type { ErrorType } from '../../errors.ts';
+import type { ErrorType } from '../../core/errors.ts';
 import { optionalBody } from '../optional-body.ts';
 import { type Components, isObject, mediaExamples, parameterParts, type Reference } from './components.ts';
 import { errorAnswers, errorsOfAll, errorsUnderTenant, unauthorizedAnswer } from './error-answers.ts';

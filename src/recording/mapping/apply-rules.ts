@@ -1,4 +1,4 @@
-import { parseJson } from '../../json/parse.ts';
+import { parseJson } from '../../core/json/parse.ts';
 import {
   braceByte,
   bracketByte,
@@ -8,8 +8,8 @@ import {
   type JsonNode,
   type JsonTape,
   nextChild,
-} from '../../json/tape.ts';
-import { compactText, decodedString, sourceText } from '../../json/text.ts';
+} from '../../core/json/tape.ts';
+import { compactText, decodedString, sourceText } from '../../core/json/text.ts';
 import { mask } from '../mask.ts';
 import { isUnchanged } from '../paths.ts';
 import type { ValueRules } from './mapping.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import { parseJson } from '../../json/parse.ts';
-import { JsonSyntaxError } from '../../json/tape.ts';
-import { compactText } from '../../json/text.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import { JsonSyntaxError } from '../../core/json/tape.ts';
+import { compactText } from '../../core/json/text.ts';
 import {
   type Change,
   type ChangeType,

@@ -1,7 +1,7 @@
-import { entriesOf, memberOf, objectText } from '../../json/members.ts';
-import { parseJson } from '../../json/parse.ts';
-import type { JsonNode } from '../../json/tape.ts';
-import { compactText } from '../../json/text.ts';
+import { entriesOf, memberOf, objectText } from '../../core/json/members.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import type { JsonNode } from '../../core/json/tape.ts';
+import { compactText } from '../../core/json/text.ts';
 import type { Change, ChangeType } from '../change.ts';
 import { mask } from '../mask.ts';
 import { maxMaskedPath, maxMaskedPaths } from '../masked-differences.ts';

@@ -1,7 +1,7 @@
-import { memberOf, membersOf, objectText } from '../../json/members.ts';
-import { parseJson } from '../../json/parse.ts';
-import type { JsonNode } from '../../json/tape.ts';
-import { compactText } from '../../json/text.ts';
+import { memberOf, membersOf, objectText } from '../../core/json/members.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import type { JsonNode } from '../../core/json/tape.ts';
+import { compactText } from '../../core/json/text.ts';
 import { faultOfContext } from '../change-context.ts';
 import { applyRules } from './apply-rules.ts';
 import type { TableMapping } from './mapping.ts';

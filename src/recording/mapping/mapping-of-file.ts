@@ -1,4 +1,4 @@
-import { tenantPattern } from '../../db/tenants/tenants.ts';
+import { tenantPattern } from '../../postgres/tenants/tenants.ts';
 import {
   type FormerColumns,
   namesOf,

@@ -1,7 +1,7 @@
-import { entriesOf } from '../../json/members.ts';
-import { parseJson } from '../../json/parse.ts';
-import type { JsonNode } from '../../json/tape.ts';
-import { compactText } from '../../json/text.ts';
+import { entriesOf } from '../../core/json/members.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import type { JsonNode } from '../../core/json/tape.ts';
+import { compactText } from '../../core/json/text.ts';
 import { maximumPathsBytes, PathsTooLargeError } from '../path-list.ts';
 import type { Difference } from '../paths.ts';
 import { applyRulesAt, type CompiledRules } from './apply-rules.ts';

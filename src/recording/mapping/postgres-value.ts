@@ -1,6 +1,6 @@
-import { elementsOf, kindOf, stringOf } from '../../json/members.ts';
-import { parseJson } from '../../json/parse.ts';
-import { compactText } from '../../json/text.ts';
+import { elementsOf, kindOf, stringOf } from '../../core/json/members.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import { compactText } from '../../core/json/text.ts';
 
 /**
  * How the values of a PostgreSQL type stand in documents. One table serves capture, triggers and snapshots (recording.md 2):

@@ -1,6 +1,6 @@
 import { Compile } from 'typebox/compile';
 import { Settings } from 'typebox/system';
-import { parseJson } from '../../json/parse.ts';
+import { parseJson } from '../../core/json/parse.ts';
 import {
   braceByte,
   bracketByte,
@@ -12,8 +12,8 @@ import {
   type JsonNode,
   JsonSyntaxError,
   nextChild,
-} from '../../json/tape.ts';
-import { decodedString } from '../../json/text.ts';
+} from '../../core/json/tape.ts';
+import { decodedString } from '../../core/json/text.ts';
 import type { Mapping } from './mapping.ts';
 import { type MappingFault, mappingOfFile, parsedMapping } from './mapping-of-file.ts';
 import { MappingFile } from './mapping-schema.ts';

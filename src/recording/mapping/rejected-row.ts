@@ -1,7 +1,7 @@
-import { elementsOf, membersOf, objectText, stringOf } from '../../json/members.ts';
-import { parseJson } from '../../json/parse.ts';
-import { type JsonNode, JsonSyntaxError } from '../../json/tape.ts';
-import { compactText, sourceText } from '../../json/text.ts';
+import { elementsOf, membersOf, objectText, stringOf } from '../../core/json/members.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import { type JsonNode, JsonSyntaxError } from '../../core/json/tape.ts';
+import { compactText, sourceText } from '../../core/json/text.ts';
 import type { ChangeType } from '../change.ts';
 import { applyRules, applyRulesAt, compileRules, type Sides } from './apply-rules.ts';
 import type { TableMapping } from './mapping.ts';

@@ -1,5 +1,5 @@
-import { maximumImportDepth, parseOnTape } from '../../json/parse.ts';
-import { type JsonNode, JsonTape } from '../../json/tape.ts';
+import { maximumImportDepth, parseOnTape } from '../../core/json/parse.ts';
+import { type JsonNode, JsonTape } from '../../core/json/tape.ts';
 
 /** A tape that a long document made larger than this is dropped. The next one gets a new tape. */
 const cellsToKeep = 1024 * 1024;

@@ -1,7 +1,7 @@
-import { elementsOf } from '../../json/members.ts';
-import { parseJson } from '../../json/parse.ts';
-import { JsonSyntaxError } from '../../json/tape.ts';
-import { compactText } from '../../json/text.ts';
+import { elementsOf } from '../../core/json/members.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import { JsonSyntaxError } from '../../core/json/tape.ts';
+import { compactText } from '../../core/json/text.ts';
 import type { RelatedItem } from '../change.ts';
 import { faultOfName, maxNameCharacters } from '../name-fault.ts';
 import type { Mapping, TableMapping } from './mapping.ts';

@@ -1,5 +1,5 @@
-import { parseJson } from '../../json/parse.ts';
-import { compactText } from '../../json/text.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import { compactText } from '../../core/json/text.ts';
 import { applyRules, type CompiledRules, compileRules } from './apply-rules.ts';
 import type { Mapping, ValueRules } from './mapping.ts';
 

@@ -1,4 +1,4 @@
-import { parseJson } from '../../json/parse.ts';
+import { parseJson } from '../../core/json/parse.ts';
 import { type Change, contentOf, differenceOfChange } from '../change.ts';
 import type { MappedDocument } from './row-change.ts';
 

@@ -1,6 +1,6 @@
 import { CompiledQuery } from 'kysely';
-import { textArray, uuidArray } from '../../db/binary-arrays.ts';
-import type { Connection } from '../../db/database.ts';
+import { textArray, uuidArray } from '../../postgres/binary-arrays.ts';
+import type { Connection } from '../../postgres/database.ts';
 import type { ChangeType } from '../change.ts';
 import { hashOf } from '../entry-columns.ts';
 import type { RebuiltDocument } from './document-rebuild.ts';

@@ -1,8 +1,8 @@
-import { AnnalsError } from '../../errors.ts';
-import { elementsOf, entriesOf, kindOf } from '../../json/members.ts';
-import { parseJson } from '../../json/parse.ts';
-import type { JsonNode } from '../../json/tape.ts';
-import { compactText } from '../../json/text.ts';
+import { AnnalsError } from '../../core/errors.ts';
+import { elementsOf, entriesOf, kindOf } from '../../core/json/members.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import type { JsonNode } from '../../core/json/tape.ts';
+import { compactText } from '../../core/json/text.ts';
 import { isUnchanged } from '../paths.ts';
 
 /** A value of a document that can be changed. Documents nest deeper than calls can, so nothing here is recursive. */

@@ -1,6 +1,6 @@
-import { entriesOf, memberOf } from '../../json/members.ts';
-import { parseJson } from '../../json/parse.ts';
-import { compactText } from '../../json/text.ts';
+import { entriesOf, memberOf } from '../../core/json/members.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import { compactText } from '../../core/json/text.ts';
 import type { ChangeType } from '../change.ts';
 import { isPosition, type Marks } from '../marks.ts';
 

@@ -1,4 +1,4 @@
-import { threaded } from '../../concurrency/threaded.ts';
+import { threaded } from '../../core/concurrency/threaded.ts';
 import type { ChangeType } from '../change.ts';
 import { DocumentRebuild, type RebuildState, type RebuiltDocument } from './document-rebuild.ts';
 import { type Container, isDense, type Tree, textOfTree, treeOf } from './document-tree.ts';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { SealedColumn } from '../../db/reseal.ts';
-import type { Sealer } from '../../sealing.ts';
+import type { Sealer } from '../../core/sealing.ts';
+import type { SealedColumn } from '../../postgres/reseal.ts';
 import type { ChangeSource } from '../batch.ts';
 import type { RecordedBy } from '../change.ts';
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Database } from '../../db/database.ts';
+import type { Database } from '../../postgres/database.ts';
 
 /** The number of rejected changes that are kept, of all tenants. */
 export async function countRejected(db: Database): Promise<number> {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Connection, DatabaseTransaction } from '../../db/database.ts';
+import type { Connection, DatabaseTransaction } from '../../postgres/database.ts';
 import type { RecordedBy } from '../change.ts';
 import type { RejectedRow } from './kept-change.ts';
 import './tables.ts';

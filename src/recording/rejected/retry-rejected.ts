@@ -1,7 +1,7 @@
-import type { Database } from '../../db/database.ts';
-import { inTransaction } from '../../db/transaction.ts';
-import { JsonSyntaxError, JsonTape } from '../../json/tape.ts';
-import type { Sealer } from '../../sealing.ts';
+import { JsonSyntaxError, JsonTape } from '../../core/json/tape.ts';
+import type { Sealer } from '../../core/sealing.ts';
+import type { Database } from '../../postgres/database.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
 import {
   type BatchCounts,
   type ChangeSource,
@@ -9,9 +9,9 @@ import {
   RejectedChangesError,
   type TakeChanges,
 } from '../batch.ts';
-import { changeOfClient, type RecordingClient, refusalOfRow } from '../client-changes.ts';
-import { type ImportedLine, readImportLine } from '../import-line.ts';
 import { changesOfRow } from '../mapping/changes-of-row.ts';
+import { changeOfClient, type RecordingClient, refusalOfRow } from '../mapping/client-changes.ts';
+import { type ImportedLine, readImportLine } from '../mapping/import-line.ts';
 import type { Mapping } from '../mapping/mapping.ts';
 import { readRejectedRow } from '../mapping/rejected-row.ts';
 import type { MappedChange, RowChange } from '../mapping/row-change.ts';

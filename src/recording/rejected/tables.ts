@@ -11,7 +11,7 @@ interface ChangeRejectedTable {
   kept_at: Generated<Date>;
 }
 
-declare module '../../db/tables.ts' {
+declare module '../../postgres/tables.ts' {
   interface Tables {
     change_rejected: ChangeRejectedTable;
   }

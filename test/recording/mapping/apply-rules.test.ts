@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { parseJson } from '../../../src/json/parse.ts';
-import { compactText } from '../../../src/json/text.ts';
+import { parseJson } from '../../../src/core/json/parse.ts';
+import { compactText } from '../../../src/core/json/text.ts';
 import { applyRules, compileRules } from '../../../src/recording/mapping/apply-rules.ts';
 import { parsePathPattern } from '../../../src/recording/mapping/path-pattern.ts';
 import { pathsOf } from '../../../src/recording/paths.ts';

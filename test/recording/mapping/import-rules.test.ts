@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { JsonTape } from '../../../src/json/tape.ts';
-import { readImportLine } from '../../../src/recording/import-line.ts';
+import { JsonTape } from '../../../src/core/json/tape.ts';
+import { readImportLine } from '../../../src/recording/mapping/import-line.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import { Occurrences } from '../../../src/recording/occurrences.ts';
 

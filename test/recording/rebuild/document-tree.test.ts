@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { AnnalsError } from '../../../src/errors.ts';
+import { AnnalsError } from '../../../src/core/errors.ts';
 import { type Tree, textOfTree, treeOf } from '../../../src/recording/rebuild/document-tree.ts';
 
 test('a tree whose text is longer than a string may be is refused with words, and one that just fits is written', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseJson } from '../../../src/json/parse.ts';
+import { parseJson } from '../../../src/core/json/parse.ts';
 import { type ChangeType, differenceOfChange } from '../../../src/recording/change.ts';
 import type { RebuildEntry } from '../../../src/recording/rebuild/entry-changes.ts';
 import { maxLaterEntries, rebuildDocument } from '../../../src/recording/rebuild/rebuild-document.ts';

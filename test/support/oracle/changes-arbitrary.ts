@@ -1,6 +1,6 @@
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import * as fc from 'fast-check';
-import { maxBytes, maxChanges, maxLevels, maxValues } from '../../../src/recorder/limits.ts';
+import { maxBytes, maxChanges, maxLevels, maxValues } from '../../../src/sources/recorder/limits.ts';
 
 /** What is sent to the recorder. */
 export interface SentChanges {

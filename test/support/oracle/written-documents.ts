@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { parseJson } from '../../../src/json/parse.ts';
+import { parseJson } from '../../../src/core/json/parse.ts';
 import { type ChangeType, differenceOfChange } from '../../../src/recording/change.ts';
 import { isUnchanged } from '../../../src/recording/paths.ts';
 import type { RebuildEntry } from '../../../src/recording/rebuild/entry-changes.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import type { NewClient } from '../../../src/oauth/clients.ts';
+import type { NewClient } from '../../../src/access/oauth/clients.ts';
 
 // Milliseconds: an answer that takes longer is none.
 const maxAnswer = 15_000;

@@ -1,13 +1,13 @@
 import { PassThrough, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
-import { sortIndexStatement } from '../../../src/custom-entities/sort-indexes.ts';
-import { tablesToBackUp } from '../../../src/db/backup/backed-up-tables.ts';
-import type { BackedUpIndex, BackupManifest } from '../../../src/db/backup/manifest.ts';
-import { BackupReader } from '../../../src/db/backup/read-backup.ts';
-import { type RestoredBackup, restoreBackup } from '../../../src/db/backup/restore-backup.ts';
-import { endOfArchive, headerOf, paddingOf, readArchive } from '../../../src/db/backup/tar.ts';
-import { writeBackup } from '../../../src/db/backup/write-backup.ts';
+import { tablesToBackUp } from '../../../src/postgres/backup/backed-up-tables.ts';
+import type { BackedUpIndex, BackupManifest } from '../../../src/postgres/backup/manifest.ts';
+import { BackupReader } from '../../../src/postgres/backup/read-backup.ts';
+import { type RestoredBackup, restoreBackup } from '../../../src/postgres/backup/restore-backup.ts';
+import { endOfArchive, headerOf, paddingOf, readArchive } from '../../../src/postgres/backup/tar.ts';
+import { writeBackup } from '../../../src/postgres/backup/write-backup.ts';
+import { sortIndexStatement } from '../../../src/tenants/custom-entities/sort-indexes.ts';
 import type { TestDatabase } from './database.ts';
 import { testSecretKeys } from './server.ts';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { Readable } from 'node:stream';
-import type { NewClient } from '../../../src/oauth/clients.ts';
+import type { NewClient } from '../../../src/access/oauth/clients.ts';
 
 export interface BrowserOptions {
   /** What stands before each path, `/tools/annals` for instance. */

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { distribute } from '../../../src/db/cluster/distribute.ts';
-import { moveTenant as moveTenantTo } from '../../../src/db/cluster/move-tenant.ts';
-import { createPool } from '../../../src/db/connections/pool.ts';
+import { moveTenant as moveTenantTo } from '../../../src/postgres/cluster/move-tenant.ts';
+import { createPool } from '../../../src/postgres/connections/pool.ts';
+import { distribute } from '../../../src/postgres/migrate/distribute.ts';
 
 /** A Citus cluster that the tests run on, in place of the embedded database. */
 export interface TestCluster {

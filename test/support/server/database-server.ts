@@ -1,8 +1,8 @@
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { createPool } from '../../../src/db/connections/pool.ts';
-import { openEmbeddedDatabase } from '../../../src/db/embedded/open-embedded-database.ts';
-import { migrate } from '../../../src/db/migrate.ts';
+import { createPool } from '../../../src/postgres/connections/pool.ts';
+import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
+import { migrate } from '../../../src/postgres/migrate/migrate.ts';
 import { clusterOfEnvironment, createClusterTemplate, onAllNodes, type TestCluster } from './cluster.ts';
 import { makeDataFolder, removeDataFolder } from './data-folder.ts';
 

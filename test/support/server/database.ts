@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { inject, onTestFinished } from 'vitest';
-import { createPool } from '../../../src/db/connections/pool.ts';
-import { createDatabase, type Database } from '../../../src/db/database.ts';
-import { migrate } from '../../../src/db/migrate.ts';
+import { createPool } from '../../../src/postgres/connections/pool.ts';
+import { createDatabase, type Database } from '../../../src/postgres/database.ts';
+import { migrate } from '../../../src/postgres/migrate/migrate.ts';
 import { cloneOnCluster, dropOnCluster } from './cluster.ts';
 
 export interface TestDatabase {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { createFindPage, type FindPage } from '../../../src/changelog/find-page.ts';
-import { createTenant } from '../../../src/db/tenants/tenants.ts';
+import { createFindPage, type FindPage } from '../../../src/history/find-page.ts';
+import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';

@@ -1,6 +1,11 @@
-import { documentText, projectionOf, readDocument, valuesOfDocument } from '../../../src/custom-entities/document.ts';
-import { insertInstance } from '../../../src/custom-entities/instance-store.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
+import { inTransaction } from '../../../src/postgres/transaction.ts';
+import {
+  documentText,
+  projectionOf,
+  readDocument,
+  valuesOfDocument,
+} from '../../../src/tenants/custom-entities/document.ts';
+import { insertInstance } from '../../../src/tenants/custom-entities/instance-store.ts';
 import type { ModelDocument } from '../oracle/document-evaluator.ts';
 import { writeJson } from '../oracle/json-model.ts';
 import type { TestServer } from './server.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import { documentText, projectionOf, readDocument } from '../../../src/custom-entities/document.ts';
-import { inTransaction } from '../../../src/db/transaction.ts';
+import { inTransaction } from '../../../src/postgres/transaction.ts';
+import { documentText, projectionOf, readDocument } from '../../../src/tenants/custom-entities/document.ts';
 import type { ModelDocument } from '../oracle/document-evaluator.ts';
 import { writeJson } from '../oracle/json-model.ts';
 import { type PageSeen, readPage } from './instances.ts';

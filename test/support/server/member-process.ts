@@ -1,4 +1,4 @@
-import { openEmbeddedDatabase } from '../../../src/db/embedded/open-embedded-database.ts';
+import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
 
 // Opens the database of a data folder, prints its URL, and leaves it when stdin ends.
 const [dataDir = ''] = process.argv.slice(2);

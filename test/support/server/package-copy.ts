@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { bundleOfCheckout } from '../../../build/checkout.js';
-import { packageFolder } from '../../../src/package-folder.ts';
+import { packageFolder } from '../../../src/core/package-folder.ts';
 
 // What a package is built from, and what stands in it.
 const parts = [

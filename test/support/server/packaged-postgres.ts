@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
-import { freePort } from '../../../src/db/embedded/free-port.ts';
+import { freePort } from '../../../src/postgres/embedded/free-port.ts';
 import { temporaryFolder } from './package-copy.ts';
 import { eventually } from './patience.ts';
 import { findPostgresPrograms } from './postgres-programs.ts';

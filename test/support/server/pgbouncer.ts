@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
-import { freePort } from '../../../src/db/embedded/free-port.ts';
+import { freePort } from '../../../src/postgres/embedded/free-port.ts';
 import { findPgbouncer } from './pgbouncer-program.ts';
 
 // pgbouncer refuses to run as root: this is "nobody".

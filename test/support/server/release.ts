@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { zstdDecompressSync } from 'node:zlib';
 import { createEmptyTestDatabase, type TestDatabase } from './database.ts';
 
-const folder = join(import.meta.dirname, '..', '..', 'db', 'releases');
+const folder = join(import.meta.dirname, '..', '..', 'postgres', 'releases');
 
 /** The data that is put into databases of releases, as two scripts: the second comes after what it waits for is folded. */
 export async function releaseData(): Promise<[string, string]> {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
-import { type EmbeddedDatabase, openEmbeddedDatabase } from '../../../src/db/embedded/open-embedded-database.ts';
+import { type EmbeddedDatabase, openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
 import { makeDataFolder, removeDataFolder } from './data-folder.ts';
 
 /** A PostgreSQL of its own with `wal_level = logical`, for applications whose changes are captured. */

@@ -1,0 +1,54 @@
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { AnnalsError } from '../../core/errors.ts';
+
+const clientIdPattern = /^([a-z][a-z0-9]{1,62})\.[0-9a-f]{20}$/;
+
+/** `<tenant>.<random>`: the tenant stands in it, because every look-up names the tenant. */
+export function newClientId(tenant: string): string {
+  return `${tenant}.${randomBytes(10).toString('hex')}`;
+}
+
+/** The tenant of a client id, or undefined where no client can have that id. */
+export function tenantOfClientId(clientId: string): string | undefined {
+  return clientIdPattern.exec(clientId)?.[1];
+}
+
+/** 32 random bytes, base64url. */
+export function newClientSecret(): string {
+  return randomBytes(32).toString('base64url');
+}
+
+/**
+ * The SHA-256 of a secret. Slow password hashes protect secrets that people choose. This one has 256 random bits, which
+ * nobody can guess from the hash, and a slow hash would only let strangers load the processor.
+ */
+export function hashClientSecret(secret: string): Buffer {
+  return hash('sha256', secret, 'buffer');
+}
+
+/** No secret matches a client without one. */
+export function secretMatches(secret: string, secretHash: Uint8Array | null): boolean {
+  return secretHash !== null && timingSafeEqual(hashClientSecret(secret), secretHash);
+}
+
+const maxName = 200;
+// The actors of change entries that no client caused (spec A, change entry).
+const reservedNames: ReadonlySet<string> = new Set(['system', 'external', 'unknown']);
+
+/** Throws a validation_violation unless the name may stand as actor in change entries (contract 1). */
+export function checkClientName(name: string): void {
+  const fault = faultOfName(name);
+  if (fault === undefined) return;
+  throw new AnnalsError('validation_violation', `The client's name ${fault}.`, {
+    details: [{ field: 'name', message: fault }],
+  });
+}
+
+function faultOfName(name: string): string | undefined {
+  if (name.trim() === '') return 'must not be empty';
+  if ([...name].length > maxName) return `must not have more than ${maxName} characters`;
+  if (/\p{Cc}/u.test(name)) return 'must not contain control characters';
+  if (!name.isWellFormed()) return 'must not contain lone surrogates';
+  if (reservedNames.has(name)) return 'must not be system, external or unknown';
+  return undefined;
+}

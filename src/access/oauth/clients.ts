@@ -1,0 +1,168 @@
+import { AnnalsError } from '../../core/errors.ts';
+import { isScope, type Scope, scopes } from '../../http/scopes.ts';
+import type { Database } from '../../postgres/database.ts';
+import { tenantExists } from '../../postgres/tenants/tenants.ts';
+import {
+  checkClientName,
+  hashClientSecret,
+  newClientId,
+  newClientSecret,
+  tenantOfClientId,
+} from './client-identity.ts';
+import './tables.ts';
+
+export interface ClientDescription {
+  tenant: string;
+  /** Space-separated. */
+  scope: string;
+  /** Left out: the client id. */
+  name?: string | undefined;
+}
+
+export interface NewClient {
+  clientId: string;
+  /** Shown this once; stored only hashed. */
+  clientSecret: string;
+  tenant: string;
+  scope: string;
+  name: string;
+}
+
+export interface ListedClient {
+  clientId: string;
+  tenant: string;
+  scope: string;
+  name: string;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+  revokedAt: string | null;
+}
+
+export interface ClientRecord {
+  tenant: string;
+  clientId: string;
+  name: string;
+  /** Null: it has no secret. */
+  secretHash: Uint8Array | null;
+  scopes: Scope[];
+  revoked: boolean;
+}
+
+/**
+ * Makes a client of the tenant. Throws validation_violation for a scope or a name that may not be, resource_not_found where there is no such tenant.
+ */
+export async function createClient(db: Database, client: ClientDescription): Promise<NewClient> {
+  const clientSecret = newClientSecret();
+  const { clientId, ...made } = await insertClient(db, client, hashClientSecret(clientSecret));
+  return { clientId, clientSecret, ...made };
+}
+
+/** Makes a client that has no secret, as `createClient` does: it can get no token. */
+export async function createClientWithoutSecret(
+  db: Database,
+  client: ClientDescription,
+): Promise<Omit<NewClient, 'clientSecret'>> {
+  return await insertClient(db, client, null);
+}
+
+async function insertClient(db: Database, { tenant, scope, name }: ClientDescription, secretHash: Buffer | null) {
+  const granted = parseScopes(scope);
+  if (name !== undefined) checkClientName(name);
+  const clientId = newClientId(tenant);
+  const actor = name ?? clientId;
+  if (!(await tenantExists(db, tenant))) {
+    throw new AnnalsError(
+      'resource_not_found',
+      `There is no tenant ${tenant}; make it with: annals tenant create ${tenant}`,
+    );
+  }
+  await db
+    .insertInto('oauth_client')
+    .values({ tenant, client_id: clientId, name: actor, secret_hash: secretHash, scopes: granted })
+    .execute();
+  return { clientId, tenant, scope: granted.join(' '), name: actor };
+}
+
+/** All clients of the tenant, the oldest first, without their secrets. */
+export async function listClients(db: Database, tenant: string): Promise<ListedClient[]> {
+  const rows = await db
+    .selectFrom('oauth_client')
+    .select(['tenant', 'client_id', 'name', 'scopes', 'created_at', 'revoked_at'])
+    .where('tenant', '=', tenant)
+    .orderBy('created_at')
+    .orderBy('client_id')
+    .execute();
+  return rows.map((row) => ({
+    clientId: row.client_id,
+    tenant: row.tenant,
+    scope: row.scopes.join(' '),
+    name: row.name,
+    createdAt: row.created_at.toISOString(),
+    revokedAt: row.revoked_at?.toISOString() ?? null,
+  }));
+}
+
+/** Its tokens stop within 5 seconds in every process. False where there is no such client; again is no error. */
+export async function revokeClient(db: Database, clientId: string): Promise<boolean> {
+  const tenant = tenantOfClientId(clientId);
+  if (tenant === undefined) return false;
+  const { numUpdatedRows } = await db
+    .updateTable('oauth_client')
+    .set(({ fn }) => ({ revoked_at: fn<Date>('now', []) }))
+    .where('tenant', '=', tenant)
+    .where('client_id', '=', clientId)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n || (await findClient(db, tenant, clientId)) !== undefined;
+}
+
+/** Deletes a client that has no secret. Nothing refers to it any more; its sessions and links have been deleted. */
+export async function deleteClientWithoutSecret(db: Database, tenant: string, clientId: string): Promise<void> {
+  await db
+    .deleteFrom('oauth_client')
+    .where('tenant', '=', tenant)
+    .where('client_id', '=', clientId)
+    .where('secret_hash', 'is', null)
+    .execute();
+}
+
+/** Revokes all clients of the tenant, as `revokeClient` does. */
+export async function revokeClients(db: Database, tenant: string): Promise<void> {
+  await db
+    .updateTable('oauth_client')
+    .set(({ fn }) => ({ revoked_at: fn<Date>('now', []) }))
+    .where('tenant', '=', tenant)
+    .where('revoked_at', 'is', null)
+    .execute();
+}
+
+export async function findClient(db: Database, tenant: string, clientId: string): Promise<ClientRecord | undefined> {
+  const row = await db
+    .selectFrom('oauth_client')
+    .select(['name', 'secret_hash', 'scopes', 'revoked_at'])
+    .where('tenant', '=', tenant)
+    .where('client_id', '=', clientId)
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  return {
+    tenant,
+    clientId,
+    name: row.name,
+    secretHash: row.secret_hash,
+    scopes: row.scopes.filter(isScope),
+    revoked: row.revoked_at !== null,
+  };
+}
+
+function parseScopes(text: string): Scope[] {
+  const names = [...new Set(text.split(' ').filter((name) => name !== ''))];
+  const unknown = names.find((name) => !isScope(name));
+  if (names.length === 0 || unknown !== undefined) {
+    const fault = unknown === undefined ? 'A client has at least one scope' : `There is no scope ${unknown}`;
+    const message = unknown === undefined ? 'must name at least one scope' : `has the unknown scope ${unknown}`;
+    throw new AnnalsError('validation_violation', `${fault}. The scopes are: ${scopes.join(', ')}.`, {
+      details: [{ field: 'scope', message }],
+    });
+  }
+  return names.filter(isScope);
+}

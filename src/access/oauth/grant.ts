@@ -1,0 +1,123 @@
+import OAuth2Server from '@node-oauth/oauth2-server';
+import { isScope, type Scope } from '../../http/scopes.ts';
+import type { Database } from '../../postgres/database.ts';
+import { accessTokenLifetime, signAccessToken } from './access-token.ts';
+import { secretMatches, tenantOfClientId } from './client-identity.ts';
+import { findClient } from './clients.ts';
+import type { SigningKeys } from './signing-keys.ts';
+import { TokenError, type TokenErrorCode } from './token-error.ts';
+import type { TokenRequest } from './token-request.ts';
+
+export interface TokenResponse {
+  access_token: string;
+  token_type: 'Bearer';
+  expires_in: number;
+  scope: string;
+}
+
+/** Gives a token, or rejects with a TokenError. */
+export type GrantToken = (request: TokenRequest) => Promise<TokenResponse>;
+
+interface GrantedClient extends OAuth2Server.Client {
+  tenant: string;
+  clientId: string;
+  scopes: Scope[];
+}
+
+/** The client credentials grant (RFC 6749, 4.4), its flow run by the grant library; see docs/decisions/0002. */
+export function createGrant(options: {
+  db: Database;
+  keys: SigningKeys;
+  issuer: string;
+  /** Milliseconds since 1970. */
+  now: () => number;
+}): GrantToken {
+  const { db, keys, issuer, now } = options;
+
+  const model: OAuth2Server.ClientCredentialsModel = {
+    async getClient(clientId, clientSecret) {
+      const tenant = tenantOfClientId(clientId);
+      const client = tenant === undefined ? undefined : await findClient(db, tenant, clientId);
+      if (client === undefined || client.revoked || !secretMatches(clientSecret, client.secretHash)) return undefined;
+      const { tenant: of, scopes } = client;
+      return { id: clientId, grants: ['client_credentials'], tenant: of, clientId, scopes } satisfies GrantedClient;
+    },
+
+    // The library wants a user even where the client acts for itself.
+    async getUserFromClient(client) {
+      return { id: client.id };
+    },
+
+    async validateScope(_user, client, requested) {
+      const { tenant, scopes } = client as GrantedClient;
+      return grantedScopes(tenant, scopes, requested);
+    },
+
+    async generateAccessToken(client, _user, scopes) {
+      const key = await keys.toSign();
+      return await signAccessToken(key, {
+        issuer,
+        now: now(),
+        client: client as GrantedClient,
+        scopes: scopes.filter(isScope),
+      });
+    },
+
+    // The library does not check tokens here: the verifier does, from the token alone.
+    async getAccessToken() {
+      return undefined;
+    },
+
+    // Tokens are not stored. The library lets us complete the answer here.
+    async saveToken(token, client, user) {
+      const { tenant } = client as GrantedClient;
+      const scope = [...(token.scope ?? []), `tenant=${tenant}`];
+      return { accessToken: token.accessToken, scope, client, user, expires_in: accessTokenLifetime };
+    },
+  };
+
+  const server = new OAuth2Server({ model, accessTokenLifetime, allowExtendedTokenAttributes: true });
+
+  return async ({ grantType, clientId, clientSecret, scope }) => {
+    const body = {
+      ...(grantType === undefined ? {} : { grant_type: grantType }),
+      client_id: clientId,
+      client_secret: clientSecret,
+      ...(scope === undefined ? {} : { scope }),
+    };
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', 'content-length': '1' };
+    const response = new OAuth2Server.Response();
+    try {
+      await server.token(new OAuth2Server.Request({ headers, method: 'POST', query: {}, body }), response);
+    } catch (error) {
+      throw tokenErrorOf(error);
+    }
+    return response.body as TokenResponse;
+  };
+}
+
+/** The requested scopes in their order, or all of the client where none is named. Undefined where the client lacks one. */
+function grantedScopes(tenant: string, scopes: Scope[], requested: string[] = []): Scope[] | undefined {
+  // A client may send the `scope` of an earlier answer, which ends with the tenant.
+  const named = requested.filter((name) => name !== `tenant=${tenant}`);
+  if (named.length === 0) return scopes;
+  const granted = [...new Set(named)].filter(isScope).filter((scope) => scopes.includes(scope));
+  return named.every((name) => granted.some((scope) => scope === name)) ? granted : undefined;
+}
+
+const codes: Readonly<Record<string, TokenErrorCode>> = {
+  invalid_request: 'invalid_request',
+  invalid_client: 'invalid_client',
+  invalid_scope: 'invalid_scope',
+  unsupported_grant_type: 'unsupported_grant_type',
+  // No client may use another grant here, so each of them is one that this service does not support.
+  unauthorized_client: 'unsupported_grant_type',
+};
+
+function tokenErrorOf(error: unknown): unknown {
+  if (!(error instanceof OAuth2Server.OAuthError)) return error;
+  const code = codes[error.name];
+  if (code !== undefined) return new TokenError(code, error.message);
+  // The library wraps what our own code throws.
+  return 'inner' in error ? error.inner : error;
+}

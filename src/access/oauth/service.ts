@@ -1,0 +1,67 @@
+import type { JWK } from 'jose';
+import type { Sealer } from '../../core/sealing.ts';
+import type { VerifyAccessToken, VerifyBasic } from '../../http/credentials.ts';
+import type { Database } from '../../postgres/database.ts';
+import { type CheckSecret, createSecretChecker, type TryOnce } from './check-secret.ts';
+import { createClientStates, type FindClientState } from './client-states.ts';
+import { createGrant, type GrantToken } from './grant.ts';
+import { createGuessLimiter, type GuessLimiter } from './guess-limiter.ts';
+import { readInstallationId } from './installation.ts';
+import { createSigningKeys } from './signing-keys.ts';
+import { createAccessTokenVerifier } from './verify-access-token.ts';
+import { createBasicVerifier } from './verify-basic.ts';
+import { warmUpTokens } from './warm-up.ts';
+
+export interface OAuthService {
+  issuer: string;
+  /** A UUID, the same for all processes on one database. */
+  installation: string;
+  grantToken: GrantToken;
+  /** Counts wrong secrets, of whatever kind. */
+  guesses: GuessLimiter;
+  checkSecret: CheckSecret;
+  tryOnce: TryOnce;
+  findClientState: FindClientState;
+  verifyAccessToken: VerifyAccessToken;
+  verifyBasic: VerifyBasic;
+  publishedKeys: () => Promise<JWK[]>;
+  /** Does in advance the work that the first token and the first call with a token would wait for. */
+  warmUp: () => Promise<void>;
+}
+
+/** Builds everything about tokens that a process needs, once. `baseUrl`, if set, names the issuer. */
+export async function createOAuthService(options: {
+  db: Database;
+  sealer: Sealer;
+  baseUrl: string | undefined;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  /** Milliseconds of a clock that never steps back. */
+  elapsed: () => number;
+  onUnreadableKey: (kid: string) => void;
+}): Promise<OAuthService> {
+  const { db, sealer, baseUrl, now, elapsed, onUnreadableKey } = options;
+  const installation = await readInstallationId(db);
+  const issuer = baseUrl ?? `urn:uuid:${installation}`;
+  const keys = createSigningKeys({ db, sealer, now, elapsed, onUnreadableKey });
+  const grantToken = createGrant({ db, keys, issuer, now });
+  const findClientState = createClientStates(db, elapsed);
+  const guesses = createGuessLimiter(elapsed);
+  return {
+    issuer,
+    installation,
+    grantToken,
+    guesses,
+    ...createSecretChecker(db, guesses),
+    findClientState,
+    verifyAccessToken: createAccessTokenVerifier({
+      issuer,
+      keys,
+      findClientState,
+      now,
+    }),
+    verifyBasic: createBasicVerifier({ db, elapsed, findClientState }),
+    publishedKeys: () => keys.published(),
+    warmUp: () => warmUpTokens({ keys, issuer, now, grantToken }),
+  };
+}

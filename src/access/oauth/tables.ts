@@ -1,0 +1,32 @@
+import type { Generated } from 'kysely';
+
+interface InstallationTable {
+  singleton: Generated<boolean>;
+  id: Generated<string>;
+}
+
+interface OAuthClientTable {
+  tenant: string;
+  client_id: string;
+  name: string;
+  /** Null: a link made the client, which can sign in by that link alone. */
+  secret_hash: Uint8Array | null;
+  scopes: string[];
+  created_at: Generated<Date>;
+  revoked_at: Generated<Date | null>;
+}
+
+interface OAuthSigningKeyTable {
+  kid: string;
+  sealed_key: Uint8Array;
+  created_at: Date;
+  retired_at: Date;
+}
+
+declare module '../../postgres/tables.ts' {
+  interface Tables {
+    installation: InstallationTable;
+    oauth_client: OAuthClientTable;
+    oauth_signing_key: OAuthSigningKeyTable;
+  }
+}

@@ -1,0 +1,63 @@
+import { MalformedValue, type QueryParameters } from '../../http/query-string.ts';
+import { TokenError } from './token-error.ts';
+
+/** A token request with the client's credentials, from the header or from the body. */
+export interface TokenRequest {
+  grantType: string | undefined;
+  clientId: string;
+  clientSecret: string;
+  scope: string | undefined;
+}
+
+/**
+ * Checks what the grant library does not check. A parameter that is given twice is an error (RFC 6749, 3.2). Basic
+ * credentials are form-encoded before they are base64 (2.3.1). A client authenticates in one way only (2.3).
+ */
+export function readTokenRequest(authorization: string | undefined, form: QueryParameters): TokenRequest {
+  const basic = authorization === undefined ? undefined : readBasic(authorization);
+  const clientId = single(form, 'client_id');
+  const clientSecret = single(form, 'client_secret');
+  const request = { grantType: single(form, 'grant_type'), scope: single(form, 'scope') };
+  if (basic === undefined) {
+    if (clientId === undefined || clientSecret === undefined) {
+      throw new TokenError('invalid_client', 'The client did not authenticate: client_id and client_secret are needed');
+    }
+    return { ...request, clientId, clientSecret };
+  }
+  // Some clients repeat their id in the body. That is no second way.
+  if (clientSecret !== undefined || (clientId !== undefined && clientId !== basic.clientId)) {
+    throw new TokenError('invalid_request', 'The client authenticates both by HTTP Basic and in the body');
+  }
+  return { ...request, ...basic };
+}
+
+function single(form: QueryParameters, name: string): string | undefined {
+  const values = form[name];
+  if (values === undefined) return undefined;
+  const [value] = values;
+  if (values.length > 1) throw new TokenError('invalid_request', `The parameter ${name} is given more than once`);
+  if (value instanceof MalformedValue) {
+    throw new TokenError('invalid_request', `The parameter ${name} is not form-encoded UTF-8`);
+  }
+  // RFC 6749, 3.2: a parameter without a value counts as left out.
+  return value === '' ? undefined : value;
+}
+
+/** Throws a TokenError, invalid_client. */
+export function readBasic(authorization: string): { clientId: string; clientSecret: string } {
+  const encoded = /^Basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(authorization)?.[1];
+  if (encoded === undefined) throw new TokenError('invalid_client', 'The Authorization header is not HTTP Basic');
+  const [id, ...secret] = Buffer.from(encoded, 'base64').toString('utf8').split(':');
+  const clientId = formDecode(id ?? '');
+  const clientSecret = formDecode(secret.join(':'));
+  if (!clientId || !clientSecret) throw new TokenError('invalid_client', 'The Basic credentials are malformed');
+  return { clientId, clientSecret };
+}
+
+function formDecode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,90 @@
+import { AnnalsError, type ErrorDetail } from '../../core/errors.ts';
+import { ProjectionFault, projectedJson } from '../../query/json-projection.ts';
+import { mask } from '../../recording/mask.ts';
+import type { LlmConfig } from './llm-config.ts';
+import type { AgentBody, NativeTool } from './schemas.ts';
+import { addressOf } from './self-hosted-address.ts';
+
+/** An agent as clients see it. A mask stands in place of its key. */
+export interface AgentDocument {
+  readonly id: string;
+  readonly name: Readonly<Record<string, string>>;
+  readonly description?: Readonly<Record<string, string>>;
+  readonly enabled: boolean;
+  readonly userPrompt: string;
+  readonly triggers: readonly unknown[];
+  readonly llmConfig: LlmConfig;
+  readonly nativeTools: readonly NativeTool[];
+  readonly metadata: { readonly version: number; readonly createdAt: string; readonly modifiedAt: string };
+  readonly disabledReason?: string;
+}
+
+const maxAgentIdBytes = 255;
+
+/** What is wrong with an id, or undefined. An index entry and a cursor have a maximum size, and the id must fit. */
+export function faultOfAgentId(id: string): string | undefined {
+  if (id === '') return 'must not be empty';
+  if (/[\p{Cc}\p{Surrogate}]/u.test(id)) return 'must not have control characters';
+  if (Buffer.byteLength(id) > maxAgentIdBytes) return `must have at most ${maxAgentIdBytes} bytes of UTF-8`;
+  return undefined;
+}
+
+/** The content that a body asks for, without the fields that the service sets. `current` is the stored agent. */
+export function contentOf(body: AgentBody, current: AgentDocument | undefined) {
+  const { name, description, userPrompt = '', triggers = [], nativeTools = [] } = body;
+  const { provider, model, temperature, maxTokens, contextTokens, apiKey, baseUrl, selfHostedParams }: LlmConfig =
+    body.llmConfig ?? { provider: 'shared' };
+  // Without what is taken because it is empty.
+  const params = selfHostedParams && { selfHostedParams: { url: selfHostedParams.url } };
+  const llmConfig = { provider, model, temperature, maxTokens, contextTokens, baseUrl, ...params };
+  return {
+    name,
+    description,
+    enabled: body.enabled ?? current?.enabled ?? true,
+    userPrompt,
+    triggers,
+    llmConfig: { ...llmConfig, ...(apiKey === undefined ? {} : { apiKey: mask }) },
+    nativeTools,
+  };
+}
+
+/** The fault that the schema alone cannot find: an address that is no URL. */
+export function faultsOfBody({ llmConfig }: Pick<AgentBody, 'llmConfig'>): ErrorDetail[] {
+  const address = llmConfig && addressOf(llmConfig);
+  if (address === undefined || URL.canParse(address)) return [];
+  const field = llmConfig?.provider === 'self_hosted' ? 'llmConfig.baseUrl' : 'llmConfig.selfHostedParams.url';
+  return [{ field, message: 'must be a URL' }];
+}
+
+/** The JSON text of a document, without the members that are undefined. */
+export function agentText(document: AgentDocument): string {
+  return JSON.stringify(document);
+}
+
+/** The text for the jsonb column. Throws validation_violation for text that PostgreSQL cannot store. */
+export function projectionOf(text: string): string {
+  try {
+    return projectedJson(text);
+  } catch (error) {
+    if (!(error instanceof ProjectionFault)) throw error;
+    throw new AnnalsError('validation_violation', error.message, { cause: error });
+  }
+}
+
+export function parseAgent(text: string): AgentDocument {
+  return JSON.parse(text);
+}
+
+/**
+ * The name for change entries and e-mails (contract 6: at most 1,000 characters, no NUL): the English one, or
+ * else the first.
+ */
+export function displayName({ name }: Pick<AgentDocument, 'name'>): string | undefined {
+  const text = name.en ?? Object.values(name)[0];
+  if (text === undefined || /[\0\p{Surrogate}]/u.test(text)) return undefined;
+  return [...text].slice(0, 1_000).join('');
+}
+
+export function invalid(details: readonly ErrorDetail[]): AnnalsError {
+  return new AnnalsError('validation_violation', 'The request body is not valid.', { details });
+}

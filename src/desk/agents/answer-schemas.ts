@@ -1,0 +1,114 @@
+import { Type } from 'typebox';
+import { listItem } from '../../http/openapi/list-item.ts';
+import type { FailureCause } from '../../providers/failure-cause.ts';
+import { AgentBody } from './schemas.ts';
+
+const metadata = Type.Object(
+  {
+    version: Type.Integer({ minimum: 1, description: 'Increases by 1 with every change.' }),
+    createdAt: Type.String({ format: 'date-time' }),
+    modifiedAt: Type.String({ format: 'date-time' }),
+  },
+  { $id: 'Metadata' },
+);
+
+// The service sets what a client has left out, but for the description.
+const { name, userPrompt, triggers, llmConfig, nativeTools } = Type.Required(AgentBody).properties;
+const { description } = AgentBody.properties;
+
+/** An agent as answers have it: with all that the service sets. */
+export const Agent = Type.Object(
+  {
+    id: Type.String(),
+    name,
+    description,
+    enabled: Type.Boolean({ description: 'A disabled agent answers 409.' }),
+    userPrompt,
+    triggers,
+    llmConfig,
+    nativeTools,
+    metadata,
+    disabledReason: Type.Optional(Type.String({ description: 'The reason why the service disabled the agent.' })),
+  },
+  { $id: 'Agent' },
+);
+
+export const AgentItem = listItem('AgentItem', Agent);
+
+export const AgentCreated = Type.Object({ id: Type.String() }, { $id: 'Created' });
+
+const severity = Type.Enum(['INFO', 'WARNING', 'ERROR'], { type: 'string' });
+
+const causes: readonly FailureCause[] = [
+  'quota_exhausted',
+  'rate_limited',
+  'context_length_exceeded',
+  'content_filtered',
+  'authentication',
+  'model_not_found',
+  'unreachable',
+  'timeout',
+  'bad_answer',
+  'cancelled',
+];
+
+const LogMessage = Type.Object(
+  {
+    timestamp: Type.String({ format: 'date-time' }),
+    severity,
+    message: Type.String(),
+    agentId: Type.String(),
+    requestId: Type.String(),
+    guarded: Type.Optional(
+      Type.Literal(true, {
+        description: 'The message has data of the change history, so clients without a changelog scope do not see it.',
+      }),
+    ),
+  },
+  { $id: 'LogMessage' },
+);
+
+const tokensOf = (kind: string) =>
+  `With the shared token the ${kind} tokens that the quota was charged with; with an own key those that the provider ` +
+  'reported. A message tells which figures the provider left unknown.';
+
+const sums = {
+  severity,
+  messages: Type.Array(LogMessage),
+  duration: Type.Integer({ minimum: 0, description: 'Whole seconds, rounded up.' }),
+  durationMs: Type.Integer({ minimum: 0, description: 'Milliseconds.' }),
+  promptTokens: Type.Integer({ minimum: 0, description: tokensOf('prompt') }),
+  completionTokens: Type.Integer({ minimum: 0, description: tokensOf('completion') }),
+  metadata,
+};
+
+export const RequestLog = Type.Object(
+  {
+    id: Type.String({ format: 'uuid' }),
+    requestId: Type.String(),
+    sessionId: Type.String({ format: 'uuid' }),
+    triggerAgentId: Type.String(),
+    cause: Type.Optional(
+      Type.Enum([...causes], {
+        type: 'string',
+        description: 'Why the request failed. Missing for a success, and after an error of the service itself.',
+      }),
+    ),
+    ...sums,
+  },
+  { $id: 'RequestLog' },
+);
+
+export const SessionLog = Type.Object(
+  {
+    id: Type.String({ format: 'uuid', description: 'The id of the session.' }),
+    sessionId: Type.String({ format: 'uuid' }),
+    triggerAgentId: Type.String({ description: 'The agent of the first request.' }),
+    agents: Type.Array(Type.String(), { description: 'All agents of the session.' }),
+    ...sums,
+  },
+  { $id: 'SessionLog' },
+);
+
+export const RequestLogItem = listItem('RequestLogItem', RequestLog);
+export const SessionLogItem = listItem('SessionLogItem', SessionLog);

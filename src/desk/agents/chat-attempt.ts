@@ -1,0 +1,97 @@
+import type { FastifyBaseLogger } from 'fastify';
+import { AnnalsError } from '../../core/errors.ts';
+import type { Sealer } from '../../core/sealing.ts';
+import { mayReadHistory } from '../../http/scopes.ts';
+import type { Database } from '../../postgres/database.ts';
+import { ProviderError } from '../../providers/port.ts';
+import { failureOfChat, keyUnreadable } from './chat-failure.ts';
+import type { ChatOutcome } from './chat-outcome.ts';
+import { type Conversation, type ConverseOptions, converse } from './conversation.ts';
+import { offersHistoryTool } from './history-tool.ts';
+import type { Target } from './model-caller.ts';
+import { noteOf } from './request-log.ts';
+import type { RunningChat } from './running-chat.ts';
+import { openKey } from './secrets.ts';
+import { waitForTurnInSession } from './session-turn.ts';
+import { hasEarlierRunning, readEarlierTurns } from './turn-store.ts';
+
+export interface ChatAttemptOptions extends ConverseOptions {
+  db: Database;
+  sealer: Sealer;
+  logger: FastifyBaseLogger;
+  /** Throws where the agent cannot chat. */
+  availableAgent(tenant: string, agentId: string): Promise<RunningChat['agent']>;
+}
+
+/**
+ * Waits for the earlier requests of the session, then runs the conversation with the model. Returns the outcome and
+ * never throws.
+ */
+export type ChatAttempt = (running: RunningChat, extend: () => Promise<void>) => Promise<ChatOutcome>;
+
+export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
+  const { db, sealer, logger, now, availableAgent } = options;
+
+  /** Requests of one session run in the order in which they arrived (contract 8), in all processes. */
+  async function waitForTurn(running: RunningChat): Promise<void> {
+    const { request, turn } = running;
+    const { tenant, agentId, signal } = request;
+    const waited = await waitForTurnInSession(() => hasEarlierRunning(db, tenant, turn), signal);
+    // Meanwhile the agent may have been changed, disabled or deleted.
+    if (waited) running.agent = await availableAgent(tenant, agentId);
+  }
+
+  function targetOf({ request: { tenant }, agent }: RunningChat): Target | undefined {
+    const { id, llmConfig } = agent.head;
+    if (agent.sealedKey === null) return { tenant, llmConfig, apiKey: '' };
+    const apiKey = openKey(sealer, tenant, id, agent.sealedKey);
+    if (apiKey === undefined) logger.error({ tenant, agentId: id }, 'no secret key opens the key of this agent');
+    return apiKey === undefined ? undefined : { tenant, llmConfig, apiKey };
+  }
+
+  function conversationOf(running: RunningChat, target: Target, extend: () => Promise<void>): Conversation {
+    const { request, turn, tokens, messages } = running;
+    const { head } = running.agent;
+    const { tenant, agentId, requestId, credentials, message, signal, onText } = request;
+    const withHistory = mayReadHistory(credentials.scopes);
+    return {
+      target,
+      message,
+      signal,
+      onText,
+      userPrompt: head.userPrompt,
+      offersHistory: withHistory && offersHistoryTool(head),
+      earlier: (maxBytes: number) => readEarlierTurns(db, tenant, turn, { maxBytes, withHistory }),
+      async beforeCall(round: number) {
+        if (round > 0) await extend();
+        await request.beforeCall?.(round);
+        signal?.throwIfAborted();
+        running.hasCalled = true;
+      },
+      report({ inputTokens = 0, outputTokens = 0, charged = { input: inputTokens, output: outputTokens } }) {
+        tokens.prompt += charged.input;
+        tokens.completion += charged.output;
+      },
+      note: (severity, text, { guarded } = { guarded: false }) =>
+        void messages.push(noteOf({ severity, text, agentId, requestId, at: now(), guarded })),
+    };
+  }
+
+  return async (running, extend) => {
+    const { request } = running;
+    try {
+      await waitForTurn(running);
+      const target = targetOf(running);
+      if (target === undefined) return { failure: keyUnreadable(), error: undefined };
+      return { conversed: await converse(options, conversationOf(running, target, extend)) };
+    } catch (error) {
+      if (request.signal?.aborted === true) {
+        return { failure: undefined, error: request.signal.reason, givenUp: true };
+      }
+      if (error instanceof ProviderError) {
+        return { failure: failureOfChat(error, running.agent.head.llmConfig.provider), error };
+      }
+      return { failure: error instanceof AnnalsError ? { error, isConfiguration: false } : undefined, error };
+    }
+  };
+}

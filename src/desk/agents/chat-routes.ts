@@ -1,0 +1,138 @@
+import { randomUUID, randomUUIDv7 } from 'node:crypto';
+import type { ErrorType } from '../../core/errors.ts';
+import { whenClientGone } from '../../http/client-gone.ts';
+import type { Credentials } from '../../http/credentials.ts';
+import type { HttpServer } from '../../http/http-server-type.ts';
+import { json, stream } from '../../http/openapi/answers.ts';
+import { mayReadHistory, type Scope } from '../../http/scopes.ts';
+import type { QueuedChat } from '../queued-chat.ts';
+import { Chat, ChatAnswers, ChatEvents, ChatHeaders, ChatJob, exampleOfEvents } from './chat-schemas.ts';
+import { streamChat } from './chat-stream.ts';
+import type { AgentRoutesOptions } from './route-options.ts';
+import { AgentsPath } from './schemas.ts';
+import { tellsHistory } from './turn-store.ts';
+
+const tags = ['Chat'];
+const errorsOfChats: readonly ErrorType[] = [
+  'resource_not_found',
+  'conflict_resource',
+  'quota_exceeded',
+  'provider_error',
+  'provider_timeout',
+];
+const scopes: readonly Scope[] = ['ai.agentexecution_manage'];
+/** The client has disconnected and reads no answer. This status separates that case from an error in the logs. */
+const clientClosedRequest = 499;
+
+interface ChattingRequest {
+  id: string;
+  headers: { 'session-id'?: string };
+  body: { agentId: string; message: string };
+  credentials: Credentials;
+}
+
+/** Chatting with agents (contract 8). */
+export async function chatRoutes(app: HttpServer, { agents }: AgentRoutesOptions): Promise<void> {
+  const { chats, jobs } = agents;
+
+  app.post(
+    '/ai-service/:tenant/agentic/chat',
+    {
+      config: { scopes, work: 'calls', errors: errorsOfChats },
+      schema: {
+        operationId: 'chat',
+        tags,
+        summary: 'Chatting with an agent',
+        params: AgentsPath,
+        headers: ChatHeaders,
+        body: Chat,
+        response: { 200: json(ChatAnswers, { description: 'The answer.', headers: ['Session-Id'] }) },
+      },
+    },
+    async (request, reply) => {
+      const chat = chatOf(request);
+      reply.header('session-id', chat.sessionId);
+      const signal = whenClientGone(reply);
+      try {
+        const { answer } = await chats.run({ ...chat, signal });
+        return [answer];
+      } catch (error) {
+        if (!signal.aborted) throw error;
+        return await reply.code(clientClosedRequest as 200).send([]);
+      }
+    },
+  );
+
+  app.post(
+    '/ai-service/:tenant/agentic/chat-stream',
+    {
+      config: { scopes, work: 'calls', errors: ['resource_not_found', 'conflict_resource'] },
+      schema: {
+        operationId: 'chatStream',
+        tags,
+        summary: 'Chatting with an agent; the answer is a stream of server-sent events',
+        params: AgentsPath,
+        headers: ChatHeaders,
+        body: Chat,
+        response: {
+          200: stream(
+            { 'text/event-stream': { schema: ChatEvents, example: exampleOfEvents } },
+            { description: 'The events of the chat.', headers: ['Session-Id'] },
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const chat = chatOf(request);
+      const events = await streamChat(chats.run, { ...chat, signal: whenClientGone(reply) }, request.log);
+      return await reply
+        .headers({ 'session-id': chat.sessionId, 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
+        .type('text/event-stream')
+        .send(events);
+    },
+  );
+
+  app.post(
+    '/ai-service/:tenant/agentic/chat-async',
+    {
+      config: { scopes, errors: ['resource_not_found', 'conflict_resource'] },
+      schema: {
+        operationId: 'chatAsync',
+        tags,
+        summary: 'Chatting with an agent in a job',
+        params: AgentsPath,
+        headers: ChatHeaders,
+        body: Chat,
+        response: {
+          201: json(ChatJob, { description: 'The job was created.', headers: ['Location', 'Session-Id'] }),
+        },
+      },
+    },
+    async (request, reply) => {
+      const chat = chatOf(request);
+      const { tenant, sessionId } = chat;
+      const jobId = await chats.accept(chat, async (transaction, accepted) => {
+        // A message may quote change history that its session showed the client. Reading jobs needs other scopes.
+        const guardsMessage =
+          mayReadHistory(chat.credentials.scopes) && (await tellsHistory(transaction, tenant, sessionId));
+        return await jobs.enqueueAgentChat(transaction, accepted, { guardsMessage });
+      });
+      jobs.wakeAgentChats(tenant);
+      const location = `/ai-service/${tenant}/jobs/${jobId}`;
+      return await reply.code(201).headers({ location, 'session-id': chat.sessionId }).send({ jobId });
+    },
+  );
+}
+
+function chatOf({ id, headers, body: { agentId, message }, credentials }: ChattingRequest): QueuedChat {
+  const { tenant, clientId, clientName, scopes: granted } = credentials;
+  return {
+    tenant,
+    agentId,
+    message,
+    sessionId: headers['session-id']?.toLowerCase() ?? randomUUID(),
+    requestId: id,
+    logId: randomUUIDv7(),
+    credentials: { clientId, clientName, scopes: granted },
+  };
+}

@@ -1,0 +1,170 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { createKeyedMutex } from '../../core/concurrency/keyed-mutex.ts';
+import { defaultLease, keepLease } from '../../core/concurrency/lease.ts';
+import { doWork } from '../../core/concurrency/work.ts';
+import { AnnalsError } from '../../core/errors.ts';
+import type { DatabaseTransaction } from '../../postgres/database.ts';
+import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+import { causeOf } from '../../providers/failure-cause.ts';
+import type { QueuedChat } from '../queued-chat.ts';
+import { findAgent } from './agent-store.ts';
+import { readAgentHead } from './agent-texts.ts';
+import { agentNotFound } from './agent-writes.ts';
+import { type ChatAttemptOptions, createChatAttempt } from './chat-attempt.ts';
+import type { ChatOutcome, ChatResult } from './chat-outcome.ts';
+import { logExpiredChats, logUnansweredChat } from './expired-chats.ts';
+import { createFinishChat, type FinishChatOptions } from './finish-chat.ts';
+import type { ChatRequest, RunningChat } from './running-chat.ts';
+import { dropTurn, extendTurn, takePlace } from './turn-store.ts';
+
+/** Runs one chat to its end and logs it. Rejects with the error for the client. */
+export type RunChat = (request: ChatRequest) => Promise<ChatResult>;
+
+/** Stores the job of a chat that has its place in its session, and returns the job's id. */
+export type EnqueueChat = (transaction: DatabaseTransaction, chat: QueuedChat) => Promise<string>;
+
+/**
+ * The requests of a session run in the order in which they were accepted, whatever their kind, in all processes: each takes
+ * its place before anything else, and begins when no earlier one is under way (contract 8).
+ */
+export interface Chats {
+  run: RunChat;
+  /** Takes the place of a chat that runs by a job, in the transaction that stores the job. Returns the job's id. */
+  accept(chat: QueuedChat, enqueue: EnqueueChat): Promise<string>;
+  /** Gives up the place of a chat by a job that must not begin, and logs why. */
+  refuse(chat: QueuedChat, error: AnnalsError): Promise<void>;
+  /** Throws resource_not_found or conflict_resource where the agent cannot chat. */
+  refuseUnavailable(tenant: string, agentId: string): Promise<void>;
+  /** Logs the requests whose process died. */
+  upkeep(findTenants: FindTenants): Promise<void>;
+  /** Waits for the running chats. */
+  close(): Promise<void>;
+}
+
+export interface ChatOptions extends Omit<ChatAttemptOptions, 'availableAgent'>, FinishChatOptions {}
+
+/** Milliseconds. A process that has not extended its lease is dead. Later requests of the session then continue. */
+const lease = defaultLease.length;
+
+export function createChats(options: ChatOptions): Chats {
+  const { db, logger, now } = options;
+  const attempt = createChatAttempt({ ...options, availableAgent });
+  const finish = createFinishChat(options);
+  const underWay = new Set<Promise<unknown>>();
+  const oneAtATime = createKeyedMutex();
+
+  async function availableAgent(tenant: string, agentId: string): Promise<RunningChat['agent']> {
+    const agent = /[\0\p{Surrogate}]/u.test(agentId) ? undefined : await findAgent(db, tenant, agentId);
+    if (agent === undefined) throw agentNotFound();
+    const head = await readAgentHead(agent.document);
+    if (!head.enabled) throw new AnnalsError('conflict_resource', 'The agent is disabled.');
+    return { ...agent, head };
+  }
+
+  /** One after another, so requests of one session keep their order within this process. */
+  async function inTurn<Result>(
+    { tenant, sessionId, agentId }: QueuedChat,
+    accept: (agent: RunningChat['agent']) => Promise<Result>,
+  ): Promise<Result> {
+    return await oneAtATime(`${tenant} ${sessionId}`, async () => await accept(await availableAgent(tenant, agentId)));
+  }
+
+  async function begin(request: ChatRequest): Promise<RunningChat> {
+    const { tenant, place, logId = randomUUIDv7() } = request;
+    const began = performance.now();
+    const runningOf = (agent: RunningChat['agent'], position: number): RunningChat => ({
+      request,
+      logId,
+      agent,
+      turn: { sessionId: request.sessionId, position },
+      began,
+      hasCalled: false,
+      tokens: { prompt: 0, completion: 0 },
+      messages: [],
+    });
+    if (place !== undefined) {
+      const running = runningOf(await availableAgent(tenant, request.agentId), place);
+      await extend(running);
+      return running;
+    }
+    return await inTurn(request, async (agent) => {
+      const turn = { ...request, logId, lease };
+      const position = await inTransaction(db, (transaction) => takePlace(transaction, tenant, turn), { retries: 3 });
+      return runningOf(agent, position);
+    });
+  }
+
+  async function run(request: ChatRequest): Promise<ChatResult> {
+    const { agentId, sessionId } = request;
+    const running = await begin(request);
+    request.onAccepted?.();
+    const endLease = keepLease(() => extend(running), {
+      onError: (error) => logger.warn({ err: error }, 'a chat could not extend its lease'),
+    });
+    try {
+      const outcome = await attempt(running, () => extend(running));
+      if (keepsPlace(running, outcome)) await extend(running, 0);
+      else await finish(running, outcome);
+      if ('conversed' in outcome) {
+        const { text: message, fromHistory } = outcome.conversed;
+        return { answer: { agentId, agentType: 'generic', sessionId, message }, fromHistory };
+      }
+      throw outcome.failure?.error ?? outcome.error;
+    } finally {
+      endLease();
+    }
+  }
+
+  async function extend({ request, turn, tokens }: RunningChat, milliseconds = lease): Promise<void> {
+    await extendTurn(db, request.tenant, turn, { lease: milliseconds, tokens: { ...tokens } });
+  }
+
+  return {
+    run(request) {
+      // The outcome is written even when the client has disconnected. Then only its calls end.
+      const running = doWork({ tenant: request.tenant, writes: true }, () => run(request));
+      underWay.add(running);
+      running.catch(() => {}).finally(() => underWay.delete(running));
+      return running;
+    },
+
+    async accept(chat, enqueue) {
+      const { tenant, logId = randomUUIDv7() } = chat;
+      return await inTurn(chat, () =>
+        inTransaction(db, async (transaction) => {
+          const place = await takePlace(transaction, tenant, { ...chat, logId, lease: 0 });
+          return await enqueue(transaction, { ...chat, logId, place });
+        }),
+      );
+    },
+
+    async refuse(chat, error) {
+      const { tenant, sessionId, place, logId = randomUUIDv7() } = chat;
+      if (place === undefined) return;
+      const reason = { text: error.message, cause: causeOf(error) };
+      await inTransaction(db, async (transaction) => {
+        await dropTurn(transaction, tenant, { sessionId, position: place });
+        const unanswered = { ...chat, logId, duration: 0, tokens: { prompt: 0, completion: 0 } };
+        await logUnansweredChat(transaction, tenant, unanswered, { ...reason, at: now() });
+      });
+    },
+
+    async refuseUnavailable(tenant, agentId) {
+      await availableAgent(tenant, agentId);
+    },
+
+    async upkeep(findTenants) {
+      await logExpiredChats(db, now, findTenants);
+    },
+
+    async close() {
+      await Promise.allSettled([...underWay]);
+    },
+  };
+}
+
+/** A chat by a job that its process gave up before its first call keeps its place: its job is handed out again, or has ended. */
+function keepsPlace({ request: { place }, hasCalled }: RunningChat, outcome: ChatOutcome): boolean {
+  return place !== undefined && !hasCalled && 'givenUp' in outcome && outcome.givenUp === true;
+}

@@ -1,0 +1,194 @@
+import { AnnalsError } from '../../core/errors.ts';
+import type { Answer, Message, Tool, ToolCall } from '../../providers/port.ts';
+import { type SpentUsage, withText } from '../../providers/provider-caller.ts';
+import { bytesBeside, bytesForInput, fittingTurns, messagesOfTurn } from './chat-context.ts';
+import {
+  historyInstructions,
+  historyTool,
+  noRoomForResults,
+  noRoomInWindow,
+  runHistoryTool,
+  type ToolOutcome,
+} from './history-tool.ts';
+import type { ModelCaller, Target } from './model-caller.ts';
+import type { AskHistory } from './ports.ts';
+import type { Severity } from './request-log.ts';
+import type { EarlierTurns } from './turn-store.ts';
+
+/** The tool limits of one chat (contract 11). A message tells the model when it reaches one. */
+export const toolLimits = {
+  /** Rounds in which the service runs tool calls. After them the model has to answer. */
+  rounds: 8,
+  /** Tool calls of one answer. */
+  calls: 16,
+  /** Bytes of all results together. */
+  resultBytes: 256 * 1024,
+  /** Bytes of the input of a call. The longest query is shorter. */
+  inputBytes: 32 * 1024,
+  /** Bytes that the model's window must have left for a result. */
+  minResultBytes: 1024,
+} as const;
+
+/** A result is text within JSON, which is longer there. */
+const shareOfWindow = 0.75;
+
+/** Max. bytes of text of all answers in one chat together. */
+export const maxTextBytes = 2 * 1024 * 1024;
+
+export interface Conversation {
+  readonly target: Target;
+  readonly userPrompt: string;
+  readonly message: string;
+  readonly offersHistory: boolean;
+  readonly signal?: AbortSignal | undefined;
+  readonly onText?: ((text: string) => Promise<void> | void) | undefined;
+  /** The turns of the session that fit into `maxBytes`, and the number of those that do not. */
+  earlier(maxBytes: number): Promise<EarlierTurns>;
+  /** Runs before each call of the provider. */
+  beforeCall(round: number): Promise<void>;
+  report(usage: SpentUsage): void;
+  /** Adds a line to the log. `guarded` marks a line with data of the change history. */
+  note(severity: Severity, message: string, options?: { guarded: boolean }): void;
+}
+
+export interface Conversed {
+  readonly text: string;
+  /** Whether the conversation contains data of the change history, directly or through earlier answers. */
+  readonly fromHistory: boolean;
+}
+
+export interface ConverseOptions {
+  models: ModelCaller;
+  askHistory: AskHistory;
+  now: () => number;
+}
+
+/** Calls the model, runs the tools that it requests, and calls it again until it answers. */
+export async function converse(options: ConverseOptions, conversation: Conversation): Promise<Conversed> {
+  const { models, askHistory, now } = options;
+  const { target, offersHistory, message, signal, note } = conversation;
+  const { llmConfig, tenant } = target;
+  const tools: readonly Tool[] = offersHistory ? [historyTool] : [];
+  const system: Message[] = [conversation.userPrompt, offersHistory ? historyInstructions(now()) : '']
+    .filter((content) => content !== '')
+    .map((content) => ({ role: 'system', content }));
+  const asked: Message[] = [{ role: 'user', content: message }];
+  const maxBytes = bytesForInput(llmConfig, models.outputCap(llmConfig)) - Buffer.byteLength(JSON.stringify(tools));
+  const { turns, total, withheld, ...earlier } = await conversation.earlier(maxBytes);
+  if (withheld > 0) {
+    note('INFO', `${withheld} earlier exchanges tell of the change history, which this client may not read: left out.`);
+  }
+  const readable = total - withheld;
+  let known = readable;
+  let { fromHistory } = earlier;
+  const texts: string[] = [];
+  let textBytes = 0;
+  let resultRoom: number = toolLimits.resultBytes;
+
+  for (let round = 0; ; round += 1) {
+    const kept = fittingTurns(turns, [...system, ...asked], maxBytes);
+    if (kept.length < known) {
+      known = kept.length;
+      note(
+        'WARNING',
+        `The context was cut: ${readable - known} of ${readable} earlier exchanges left out, the oldest.`,
+      );
+    }
+    await conversation.beforeCall(round);
+    const answer = await models.call(
+      target,
+      { messages: [...system, ...kept.flatMap(messagesOfTurn), ...asked], tools, signal, onText: textOf() },
+      (usage) => report(usage, round),
+    );
+    noteEnd(answer, round);
+    if (answer.text !== '') texts.push(answer.text);
+    textBytes += Buffer.byteLength(answer.text);
+    if (textBytes > maxTextBytes) throw tooMuchText();
+    if (answer.toolCalls.length === 0) {
+      const text = texts.join(separator).toWellFormed();
+      withText(answer, text);
+      return { text, fromHistory };
+    }
+    if (round >= toolLimits.rounds) throw tooManyRounds();
+    asked.push(...(await runTools(answer, round)));
+  }
+
+  /** The streamed parts, joined, are the text of the answer. */
+  function textOf(): Conversation['onText'] {
+    const { onText } = conversation;
+    if (onText === undefined) return undefined;
+    let begun = texts.length === 0;
+    return async (text) => {
+      if (!begun) await onText(separator);
+      begun = true;
+      await onText(text);
+    };
+  }
+
+  function report(usage: SpentUsage, round: number): void {
+    const { inputTokens = 'unknown', outputTokens = 'unknown', charged } = usage;
+    const isKnown = usage.inputTokens !== undefined && usage.outputTokens !== undefined;
+    const told = `Call ${round + 1} of the model: ${inputTokens} prompt tokens, ${outputTokens} completion tokens.`;
+    const ofQuota = `The quota was charged with ${charged?.input} prompt tokens and ${charged?.output} completion tokens.`;
+    note('INFO', isKnown || charged === undefined ? told : `${told} ${ofQuota}`);
+    conversation.report(usage);
+  }
+
+  /** Logs that an answer is incomplete, or that the provider did not get all settings of the agent. */
+  function noteEnd({ finishReason, droppedSettings = [] }: Answer, round: number): void {
+    if (round === 0 && droppedSettings.length > 0) {
+      note('WARNING', `The model does not take these settings, and they were left out: ${droppedSettings.join(', ')}.`);
+    }
+    if (finishReason === 'length') note('WARNING', 'The answer was cut off: it reached its maximum of tokens.');
+    if (finishReason === 'content-filter')
+      note('WARNING', 'The filter of the provider held back the rest of the answer.');
+  }
+
+  async function runTool(call: ToolCall, windowRoom: number): Promise<ToolOutcome> {
+    if (resultRoom <= 0) return noRoomForResults(toolLimits.resultBytes);
+    if (windowRoom < toolLimits.minResultBytes) return noRoomInWindow();
+    const room = { left: resultRoom, window: windowRoom };
+    return await runHistoryTool(askHistory, call, { tenant, mayRead: offersHistory, room, signal });
+  }
+
+  async function runTools({ text, toolCalls: wanted, unreadToolCalls = 0 }: Answer, round: number): Promise<Message[]> {
+    const results: { id: string; name: string; output: string }[] = [];
+    const isLast = round === toolLimits.rounds - 1;
+    const toolCalls = wanted.slice(0, toolLimits.calls).map(withShortInput);
+    const leftOut = wanted.length - toolCalls.length + unreadToolCalls;
+    const called: Message = { role: 'assistant', content: text, toolCalls };
+    let windowRoom = bytesBeside([...system, ...asked, called], maxBytes) * shareOfWindow;
+    if (leftOut > 0) note('WARNING', `Tool round ${round + 1}: ${leftOut} calls beyond ${toolLimits.calls} left out.`);
+    for (const call of toolCalls) {
+      signal?.throwIfAborted();
+      const { output, said, ...outcome } = await runTool(call, windowRoom);
+      resultRoom = outcome.usesUpRoom === true ? 0 : resultRoom - Buffer.byteLength(output);
+      windowRoom -= Buffer.byteLength(output);
+      fromHistory ||= outcome.fromHistory;
+      // A model that has seen entries may quote them in its next tool call.
+      note('INFO', `Tool round ${round + 1}: ${call.name.slice(0, 64)}, ${said}`, { guarded: fromHistory });
+      const last = isLast ? '\nThis was the last round of tools: answer now with what you have.' : '';
+      results.push({ id: call.id, name: call.name, output: output + last });
+    }
+    const lastResult = results.at(-1);
+    if (leftOut > 0 && lastResult !== undefined) {
+      lastResult.output += `\n${leftOut} further calls were left out: an answer may have ${toolLimits.calls} at most.`;
+    }
+    return [called, { role: 'tool', results }];
+  }
+}
+
+const separator = '\n\n';
+
+/** An input this long cannot be a query. The call goes back to the model without it. */
+function withShortInput(call: ToolCall): ToolCall {
+  return Buffer.byteLength(call.input) > toolLimits.inputBytes ? { ...call, input: '{"q":null}' } : call;
+}
+
+function tooMuchText(): AnnalsError {
+  return new AnnalsError('provider_error', `The model answered with more than ${maxTextBytes} bytes of text.`);
+}
+
+function tooManyRounds(): AnnalsError {
+  return new AnnalsError('provider_error', `The model asked for its tools more than ${toolLimits.rounds} times.`);
+}

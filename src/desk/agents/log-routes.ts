@@ -1,0 +1,78 @@
+import { Type } from 'typebox';
+import { AnnalsError } from '../../core/errors.ts';
+import type { Credentials } from '../../http/credentials.ts';
+import type { HttpServer } from '../../http/http-server-type.ts';
+import { jsonText } from '../../http/openapi/answers.ts';
+import { mayReadHistory, type Scope } from '../../http/scopes.ts';
+import { TenantName } from '../../http/tenant-name.ts';
+import { RequestLog, RequestLogItem, SessionLog, SessionLogItem } from './answer-schemas.ts';
+import { listRoutes } from './list-routes.ts';
+import { findLog, logRows } from './log-store.ts';
+import type { LogReader } from './ports.ts';
+import type { AgentRoutesOptions } from './route-options.ts';
+
+const tags = ['Agent logs'];
+const scopes: readonly Scope[] = ['ai.agent_read', 'ai.agent_manage'];
+const jsonType = 'application/json; charset=utf-8';
+const LogPath = Type.Object({ tenant: TenantName, id: Type.String({ $id: 'LogId' }) });
+
+const kinds = [
+  {
+    of: 'agent_request_log',
+    path: 'requests',
+    one: 'RequestLog',
+    named: 'request log',
+    log: RequestLog,
+    item: RequestLogItem,
+  },
+  {
+    of: 'agent_session_log',
+    path: 'sessions',
+    one: 'SessionLog',
+    named: 'session log',
+    log: SessionLog,
+    item: SessionLogItem,
+  },
+] as const;
+
+/** Request logs and session logs (contract 8). */
+export async function logRoutes(app: HttpServer, options: AgentRoutesOptions): Promise<void> {
+  const { db } = options.agents;
+
+  for (const { of, path, one, named, log: schema, item } of kinds) {
+    listRoutes(app, options, {
+      path: `/logs/${path}`,
+      tags,
+      one,
+      many: `${named}s`,
+      item,
+      scopes,
+      rowsFor: (credentials) => logRows(of, readerOf(credentials)),
+    });
+
+    app.get(
+      `/ai-service/:tenant/agentic/logs/${path}/:id`,
+      {
+        config: { scopes, errors: ['resource_not_found'] },
+        schema: {
+          operationId: `get${one}`,
+          tags,
+          summary: `Retrieving a ${named}`,
+          params: LogPath,
+          response: { 200: jsonText(schema, { description: `The ${named}.` }) },
+        },
+      },
+      async (request, reply) => {
+        const { id } = request.params;
+        const log = id.includes('\0') ? undefined : await findLog(db, readerOf(request.credentials), { of, id });
+        if (log === undefined) throw new AnnalsError('resource_not_found', `There is no such ${named}.`);
+        return await reply.type(jsonType).send(log);
+      },
+    );
+  }
+}
+
+/** Only clients that may read the change history see what a log tells of it. */
+function readerOf(credentials: Credentials): LogReader {
+  return { tenant: credentials.tenant, readsHistory: mayReadHistory(credentials.scopes) };
+}

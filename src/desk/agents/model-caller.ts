@@ -1,0 +1,49 @@
+import type { Answer, Message, Tool } from '../../providers/port.ts';
+import type { CallProgress, ProviderCaller, SpentUsage } from '../../providers/provider-caller.ts';
+import type { LlmConfig } from './llm-config.ts';
+import { addressOf, isSelfHosted } from './self-hosted-address.ts';
+
+/** The model that an agent calls. `apiKey` is plain text; it is empty for a self-hosted server without a key. */
+export interface Target {
+  readonly tenant: string;
+  readonly llmConfig: LlmConfig;
+  readonly apiKey: string;
+}
+
+export interface Asked {
+  readonly messages: readonly Message[];
+  readonly tools: readonly Tool[];
+  readonly signal?: AbortSignal | undefined;
+  /** Receives each part of the text. Without it the answer is not streamed. */
+  readonly onText?: CallProgress['onText'];
+}
+
+export interface ModelCaller {
+  /** Makes one call. `report` receives its tokens before the promise resolves or rejects, unless the call was not sent. */
+  call(target: Target, asked: Asked, report: (usage: SpentUsage) => void): Promise<Answer>;
+  /** The max. tokens of an answer. */
+  outputCap(config: LlmConfig): number;
+}
+
+/** Calls the model that the agent's configuration names. */
+export function createModelCaller(caller: ProviderCaller): ModelCaller {
+  function outputCap({ provider, maxTokens = caller.sharedMaxTokens }: LlmConfig): number {
+    return provider === 'shared' ? Math.min(maxTokens, caller.sharedMaxTokens) : maxTokens;
+  }
+
+  return {
+    outputCap,
+
+    async call({ tenant, llmConfig, apiKey }, { messages, tools, signal, onText }, report) {
+      const { provider, model = '', temperature } = llmConfig;
+      const maxTokens = outputCap(llmConfig);
+      const common = { tenant, messages, tools, temperature, maxTokens, signal };
+      const progress: CallProgress = { onText, onUsage: report };
+      if (provider === 'shared') return await caller.callShared(common, progress);
+      const called = isSelfHosted(provider)
+        ? ({ provider: 'self_hosted', baseUrl: addressOf(llmConfig) } as const)
+        : { provider };
+      return await caller.callOwn({ ...common, ...called, model, apiKey }, progress);
+    },
+  };
+}

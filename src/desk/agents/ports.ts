@@ -1,0 +1,54 @@
+import type { StopSignal } from '../../core/stop-signal.ts';
+import type { Scope } from '../../http/scopes.ts';
+import type { DatabaseTransaction } from '../../postgres/database.ts';
+import type { QueuedChat } from '../queued-chat.ts';
+
+/**
+ * Runs a change history query as the endpoint for such queries does. Throws AnnalsError for an invalid query, and the
+ * signal's reason after an abort.
+ */
+export type AskHistory = (
+  tenant: string,
+  query: { q: string; page: number; size: number; maxBytes: number; signal?: StopSignal | undefined },
+) => Promise<AnsweredHistory>;
+
+export interface AnsweredHistory {
+  /** JSON text with the first entries of the page, as many as fit into `maxBytes`. */
+  readonly text: string;
+  readonly shown: number;
+  /** The number of entries of the page that were left out. */
+  readonly left: number;
+  /** The number of entries that are shown in part, because each is longer than `maxBytes`. */
+  readonly cut: number;
+  readonly total: number;
+}
+
+/** Queues one e-mail. It is sent only if the transaction commits. */
+export type QueueMail = (
+  transaction: DatabaseTransaction,
+  mail: { tenant: string; to: string; subject: string; text: string; messageId: string },
+) => Promise<void>;
+
+/** The queue of chats that run in the background. */
+export interface JobQueue {
+  /**
+   * Queues a job and returns its id. The job runs `runChat` with this input after the transaction commits. With
+   * `guardsMessage` only clients that may read the change history see the message.
+   */
+  enqueueAgentChat(
+    transaction: DatabaseTransaction,
+    chat: QueuedChat,
+    options: { guardsMessage: boolean },
+  ): Promise<string>;
+  /** Call this after the transaction has committed. */
+  wakeAgentChats(tenant: string): void;
+}
+
+/** The current scopes of a client; undefined where the client is revoked or deleted. */
+export type ScopesNow = (tenant: string, clientId: string) => Promise<readonly Scope[] | undefined>;
+
+/** The reader of logs. Without a changelog scope the reader sees nothing that tells of the change history. */
+export interface LogReader {
+  readonly tenant: string;
+  readonly readsHistory: boolean;
+}

@@ -1,0 +1,54 @@
+import type { FastifyBaseLogger } from 'fastify';
+import type { Sealer } from '../../core/sealing.ts';
+import type { DocumentLists } from '../../pagination/document-lists.ts';
+import type { Database } from '../../postgres/database.ts';
+import type { ProviderCaller } from '../../providers/provider-caller.ts';
+import { findAgent } from './agent-store.ts';
+import { type AgentWrites, agentNotFound, createAgentWrites } from './agent-writes.ts';
+import { type Chats, createChats } from './chat.ts';
+import { createModelCaller } from './model-caller.ts';
+import type { AskHistory, JobQueue, QueueMail } from './ports.ts';
+
+/** Agents, chats with them, and their logs (contract 8). */
+export interface Agents {
+  readonly db: Database;
+  readonly writes: AgentWrites;
+  readonly documents: DocumentLists;
+  readonly chats: Chats;
+  readonly jobs: JobQueue;
+  /** The agent as JSON text. Throws resource_not_found. */
+  find(tenant: string, id: string): Promise<string>;
+}
+
+export interface AgentsOptions {
+  db: Database;
+  sealer: Sealer;
+  logger: FastifyBaseLogger;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  documents: DocumentLists;
+  askHistory: AskHistory;
+  caller: ProviderCaller;
+  queueMail: QueueMail;
+  jobs: JobQueue;
+  notificationEmail(tenant: string): Promise<string | undefined>;
+}
+
+export function createAgents(options: AgentsOptions): Agents {
+  const { db, sealer, logger, now, documents, jobs, caller } = options;
+  const models = createModelCaller(caller);
+  const { askHistory, queueMail, notificationEmail } = options;
+  return {
+    db,
+    documents,
+    jobs,
+    writes: createAgentWrites({ db, sealer, now }),
+    chats: createChats({ db, sealer, logger, now, models, askHistory, queueMail, notificationEmail }),
+
+    async find(tenant, id) {
+      const found = /[\0\p{Surrogate}]/u.test(id) ? undefined : await findAgent(db, tenant, id);
+      if (found === undefined) throw agentNotFound();
+      return found.document;
+    },
+  };
+}

@@ -1,0 +1,199 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyBaseLogger } from 'fastify';
+import { defaultLease, keepLease } from '../../core/concurrency/lease.ts';
+import { threaded } from '../../core/concurrency/threaded.ts';
+import { doWork } from '../../core/concurrency/work.ts';
+import { AnnalsError, type ErrorDetail, type ErrorType } from '../../core/errors.ts';
+import type { Sealer } from '../../core/sealing.ts';
+import type { Database } from '../../postgres/database.ts';
+import type { SealedColumn } from '../../postgres/reseal.ts';
+import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
+import type { Completion } from './complete.ts';
+import {
+  claimRequest,
+  dropExpiredRequests,
+  extendRequest,
+  finishRequest,
+  type RequestName,
+  readRequest,
+  type StoredRequest,
+} from './idempotent-request-store.ts';
+
+/** Idempotent completions (contract: completions, Idempotency-Key). */
+export interface Idempotency {
+  /**
+   * Runs the work once for each key of a client. A repeat with the same body waits for the first request, or gets its
+   * outcome. The signal cancels the wait, never the work.
+   */
+  once(request: IdempotentRequest, work: () => Promise<Completion>, signal: AbortSignal): Promise<Completion>;
+  upkeep(findTenants: FindTenants): Promise<void>;
+  /** Waits for the running work. */
+  close(): Promise<void>;
+}
+
+export interface IdempotentRequest {
+  tenant: string;
+  clientId: string;
+  key: string;
+  /** JSON text. */
+  bodyText: string;
+}
+
+/** The stored outcome of a call. Results that are older than finish reasons have none. */
+type StoredOutcome = { result: string; finishReason?: Completion['finishReason'] } | { error: StoredError };
+
+interface StoredError {
+  type: ErrorType;
+  message: string;
+  details: readonly ErrorDetail[];
+  headers: Readonly<Record<string, string>>;
+}
+
+// Milliseconds. A process that has not extended its lease is dead, and a repeat starts a new attempt.
+const lease = defaultLease.length;
+const successMemory = 24 * 60 * 60 * 1_000;
+// Milliseconds. Long enough for all waiting requests to read the failure.
+const failureMemory = 60_000;
+const minPause = 50;
+const maxPause = 250;
+
+export function createIdempotency(options: { db: Database; sealer: Sealer; logger: FastifyBaseLogger }): Idempotency {
+  const { db, sealer, logger } = options;
+  const underWay = new Set<Promise<unknown>>();
+
+  async function run(name: RequestName, attempt: string, work: () => Promise<Completion>): Promise<Completion> {
+    const endLease = keepLease(() => extendRequest(db, name, attempt, lease), { onError: warn });
+    try {
+      const completion = await work();
+      const { text: result, finishReason } = completion;
+      await finish(name, attempt, { result, finishReason }).catch(warn);
+      return completion;
+    } catch (error) {
+      if (error instanceof AnnalsError) await finish(name, attempt, { error: storable(error) }).catch(warn);
+      else await finish(name, attempt, { error: internal }).catch(warn);
+      throw error;
+    } finally {
+      endLease();
+    }
+  }
+
+  async function finish(name: RequestName, attempt: string, outcome: StoredOutcome): Promise<void> {
+    const plaintext = Buffer.from(JSON.stringify(outcome), 'utf8');
+    const state = 'result' in outcome ? 'succeeded' : 'failed';
+    const memory = state === 'succeeded' ? successMemory : failureMemory;
+    await finishRequest(db, name, attempt, {
+      state,
+      outcome: sealer.seal(plaintext, purposeOf(name, attempt)),
+      memory,
+    });
+  }
+
+  function outcomeOf(name: RequestName, { attempt, outcome }: StoredRequest): StoredOutcome | undefined {
+    const plaintext = outcome === null ? undefined : sealer.open(outcome, purposeOf(name, attempt));
+    return plaintext && JSON.parse(Buffer.from(plaintext).toString('utf8'));
+  }
+
+  function warn(error: unknown): void {
+    logger.warn({ err: error }, 'the outcome of an idempotent request could not be stored');
+  }
+
+  return {
+    async once({ tenant, clientId, key, bodyText }, work, signal) {
+      const name: RequestName = { tenant, clientId, keyHash: sha256(key) };
+      const fingerprint = Buffer.from(await fingerprintOf(bodyText));
+      // A request that arrived during an attempt shares its failure. A later request starts a new attempt.
+      let met: string | undefined;
+      for (let pause = minPause; ; pause = Math.min(maxPause, pause * 1.5)) {
+        const stored = met === undefined ? undefined : await readRequest(db, name);
+        if (stored === undefined || stored.expired) {
+          const attempt = await claimRequest(db, name, fingerprint, lease);
+          if (attempt !== undefined) {
+            // The work continues after its client has disconnected, because a repeat can ask for the result.
+            const running = doWork({ tenant, writes: true }, () => run(name, attempt, work));
+            underWay.add(running);
+            running.catch(() => {}).finally(() => underWay.delete(running));
+            return await running;
+          }
+        }
+        const current = stored ?? (await readRequest(db, name));
+        if (current === undefined || current.expired) continue;
+        if (!Buffer.from(current.fingerprint).equals(fingerprint)) throw otherBody();
+        met = current.attempt;
+        const outcome = outcomeOf(name, current);
+        if (current.state !== 'running' && outcome === undefined) throw unreadable();
+        if (outcome !== undefined) return resultOf(outcome);
+        await sleep(pause, undefined, { signal });
+      }
+    },
+
+    upkeep: (findTenants) => dropExpiredRequests(db, findTenants),
+
+    async close() {
+      await Promise.allSettled([...underWay]);
+    },
+  };
+}
+
+/** Binds an outcome to its request and attempt. It cannot answer another request. */
+function purposeOf({ tenant, clientId, keyHash }: RequestName, attempt: string): string {
+  return `completion outcome ${tenant} ${clientId} ${Buffer.from(keyHash).toString('hex')} ${attempt}`;
+}
+
+export const sealedOutcomes: SealedColumn = {
+  table: 'completion_request',
+  column: 'outcome',
+  keys: ['tenant', 'client_id', 'key_hash'],
+  bound: ['attempt'],
+  purposeOf: ({ tenant, client_id: clientId, key_hash: keyHash, attempt }) => {
+    if (!(keyHash instanceof Uint8Array)) throw new Error('the hash of an Idempotency-Key is no bytes');
+    return purposeOf({ tenant: String(tenant), clientId: String(clientId), keyHash }, String(attempt));
+  },
+};
+
+function resultOf(outcome: StoredOutcome): Completion {
+  if ('result' in outcome) return { text: outcome.result, finishReason: outcome.finishReason ?? 'stop' };
+  const { type, message, details, headers } = outcome.error;
+  throw new AnnalsError(type, message, { details, headers });
+}
+
+const internal: StoredError = {
+  type: 'internal_service_error',
+  message: 'An internal error occurred.',
+  details: [],
+  headers: {},
+};
+
+function storable({ type, message, details, headers }: AnnalsError): StoredError {
+  return { type, message, details, headers };
+}
+
+function otherBody(): AnnalsError {
+  return new AnnalsError('conflict_resource', 'The Idempotency-Key was used with another body.', {
+    details: [{ field: 'Idempotency-Key', message: 'belongs to another request' }],
+  });
+}
+
+function unreadable(): Error {
+  return new Error('no key of ANNALS_SECRET_KEY opens the stored outcome of an idempotent request');
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text, 'utf8').digest();
+}
+
+/** The hash of a body. Bodies with the same JSON value have the same hash. */
+const fingerprintOf = threaded(
+  import.meta.url,
+  'fingerprintOf',
+  (bodyText: string): Uint8Array => sha256(canonicalText(JSON.parse(bodyText))),
+);
+
+/** Returns the same text for the same JSON value, whatever the order of its keys. */
+function canonicalText(value: unknown): string {
+  return JSON.stringify(value, (_key, member: unknown) =>
+    typeof member === 'object' && member !== null && !Array.isArray(member)
+      ? Object.fromEntries(Object.entries(member).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : member,
+  );
+}

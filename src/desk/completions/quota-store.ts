@@ -1,0 +1,144 @@
+import { sql } from 'kysely';
+import type { Database } from '../../postgres/database.ts';
+import type { Statements } from '../../postgres/statements.ts';
+import { type FindTenants, forEachTenant, type TenantWork } from '../../postgres/tenants/tenants-with.ts';
+import './tables.ts';
+
+export interface Tokens {
+  input: number;
+  output: number;
+}
+
+export interface QuotaState {
+  used: Tokens;
+  reserved: Tokens;
+}
+
+export type Decision = { outcome: 'reserved'; granted: number } | { outcome: 'wait' } | { outcome: 'exceeded' };
+
+/** The used tokens, which replace a reservation. An undefined figure means the reserved one. */
+export interface Settlement {
+  reservation: string;
+  input: number | undefined;
+  output: number | undefined;
+}
+
+export interface Want {
+  reservation: string;
+  inputBound: number;
+  outputCap: number;
+}
+
+/** A reservation whose call is to leave. */
+export interface Sending {
+  reservation: string;
+  /** Milliseconds. It outlives the call. */
+  lease: number;
+}
+
+// How long the table keeps charged reservations, so that late figures can correct them.
+const correctable = '1 day';
+
+/**
+ * Settles, then reserves, in one transaction that is not durable yet. Returns the decisions in the order of the wants. A
+ * reservation that is not sent within `lease` milliseconds is given back.
+ */
+export async function applyToQuota(
+  pool: Statements,
+  tenant: string,
+  { settlements, wants }: { settlements: readonly Settlement[]; wants: readonly Want[] },
+  { limits, minOutput, lease }: { limits: Tokens; minOutput: number; lease: number },
+): Promise<Decision[]> {
+  const { rows } = await pool.query<{ outcome: string; granted: number }>({
+    name: 'completion_quota_apply',
+    text: `select outcome, granted
+             from completion_quota_apply($1, $2, $3, $4, $5, $6, $7, $8::interval, $9, $10, $11)`,
+    values: [
+      tenant,
+      settlements.map(({ reservation }) => reservation),
+      settlements.map(({ input }) => input ?? null),
+      settlements.map(({ output }) => output ?? null),
+      wants.map(({ reservation }) => reservation),
+      wants.map(({ inputBound }) => inputBound),
+      wants.map(({ outputCap }) => outputCap),
+      `${lease} milliseconds`,
+      minOutput,
+      limits.input,
+      limits.output,
+    ],
+  });
+  return rows.map(({ outcome, granted }) => {
+    if (outcome === 'reserved') return { outcome, granted };
+    if (outcome === 'wait' || outcome === 'exceeded') return { outcome };
+    throw new Error('the quota gave a decision that is none');
+  });
+}
+
+/**
+ * Answers for each reservation whether its call may leave now: it is on the disk, as the server's synchronous_commit defines it.
+ * It may not where its lease has ended.
+ */
+export async function sendReserved(pool: Statements, tenant: string, sendings: readonly Sending[]): Promise<boolean[]> {
+  const { rows } = await pool.query<{ reservation: string }>({
+    name: 'completion_quota_send',
+    text: 'select reservation from completion_quota_send($1, $2, $3::interval[]) as reservation',
+    values: [
+      tenant,
+      sendings.map(({ reservation }) => reservation),
+      sendings.map(({ lease }) => `${lease} milliseconds`),
+    ],
+  });
+  const sent = new Set(rows.map(({ reservation }) => reservation));
+  return sendings.map(({ reservation }) => sent.has(reservation));
+}
+
+export async function readQuota(db: Database, tenant: string): Promise<QuotaState> {
+  const row = await db.selectFrom('completion_quota').selectAll().where('tenant', '=', tenant).executeTakeFirst();
+  return {
+    used: { input: row?.input_used ?? 0, output: row?.output_used ?? 0 },
+    reserved: { input: row?.input_reserved ?? 0, output: row?.output_reserved ?? 0 },
+  };
+}
+
+/** Charges the tenant's expired reservations, which belong to dead processes, and gives back those whose calls were not sent. */
+export async function chargeExpired(db: Database, tenant: string): Promise<void> {
+  const expired = await db
+    .selectFrom('completion_reservation')
+    .select('reservation')
+    .where('tenant', '=', tenant)
+    .where('charged', '=', false)
+    .where('expires_at', '<=', sql<Date>`statement_timestamp()`)
+    .limit(1)
+    .executeTakeFirst();
+  if (expired === undefined) return;
+  await db.transaction().execute(async (transaction) => {
+    await transaction
+      .selectFrom('completion_quota')
+      .select('tenant')
+      .where('tenant', '=', tenant)
+      .forUpdate()
+      .executeTakeFirst();
+    await sql`select completion_quota_charge_expired(${tenant})`.execute(transaction);
+  });
+}
+
+/** Reservations of dead processes, and those that were charged and are too old for a correction. */
+export const reservationWork = {
+  expired: { table: 'completion_reservation', condition: 'not charged and expires_at <= statement_timestamp()' },
+  old: {
+    table: 'completion_reservation',
+    condition: `charged and expires_at < statement_timestamp() - interval '${correctable}'`,
+  },
+} as const satisfies Record<string, TenantWork>;
+
+/** Drops charged reservations that are too old for a correction. */
+export async function dropCharged(db: Database, findTenants: FindTenants): Promise<void> {
+  await forEachTenant(await findTenants(reservationWork.old), (tenant) =>
+    db
+      .deleteFrom('completion_reservation')
+      .where('tenant', '=', tenant)
+      .where('charged', '=', true)
+      .where('expires_at', '<', sql<Date>`statement_timestamp() - ${correctable}::interval`)
+      .execute(),
+  );
+}

@@ -1,0 +1,224 @@
+import { randomUUID } from 'node:crypto';
+import type { FastifyBaseLogger } from 'fastify';
+import { createWaitQueue, type FirstInQueue } from '../../core/concurrency/wait-queue.ts';
+import { AnnalsError } from '../../core/errors.ts';
+import type { Database } from '../../postgres/database.ts';
+import type { Statements } from '../../postgres/statements.ts';
+import { type FindTenants, forEachTenant } from '../../postgres/tenants/tenants-with.ts';
+import type { FailedUsage, Message, Tool } from '../../providers/port.ts';
+import { createLedger } from './quota-ledger.ts';
+import {
+  applyToQuota,
+  chargeExpired,
+  dropCharged,
+  type QuotaState,
+  readQuota,
+  reservationWork,
+  sendReserved,
+  type Tokens,
+} from './quota-store.ts';
+import { createSettlements } from './settlements.ts';
+
+/** The max. tokens of the shared token that a tenant may use in its lifetime (spec: limits). */
+export const quotaLimits: Tokens = { input: 3_000_000, output: 1_000_000 };
+
+/** Milliseconds within which the call of a reservation must leave. */
+export const defaultUnsentLease = 30_000;
+
+/** A call for a shorter answer is not worth its cost (contract: completions). */
+export const minOutput = 16;
+
+export interface QuotaRequest {
+  tenant: string;
+  /** Upper bound of the input tokens, see `inputBound`. */
+  input: number;
+  /** The max. output tokens that the caller wants. */
+  output: number;
+  /** The max. duration of the call in milliseconds. A reservation that was sent lives longer. */
+  maxDuration: number;
+  /** Cancels the wait. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface Reservation {
+  /** The max. output tokens that the call has to send. Near the end of the quota it is less than the caller wants. */
+  output: number;
+  /**
+   * To be called when the call is about to leave. False: it must not, because the reservation was given back meanwhile. Until
+   * then the reservation is given back 30 seconds after its process died; from then on it is charged.
+   */
+  send(): Promise<boolean>;
+  /**
+   * Replaces the reserved tokens with the used ones. `none` returns all of them. `unknown` and a missing figure charge
+   * the reserved tokens. Does not throw: a failed write to the database is tried again. Returns what is charged.
+   */
+  settle(usage: FailedUsage): Promise<Tokens>;
+}
+
+/** The quota of the shared token. Every call with that token reserves, sends and settles. */
+export interface Quota {
+  /**
+   * Reserves tokens before a call. Waits where the call fits only after others have settled. Throws 403 quota_exceeded
+   * where it can never fit, and 503 after 60 seconds.
+   */
+  reserve(request: QuotaRequest): Promise<Reservation>;
+  state(tenant: string): Promise<QuotaState>;
+  /** Charges the reservations of dead processes, or gives them back where their calls were not sent, for all tenants. */
+  upkeep(findTenants: FindTenants): Promise<void>;
+  /** Waits, up to a limit, for settlements that the database has not stored yet. */
+  close(): Promise<void>;
+}
+
+export interface QuotaOptions {
+  pool: Statements;
+  db: Database;
+  logger: FastifyBaseLogger;
+  /** Milliseconds; tests use a shorter time. */
+  maxWait?: number;
+  /** Milliseconds within which the call of a reservation must leave; tests use a shorter time. */
+  unsentLease?: number;
+  /** For metrics: called for each call that is refused, because the quota is used up or because the wait was too long. */
+  onRefusal?: ((reason: 'used_up' | 'reserved') => void) | undefined;
+}
+
+// Milliseconds.
+const defaultMaxWait = 60_000;
+const leaseMargin = 30_000;
+
+const minPause = 20;
+const maxPause = 200;
+const retryAfter = '5';
+
+export function createQuota(options: QuotaOptions): Quota {
+  const { pool, db, logger, maxWait = defaultMaxWait, unsentLease = defaultUnsentLease, onRefusal } = options;
+  const ledger = createLedger({
+    apply: (tenant, batch) => applyToQuota(pool, tenant, batch, { limits: quotaLimits, minOutput, lease: unsentLease }),
+    send: (tenant, sendings) => sendReserved(pool, tenant, sendings),
+  });
+  const queue = createWaitQueue();
+  const settlements = createSettlements(logger);
+
+  async function attempt(request: QuotaRequest): Promise<Reservation | undefined> {
+    const id = randomUUID();
+    const { tenant, input, output } = request;
+    const want = { reservation: id, inputBound: input, outputCap: output };
+    const decision = await ledger.reserve(tenant, want).catch((error) => {
+      // The connection can fail after the database has made the reservation.
+      void settlements.settle(() => ledger.settle(tenant, { reservation: id, input: 0, output: 0 }));
+      throw error;
+    });
+    if (decision.outcome === 'exceeded') {
+      onRefusal?.('used_up');
+      throw quotaExceeded();
+    }
+    return decision.outcome === 'wait' ? undefined : reservation(request, id, decision.granted);
+  }
+
+  function reservation({ tenant, input, maxDuration }: QuotaRequest, id: string, granted: number): Reservation {
+    return {
+      output: granted,
+      send: () => ledger.send(tenant, { reservation: id, lease: maxDuration + leaseMargin }),
+      async settle(usage) {
+        const tokens = tokensOf(usage);
+        if ((tokens.input ?? 0) > input || (tokens.output ?? 0) > granted) {
+          logger.warn({ tenant, reserved: { input, output: granted }, tokens }, 'a provider counted more than its cap');
+        }
+        await settlements.settle(() => ledger.settle(tenant, { reservation: id, ...tokens }));
+        queue.wake(tenant);
+        return { input: tokens.input ?? input, output: tokens.output ?? granted };
+      },
+    };
+  }
+
+  async function waitFor(request: QuotaRequest): Promise<Reservation> {
+    const { tenant } = request;
+    const deadline = new AbortController();
+    const timer = setTimeout(() => {
+      onRefusal?.('reserved');
+      deadline.abort(busy());
+    }, maxWait);
+    const signal = request.signal === undefined ? deadline.signal : AbortSignal.any([request.signal, deadline.signal]);
+    let first: FirstInQueue | undefined;
+    try {
+      first = await queue.enter(tenant, signal);
+      for (let pause = minPause; ; pause = Math.min(maxPause, pause * 1.5)) {
+        const reserved = await attempt(request);
+        if (reserved !== undefined) return reserved;
+        // Other processes do not announce the tokens that they return, so every pause is short.
+        await first.pause(pause * (0.5 + Math.random()), signal);
+      }
+    } finally {
+      clearTimeout(timer);
+      first?.leave();
+    }
+  }
+
+  return {
+    async reserve(request) {
+      const { tenant } = request;
+      const reserved = queue.busy(tenant) ? undefined : await attempt(request);
+      return reserved ?? (await waitFor(request));
+    },
+
+    async state(tenant) {
+      await chargeExpired(db, tenant);
+      return await readQuota(db, tenant);
+    },
+
+    async upkeep(findTenants) {
+      await forEachTenant(await findTenants(reservationWork.expired), (tenant) => chargeExpired(db, tenant));
+      await dropCharged(db, findTenants);
+    },
+
+    close: () => settlements.close(),
+  };
+}
+
+/**
+ * An upper bound of the input tokens. A token has at least one byte. Vendors add some tokens around each message and
+ * around the request (contract: completions). Tools count with their names, descriptions and schemas.
+ */
+export function inputBound(messages: readonly Message[], tools: readonly Tool[] = []): number {
+  const described = tools.map((tool) => Buffer.byteLength(JSON.stringify(tool)) + perMessage);
+  return [...messages.map(boundOfMessage), ...described].reduce((sum, bound) => sum + bound, perCall);
+}
+
+const perMessage = 16;
+const perCall = 64;
+
+function boundOfMessage(message: Message): number {
+  if (message.role === 'tool') {
+    return message.results.reduce(
+      (sum, result) => sum + bytesOf(result.id, result.name, result.output) + perMessage,
+      0,
+    );
+  }
+  const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : [];
+  const bytes = calls.reduce((sum, call) => sum + bytesOf(call.id, call.name, call.input) + perMessage, 0);
+  return Buffer.byteLength(message.content) + perMessage + bytes;
+}
+
+function bytesOf(...texts: string[]): number {
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+}
+
+function tokensOf(usage: FailedUsage): { input: number | undefined; output: number | undefined } {
+  if (usage === 'none') return { input: 0, output: 0 };
+  if (usage === 'unknown') return { input: undefined, output: undefined };
+  return { input: usage.inputTokens, output: usage.outputTokens };
+}
+
+function quotaExceeded(): AnnalsError {
+  return new AnnalsError(
+    'quota_exceeded',
+    'The quota of the shared provider token is used up. Set providerApiToken to go on with a token of your own.',
+  );
+}
+
+function busy(): AnnalsError {
+  return new AnnalsError(
+    'service_unavailable',
+    'Calls in progress have reserved the rest of the quota of the shared provider token.',
+    { headers: { 'Retry-After': retryAfter } },
+  );
+}

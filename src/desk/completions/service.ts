@@ -1,0 +1,75 @@
+import type { FastifyBaseLogger } from 'fastify';
+import type { Config } from '../../core/config/config.ts';
+import type { Sealer } from '../../core/sealing.ts';
+import type { Database } from '../../postgres/database.ts';
+import type { Statements } from '../../postgres/statements.ts';
+import { type CallTimes, defaultCallTimes } from '../../providers/deadline.ts';
+import type { LanguageModels } from '../../providers/port.ts';
+import {
+  createProviderCaller,
+  type ProviderCaller,
+  type ProviderCallerOptions,
+} from '../../providers/provider-caller.ts';
+import { type Complete, createComplete, type ProviderTokens } from './complete.ts';
+import { createIdempotency, type Idempotency } from './idempotency.ts';
+import { createQuota, inputBound, type Quota, type QuotaOptions } from './quota.ts';
+
+/** The parts of completions, built once for a process. */
+export interface Completions {
+  complete: Complete;
+  idempotency: Idempotency;
+  quota: Quota;
+  tokens: ProviderTokens;
+  /** Calls providers. Other modules use it, too. */
+  caller: ProviderCaller;
+}
+
+/** Milliseconds (contract: completions). */
+export interface CompletionTimes {
+  provider: CallTimes;
+  /** The max. wait for free quota. */
+  quotaWait: number;
+}
+
+export const defaultTimes: CompletionTimes = { provider: defaultCallTimes, quotaWait: 60_000 };
+
+export function createCompletions(options: {
+  db: Database;
+  /** Connections that slow work cannot use. The quota is written through them. */
+  vital: { pool: Statements; db: Database };
+  sealer: Sealer;
+  logger: FastifyBaseLogger;
+  languageModels: LanguageModels;
+  config: Pick<Config, 'sharedProviderToken' | 'completionModel' | 'completionMaxTokens'>;
+  ownToken: ProviderTokens['own'];
+  /** Stores the tokens of a call with a tenant's own key. */
+  countOwn: ProviderCallerOptions['countOwn'];
+  times?: CompletionTimes | undefined;
+  onRefusal?: QuotaOptions['onRefusal'];
+}): Completions {
+  const {
+    db,
+    vital,
+    sealer,
+    logger,
+    languageModels,
+    config,
+    ownToken,
+    countOwn,
+    times = defaultTimes,
+    onRefusal,
+  } = options;
+  const quota = createQuota({ ...vital, logger, maxWait: times.quotaWait, onRefusal });
+  const tokens = { own: ownToken, shared: config.sharedProviderToken };
+  const model = config.completionModel;
+  const caller = createProviderCaller({
+    languageModels,
+    quota: { reserve: quota.reserve, inputBound },
+    shared: { token: tokens.shared, model, maxTokens: config.completionMaxTokens },
+    countOwn,
+    times: times.provider,
+    logger,
+  });
+  const complete = createComplete({ caller, tokens, model, logger });
+  return { complete, idempotency: createIdempotency({ db, sealer, logger }), quota, tokens, caller };
+}

@@ -1,0 +1,188 @@
+import type { FastifyBaseLogger } from 'fastify';
+import { type Release, Semaphore } from '../../core/concurrency/semaphore.ts';
+import { rest } from '../../core/repeat.ts';
+import type { StopSignal } from '../../core/stop-signal.ts';
+import type { Database } from '../../postgres/database.ts';
+import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
+import type { JobType } from './job.ts';
+import type { TakenJob } from './job-store.ts';
+import { makeWay, RunningExport } from './make-way.ts';
+import { freeExpiredJobs, handBack, jobWork, takeNextJob, type WaitsForSession } from './queue-store.ts';
+
+/** Takes waiting jobs, tenant by tenant, while this process has free places. */
+export interface Dispatcher {
+  start(findTenants: FindTenants): void;
+  /** Takes up such a job at once. Call it after the transaction that queued it has committed. */
+  wake(queued: QueuedJob): void;
+  /** Takes no more jobs and waits for the running ones. */
+  close(): Promise<void>;
+}
+
+export type QueuedJob = Pick<TakenJob, 'tenant' | 'type'>;
+
+export interface DispatcherOptions {
+  db: Database;
+  logger: FastifyBaseLogger;
+  waitsForSession: WaitsForSession;
+  /**
+   * Runs a job. Errors are logged. `turn` is aborted when the tenant's turn is over: a job that can go on later then returns
+   * to the queue.
+   */
+  work(job: TakenJob, turn: StopSignal): Promise<void>;
+}
+
+/**
+ * The places for jobs in a process, and the max. places of one tenant. A chat waits for a provider and costs little. An
+ * export scans the history and holds a connection; it makes way for a tenant that has none running.
+ */
+export const jobPlaces: Readonly<Record<JobType, { places: number; maxOfTenant: number }>> = {
+  AGENT_CHAT: { places: 64, maxOfTenant: 4 },
+  EXPORT: { places: 8, maxOfTenant: 1 },
+};
+
+// Milliseconds. The process looks at once for jobs that it queues itself. The interval finds the jobs of other
+// processes.
+const lookEvery = 500;
+const freeEvery = 2_000;
+
+export function createDispatcher({ db, logger, waitsForSession, work }: DispatcherOptions): Dispatcher {
+  const places: Readonly<Record<JobType, Semaphore>> = {
+    AGENT_CHAT: new Semaphore({ ...jobPlaces.AGENT_CHAT, name: 'chats by job' }),
+    EXPORT: new Semaphore({ ...jobPlaces.EXPORT, name: 'exports' }),
+  };
+  const inHand = new Set<Promise<void>>();
+  /** The one that began first comes first. */
+  const runningExports = new Set<RunningExport>();
+  const lastServed: Readonly<Record<JobType, Map<string, number>>> = { AGENT_CHAT: new Map(), EXPORT: new Map() };
+  /** Tenants with jobs that this process knows of before a look finds them. */
+  const queuedHere: Readonly<Record<JobType, Set<string>>> = { AGENT_CHAT: new Set(), EXPORT: new Set() };
+  const stop = new AbortController();
+  let loop: Promise<void> = Promise.resolve();
+  let lastFreed = Number.NEGATIVE_INFINITY;
+  let served = 0;
+  let isWoken = false;
+  let wakeUp = () => {};
+
+  async function run(findTenants: FindTenants): Promise<void> {
+    while (!stop.signal.aborted) {
+      isWoken = false;
+      try {
+        await freeLeftJobs(findTenants);
+        await fillPlaces(findTenants);
+      } catch (error) {
+        logger.warn({ err: error }, 'looking for jobs failed; it is tried again');
+      }
+      await untilWoken();
+    }
+  }
+
+  async function freeLeftJobs(findTenants: FindTenants): Promise<void> {
+    if (performance.now() - lastFreed < freeEvery) return;
+    await freeExpiredJobs(db, findTenants);
+    lastFreed = performance.now();
+  }
+
+  async function fillPlaces(findTenants: FindTenants): Promise<void> {
+    for (const type of ['AGENT_CHAT', 'EXPORT'] as const) {
+      let tenants = [...new Set([...(await findTenants(jobWork[type])), ...queuedHere[type]])];
+      forgetTurns(type, new Set(tenants));
+      if (type === 'EXPORT') makeWayFor(tenants);
+      // Take one job of each tenant in turn, until no tenant gets a place.
+      while (tenants.length > 0 && !stop.signal.aborted) {
+        const got: string[] = [];
+        for (const tenant of inTurn(type, tenants)) if (await takeOne(type, tenant)) got.push(tenant);
+        tenants = got;
+      }
+    }
+  }
+
+  /** Ends the turns of as many exports as there are tenants that wait and have none running. */
+  function makeWayFor(waiting: readonly string[]): void {
+    const free = jobPlaces.EXPORT.places - places.EXPORT.taken();
+    makeWay(runningExports, waiting.filter((tenant) => places.EXPORT.taken(tenant) === 0).length - free);
+  }
+
+  /** Forgets the turns of tenants without waiting jobs. */
+  function forgetTurns(type: JobType, kept: ReadonlySet<string>): void {
+    for (const tenant of lastServed[type].keys()) if (!kept.has(tenant)) lastServed[type].delete(tenant);
+  }
+
+  /** Tenants with fewer running jobs come first, then the tenants that have waited longest. */
+  function inTurn(type: JobType, tenants: readonly string[]): string[] {
+    const rank = (tenant: string) => lastServed[type].get(tenant) ?? 0;
+    return [...tenants].sort(
+      (one, other) => places[type].taken(one) - places[type].taken(other) || rank(one) - rank(other),
+    );
+  }
+
+  async function takeOne(type: JobType, tenant: string): Promise<boolean> {
+    const release = places[type].tryAcquire(tenant);
+    if (release === undefined) return false;
+    let job: TakenJob | undefined;
+    try {
+      job = await takeNextJob(db, tenant, { type, waitsForSession });
+    } finally {
+      if (job === undefined) release();
+    }
+    if (job === undefined) {
+      queuedHere[type].delete(tenant);
+      return false;
+    }
+    if (stop.signal.aborted) {
+      release();
+      await handBack(db, job, 0);
+      return false;
+    }
+    served += 1;
+    lastServed[type].set(tenant, served);
+    begin(job, release);
+    return true;
+  }
+
+  function begin(job: TakenJob, release: Release): void {
+    const { tenant, id, type } = job;
+    const running = new RunningExport();
+    if (type === 'EXPORT') runningExports.add(running);
+    const working = work(job, running.turn)
+      .catch((error: unknown) =>
+        logger.warn({ err: error, tenant, job: id }, 'a job broke off; it is handed out again'),
+      )
+      .finally(() => {
+        inHand.delete(working);
+        runningExports.delete(running);
+        release();
+        wake({ tenant, type });
+      });
+    inHand.add(working);
+  }
+
+  async function untilWoken(): Promise<void> {
+    if (isWoken) return;
+    const woken = new Promise<void>((resolve) => {
+      wakeUp = resolve;
+    });
+    const over = new AbortController();
+    await Promise.race([woken, rest(lookEvery, AbortSignal.any([over.signal, stop.signal]))]);
+    over.abort();
+  }
+
+  function wake({ tenant, type }: QueuedJob): void {
+    queuedHere[type].add(tenant);
+    isWoken = true;
+    wakeUp();
+  }
+
+  return {
+    start(findTenants) {
+      loop = run(findTenants);
+    },
+
+    wake,
+
+    async close() {
+      stop.abort();
+      await loop;
+      await Promise.all(inHand);
+    },
+  };
+}

@@ -1,0 +1,154 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { ExportPiece, ExportProgress } from '../../core/export-history.ts';
+import type { DocumentRows } from '../../pagination/document-lists.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import { projectedJson } from '../../query/json-projection.ts';
+import { type JobDocument, type JobType, withoutHistory } from './job.ts';
+import type { JobReader } from './job-reader.ts';
+import './tables.ts';
+
+/** A job that a worker has taken. The worker's writes count only until another worker takes the job. */
+export interface TakenJob {
+  readonly tenant: string;
+  readonly id: string;
+  readonly type: JobType;
+  readonly attempt: number;
+  readonly stalled: number;
+  readonly callBegan: boolean;
+  readonly document: JobDocument;
+  /** JSON text. */
+  readonly input: string;
+  readonly progress: ExportProgress | undefined;
+}
+
+export async function insertJob(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  job: { document: JobDocument; input: object; place?: number | undefined },
+): Promise<void> {
+  const { id, type, status } = job.document;
+  const { place = null } = job;
+  const sessionId = place === null ? null : (job.document.sessionId ?? null);
+  const { clientId: client = null } = job.document.metadata;
+  const input = JSON.stringify(job.input);
+  await sql`
+    insert into job (tenant, id, type, status, input, session_id, place, client, document, fields, full_document, full_fields)
+      values (${tenant}, ${id}, ${type}, ${status}, ${input}, ${sessionId}::text, ${place}::bigint, ${client},
+        ${textsOf(job.document)})`.execute(transaction);
+}
+
+/** The jobs as the reader may see them. The reader can neither filter nor sort by hidden data. */
+export function jobRows(reader: JobReader): DocumentRows {
+  const full = sql`(select tenant, id, type, client, coalesce(full_document, document) as document,
+    coalesce(full_fields, fields) as fields from job) full_job`;
+  return { from: reader.readsHistory ? full : sql`job`, where: sql`tenant = ${reader.tenant} and ${shownTo(reader)}` };
+}
+
+/** Which jobs of its tenant a reader sees (contract 8). */
+function shownTo({ clientId, seesAll }: Pick<JobReader, 'clientId' | 'seesAll'>): RawBuilder<boolean> {
+  return seesAll ? sql<boolean>`true` : sql<boolean>`(type = 'EXPORT' and client = ${clientId})`;
+}
+
+/** The job's document as JSON text. */
+export async function findJob(
+  db: Database,
+  reader: JobReader,
+  id: string,
+): Promise<{ document: string; type: JobType; status: JobDocument['status'] } | undefined> {
+  const row = await db
+    .selectFrom('job')
+    .select(['document', 'full_document as fullDocument', 'type', 'status'])
+    .where('tenant', '=', reader.tenant)
+    .where('id', '=', id)
+    .where(shownTo(reader))
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const { document, fullDocument, type, status } = row;
+  return { document: (reader.readsHistory ? fullDocument : null) ?? document, type, status };
+}
+
+/** Deletes a job with its file. Returns false where the reader sees none. */
+export async function deleteJob(
+  transaction: DatabaseTransaction,
+  reader: Omit<JobReader, 'readsHistory'>,
+  id: string,
+): Promise<boolean> {
+  const { numDeletedRows } = await transaction
+    .deleteFrom('job')
+    .where('tenant', '=', reader.tenant)
+    .where('id', '=', id)
+    .where(shownTo(reader))
+    .executeTakeFirstOrThrow();
+  return numDeletedRows === 1n;
+}
+
+/** The state of the job, if the worker still holds it. */
+export async function findHeldJob(
+  db: Database,
+  { tenant, id, attempt }: TakenJob,
+): Promise<{ callBegan: boolean; version: number } | undefined> {
+  return await db
+    .selectFrom('job')
+    .select(['call_began as callBegan', sql<number>`(fields #>> '{metadata,version}')::bigint`.as('version')])
+    .where('tenant', '=', tenant)
+    .where('id', '=', id)
+    .where('attempt', '=', attempt)
+    .where('status', '=', 'in_progress')
+    .executeTakeFirst();
+}
+
+/** Stores that a call may leave from now on. Returns false where the worker no longer holds the job. */
+export async function noteCall(db: Database, { tenant, id, attempt }: TakenJob): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('job')
+    .set({ call_began: true })
+    .where('tenant', '=', tenant)
+    .where('id', '=', id)
+    .where('attempt', '=', attempt)
+    .where('status', '=', 'in_progress')
+    .executeTakeFirst();
+  return numUpdatedRows === 1n;
+}
+
+/** Ends a job, or updates its document. Returns false where the worker no longer holds it. */
+export async function updateJob(db: Database, job: TakenJob, document: JobDocument): Promise<boolean> {
+  const { tenant, id, attempt } = job;
+  const { numAffectedRows } = await sql`
+    update job set status = ${document.status}, stalled = 0,
+        (document, fields, full_document, full_fields) = row(${textsOf(document)})
+      where tenant = ${tenant} and id = ${id} and attempt = ${attempt} and status = 'in_progress'`.execute(db);
+  return numAffectedRows === 1n;
+}
+
+/** Stores the progress of an export, in the transaction that stores the part of the file. */
+export async function updateProgress(
+  transaction: DatabaseTransaction,
+  { tenant, id }: TakenJob,
+  { of, last }: Pick<ExportPiece, 'of' | 'last'>,
+): Promise<void> {
+  await transaction
+    .updateTable('job')
+    .set({
+      snapshot: of.snapshot,
+      snapshot_on: of.placement,
+      since: of.since,
+      last_at: last.at,
+      last_sequence: last.sequence,
+    })
+    .where('tenant', '=', tenant)
+    .where('id', '=', id)
+    .execute();
+}
+
+/** Both texts of the document for all clients, and both texts of the full document where it differs. */
+function textsOf(document: JobDocument) {
+  const shown = withoutHistory(document);
+  const full = shown === document ? sql`null::text, null::jsonb` : textAndFields(document);
+  return sql`${textAndFields(shown)}, ${full}`;
+}
+
+/** A vendor can send a lone half of a surrogate pair, which is not valid text. */
+function textAndFields(document: JobDocument) {
+  const text = JSON.stringify(document, (_key, value) => (typeof value === 'string' ? value.toWellFormed() : value));
+  return sql`${text}::text, ${projectedJson(text)}::jsonb`;
+}

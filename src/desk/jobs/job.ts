@@ -1,0 +1,148 @@
+import { AnnalsError, type ErrorType } from '../../core/errors.ts';
+import type { ExportFormat } from '../../core/export-history.ts';
+import type { AnsweredChat, QueuedChat } from '../queued-chat.ts';
+
+export type JobType = 'AGENT_CHAT' | 'EXPORT';
+/** `skipped` is a chat whose agent was deleted or disabled before the first call. */
+export type JobStatus = 'in_progress' | 'success' | 'failure' | 'skipped';
+
+/** A job as clients see it (contract 8). Fields that do not apply to its type are left out. */
+export interface JobDocument {
+  id: string;
+  type: JobType;
+  status: JobStatus;
+  agentId?: string;
+  sessionId?: string;
+  requestId?: string;
+  /** What the client asked the agent. */
+  request?: string;
+  /** What the agent answered, where the chat succeeded. */
+  message?: string;
+  response?: unknown;
+  metadata: {
+    /** Counts up with every change, from 1. */
+    version: number;
+    createdAt: string;
+    modifiedAt: string;
+    /** The client that asked for an export. */
+    clientId?: string | undefined;
+    /** The query of an export. */
+    q?: string;
+    format?: ExportFormat;
+    /** Whether the file has each entry's context and how it was recorded; left out: it has not. */
+    context?: true;
+    /** Change entries in its file so far. */
+    entries?: number;
+    /** Bytes of its file so far. */
+    bytes?: number;
+    /** Why the job failed, in the form of an API error. */
+    error?: { type: ErrorType; message: string };
+    /** Paths of fields that tell of the change history. Clients that may not read it do not get them. */
+    guarded?: readonly string[];
+  };
+}
+
+/** The input for the worker of an export. */
+export interface ExportInput {
+  q: string;
+  format: ExportFormat;
+  /** Left out in jobs from before there was a choice: false. */
+  withContext?: boolean;
+  /** Milliseconds since 1970. */
+  askedAt: number;
+}
+
+// The number of entries that a query finds is change history. The message of a failure can tell of entries, too.
+const guardedOfExport = ['metadata.q', 'metadata.entries', 'metadata.bytes', 'metadata.error.message'];
+
+/** What a client asks for. */
+export interface AskedExport {
+  q: string;
+  format: ExportFormat;
+  withContext?: boolean;
+  requestId: string;
+  /** Whose export it is. */
+  clientId: string;
+}
+
+/** A new job's document. `at` is in milliseconds since 1970. */
+export function exportDocument(
+  id: string,
+  at: number,
+  { q, format, withContext = false, requestId, clientId }: AskedExport,
+): JobDocument {
+  const metadata = {
+    ...createdMetadata(at),
+    clientId,
+    q,
+    format,
+    ...(withContext ? { context: true as const } : {}),
+    entries: 0,
+    bytes: 0,
+    guarded: guardedOfExport,
+  };
+  return { id, type: 'EXPORT', status: 'in_progress', requestId, metadata };
+}
+
+/** With `guardsMessage` the client's message may quote change history that its session has shown. */
+export function chatDocument(
+  id: string,
+  at: number,
+  chat: QueuedChat,
+  { guardsMessage }: { guardsMessage: boolean },
+): JobDocument {
+  const { agentId, sessionId, requestId, message: request } = chat;
+  return {
+    id,
+    type: 'AGENT_CHAT',
+    status: 'in_progress',
+    agentId,
+    sessionId,
+    requestId,
+    request,
+    metadata: { ...createdMetadata(at), ...(guardsMessage ? { guarded: ['request'] } : {}) },
+  };
+}
+
+/** The document of a chat job that succeeded. */
+export function answeredDocument(
+  { metadata, ...job }: JobDocument,
+  at: number,
+  { message, response, fromHistory }: AnsweredChat,
+): JobDocument {
+  const guarded = fromHistory ? { guarded: [...(metadata.guarded ?? []), 'message', 'response'] } : {};
+  const modifiedAt = new Date(at).toISOString();
+  const version = metadata.version + 1;
+  return { ...job, status: 'success', message, response, metadata: { ...metadata, version, modifiedAt, ...guarded } };
+}
+
+/**
+ * The job for clients that may not read the change history. Returns the same object where the job tells nothing of it.
+ */
+export function withoutHistory(document: JobDocument): JobDocument {
+  const { guarded = [] } = document.metadata;
+  if (guarded.length === 0) return document;
+  const copy = structuredClone(document);
+  for (const path of guarded) {
+    const keys = path.split('.');
+    const last = keys.pop() ?? '';
+    const holder = keys.reduce<unknown>((value, key) => (isObject(value) ? Reflect.get(value, key) : undefined), copy);
+    if (isObject(holder)) Reflect.deleteProperty(holder, last);
+  }
+  return copy;
+}
+
+/** The error for the client. An internal fault shows no details. */
+export function describeFailure(error: unknown): { type: ErrorType; message: string } {
+  if (error instanceof AnnalsError && error.status !== 500) return { type: error.type, message: error.message };
+  return { type: 'internal_service_error', message: 'An internal error occurred.' };
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+function createdMetadata(at: number): Pick<JobDocument['metadata'], 'version' | 'createdAt' | 'modifiedAt'> {
+  const time = new Date(at).toISOString();
+  return { version: 1, createdAt: time, modifiedAt: time };
+}

@@ -1,0 +1,124 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import { type FindTenants, forEachTenant, type TenantWork } from '../../postgres/tenants/tenants-with.ts';
+import type { JobDocument, JobType } from './job.ts';
+import type { TakenJob } from './job-store.ts';
+import './tables.ts';
+
+/** Milliseconds. A worker that has not extended its lease for this long is dead, and another worker takes its job. */
+export const jobLease = 15_000;
+
+const now = sql<Date>`statement_timestamp()`;
+const later = (milliseconds: number) => sql<Date>`statement_timestamp() + ${`${milliseconds} milliseconds`}::interval`;
+
+const waiting = (type: JobType): TenantWork => ({
+  table: 'job',
+  condition: `type = '${type}' and status = 'in_progress' and held_until is null`,
+});
+
+/** Waiting jobs of each type, and jobs whose worker is dead or whose delay is over. */
+export const jobWork = {
+  AGENT_CHAT: waiting('AGENT_CHAT'),
+  EXPORT: waiting('EXPORT'),
+  expired: { table: 'job', condition: "status = 'in_progress' and held_until <= statement_timestamp()" },
+} as const satisfies Record<JobType | 'expired', TenantWork>;
+
+/**
+ * Counts the waiting jobs of a tenant, up to `max`. Other transactions that queue a job of the tenant wait for this
+ * one. So the number is still correct when it commits.
+ */
+export async function countWaiting(transaction: DatabaseTransaction, tenant: string, max: number): Promise<number> {
+  await sql`select from tenant where tenant = ${tenant} for no key update`.execute(transaction);
+  const { rows } = await sql<{ count: number }>`
+    select count(*) as count from (
+      select from job where tenant = ${tenant} and status = 'in_progress' and held_until is null limit ${max}
+    ) waiting`.execute(transaction);
+  return rows[0]?.count ?? 0;
+}
+
+/** A condition on a row of `waiting`: the job has to wait for an earlier request of its session. */
+export type WaitsForSession = (tenant: string) => RawBuilder<boolean>;
+
+/**
+ * Takes the tenant's oldest waiting job of that type that need not wait for its session. Returns undefined where there is
+ * none. A job that waits for its session takes no place of a worker: the request that it waits for may need one.
+ */
+export async function takeNextJob(
+  db: Database,
+  tenant: string,
+  { type, waitsForSession }: { type: JobType; waitsForSession: WaitsForSession },
+): Promise<TakenJob | undefined> {
+  const row = await db
+    .updateTable('job')
+    .set({
+      attempt: sql<number>`attempt + 1`,
+      stalled: sql<number>`stalled + 1`,
+      held_until: later(jobLease),
+    })
+    .where('tenant', '=', tenant)
+    .where('id', '=', (next) =>
+      next
+        .selectFrom('job as waiting')
+        .select('id')
+        .where('tenant', '=', tenant)
+        .where('type', '=', type)
+        .where('status', '=', 'in_progress')
+        .where('held_until', 'is', null)
+        .where(sql<boolean>`not ${waitsForSession(tenant)}`)
+        .orderBy('queued_at')
+        .orderBy('id')
+        .limit(1)
+        .forUpdate()
+        .skipLocked(),
+    )
+    .returningAll()
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const { id, attempt, stalled, call_began: callBegan, input } = row;
+  const { snapshot, snapshot_on: placement, since, last_at: at, last_sequence } = row;
+  const hasProgress = snapshot !== null && since !== null && at !== null && last_sequence !== null;
+  const progress = hasProgress ? { snapshot, placement, since, after: { at, sequence: last_sequence } } : undefined;
+  const document: JobDocument = JSON.parse(row.full_document ?? row.document);
+  return { tenant, id, type, attempt, stalled, callBegan, input, progress, document };
+}
+
+/** Extends the lease of the worker. Returns false where the worker no longer holds the job. */
+export async function extendHold(db: Database, { tenant, id, attempt }: TakenJob): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('job')
+    .set({ held_until: later(jobLease) })
+    .where('tenant', '=', tenant)
+    .where('id', '=', id)
+    .where('attempt', '=', attempt)
+    .where('status', '=', 'in_progress')
+    .executeTakeFirst();
+  return numUpdatedRows === 1n;
+}
+
+/** Returns a job to the queue. Any worker can take it after that many milliseconds. */
+export async function handBack(db: Database, { tenant, id, attempt }: TakenJob, milliseconds: number): Promise<void> {
+  await db
+    .updateTable('job')
+    .set({ held_until: milliseconds === 0 ? null : later(milliseconds) })
+    .where('tenant', '=', tenant)
+    .where('id', '=', id)
+    .where('attempt', '=', attempt)
+    .where('status', '=', 'in_progress')
+    .execute();
+}
+
+/** Returns jobs of all tenants to the queue whose worker is dead or whose delay is over. Returns their number. */
+export async function freeExpiredJobs(db: Database, findTenants: FindTenants): Promise<bigint> {
+  let freed = 0n;
+  await forEachTenant(await findTenants(jobWork.expired), async (tenant) => {
+    const { numUpdatedRows } = await db
+      .updateTable('job')
+      .set({ held_until: null })
+      .where('tenant', '=', tenant)
+      .where('status', '=', 'in_progress')
+      .where('held_until', '<=', now)
+      .executeTakeFirst();
+    freed += numUpdatedRows;
+  });
+  return freed;
+}

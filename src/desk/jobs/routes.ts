@@ -1,0 +1,177 @@
+import { Readable } from 'node:stream';
+import { ofCurrentWork } from '../../core/concurrency/work.ts';
+import type { Credentials } from '../../http/credentials.ts';
+import type { HttpServer } from '../../http/http-server-type.ts';
+import { json, jsonText, noContent, pageOf, stream } from '../../http/openapi/answers.ts';
+import { optionalBody } from '../../http/optional-body.ts';
+import { historyScopes, insufficientScopes, mayReadContext, mayReadHistory, type Scope } from '../../http/scopes.ts';
+import { arrayBody } from '../../pagination/page-texts.ts';
+import type { Paginator } from '../../pagination/paginator.ts';
+import { PagingHeaders, SearchBody } from '../../pagination/parameters.ts';
+import { CsvFile, Job, JobItem, NdjsonFile } from './answer-schemas.ts';
+import type { JobReader } from './job-reader.ts';
+import { JobMade, JobPath, JobsPath, ListQuery, NewExport, SearchQuery } from './schemas.ts';
+import type { Jobs } from './service.ts';
+
+const tags = ['Jobs'];
+const readingAll: readonly Scope[] = ['ai.agent_read', 'ai.agent_manage'];
+const deletingAll: Scope = 'ai.agent_manage';
+// Each of these sees at least the exports of its own client.
+const reading: readonly Scope[] = [...readingAll, ...historyScopes];
+const deleting: readonly Scope[] = [deletingAll, ...historyScopes];
+const jsonType = 'application/json; charset=utf-8';
+
+const fileKinds = {
+  NDJSON: { type: 'application/x-ndjson', extension: 'ndjson' },
+  CSV: { type: 'text/csv; charset=utf-8; header=present', extension: 'csv' },
+} as const;
+
+/** Jobs (contract 8), with paginated lists and searches (spec D). */
+export async function jobRoutes(
+  app: HttpServer,
+  { jobs, paginator }: { jobs: Jobs; paginator: Paginator },
+): Promise<void> {
+  app.get(
+    '/ai-service/:tenant/jobs',
+    {
+      config: { scopes: reading },
+      schema: {
+        operationId: 'listJobs',
+        tags,
+        summary: 'Listing jobs',
+        params: JobsPath,
+        querystring: ListQuery,
+        headers: PagingHeaders,
+        response: { 200: pageOf(JobItem, 'A page of jobs.') },
+      },
+    },
+    async (request, reply) => {
+      const { tenant } = request.params;
+      const { q = '' } = request.query;
+      const wanted = paginator.read(request, { tenant, operation: 'list jobs', filter: q });
+      const { texts, headers } = await jobs.list(readerOf(request), request.query, wanted);
+      return await reply.headers(headers).type(jsonType).send(arrayBody(texts));
+    },
+  );
+
+  app.post(
+    '/ai-service/:tenant/jobs/search',
+    {
+      preValidation: optionalBody,
+      config: { scopes: reading },
+      schema: {
+        operationId: 'searchJobs',
+        tags,
+        summary: 'Searching jobs',
+        params: JobsPath,
+        querystring: SearchQuery,
+        headers: PagingHeaders,
+        body: SearchBody,
+        response: { 200: pageOf(JobItem, 'A page of jobs.') },
+      },
+    },
+    async (request, reply) => {
+      const { tenant } = request.params;
+      const { q = '' } = request.body;
+      const wanted = paginator.read(request, { tenant, operation: 'search jobs', filter: q });
+      const { texts, headers } = await jobs.list(readerOf(request), { ...request.query, q }, wanted);
+      return await reply.headers(headers).type(jsonType).send(arrayBody(texts));
+    },
+  );
+
+  app.post(
+    '/ai-service/:tenant/jobs',
+    {
+      config: { scopes: historyScopes },
+      schema: {
+        operationId: 'createJob',
+        tags,
+        summary: 'Exporting change history',
+        params: JobsPath,
+        body: NewExport,
+        response: { 201: json(JobMade, { description: 'The job was created.', headers: ['Location'] }) },
+      },
+    },
+    async (request, reply) => {
+      const { tenant } = request.params;
+      const { scopes, clientId } = request.credentials;
+      const { q = '', format, context: withContext = false } = request.body;
+      const asked = { q, format, withContext };
+      if (withContext && !mayReadContext(scopes)) throw insufficientScopes();
+      const jobId = await jobs.startExport(tenant, { ...asked, requestId: request.id, clientId });
+      return await reply.code(201).header('location', `/ai-service/${tenant}/jobs/${jobId}`).send({ jobId });
+    },
+  );
+
+  app.get(
+    '/ai-service/:tenant/jobs/:id',
+    {
+      config: { scopes: reading, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'getJob',
+        tags,
+        summary: 'Retrieving a job',
+        params: JobPath,
+        response: { 200: jsonText(Job, { description: 'The job.' }) },
+      },
+    },
+    async (request, reply) => {
+      return await reply.type(jsonType).send(await jobs.find(readerOf(request), request.params.id));
+    },
+  );
+
+  app.delete(
+    '/ai-service/:tenant/jobs/:id',
+    {
+      config: { scopes: deleting, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'deleteJob',
+        tags,
+        summary: 'Deleting a job with its file, and stopping it if it runs',
+        params: JobPath,
+        response: { 204: noContent('The job is deleted.') },
+      },
+    },
+    async (request, reply) => {
+      const deletesAll = request.credentials.scopes.includes(deletingAll);
+      await jobs.remove(readerOf(request), request.params.id, { deletesAll });
+      return await reply.code(204).send();
+    },
+  );
+
+  app.get(
+    '/ai-service/:tenant/jobs/:id/content',
+    {
+      config: { scopes: historyScopes, errors: ['resource_not_found', 'conflict_resource'] },
+      schema: {
+        operationId: 'downloadJobContent',
+        tags,
+        summary: 'Downloading the file of an export',
+        params: JobPath,
+        response: {
+          200: stream(
+            { 'application/x-ndjson': { schema: NdjsonFile }, 'text/csv': { schema: CsvFile } },
+            { description: 'The file.', headers: ['Content-Disposition', 'Content-Length'] },
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { id } = request.params;
+      const readsContext = mayReadContext(request.credentials.scopes);
+      const { format, bytes, pieces } = await jobs.content(readerOf(request), id, { readsContext });
+      const { type, extension } = fileKinds[format];
+      return await reply
+        .type(type)
+        .header('content-length', bytes)
+        .header('content-disposition', `attachment; filename="changes-${id}.${extension}"`)
+        .send(Readable.from(ofCurrentWork(pieces()), { objectMode: false, highWaterMark: 1 }));
+    },
+  );
+}
+
+/** Only clients that may read the change history see what a job tells of it (contract 8). */
+function readerOf({ credentials: { tenant, clientId, scopes } }: { credentials: Credentials }): JobReader {
+  const seesAll = scopes.some((scope) => readingAll.includes(scope));
+  return { tenant, clientId, readsHistory: mayReadHistory(scopes), seesAll };
+}

@@ -1,0 +1,190 @@
+import { randomUUID } from 'node:crypto';
+import { promisify } from 'node:util';
+import { zstdDecompress } from 'node:zlib';
+import type { FastifyBaseLogger } from 'fastify';
+import type { Tracer } from '../../core/concurrency/trace.ts';
+import { AnnalsError } from '../../core/errors.ts';
+import type { ExportFormat, ExportHistory } from '../../core/export-history.ts';
+import { insufficientScopes } from '../../http/scopes.ts';
+import type { DocumentLists } from '../../pagination/document-lists.ts';
+import type { Page, PageWanted } from '../../pagination/paginator.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+import type { QueuedChat, RunQueuedChat } from '../queued-chat.ts';
+import { readChunk } from './content-store.ts';
+import { createDispatcher } from './dispatcher.ts';
+import { type AskedExport, chatDocument, type ExportInput, exportDocument, type JobDocument } from './job.ts';
+import type { JobReader } from './job-reader.ts';
+import { deleteJob, findJob, insertJob, jobRows } from './job-store.ts';
+import { runInTrace, withTrace } from './job-trace.ts';
+import { countWaiting, type WaitsForSession } from './queue-store.ts';
+import { createWorker, type WorkerOptions } from './worker.ts';
+
+const unpack = promisify(zstdDecompress);
+
+/** A file that is sent while it is read. */
+export interface JobContent {
+  readonly format: ExportFormat;
+  readonly bytes: number;
+  pieces(): AsyncGenerator<Buffer>;
+}
+
+/** Jobs (contract 8): work that continues after its request has ended, and after its process has ended. */
+export interface Jobs {
+  /**
+   * Creates an export of the change history and returns the job's id. Throws AnnalsError for an invalid query `q`, and
+   * rate_limit_exceeded where the tenant has too many waiting jobs.
+   */
+  startExport(tenant: string, asked: AskedExport): Promise<string>;
+  /**
+   * Creates a job that runs the chat after the transaction has committed, and returns its id. With `guardsMessage` the
+   * message may quote the change history. Throws rate_limit_exceeded where the tenant has too many waiting jobs.
+   */
+  enqueueAgentChat(
+    transaction: DatabaseTransaction,
+    chat: QueuedChat,
+    options: { guardsMessage: boolean },
+  ): Promise<string>;
+  /** Lets this process look for queued chats at once. Call it after their transaction has committed. */
+  wakeAgentChats(tenant: string): void;
+  list(reader: JobReader, asked: { q?: string; fields?: string }, wanted: PageWanted): Promise<Page>;
+  /** JSON text. Throws resource_not_found. */
+  find(reader: JobReader, id: string): Promise<string>;
+  /**
+   * Deletes a job with its file. A running job stops. Without `deletesAll` a reader deletes the exports of its own client alone.
+   * Throws resource_not_found, or insufficient_permissions for another job that the reader sees.
+   */
+  remove(reader: JobReader, id: string, options: { deletesAll: boolean }): Promise<void>;
+  /**
+   * The file of a successful export. Throws resource_not_found, conflict_resource while the export runs, or
+   * insufficient_permissions where the file has the context of entries and the reader may not read that.
+   */
+  content(reader: JobReader, id: string, options: { readsContext: boolean }): Promise<JobContent>;
+  /** Starts to take jobs. */
+  work(findTenants: FindTenants): void;
+  /** Returns the running jobs to the queue, or ends them. */
+  close(): Promise<void>;
+}
+
+export interface JobsOptions {
+  db: Database;
+  logger: FastifyBaseLogger;
+  now: () => number;
+  documents: DocumentLists;
+  exportHistory: ExportHistory;
+  runChat: RunQueuedChat;
+  waitsForSession: WaitsForSession;
+  /** Makes a span of each job; default: none. */
+  tracer?: Tracer | undefined;
+  /** For metrics: called when this process has ended a job. */
+  onEnded?: WorkerOptions['onEnded'];
+  /** Milliseconds that a chat may continue when the process has to end; tests use a shorter time. */
+  chatGrace?: number;
+}
+
+const defaultChatGrace = 20_000;
+/** The max. number of waiting jobs of one tenant (contract 11). */
+export const maxWaiting = 1_000;
+const retryAfter = '10';
+
+export function createJobs(options: JobsOptions): Jobs {
+  const { db, now, documents, exportHistory, chatGrace = defaultChatGrace } = options;
+  const worker = createWorker(options);
+  const dispatcher = createDispatcher({
+    ...options,
+    work: (job, turn) => runInTrace(options.tracer, job, () => worker.work(job, turn)),
+  });
+
+  async function make(
+    transaction: DatabaseTransaction,
+    tenant: string,
+    { document, input, place }: { document: JobDocument; input: object; place?: number | undefined },
+  ) {
+    if ((await countWaiting(transaction, tenant, maxWaiting)) >= maxWaiting) throw tooManyWaiting();
+    await insertJob(transaction, tenant, { document, input: withTrace(input), place });
+    return document.id;
+  }
+
+  return {
+    async startExport(tenant, asked) {
+      const { q, format, withContext = false } = asked;
+      exportHistory.check(q);
+      const askedAt = now();
+      const document = exportDocument(randomUUID(), askedAt, asked);
+      const input: ExportInput = { q, format, withContext, askedAt };
+      const id = await inTransaction(db, (transaction) => make(transaction, tenant, { document, input }));
+      dispatcher.wake({ tenant, type: 'EXPORT' });
+      return id;
+    },
+
+    async enqueueAgentChat(transaction, chat, visibility) {
+      const document = chatDocument(randomUUID(), now(), chat, visibility);
+      return await make(transaction, chat.tenant, { document, input: chat, place: chat.place });
+    },
+
+    wakeAgentChats(tenant) {
+      dispatcher.wake({ tenant, type: 'AGENT_CHAT' });
+    },
+
+    async list(reader, asked, wanted) {
+      return await documents.page(jobRows(reader), asked, wanted);
+    },
+
+    async find(reader, id) {
+      const job = await findJob(db, reader, id);
+      if (job === undefined) throw jobNotFound();
+      return job.document;
+    },
+
+    async remove(reader, id, { deletesAll }) {
+      const isDeleted = await inTransaction(
+        db,
+        async (transaction) => await deleteJob(transaction, { ...reader, seesAll: deletesAll }, id),
+      );
+      if (isDeleted) return;
+      throw (await findJob(db, reader, id)) === undefined ? jobNotFound() : insufficientScopes();
+    },
+
+    async content(reader, id, { readsContext }) {
+      const job = await findJob(db, reader, id);
+      if (job === undefined) throw jobNotFound();
+      if (job.type !== 'EXPORT') throw new AnnalsError('resource_not_found', 'This job has no content.');
+      if (job.status === 'in_progress') throw new AnnalsError('conflict_resource', 'The export has not ended yet.');
+      if (job.status !== 'success')
+        throw new AnnalsError('resource_not_found', 'The export failed: it has no content.');
+      const { metadata }: JobDocument = JSON.parse(job.document);
+      if (metadata.context === true && !readsContext) throw insufficientScopes();
+      return {
+        format: metadata.format ?? 'NDJSON',
+        bytes: metadata.bytes ?? 0,
+        pieces: () => readPieces(db, reader.tenant, id),
+      };
+    },
+
+    work: (findTenants) => dispatcher.start(findTenants),
+
+    async close() {
+      worker.stop(chatGrace);
+      await dispatcher.close();
+    },
+  };
+}
+
+async function* readPieces(db: Database, tenant: string, id: string): AsyncGenerator<Buffer> {
+  for (let chunk = 1; ; chunk++) {
+    const content = await readChunk(db, tenant, id, chunk);
+    if (content === undefined) return;
+    yield await unpack(content);
+  }
+}
+
+function tooManyWaiting(): AnnalsError {
+  return new AnnalsError('rate_limit_exceeded', `At most ${maxWaiting} jobs of a tenant wait. Try again later.`, {
+    headers: { 'Retry-After': retryAfter },
+  });
+}
+
+function jobNotFound(): AnnalsError {
+  return new AnnalsError('resource_not_found', 'There is no such job.');
+}

@@ -1,0 +1,113 @@
+import type { FastifyBaseLogger } from 'fastify';
+import { createTransport } from 'nodemailer';
+import type { Config } from '../../core/config/config.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import { type FindTenants, forEachTenant } from '../../postgres/tenants/tenants-with.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+import {
+  countWaiting,
+  dropSent,
+  dueMail,
+  insertMail,
+  lockDueMail,
+  type Mail,
+  noteSent,
+  postpone,
+  tenantsWithWaitingMail,
+} from './mail-store.ts';
+
+/** A queue that sends each e-mail once, now or later (contract 8). */
+export interface MailQueue {
+  /** Queues a mail. It is sent only if the transaction commits. A second mail with the same Message-ID is ignored. */
+  queueMail(transaction: DatabaseTransaction, mail: Mail): Promise<void>;
+  /** Sends due mails. Without a mail server in the settings it does nothing, and the mails wait. */
+  deliver(signal: AbortSignal, findTenants: FindTenants): Promise<void>;
+  /** Warns the operator about mails that wait because the settings name no mail server, and deletes old sent mails. */
+  upkeep(): Promise<void>;
+  close(): void;
+}
+
+export interface MailQueueOptions {
+  db: Database;
+  logger: FastifyBaseLogger;
+  mail: Config['mail'];
+}
+
+// Milliseconds. A slower mail server counts as unreachable.
+const patience = { connectionTimeout: 15_000, greetingTimeout: 15_000, socketTimeout: 30_000 };
+const firstPause = 2_000;
+const maxPause = 15 * 60_000;
+
+export function createMailQueue({ db, logger, mail: settings }: MailQueueOptions): MailQueue {
+  const transporter = settings && createTransport({ url: settings.smtpUrl, ...patience });
+
+  /**
+   * Sends one mail in a transaction that locks it, so no other process sends it meanwhile. If this process dies, the
+   * database releases the lock. If it dies after the server has accepted the mail and before the commit, the same mail
+   * is sent again.
+   */
+  async function deliverOne(tenant: string): Promise<boolean> {
+    if (transporter === undefined || settings === undefined) return false;
+    return await inTransaction(db, async (transaction) => {
+      const mail = await lockDueMail(transaction, tenant);
+      if (mail === undefined) return false;
+      const { to, subject, text, messageId, attempts } = mail;
+      try {
+        // An address object is always one recipient, whatever its text contains.
+        await transporter.sendMail({ from: settings.from, to: { name: '', address: to }, subject, text, messageId });
+      } catch (error) {
+        const pause = Math.min(maxPause, firstPause * 2 ** Math.min(attempts, 20));
+        // The error itself is not logged, because it can contain the server's credentials or the address.
+        logger.warn(
+          { tenant, messageId, attempts: attempts + 1, code: codeOf(error) },
+          'a mail was not taken; it is sent again later',
+        );
+        await postpone(transaction, mail, pause);
+        return true;
+      }
+      await noteSent(transaction, mail);
+      logger.info({ tenant, messageId }, 'a mail was sent');
+      return true;
+    });
+  }
+
+  return {
+    async queueMail(transaction, mail) {
+      if (!(await insertMail(transaction, mail)) || settings !== undefined) return;
+      logger.warn({ tenant: mail.tenant }, 'a mail waits: set SMTP_URL and MAIL_FROM to have it sent');
+    },
+
+    async deliver(signal, findTenants) {
+      if (transporter === undefined) return;
+      let tenants = await findTenants(dueMail);
+      // One mail of each tenant in turn: a tenant with many mails does not delay the others.
+      while (tenants.length > 0 && !signal.aborted) {
+        const more: string[] = [];
+        await forEachTenant(tenants, async (tenant) => {
+          if (!signal.aborted && (await deliverOne(tenant))) more.push(tenant);
+        });
+        tenants = more;
+      }
+    },
+
+    async upkeep() {
+      await dropSent(db);
+      if (settings !== undefined) return;
+      let waiting = 0;
+      await forEachTenant(await tenantsWithWaitingMail(db), async (tenant) => {
+        waiting += await countWaiting(db, tenant);
+      });
+      if (waiting > 0) logger.warn({ waiting }, 'mails wait: set SMTP_URL and MAIL_FROM to have them sent');
+    },
+
+    close() {
+      transporter?.close();
+    },
+  };
+}
+
+function codeOf(error: unknown): unknown {
+  if (!(error instanceof Error)) return undefined;
+  const { code, responseCode } = error as Error & { code?: unknown; responseCode?: unknown };
+  return responseCode ?? code;
+}

@@ -1,0 +1,98 @@
+import { doWork, requestLimit } from '../core/concurrency/work.ts';
+import type { StopSignal } from '../core/stop-signal.ts';
+import { parseQuery } from '../query/parse.ts';
+import { changelogDialect } from './ask/dialect.ts';
+import { cutValues, firstMembers } from './entry/cut-values.ts';
+import type { FindPage } from './find-page.ts';
+import type { EntryRow, PageOfEntries } from './page/store.ts';
+import { entryText, historyText } from './page/view.ts';
+
+/** Answers a query of the change history as the HTTP operation does. Throws AnnalsError for a wrong query. */
+export type AnswerQuery = (tenant: string, asked: AskedQuery) => Promise<AnsweredQuery>;
+
+interface AnsweredQuery {
+  /** JSON text of the page's first entries: as many as fit into `maxBytes` together. */
+  readonly text: string;
+  readonly shown: number;
+  /** The number of entries of the page that the text leaves out. */
+  readonly left: number;
+  /** The number of entries that the text shows in part, because each is longer than `maxBytes`. */
+  readonly cut: number;
+  readonly total: number;
+}
+
+interface AskedQuery {
+  q: string;
+  page: number;
+  size: number;
+  maxBytes: number;
+  /** Aborted when nobody waits for the answer any more. Annals then cancels the query in the database too. */
+  signal?: StopSignal | undefined;
+}
+
+// Bytes of a value, tried in this order.
+const valueLimits = [4_096, 1_024, 256, 64];
+
+/** For modules that query the change history for a client that is allowed to. context.ts hands it to them. */
+export function createAnswerQuery(findPage: FindPage): AnswerQuery {
+  return async (tenant, { q, page, size, maxBytes, signal }) => {
+    const query = parseQuery(q, changelogDialect);
+    return await doWork({ tenant, signal, timeLimit: requestLimit }, async () => {
+      const skip = (page - 1) * size;
+      const found = await findPage(tenant, query, { skip, size, inPieces: true });
+      const { entries, cut } = await fittingEntries(found, maxBytes);
+      const onPage = Math.max(0, Math.min(size, found.total - skip));
+      const shown = entries.length;
+      return {
+        text: historyText({ ...found, entries }, { page, size }),
+        shown,
+        left: onPage - shown,
+        cut,
+        total: found.total,
+      };
+    });
+  };
+}
+
+/**
+ * The first entries that fit into so many bytes together. An entry that does not fit alone is cut to a quarter of them.
+ * Annals does not read the later pieces of a long page.
+ */
+async function fittingEntries({ entries, pieces }: PageOfEntries, maxBytes: number) {
+  const fitting: EntryRow[] = [];
+  let cut = 0;
+  let room = maxBytes;
+  for await (const piece of piecesOf(entries, pieces)) {
+    for (const whole of piece) {
+      const isTooLong = bytesOf(whole) > maxBytes;
+      const entry = isTooLong ? await cutEntry(whole, maxBytes / 4) : whole;
+      room -= bytesOf(entry);
+      if (room < 0) return { entries: fitting, cut };
+      fitting.push(entry);
+      if (isTooLong) cut += 1;
+    }
+  }
+  return { entries: fitting, cut };
+}
+
+/** Cuts the values of an entry until it has at most `maxBytes`, and leaves out paths where that is not enough. */
+async function cutEntry(entry: EntryRow, maxBytes: number): Promise<EntryRow> {
+  let shown = entry;
+  for (const limit of valueLimits) {
+    const [cut] = await cutValues([shown.paths], limit);
+    if (cut !== undefined) shown = { ...entry, ...cut };
+    if (bytesOf(shown) <= maxBytes) return shown;
+  }
+  const related = Buffer.byteLength(entry.related ?? '') > maxBytes / 4 ? null : entry.related;
+  const room = maxBytes - bytesOf({ ...entry, related, paths: '{}' });
+  return { ...entry, related, paths: await firstMembers(shown.paths, room) };
+}
+
+function bytesOf(entry: EntryRow): number {
+  return Buffer.byteLength(entryText(entry));
+}
+
+async function* piecesOf(entries: readonly EntryRow[], pieces: PageOfEntries['pieces']) {
+  yield entries;
+  if (pieces !== undefined) yield* pieces;
+}

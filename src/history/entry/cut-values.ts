@@ -1,0 +1,85 @@
+import { StringDecoder } from 'node:string_decoder';
+import { threaded } from '../../core/concurrency/threaded.ts';
+import { entriesOf, kindOf, objectText } from '../../core/json/members.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import { cellAt, type JsonNode, sizeCell, startCell } from '../../core/json/tape.ts';
+
+/** The `paths` of an entry after values were cut. */
+export interface CutPaths {
+  /** JSON text. */
+  readonly paths: string;
+  /** The paths with a value that was cut. */
+  readonly cut: readonly string[];
+}
+
+/**
+ * Cuts each value whose JSON text has more than `limit` bytes: a string to its beginning, any other value to a string with
+ * the beginning of its text. Takes the `paths` of several entries, as JSON texts. Long ones are cut in a worker thread.
+ *
+ * @example
+ * await cutValues(['{"a":{"after":[1,2,3]}}'], 4); // [{ paths: '{"a":{"after":"[1,2"}}', cut: ['a'] }]
+ */
+export const cutValues = threaded(import.meta.url, 'cutValues', (paths: readonly string[], limit: number): CutPaths[] =>
+  paths.map((text) => cutPaths(text, limit)),
+);
+
+/** The first members of a JSON object that fit into `maxBytes` together, as the JSON text of an object. */
+export const firstMembers = threaded(import.meta.url, 'firstMembers', (text: string, maxBytes: number): string => {
+  const members: [string, JsonNode][] = [];
+  let room = maxBytes;
+  for (const [name, value] of entriesOf(parseJson(text))) {
+    room -= Buffer.byteLength(objectText([[name, value]]));
+    if (room < 0) break;
+    members.push([name, value]);
+  }
+  return objectText(members);
+});
+
+function cutPaths(text: string, limit: number): CutPaths {
+  const cut: string[] = [];
+  const members = entriesOf(parseJson(text)).map(([path, change]): [string, string] => {
+    const sides = entriesOf(change);
+    if (!sides.some(([, value]) => isLonger(value, limit))) return [path, objectText(sides)];
+    cut.push(path);
+    return [
+      path,
+      objectText(sides.map(([side, value]) => [side, isLonger(value, limit) ? beginning(value, limit) : value])),
+    ];
+  });
+  return { paths: objectText(members), cut };
+}
+
+function isLonger({ tape, node }: JsonNode, limit: number): boolean {
+  return cellAt(tape.cells, node + sizeCell) > limit;
+}
+
+/** The beginning of a value as the JSON text of a string. */
+function beginning(value: JsonNode, limit: number): string {
+  const { bytes, cells } = value.tape;
+  const start = cellAt(cells, value.node + startCell);
+  // The decoder leaves out a character that is not whole.
+  const textOf = (from: number, to: number) => new StringDecoder('utf8').write(bytes.subarray(from, to));
+  if (kindOf(value) !== 'string') return JSON.stringify(textOf(start, start + limit));
+  return `"${withoutPartOfEscape(textOf(start + 1, start + limit - 1))}"`;
+}
+
+/** Leaves out an escape at the end that is not whole, or is the first half of a character. */
+function withoutPartOfEscape(text: string): string {
+  const begin = lastEscape(text);
+  if (begin === undefined) return text;
+  const end = begin + (text.charAt(begin + 1) === 'u' ? 6 : 2);
+  const isHalf = end === text.length && /^\\u[dD][89abAB]/.test(text.slice(begin));
+  return end <= text.length && !isHalf ? text : withoutPartOfEscape(text.slice(0, begin));
+}
+
+/** Where the last escape begins that may reach to the end of the text. */
+function lastEscape(text: string): number | undefined {
+  for (let at = text.length - 1; at >= Math.max(0, text.length - 6); at--) {
+    if (text.charAt(at) !== '\\') continue;
+    let first = at;
+    while (text.charAt(first - 1) === '\\') first -= 1;
+    // Of a run of backslashes each second one is escaped by the one before it.
+    return (at - first) % 2 === 0 ? at : at - 1;
+  }
+  return undefined;
+}

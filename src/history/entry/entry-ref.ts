@@ -1,0 +1,41 @@
+import { AnnalsError } from '../../core/errors.ts';
+import type { Sealer } from '../../core/sealing.ts';
+
+/** What a ref of an entry stands for. */
+export interface ReferredEntry {
+  /** In milliseconds since 1970. */
+  readonly at: number;
+  /** 32 hexadecimal digits. */
+  readonly identity: string;
+}
+
+const timeBytes = 6;
+const identityBytes = 16;
+
+/**
+ * An opaque text that stands for an entry, always the same one: encrypted, and bound to the tenant. It does not expire, and
+ * it stands for the same entry after a backup was restored.
+ */
+export function sealRef(sealer: Sealer, tenant: string, { at, identity }: ReferredEntry): string {
+  const content = Buffer.alloc(timeBytes + identityBytes);
+  content.writeUIntBE(at, 0, timeBytes);
+  content.write(identity, timeBytes, 'hex');
+  return Buffer.from(sealer.sealAlike(content, purposeOf(tenant))).toString('base64url');
+}
+
+/** The entry of a ref. Throws validation_violation for any text that `sealRef` has not made for this tenant. */
+export function openRef(sealer: Sealer, tenant: string, ref: string): ReferredEntry {
+  const sealed = Buffer.from(ref, 'base64url');
+  // There is one canonical form: no padding, no other alphabet, no unused bits in the last character.
+  const opened = sealed.toString('base64url') === ref ? sealer.open(sealed, purposeOf(tenant)) : undefined;
+  if (opened?.length !== timeBytes + identityBytes) {
+    const message = 'ref is not a ref of a change of this tenant';
+    throw new AnnalsError('validation_violation', message, { details: [{ field: 'ref', message }] });
+  }
+  const content = Buffer.from(opened);
+  return { at: content.readUIntBE(0, timeBytes), identity: content.toString('hex', timeBytes) };
+}
+
+function purposeOf(tenant: string): string {
+  return JSON.stringify(['ref of a change entry, format 1', tenant]);
+}

@@ -1,0 +1,135 @@
+import { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import { doWork } from '../../core/concurrency/work.ts';
+import type { ExportHistory, ExportPiece, ExportRequest, ExportSnapshot } from '../../core/export-history.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+import type { Query } from '../../query/ast.ts';
+import { parseQuery } from '../../query/parse.ts';
+import { withPlainRegexes } from '../../query/plain-regex.ts';
+import type { RegexMatcherPool } from '../../query/regex-pool.ts';
+import { changelogDialect } from '../ask/dialect.ts';
+import { asksForDocuments } from '../ask/resolve.ts';
+import { planTallies } from '../ask/tally-plan.ts';
+import { defaultWindowFrom, hasFromBound } from '../ask/window.ts';
+import type { Dictionary } from '../names/dictionary.ts';
+import type { DictionaryCache } from '../names/dictionary-cache.ts';
+import { isUnderestimated } from '../page/planner-estimate.ts';
+import { entryConditions } from '../page/predicate.ts';
+import { searchOf } from '../page/search.ts';
+import type { Search } from '../page/search-store.ts';
+import { openSnapshot, resolveInTransaction } from '../page/snapshot.ts';
+import { type Place, readSnapshot } from '../page/store.ts';
+import { csvHead, openLines, readExportSnapshot, takeLines } from './export-store.ts';
+
+export interface ExportDependencies {
+  /** Each export holds one connection of this pool until it ends. */
+  db: Database;
+  regexes: RegexMatcherPool;
+  now: () => number;
+  dictionaries: DictionaryCache;
+  /** Approximate bytes of a piece; default 1 MiB. */
+  pieceBytes?: number;
+}
+
+const defaultPieceBytes = 1024 * 1024;
+/**
+ * The maximum difference, in milliseconds, between the clocks of two processes: one drops old entries, the other exports.
+ */
+const clockMargin = 3_600_000;
+
+export function createExportHistory(means: ExportDependencies): ExportHistory {
+  const { db, dictionaries, pieceBytes = defaultPieceBytes } = means;
+
+  async function exportAll(
+    request: ExportRequest,
+    known: Dictionary,
+    take: (piece: ExportPiece) => Promise<void>,
+  ): Promise<void> {
+    await inTransaction(
+      db,
+      async (transaction) => {
+        const { of, resumed } = await open(means, transaction, request, known);
+        let isFirst = !resumed;
+        const next = async () => {
+          const lines = await takeLines(transaction, pieceBytes);
+          request.signal.throwIfAborted();
+          return lines;
+        };
+        if (isFirst && request.format === 'CSV') {
+          await take({ text: csvHead(request.withContext), entries: 0, last: beforeAll, of, isFirst });
+          isFirst = false;
+        }
+        let taking = next();
+        for (;;) {
+          const lines = await taking;
+          if (lines === undefined) break;
+          // The database looks for the next piece while the export stores this one.
+          taking = next();
+          taking.catch(() => {});
+          try {
+            await take({ ...lines, of, isFirst });
+          } catch (error) {
+            await taking.catch(() => {});
+            throw error;
+          }
+          isFirst = false;
+        }
+      },
+      { isolation: 'repeatable read' },
+    );
+  }
+
+  return {
+    check(q) {
+      parseQuery(q, changelogDialect);
+    },
+
+    async run(request, take) {
+      const { tenant, signal } = request;
+      // The transaction has no time limit: no client waits for it.
+      await doWork({ tenant, signal, stepLimit: Number.POSITIVE_INFINITY }, async () => {
+        await exportAll(request, await dictionaries.get(tenant), take);
+      });
+    },
+  };
+}
+
+/** The place before all entries, newest first. */
+const beforeAll: Place = { at: Number.MAX_SAFE_INTEGER, sequence: 0 };
+
+/** Opens the cursor. */
+async function open(
+  { regexes, now }: ExportDependencies,
+  transaction: DatabaseTransaction,
+  { tenant, q, format, withContext, askedAt, resume }: ExportRequest,
+  known: Dictionary,
+): Promise<{ of: ExportSnapshot; resumed: boolean }> {
+  const snapshot = await readExportSnapshot(transaction, tenant);
+  const { horizon, dictionary } = await openSnapshot(transaction, tenant, now(), known);
+  const { horizon: margin } = await readSnapshot(transaction, tenant, now() + clockMargin, dictionary);
+  // Retention may have passed the beginning meanwhile. Then entries of the old snapshot may be gone. And a tenant may have
+  // moved within a cluster: the other worker does not know the snapshot. In both cases the export starts again.
+  const isValid = resume !== undefined && margin <= resume.since && resume.placement === snapshot.placement;
+  const going = isValid ? resume : undefined;
+  const query = withPlainRegexes(parseQuery(q, changelogDialect));
+  const since = going?.since ?? Math.max(windowFrom(query, askedAt), horizon);
+  const slice = new TimeSlice();
+  const expression = await resolveInTransaction(transaction, query, { tenant, since, dictionary, regexes, slice });
+  // If only terms on documents can hold, their indexes find the entries. Otherwise the export walks once along the time.
+  const plan = asksForDocuments(query) ? await planTallies(expression, dictionary, since, slice) : undefined;
+  const conditions = await entryConditions(tenant, expression, dictionary, slice);
+  const underestimated = await isUnderestimated(transaction, tenant);
+  const search: Search =
+    plan?.intervals.length === 0
+      ? await searchOf(expression, conditions, { tenant, since, underestimated, dictionary, slice })
+      : { tenant, since, underestimated, condition: conditions.satisfies(expression) };
+  await openLines(transaction, search, { format, withContext, resume: going });
+  return {
+    of: { snapshot: going?.snapshot ?? snapshot.snapshot, placement: snapshot.placement, since },
+    resumed: going !== undefined,
+  };
+}
+
+function windowFrom(query: Query, askedAt: number): number {
+  return hasFromBound(query) ? 0 : Math.max(0, defaultWindowFrom(askedAt));
+}

@@ -1,0 +1,107 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import type { ExportFormat, ExportSnapshot } from '../../core/export-history.ts';
+import type { DatabaseTransaction } from '../../postgres/database.ts';
+import { found, runSearch, type Search } from '../page/search-store.ts';
+import type { Place } from '../page/store.ts';
+
+/** Some lines of an export, each with its line ending. */
+export interface Lines {
+  text: string;
+  entries: number;
+  /** The place of the last line. */
+  last: Place;
+}
+
+/** The fields of a CSV line (RFC 4180), in this order. */
+const csvColumns = ['at', 'type', 'entity', 'entityId', 'name', 'schemaVersion', 'actor', 'related', 'paths'] as const;
+
+/** The first line of a CSV file. */
+export function csvHead(withContext = false): string {
+  return `${[...csvColumns, ...(withContext ? ['context', 'recordedBy'] : [])].join(',')}\r\n`;
+}
+
+const at = sql`to_char(timestamp 'epoch' + e.at * interval '1 millisecond', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+// The same texts as the endpoint's. The database makes the lines, so that no other request waits for this work.
+const ndjsonLine = (circumstances: RawBuilder<unknown>) => sql`
+  '{"at":"' || ${at} || '","type":"' || k.type || '","entity":' || to_json(k.entity)::text
+    || ',"entityId":' || to_json(e.entity_id)::text || coalesce(',"name":' || to_json(e.name)::text, '')
+    || ',"paths":' || e.paths || coalesce(',"schemaVersion":' || to_json(e.schema_version)::text, '')
+    || ',"actor":' || to_json(a.name)::text || ',"related":' || coalesce(e.related, '[]') || ${circumstances} || E'}\n'`;
+
+const csvLine = (circumstances: RawBuilder<unknown>) => sql`
+  csv_field(${at}) || ',' || csv_field(k.type) || ',' || csv_field(k.entity) || ',' || csv_field(e.entity_id) || ','
+    || coalesce(csv_field(e.name), '') || ',' || coalesce(csv_field(e.schema_version), '') || ',' || csv_field(a.name)
+    || ',' || csv_field(coalesce(e.related, '[]')) || ',' || csv_field(e.paths) || ${circumstances} || E'\r\n'`;
+
+const recordedBy = sql`case when e.recorded_by is null then '{"way":"import"}' when e.recorded_by = 1 then '{"way":"service"}'
+  else (select '{"way":' || to_json(r.way)::text || ',"by":' || to_json(r.name)::text || '}' from change_recorder r
+         where r.tenant = e.tenant and r.recorder = e.recorded_by) end`;
+const ndjsonCircumstances = sql`coalesce(',"context":' || e.context, '') || coalesce(',"recordedBy":' || ${recordedBy}, '')`;
+const csvCircumstances = sql`',' || coalesce(csv_field(e.context), '') || ',' || coalesce(csv_field(${recordedBy}), '')`;
+const nothing = sql`''`;
+
+/**
+ * Opens the cursor of an export in a repeatable read transaction. Entries come newest first. If an earlier attempt got as
+ * far as `after`, the cursor continues after that place.
+ */
+export async function openLines(
+  transaction: DatabaseTransaction,
+  search: Search,
+  {
+    format,
+    withContext = false,
+    resume,
+  }: {
+    format: ExportFormat;
+    withContext: boolean | undefined;
+    resume?: (ExportSnapshot & { after: Place }) | undefined;
+  },
+): Promise<void> {
+  // The export needs lines as the database finds them, not after it has found and sorted all of them.
+  await sql`set local enable_sort = off`.execute(transaction);
+  await sql`set local jit = off`.execute(transaction);
+  const seen: RawBuilder<SqlBool> =
+    resume === undefined
+      ? sql`true`
+      : sql`(e.at, e.sequence) < (${resume.after.at}::bigint, ${resume.after.sequence}::bigint)
+          and (e.recorded is null or e.recorded_on is distinct from ${resume.placement}::xid8
+            or pg_visible_in_snapshot(e.recorded, ${resume.snapshot}::pg_snapshot))`;
+  const line =
+    format === 'CSV'
+      ? csvLine(withContext ? csvCircumstances : nothing)
+      : ndjsonLine(withContext ? ndjsonCircumstances : nothing);
+  const declaration = sql`
+    declare export_lines no scroll cursor for
+      select ${line}, e.at, e.sequence
+        from (select e.* ${found({ ...search, condition: sql`${search.condition} and ${seen}` })}) as e
+        join change_kind k on k.tenant = e.tenant and k.kind = e.kind
+        join change_actor a on a.tenant = e.tenant and a.actor = e.actor
+        order by e.at desc, e.sequence desc`;
+  await runSearch(transaction, search, declaration);
+}
+
+/** The next lines, about `bytes` bytes of them; undefined if no lines are left. */
+export async function takeLines(transaction: DatabaseTransaction, bytes: number): Promise<Lines | undefined> {
+  const { rows } = await sql<{ lines: string; entries: number; last_at: number; last_sequence: number }>`
+    select lines, entries, last_at, last_sequence from change_export_take('export_lines', ${bytes})`.execute(
+    transaction,
+  );
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  return { text: row.lines, entries: row.entries, last: { at: row.last_at, sequence: row.last_sequence } };
+}
+
+/** The transaction's snapshot on the server that has the tenant's entries, and where that is. */
+export async function readExportSnapshot(
+  transaction: DatabaseTransaction,
+  tenant: string,
+): Promise<Pick<ExportSnapshot, 'snapshot' | 'placement'>> {
+  // The rows of the tenant tell a cluster where to ask.
+  const { rows } = await sql<{ snapshot: string; placement: string | null }>`
+    select pg_current_snapshot()::text as snapshot, change_placement(${tenant})::text as placement
+      from (select count(*) from tenant t where t.tenant = ${tenant}) as there`.execute(transaction);
+  const [row] = rows;
+  if (row === undefined) throw new Error('the database told no snapshot');
+  return row;
+}

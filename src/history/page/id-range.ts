@@ -1,0 +1,36 @@
+import { likePattern } from '../../query/like-pattern.ts';
+import type { ResolvedMatcher } from '../ask/expression.ts';
+
+/** A pattern for ids, and the range of texts that they are in. */
+export interface IdRange {
+  readonly from: string;
+  /** The range excludes it. */
+  readonly before: string;
+  /** A pattern of LIKE. */
+  readonly like: string;
+}
+
+/**
+ * Maximum bytes of an id in the index `change_entry_short_id`. An index row has at most 2,704 bytes, and an id may have
+ * 4,000. The few entries with longer ids have an index of their own, which leads to all of them.
+ */
+export const maxIndexedBytes = 1_000;
+
+/** The range of a pattern for the beginning of an id; undefined for any other matcher. */
+export function idRangeOf(matcher: ResolvedMatcher): IdRange | undefined {
+  if (matcher.kind !== 'glob') return undefined;
+  const [from = ''] = matcher.parts;
+  const before = from === '' ? undefined : textAfter(from);
+  return before === undefined ? undefined : { from, before, like: likePattern(matcher) };
+}
+
+/** The first text, in the order of code points, after all texts that begin with `text`. */
+function textAfter(text: string): string | undefined {
+  const points = [...text];
+  for (let last = points.pop(); last !== undefined; last = points.pop()) {
+    const next = (last.codePointAt(0) ?? 0) + 1;
+    // Surrogates are not characters.
+    if (next <= 0x10ffff) return points.join('') + String.fromCodePoint(next === 0xd800 ? 0xe000 : next);
+  }
+  return undefined;
+}

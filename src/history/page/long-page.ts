@@ -1,0 +1,55 @@
+import { readWithinBudget } from '../../core/concurrency/piece-budget.ts';
+import { ofCurrentWork } from '../../core/concurrency/work.ts';
+import { AnnalsError } from '../../core/errors.ts';
+import { maxStreamedBytes, piecesOf } from '../../pagination/pieces.ts';
+import type { DatabaseTransaction } from '../../postgres/database.ts';
+import { type Statements, statementsOf } from '../../postgres/statements.ts';
+import type { PageQuery } from './page-query.ts';
+import { type PageOfEntries, type Place, readEntries, readLengths } from './store.ts';
+
+// Maximum bytes of text of a page in one piece; memory holds them several times. The second maximum is for a caller that
+// takes no pieces. An entry that is longer than a piece is a piece of its own; an entry has at most about 32 MiB.
+export const maxPageBytes = 8 * 1024 * 1024;
+const maxBytesWithoutPieces = 64 * 1024 * 1024;
+
+type EntriesOfPage = Pick<PageQuery, 'tenant' | 'inPieces' | 'withContext' | 'withIdentity'>;
+
+/** The entries of a page. Throws validation_violation if they have too much text for a caller that takes no pieces. */
+export async function readPlaces(
+  pool: Statements,
+  transaction: DatabaseTransaction,
+  places: readonly Place[],
+  { tenant, inPieces, withContext, withIdentity }: EntriesOfPage,
+): Promise<Pick<PageOfEntries, 'entries' | 'pieces'>> {
+  const statements = statementsOf(transaction);
+  const entries = await readEntries(statements, tenant, places, {
+    maxBytes: inPieces ? maxPageBytes : maxBytesWithoutPieces,
+    withContext,
+    withIdentity,
+  });
+  if (entries !== undefined) return { entries };
+  const lengths = await readLengths(statements, tenant, places);
+  if (!inPieces) throw tooLong(lengths.reduce((sum, length) => sum + length, 0));
+  const measured = places.map((place, index) => ({ place, bytes: lengths[index] ?? 0 }));
+  const pieces = piecesOf(measured, lengths, maxStreamedBytes);
+  const bytesOf = (piece: readonly MeasuredPlace[]) => piece.reduce((sum, { bytes }) => sum + bytes, 0);
+  // Entries never change, so a piece needs no snapshot. A slow client holds no connection.
+  const read = async (piece: readonly MeasuredPlace[]) => {
+    const placesOfPiece = piece.map(({ place }) => place);
+    const found = await readEntries(pool, tenant, placesOfPiece, { withContext, withIdentity });
+    // Half an answer must not look like a whole one.
+    if (found?.length !== piece.length) throw new Error('entries were dropped while their page was being read');
+    return found;
+  };
+  return { entries: [], pieces: ofCurrentWork(readWithinBudget(pieces, bytesOf, read)) };
+}
+
+interface MeasuredPlace {
+  readonly place: Place;
+  readonly bytes: number;
+}
+
+function tooLong(bytes: number): AnnalsError {
+  const message = `the entries of this page have ${Math.ceil(bytes / 1024 / 1024)} MiB of text; ask for a smaller size`;
+  return new AnnalsError('validation_violation', message, { details: [{ field: 'size', message }] });
+}

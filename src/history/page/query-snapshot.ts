@@ -1,0 +1,84 @@
+import { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import type { Statements } from '../../postgres/statements.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+import type { Query } from '../../query/ast.ts';
+import { withPlainRegexes } from '../../query/plain-regex.ts';
+import type { RegexMatcherPool } from '../../query/regex-pool.ts';
+import type { Expression } from '../ask/expression.ts';
+import { defaultWindowFrom, hasFromBound } from '../ask/window.ts';
+import type { Dictionary } from '../names/dictionary.ts';
+import { openSnapshot, resolveInTransaction } from './snapshot.ts';
+
+/** A query at a moment. Times are milliseconds since 1970. */
+export interface QueryAtMoment {
+  readonly tenant: string;
+  readonly query: Query;
+  /** The first moment of the window. */
+  readonly from: number;
+  readonly now: number;
+}
+
+/** What a read of the history needs. */
+export interface Reading {
+  /** Runs one statement at a time. */
+  readonly pool: Statements;
+  readonly db: Database;
+  readonly regexes: RegexMatcherPool;
+}
+
+/** A query in one snapshot of the database, with the names of that snapshot. */
+export interface QuerySnapshot {
+  readonly tenant: string;
+  readonly transaction: DatabaseTransaction;
+  readonly expression: Expression;
+  readonly dictionary: Dictionary;
+  /** The first moment of the window that the tenant still has. */
+  readonly since: number;
+  readonly now: number;
+  readonly slice: TimeSlice;
+}
+
+/** The query with its window. */
+export function queryAt(tenant: string, asked: Query, now: number): QueryAtMoment {
+  const query = withPlainRegexes(asked);
+  return { tenant, query, from: hasFromBound(query) ? 0 : Math.max(0, defaultWindowFrom(now)), now };
+}
+
+/** One snapshot of a tenant's history, with its names. */
+export interface HistorySnapshot {
+  readonly transaction: DatabaseTransaction;
+  /** The first moment that the tenant still has. */
+  readonly horizon: number;
+  readonly dictionary: Dictionary;
+}
+
+/** Runs work in a repeatable read transaction, so that all its statements see the same entries and names. */
+export async function inHistorySnapshot<Result>(
+  { db }: Pick<Reading, 'db'>,
+  { tenant, now }: Pick<QueryAtMoment, 'tenant' | 'now'>,
+  known: Dictionary,
+  work: (snapshot: HistorySnapshot) => Promise<Result>,
+): Promise<Result> {
+  return await inTransaction(
+    db,
+    async (transaction) => await work({ transaction, ...(await openSnapshot(transaction, tenant, now, known)) }),
+    { isolation: 'repeatable read' },
+  );
+}
+
+/** Runs the work of a query in such a snapshot. */
+export async function inQuerySnapshot<Result>(
+  reading: Reading,
+  { tenant, query, from, now }: QueryAtMoment,
+  known: Dictionary,
+  work: (snapshot: QuerySnapshot) => Promise<Result>,
+): Promise<Result> {
+  return await inHistorySnapshot(reading, { tenant, now }, known, async ({ transaction, horizon, dictionary }) => {
+    const { regexes } = reading;
+    const since = Math.max(from, horizon);
+    const slice = new TimeSlice();
+    const expression = await resolveInTransaction(transaction, query, { tenant, since, dictionary, regexes, slice });
+    return await work({ tenant, transaction, expression, dictionary, since, now, slice });
+  });
+}

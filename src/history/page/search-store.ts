@@ -1,0 +1,132 @@
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
+import type { DatabaseTransaction } from '../../postgres/database.ts';
+import type { IdsOf } from '../ask/id-patterns.ts';
+import { maxIndexedBytes } from './id-range.ts';
+import { runWithoutNestedLoops } from './planner-estimate.ts';
+import type { Place } from './store.ts';
+
+/** The source of the entries that satisfy a condition on `e`: rows of change_entry, or places first. */
+export interface Search {
+  tenant: string;
+  since: number;
+  /** A select of (at, sequence) without duplicates; default: all entries of the tenant. */
+  places?: RawBuilder<unknown> | undefined;
+  /** Whether the condition is on texts of ids, which an index has. */
+  byIds?: boolean;
+  /** Whether the planner takes the tenant for one with next to no entries, and it has many. */
+  underestimated?: boolean | undefined;
+  condition: RawBuilder<SqlBool>;
+}
+
+/** Runs a statement with the SQL of the search in it. */
+export async function runSearch<Row>(
+  transaction: DatabaseTransaction,
+  search: Search,
+  statement: RawBuilder<Row>,
+): Promise<Row[]> {
+  if (search.underestimated) return await runWithoutNestedLoops(transaction, statement);
+  return (await statement.execute(transaction)).rows;
+}
+
+/** Counts the entries that a search finds. */
+export async function countEntries(transaction: DatabaseTransaction, search: Search): Promise<number> {
+  const rows = await runSearch(transaction, search, sql<{ total: number }>`select count(*) as total ${found(search)}`);
+  return rows[0]?.total ?? 0;
+}
+
+/** Counts the entries that a search finds and reads the places of a page of them, newest first. It searches once. */
+export async function searchPage(
+  transaction: DatabaseTransaction,
+  search: Search,
+  page: { skip: number; size: number },
+): Promise<{ total: number; places: Place[] }> {
+  const statement = sql<{ total: number; at: number | null; sequence: number }>`
+    with found as materialized (select e.at, e.sequence ${found(search)})
+    select counted.total, place.at, place.sequence
+      from (select count(*) as total from found) as counted
+      left join lateral (
+        select * from found order by at desc, sequence desc offset ${page.skip} limit ${page.size}
+      ) as place on true
+      order by place.at desc, place.sequence desc`;
+  const rows = await runSearch(transaction, search, statement);
+  const places = rows.flatMap(({ at, sequence }) => (at === null ? [] : [{ at, sequence }]));
+  return { total: rows[0]?.total ?? 0, places };
+}
+
+/** The places of the entries that a search finds, newest first. */
+export async function findPlaces(
+  transaction: DatabaseTransaction,
+  search: Search,
+  page: { skip: number; size: number },
+): Promise<Place[]> {
+  return await runSearch(
+    transaction,
+    search,
+    sql<Place>`select e.at, e.sequence ${found(search)}
+      order by e.at desc, e.sequence desc offset ${page.skip} limit ${page.size}`,
+  );
+}
+
+/**
+ * A tenant's entries in the two parts that have indexes of ids. PostgreSQL reads ids from such an index alone where the
+ * condition of the index stands beside those on the ids. Both parts name the tenant, as a cluster asks for.
+ */
+const entriesByIds = (tenant: string) => sql`(
+  select * from change_entry where tenant = ${tenant} and octet_length(entity_id) <= ${sql.lit(maxIndexedBytes)}
+  union all
+  select * from change_entry where tenant = ${tenant} and octet_length(entity_id) > ${sql.lit(maxIndexedBytes)}
+) as e`;
+
+/** The SQL of the search, from `from` on. */
+export function found({ tenant, since, places, byIds = false, condition }: Search): RawBuilder<unknown> {
+  const from =
+    places === undefined
+      ? byIds
+        ? entriesByIds(tenant)
+        : sql`change_entry e`
+      : sql`(${places}) as place
+          join change_entry e on e.tenant = ${tenant} and e.at = place.at and e.sequence = place.sequence`;
+  return sql`from ${from} where e.tenant = ${tenant} and e.at >= ${since} and ${condition}`;
+}
+
+/** Number of ids in one fetch. */
+const idsAtOnce = 5_000;
+
+/**
+ * Reads the distinct ids of the documents, or of the related documents, of entries since `since`. It reads ids that
+ * contain one of some texts, and documents of some kinds; null means any. A transaction can run it once at a time.
+ */
+export async function* readDocumentIds(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  of: IdsOf,
+  {
+    since,
+    kinds,
+    containing,
+  }: { since: number; kinds: readonly number[] | null; containing: readonly string[] | null },
+): AsyncGenerator<string[]> {
+  const ofKinds = kinds === null ? sql`true` : sql`e.kind = any (${kinds}::bigint[])`;
+  const contains = (id: RawBuilder<unknown>) =>
+    containing === null
+      ? sql`true`
+      : sql`(${sql.join(
+          containing.map((text) => sql`strpos(${id}, ${text}) > 0`),
+          sql` or `,
+        )})`;
+  const ids =
+    of === 'document'
+      ? sql`select distinct e.entity_id as id from ${entriesByIds(tenant)}
+              where e.tenant = ${tenant} and e.at >= ${since} and ${ofKinds} and ${contains(sql`e.entity_id`)}`
+      : sql`select distinct r.entity_id as id from change_related r
+              where r.tenant = ${tenant} and r.at >= ${since} and ${contains(sql`r.entity_id`)}`;
+  // The caller needs all ids, not the first ones soon.
+  await sql`set local cursor_tuple_fraction = 1`.execute(transaction);
+  await sql`declare document_ids no scroll cursor for ${ids}`.execute(transaction);
+  for (;;) {
+    const { rows } = await sql<{ id: string }>`fetch ${sql.lit(idsAtOnce)} from document_ids`.execute(transaction);
+    if (rows.length > 0) yield rows.map(({ id }) => id);
+    if (rows.length < idsAtOnce) break;
+  }
+  await sql`close document_ids`.execute(transaction);
+}

@@ -1,0 +1,46 @@
+import { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import { RegexBudget } from '../../query/regex-pool.ts';
+import { asConjunction } from '../ask/conjunction.ts';
+import type { Expression } from '../ask/expression.ts';
+import { patternsOnIds } from '../ask/id-patterns.ts';
+import { asksForDocuments, resolve } from '../ask/resolve.ts';
+import { isLarge, planTallies } from '../ask/tally-plan.ts';
+import type { Dictionary } from '../names/dictionary.ts';
+import { readDocumentsPage } from './documents-page.ts';
+import type { PageQuery } from './page-query.ts';
+import { type PageRead, severalStatements } from './page-rows.ts';
+import { namedDocuments } from './predicate.ts';
+import type { Reading } from './query-snapshot.ts';
+import { readTalliedPage } from './tallied-page.ts';
+
+/** Answers a page with one statement if it can: from tallies, or for documents that the query names one by one. */
+export async function readInSingleStatement(
+  reading: Reading,
+  page: PageQuery,
+  dictionary: Dictionary,
+): Promise<PageRead> {
+  if (patternsOnIds(page.query).length > 0) return severalStatements;
+  const { regexes } = reading;
+  const expression = await resolve(page.query, { dictionary, regexes, budget: new RegexBudget() });
+  const read = asksForDocuments(page.query) ? readDocuments : readTallies;
+  return await read(reading, page, dictionary, expression);
+}
+
+type Read = (reading: Reading, page: PageQuery, dictionary: Dictionary, expression: Expression) => Promise<PageRead>;
+
+const readTallies: Read = async ({ pool }, { tenant, query, from, ...page }, dictionary, expression) => {
+  const plan = await planTallies(expression, dictionary, from, new TimeSlice());
+  if (plan === undefined || isLarge(plan)) return severalStatements;
+  const byNames = query.operands.length > 0;
+  return await readTalliedPage(pool, tenant, { ...page, intervals: plan.intervals }, { dictionary, byNames });
+};
+
+const readDocuments: Read = async ({ pool }, { tenant, from, ...page }, dictionary, expression) => {
+  const conjunction = await asConjunction(expression, dictionary, from, new TimeSlice());
+  const documents = conjunction === undefined ? undefined : namedDocuments(conjunction.onDocuments);
+  if (conjunction === undefined || documents === undefined) return severalStatements;
+  // The index has a separate range of ids for each kind.
+  const kinds =
+    documents.ids === null ? conjunction.kinds : (conjunction.kinds ?? dictionary.kinds.map(({ id }) => id));
+  return await readDocumentsPage(pool, tenant, { ...page, ...conjunction, ...documents, kinds, dictionary });
+};

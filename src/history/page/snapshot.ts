@@ -1,0 +1,48 @@
+import type { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import type { DatabaseTransaction } from '../../postgres/database.ts';
+import { statementsOf } from '../../postgres/statements.ts';
+import type { Query } from '../../query/ast.ts';
+import { RegexBudget, type RegexMatcherPool } from '../../query/regex-pool.ts';
+import type { Expression } from '../ask/expression.ts';
+import { everyId, type IdsOf, patternsOnIds, tryOnIds } from '../ask/id-patterns.ts';
+import { possibleKinds } from '../ask/kind-classes.ts';
+import { resolve } from '../ask/resolve.ts';
+import { type Dictionary, extendDictionary } from '../names/dictionary.ts';
+import { readNames } from '../names/name-store.ts';
+import { readDocumentIds } from './search-store.ts';
+import { readSnapshot } from './store.ts';
+
+/** The tenant's horizon and names in the snapshot of a repeatable read transaction. */
+export async function openSnapshot(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  now: number,
+  known: Dictionary,
+): Promise<{ horizon: number; dictionary: Dictionary }> {
+  const { horizon, current } = await readSnapshot(transaction, tenant, now, known);
+  if (current) return { horizon, dictionary: known };
+  const news = await readNames(statementsOf(transaction), tenant, known);
+  return { horizon, dictionary: extendDictionary(known, news) };
+}
+
+/** The query after the lookup of all its names and ids. */
+export async function resolveInTransaction(
+  transaction: DatabaseTransaction,
+  query: Query,
+  {
+    tenant,
+    since,
+    ...means
+  }: { tenant: string; since: number; dictionary: Dictionary; regexes: RegexMatcherPool; slice: TimeSlice },
+): Promise<Expression> {
+  const budget = new RegexBudget();
+  const patterns = patternsOnIds(query);
+  if (patterns.length === 0) return await resolve(query, { ...means, budget });
+  // Only entries of these kinds can satisfy the query, whatever the patterns match.
+  const open = await resolve(query, { ...means, budget, ids: everyId(patterns) });
+  const kinds = await possibleKinds(open, means.dictionary, means.slice);
+  const read = (of: IdsOf, containing: readonly string[] | null) =>
+    readDocumentIds(transaction, tenant, of, { since, kinds, containing });
+  const ids = await tryOnIds(patterns, read, { ...means, budget });
+  return await resolve(query, { ...means, budget, ids });
+}

@@ -1,0 +1,148 @@
+import { CompiledQuery } from 'kysely';
+import type { DatabaseTransaction } from '../../postgres/database.ts';
+import type { Statements } from '../../postgres/statements.ts';
+import type { Dictionary } from '../names/dictionary.ts';
+
+/** An entry as the database stores it; `related` and `paths` are JSON texts. */
+export interface EntryRow {
+  at: number;
+  type: string;
+  entity: string;
+  entityId: string;
+  name: string | null;
+  schemaVersion: string | null;
+  actor: string;
+  related: string | null;
+  paths: string;
+  /** How it was recorded, where the caller asked for it. */
+  circumstances?: Circumstances;
+  /** What identifies the change at its time, where the caller asked for it: 32 hexadecimal digits. */
+  identity?: string;
+  /** A text that the entry can be asked for by. */
+  ref?: string;
+  /** The paths whose values were cut. */
+  cut?: readonly string[];
+}
+
+/** What an entry keeps beside what everybody sees who reads the history. */
+export interface Circumstances {
+  /** JSON text; null where the change came without one. */
+  context: string | null;
+  /** Null where nobody noted it: the entry is from before Annals did. */
+  way: string | null;
+  /** The client or the capture. */
+  by: string | null;
+}
+
+/** The place of an entry in time. In one millisecond, the entry with the higher sequence was recorded later. */
+export interface Place {
+  at: number;
+  sequence: number;
+}
+
+export interface PageOfEntries {
+  total: number;
+  entries: EntryRow[];
+  /** The entries a few at a time, if their text is too much for memory at once. */
+  pieces?: AsyncIterable<EntryRow[]>;
+}
+
+const entryColumns = `e.at, k.type, k.entity, e.entity_id as "entityId", e.name, e.schema_version as "schemaVersion",
+  a.name as actor, e.related, e.paths`;
+const circumstanceColumns = `, e.context, case when e.recorded_by is null then 'import' when e.recorded_by = 1 then 'service'
+  else (select r.way from change_recorder r where r.tenant = e.tenant and r.recorder = e.recorded_by) end as way,
+  (select r.name from change_recorder r where r.tenant = e.tenant and r.recorder = e.recorded_by) as by`;
+const identityColumn = `, replace(e.identity::text, '-', '') as identity`;
+const withNames = `join change_kind k on k.tenant = e.tenant and k.kind = e.kind
+  join change_actor a on a.tenant = e.tenant and a.actor = e.actor`;
+
+/**
+ * Reads the tenant's horizon from the transaction's snapshot, and whether the snapshot has other names. It also sets two
+ * options for the later statements of the transaction. PostgreSQL does not compile them, because that takes longer than
+ * to run them. It plans them for a solid state disk, whatever the server's settings are.
+ */
+export async function readSnapshot(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  now: number,
+  dictionary: Dictionary,
+): Promise<{ horizon: number; current: boolean }> {
+  const { rows } = await transaction.executeQuery<{ horizon: number; current: boolean }>(
+    CompiledQuery.raw(
+      `select horizon, current, set_config('jit', 'off', true), set_config('random_page_cost', '1.1', true)
+         from change_snapshot($1, $2, $3::text::xid8, $4, $5)`,
+      [tenant, now, dictionary.since, dictionary.recent, dictionary.lineage],
+    ),
+  );
+  return rows[0] ?? { horizon: 0, current: false };
+}
+
+export interface Extent {
+  entries: number;
+  /** Entries that are not in the tallies yet. */
+  pending: number;
+}
+
+/** Counts the entries of some kinds (null: of any) from a moment on, and all entries that are not in the tallies yet. */
+export async function readExtent(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  since: number,
+  kinds: readonly number[] | null,
+): Promise<Extent> {
+  const { rows } = await transaction.executeQuery<Extent>(
+    CompiledQuery.raw('select entries, pending from change_extent($1, $2, $3)', [tenant, since, kinds]),
+  );
+  return rows[0] ?? { entries: 0, pending: 0 };
+}
+
+const bytesOfEntry = 'octet_length(e.paths) + coalesce(octet_length(e.related), 0)';
+
+export interface EntryOptions {
+  /** Maximum bytes of all texts together. */
+  readonly maxBytes?: number;
+  /** Whether entries come with their circumstances. */
+  readonly withContext?: boolean;
+  /** Whether entries come with their identities. */
+  readonly withIdentity?: boolean;
+}
+
+/** The entries at these places, in the same order; undefined if their texts have more than `maxBytes` bytes together. */
+export async function readEntries(
+  statements: Statements,
+  tenant: string,
+  places: readonly Place[],
+  { maxBytes = Number.MAX_SAFE_INTEGER, withContext = false, withIdentity = false }: EntryOptions = {},
+): Promise<EntryRow[] | undefined> {
+  // PostgreSQL knows the lengths without the texts, so Annals does not read a text that is too long.
+  const { rows } = await statements.query<EntryRow & { fits: boolean } & Partial<Circumstances>>({
+    text: `select found.at, found.type, found.entity, found."entityId", found.name, found."schemaVersion", found.actor,
+                  ${withContext ? 'found.context, found.way, found.by, ' : ''}${withIdentity ? 'found.identity, ' : ''}found.fits, case when found.fits then found.related end as related,
+                  case when found.fits then found.paths end as paths
+             from (
+               select ${entryColumns}${withContext ? circumstanceColumns : ''}${withIdentity ? identityColumn : ''}, place.ordinal, sum(${bytesOfEntry}) over () <= $4 as fits
+                 from unnest($2::bigint[], $3::bigint[]) with ordinality as place (at, sequence, ordinal)
+                 join change_entry e on e.tenant = $1 and e.at = place.at and e.sequence = place.sequence ${withNames}
+             ) as found
+             order by found.ordinal`,
+    values: [tenant, places.map((place) => place.at), places.map((place) => place.sequence), maxBytes],
+  });
+  if (rows[0]?.fits === false) return undefined;
+  if (!withContext) return rows;
+  return rows.map(({ context = null, way = null, by = null, ...row }) => ({
+    ...row,
+    circumstances: { context, way, by },
+  }));
+}
+
+/** The bytes of the text of each entry at these places, in the same order. */
+export async function readLengths(statements: Statements, tenant: string, places: readonly Place[]): Promise<number[]> {
+  const { rows } = await statements.query<{ bytes: number }>({
+    text: `select ${bytesOfEntry} as bytes
+             from unnest($2::bigint[], $3::bigint[]) with ordinality as place (at, sequence, ordinal)
+             join change_entry e on e.tenant = $1 and e.at = place.at and e.sequence = place.sequence
+             order by place.ordinal`,
+    values: [tenant, places.map((place) => place.at), places.map((place) => place.sequence)],
+  });
+  return rows.map((row) => row.bytes);
+}

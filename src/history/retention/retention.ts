@@ -1,0 +1,138 @@
+import { CompiledQuery } from 'kysely';
+import type { Database } from '../../postgres/database.ts';
+import { tenantsWith } from '../../postgres/tenants/tenants-with.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+
+const day = 86_400_000;
+
+export interface Retention {
+  tenant: string;
+  keepDays: number;
+  /** The first moment of the history that is kept, in milliseconds since 1970: the beginning of a UTC day. */
+  horizon: number;
+}
+
+/**
+ * Sets a tenant's retention: today and the `keepDays` whole UTC days before it, from now on and day by day. When this
+ * returns, no answer has older entries; Annals deletes their rows later. A horizon never moves back, because the entries
+ * before it may be gone already.
+ */
+export async function setRetention(db: Database, tenant: string, keepDays: number, now: number): Promise<Retention> {
+  const horizon = Math.max(0, (Math.floor(now / day) - keepDays) * day);
+  const { rows } = await db.executeQuery<{ horizon: number }>(
+    CompiledQuery.raw(
+      `insert into change_retention as r (tenant, keep_days, horizon) values ($1, $2, $3)
+       on conflict (tenant) do update set keep_days = excluded.keep_days,
+         horizon = greatest(r.horizon, ($4::bigint / $5 - r.keep_days) * $5, excluded.horizon)
+       returning horizon`,
+      [tenant, keepDays, horizon, now, day],
+    ),
+  );
+  return { tenant, keepDays, horizon: rows[0]?.horizon ?? horizon };
+}
+
+/** The tenants that have dropped some of their history, or are to drop some. */
+async function tenantsWithRetention(db: Database): Promise<string[]> {
+  return await tenantsWith(db, { table: 'change_retention', condition: 'true' });
+}
+
+/** The first moment, in milliseconds since 1970, whose history the tenant still has. */
+export async function readHorizon(db: Database, tenant: string, now: number): Promise<number> {
+  const { rows } = await db.executeQuery<{ horizon: number }>(
+    CompiledQuery.raw('select change_horizon($1, $2) as horizon', [tenant, now]),
+  );
+  return rows[0]?.horizon ?? 0;
+}
+
+/**
+ * Deletes some rows of a tenant from before the horizon: entries first, oldest first. Returns the number of rows; 0 means
+ * that none are left. `from` is where an earlier portion stopped, so that this one does not search the same range again.
+ * `reached` is where this portion stopped, in milliseconds since 1970. Each call is a short transaction, and no reader or
+ * recorder waits for it. In the tallies it may conflict with a fold, or with another process that deletes the same rows.
+ * The loser of such a race starts again.
+ */
+export async function dropPortion(
+  db: Database,
+  tenant: string,
+  horizon: number,
+  { maxRows, from = 0 }: { maxRows: number; from?: number },
+): Promise<{ dropped: number; reached: number }> {
+  const statement = CompiledQuery.raw(
+    `with expired as (
+         select at, sequence from change_entry where tenant = $1 and at >= $4 and at < $2 order by at limit $3
+       ), entry as (
+         delete from change_entry e using expired x
+           where e.tenant = $1 and e.at = x.at and e.sequence = x.sequence returning 1
+       ), related as (
+         delete from change_related r using expired x
+           where r.tenant = $1 and r.at = x.at and r.sequence = x.sequence returning 1
+       ), passed as (
+         -- fenced: of each level the range of its index that is passed, whatever the planner makes of it
+         select old.level, old.bucket, old.actor, old.kind
+           from generate_series(0, 4) as at (level)
+           cross join lateral (
+             select t.level, t.bucket, t.actor, t.kind from change_tally t
+               where t.tenant = $1 and t.level = at.level and t.bucket < $2::bigint / change_cell(at.level) offset 0
+           ) as old
+           where not exists (select from expired)
+           limit $3
+       ), tally as (
+         delete from change_tally t using passed p
+           where t.tenant = $1 and t.level = p.level and t.bucket = p.bucket and t.actor = p.actor and t.kind = p.kind
+           returning 1
+       )
+       select (select count(*) from entry) + (select count(*) from related) + (select count(*) from tally) as dropped,
+              (select coalesce(max(at), $4::bigint) from expired) as reached`,
+    [tenant, horizon, maxRows, from],
+  );
+  const { rows } = await inTransaction(
+    db,
+    (transaction) => transaction.executeQuery<{ dropped: number; reached: number }>(statement),
+    { retries: 3 },
+  );
+  return rows[0] ?? { dropped: 0, reached: from };
+}
+
+export interface DropExpiredOptions {
+  now: () => number;
+  /** The number of rows of a portion. */
+  maxRows: number;
+  signal: AbortSignal;
+  /** Called with the milliseconds that a portion took. */
+  rest: (taken: number) => Promise<void>;
+  onError: (error: unknown) => void;
+}
+
+/**
+ * Deletes all expired rows, one portion of each tenant in turn. So a tenant with a long history does not delay the
+ * others. If the turn of a tenant fails, the next run tries it again.
+ */
+export async function dropExpired(db: Database, options: DropExpiredOptions): Promise<void> {
+  const { now, maxRows, signal, rest, onError } = options;
+  const reached = new Map<string, number>();
+  /** The horizons before which no rows are left. */
+  const done = new Map<string, number>();
+  const failed = new Set<string>();
+  while (!signal.aborted) {
+    // Each round reads them again: another tenant may have a horizon by now.
+    const open = (await tenantsWithRetention(db)).filter((tenant) => !failed.has(tenant));
+    let isOpen = false;
+    for (const tenant of open) {
+      if (signal.aborted) return;
+      const begun = performance.now();
+      try {
+        const horizon = await readHorizon(db, tenant, now());
+        if (done.get(tenant) === horizon) continue;
+        isOpen = true;
+        const portion = await dropPortion(db, tenant, horizon, { maxRows, from: reached.get(tenant) ?? 0 });
+        reached.set(tenant, portion.reached);
+        if (portion.dropped === 0) done.set(tenant, horizon);
+      } catch (error) {
+        onError(error);
+        failed.add(tenant);
+      }
+      await rest(performance.now() - begun);
+    }
+    if (!isOpen) return;
+  }
+}

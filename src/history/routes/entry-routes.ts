@@ -1,0 +1,52 @@
+import { AnnalsError } from '../../core/errors.ts';
+import type { Sealer } from '../../core/sealing.ts';
+import type { HttpServer } from '../../http/http-server-type.ts';
+import { jsonStream } from '../../http/openapi/answers.ts';
+import { streamOfTexts } from '../../pagination/page-texts.ts';
+import { openRef } from '../entry/entry-ref.ts';
+import { showEntries } from '../entry/shown-entries.ts';
+import type { HistoryReads } from '../history-reads.ts';
+import type { PageOfEntries } from '../page/store.ts';
+import { entryText } from '../page/view.ts';
+import { historyOperation, mayShowContext, refuseContextWithoutScope } from './operation.ts';
+import { ChangelogChangeItem, EntryQuery, HistoryPath } from './schemas.ts';
+
+/** One entry of the history (contract 4, further reads). */
+export async function entryRoutes(
+  app: HttpServer,
+  { reads, sealer }: { reads: HistoryReads; sealer: Sealer },
+): Promise<void> {
+  app.get(
+    '/changelog/:tenant/entries',
+    {
+      onRequest: refuseContextWithoutScope,
+      config: { ...historyOperation, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'getEntry',
+        tags: ['Change history'],
+        summary: 'Retrieving one change',
+        description: 'The change with a `ref`. The list of changes shows refs with `ref=true`.',
+        params: HistoryPath,
+        querystring: EntryQuery,
+        response: { 200: jsonStream(ChangelogChangeItem, { description: 'The change.' }) },
+      },
+    },
+    async (request, reply) => {
+      const { ref, context, valueLimit } = request.query;
+      const { tenant } = request.params;
+      const withContext = mayShowContext(context, request.credentials.scopes);
+      const found = await reads.entry(tenant, openRef(sealer, tenant, ref), withContext);
+      if (found === undefined) throw new AnnalsError('resource_not_found', 'This change is not kept any more.');
+      const shown = await showEntries(sealer, tenant, found, { ref: true, valueLimit });
+      return await reply.type('application/json; charset=utf-8').send(entryBody(shown));
+    },
+  );
+}
+
+function entryBody({ entries, pieces }: PageOfEntries) {
+  return pieces === undefined ? entries.map(entryText).join('') : streamOfTexts(textsOf(pieces));
+}
+
+async function* textsOf(pieces: NonNullable<PageOfEntries['pieces']>): AsyncGenerator<string> {
+  for await (const piece of pieces) for (const entry of piece) yield entryText(entry);
+}

@@ -1,0 +1,157 @@
+import { Type } from 'typebox';
+import { queryInteger } from '../../http/query-number.ts';
+import { TenantName } from '../../http/tenant-name.ts';
+
+const PathValueChange = Type.Object(
+  {
+    before: Type.Optional(Type.Unknown({ description: 'The value before the change; omitted when unavailable.' })),
+    after: Type.Optional(Type.Unknown({ description: 'The value after the change; omitted when unavailable.' })),
+  },
+  {
+    $id: 'PathValueChange',
+    description: 'Any JSON values, as the client wrote them: numbers keep every digit.',
+  },
+);
+
+const RelatedItem = Type.Object(
+  {
+    entity: Type.String({ description: 'The type of the related entity, for example `group` or `customer`.' }),
+    entityId: Type.String({ description: 'The identifier of the related entity.' }),
+  },
+  { $id: 'RelatedItem' },
+);
+
+const RecordedBy = Type.Object(
+  {
+    way: Type.Union(['service', 'import', 'recorder', 'capture', 'relay'].map((way) => Type.Literal(way))),
+    by: Type.Optional(Type.String({ description: 'The client or the capture.' })),
+  },
+  {
+    $id: 'RecordedBy',
+    description: 'How Annals recorded the change. Only with `context=true`, and if known.',
+  },
+);
+
+export const ChangelogChangeItem = Type.Object(
+  {
+    at: Type.String({ format: 'date-time', description: 'When the change occurred: ISO 8601, UTC, milliseconds.' }),
+    type: Type.Union([Type.Literal('create'), Type.Literal('update'), Type.Literal('delete')]),
+    entity: Type.String({ description: 'The type of the changed document.' }),
+    entityId: Type.String({ description: 'The identifier of the changed document.' }),
+    name: Type.Optional(Type.String({ description: 'The display name of the document, if known.' })),
+    paths: Type.Record(Type.String(), PathValueChange, {
+      description: 'The values that changed, by the path of the field.',
+    }),
+    schemaVersion: Type.Optional(Type.String({ description: 'The version of the format of the document, if known.' })),
+    actor: Type.String({ description: 'Who made the change: a name, or `system`, `external`, `unknown`.' }),
+    related: Type.Array(RelatedItem, { description: 'The documents that this change concerns.' }),
+    context: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description: 'The circumstances of the change. Only with `context=true`, and if there are any.',
+      }),
+    ),
+    recordedBy: Type.Optional(RecordedBy),
+    ref: Type.Optional(
+      Type.String({
+        description: 'Opaque and constant. `…/entries` answers the change with this ref. Only with `ref=true`.',
+      }),
+    ),
+    cut: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'The paths with a shortened value. Only with `valueLimit`, and if there are any.',
+      }),
+    ),
+  },
+  { $id: 'ChangeEntry' },
+);
+
+/** The answer of the change history (spec: change history response). */
+export const ChangelogHistoryResponse = Type.Object(
+  {
+    items: Type.Array(ChangelogChangeItem, { description: 'Newest first.' }),
+    page: Type.Integer({ minimum: 1 }),
+    size: Type.Integer({ minimum: 1, maximum: 100 }),
+    totalElements: Type.Integer({ minimum: 0, format: 'int64', description: 'Exact, in the snapshot of the items.' }),
+    totalPages: Type.Integer({ minimum: 0 }),
+  },
+  {
+    $id: 'ChangeHistoryPage',
+    examples: [
+      {
+        items: [
+          {
+            at: '2026-09-01T09:30:00.000Z',
+            type: 'update',
+            entity: 'product',
+            entityId: 'p-17',
+            name: 'Desk lamp',
+            paths: { 'price.amount': { before: 39.9, after: 34.9 } },
+            actor: 'Jane Doe',
+            related: [],
+          },
+        ],
+        page: 1,
+        size: 20,
+        totalElements: 1,
+        totalPages: 1,
+      },
+    ],
+  },
+);
+
+export const HistoryPath = Type.Object({ tenant: TenantName });
+
+const context = Type.Optional(
+  Type.Union([Type.Literal('true'), Type.Literal('false')], {
+    type: 'string',
+    description:
+      'With `true`, entries have their context and how they were recorded. Needs changelog.changelog_manage.',
+    'x-message': 'context must be true or false',
+  }),
+);
+
+const valueLimit = Type.Optional(
+  queryInteger({
+    minimum: 256,
+    maximum: 2_147_483_647,
+    message: 'valueLimit must be between 256 and 2147483647',
+    description: 'In bytes. A longer value becomes a text with its first part, and `cut` has its path.',
+  }),
+);
+
+export const EntryQuery = Type.Object({
+  ref: Type.String({ description: 'The `ref` of the change.' }),
+  context,
+  valueLimit,
+});
+
+export const HistoryQuery = Type.Object({
+  context,
+  ref: Type.Optional(
+    Type.Union([Type.Literal('true'), Type.Literal('false')], {
+      type: 'string',
+      description: 'With `true`, entries have their `ref`.',
+      'x-message': 'ref must be true or false',
+    }),
+  ),
+  valueLimit,
+  q: Type.Optional(
+    Type.String({
+      description:
+        'A query, as docs/query-language.md describes it. Without a lower bound of `occurredAt`: the last 30 days.',
+      examples: ['entity:product type:update', 'actor:Jane* entity:order'],
+    }),
+  ),
+  page: Type.Optional(
+    queryInteger({
+      minimum: 1,
+      maximum: 2_147_483_647,
+      default: 1,
+      message: 'page must be >= 1',
+      messageAbove: 'page must be <= 2147483647',
+    }),
+  ),
+  size: Type.Optional(
+    queryInteger({ minimum: 1, maximum: 100, default: 20, message: 'size must be between 1 and 100' }),
+  ),
+});

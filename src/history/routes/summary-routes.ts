@@ -1,0 +1,75 @@
+import { AnnalsError } from '../../core/errors.ts';
+import type { HttpServer } from '../../http/http-server-type.ts';
+import { json } from '../../http/openapi/answers.ts';
+import { parseQuery } from '../../query/parse.ts';
+import { changelogDialect } from '../ask/dialect.ts';
+import { calendarOf } from '../count/calendar.ts';
+import type { HistoryReads } from '../history-reads.ts';
+import { historyOperation } from './operation.ts';
+import { HistoryPath } from './schemas.ts';
+import { FacetsAnswer, FacetsQuery, HistogramAnswer, HistogramQuery } from './summary-schemas.ts';
+
+/** What the entries of a query are like as a whole (contract 4, further reads). */
+export async function summaryRoutes(app: HttpServer, { reads }: { reads: HistoryReads }): Promise<void> {
+  app.get(
+    '/changelog/:tenant/histogram',
+    {
+      config: historyOperation,
+      schema: {
+        operationId: 'getHistogram',
+        tags: ['Change history'],
+        summary: 'Counting changes over time',
+        description: 'Counts the changes that match, by time and type. The counts are exact.',
+        params: HistoryPath,
+        querystring: HistogramQuery,
+        response: { 200: json(HistogramAnswer, { description: 'The changes over time, the oldest first.' }) },
+      },
+    },
+    async (request) => {
+      const { q = '', buckets: maxBuckets = 60, timeZone } = request.query;
+      const calendar = timeZone === undefined ? undefined : calendarOf(timeZone);
+      if (timeZone !== undefined && calendar === undefined) throw noSuchZone();
+      const query = parseQuery(q, changelogDialect);
+      const found = await reads.histogram(request.params.tenant, query, { maxBuckets, calendar });
+      return {
+        from: timeOf(found.from),
+        to: timeOf(found.to),
+        interval: found.interval,
+        totalElements: found.total,
+        buckets: found.buckets.map((bucket) => ({ ...bucket, at: timeOf(bucket.at) })),
+        after: found.after,
+      };
+    },
+  );
+
+  app.get(
+    '/changelog/:tenant/facets',
+    {
+      config: historyOperation,
+      schema: {
+        operationId: 'getFacets',
+        tags: ['Change history'],
+        summary: 'Counting changes by entity, type or actor',
+        description: 'The most frequent values of a field among the changes that match. The counts are exact.',
+        params: HistoryPath,
+        querystring: FacetsQuery,
+        response: { 200: json(FacetsAnswer, { description: 'The values with most changes.' }) },
+      },
+    },
+    async (request) => {
+      const { q = '', field, size = 20 } = request.query;
+      const query = parseQuery(q, changelogDialect);
+      const { total, values, others } = await reads.facets(request.params.tenant, query, { field, size });
+      return { field, totalElements: total, values: [...values], others };
+    },
+  );
+}
+
+function noSuchZone(): AnnalsError {
+  const message = 'timeZone must be an IANA time zone, such as Europe/Berlin';
+  return new AnnalsError('validation_violation', message, { details: [{ field: 'timeZone', message }] });
+}
+
+function timeOf(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}

@@ -1,0 +1,82 @@
+import { CompiledQuery } from 'kysely';
+import type { StopSignal } from '../../core/stop-signal.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import { type FindTenants, type TenantWork, tenantsWith } from '../../postgres/tenants/tenants-with.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+
+/** Approximate number of entries that one transaction folds. It limits what the database keeps of them in memory. */
+const entriesOfPortion = 500_000;
+
+/**
+ * Moves the entries that recorders have appended into the tallies, portion by portion. Returns the number of these
+ * entries. Totals are exact before, during and after a fold; folding keeps them cheap. Does nothing if another process is
+ * folding the tenant.
+ */
+export async function foldHistory(db: Database, tenant: string, portion = entriesOfPortion): Promise<number> {
+  let folded = 0;
+  for (;;) {
+    const entries = await foldPortion(db, tenant, portion);
+    folded += entries;
+    if (entries < portion) return folded;
+  }
+}
+
+/** Folds one portion: `portion` entries or slightly more. A smaller result means that no more entries were left. */
+export async function foldPortion(db: Database, tenant: string, portion: number): Promise<number> {
+  return await inTransaction(
+    db,
+    async (transaction) => {
+      const { rows } = await transaction.executeQuery<{ folded: number | null }>(
+        CompiledQuery.raw('select change_fold($1, $2) as folded', [tenant, portion]),
+      );
+      return rows[0]?.folded ?? 0;
+    },
+    { isolation: 'repeatable read', retries: 3 },
+  );
+}
+
+export interface FoldTenantsOptions {
+  /** Stops folding after the current portion. */
+  signal: StopSignal;
+  /** Called when no work is left for now, with the milliseconds that the last round took. */
+  rest: (taken: number) => Promise<void>;
+  onError: (error: unknown) => void;
+  /** Called after each portion that had entries, with their number. */
+  onFolded?: ((entries: number) => void) | undefined;
+  /** The number of entries of a portion. */
+  portion?: number;
+  findTenants: FindTenants;
+}
+
+/**
+ * Folds the entries of all tenants, one portion of each tenant in turn. So a tenant with many entries does not delay the
+ * others for long. If the turn of a tenant fails, the next round tries it again.
+ */
+export async function foldTenants(db: Database, options: FoldTenantsOptions): Promise<void> {
+  const { signal, rest, onError, onFolded, portion = entriesOfPortion, findTenants } = options;
+  let more: boolean;
+  let begun: number;
+  do {
+    begun = performance.now();
+    more = false;
+    for (const tenant of await findTenants(unfolded)) {
+      if (signal.aborted) return;
+      try {
+        const folded = await foldPortion(db, tenant, portion);
+        if (folded > 0) onFolded?.(folded);
+        if (folded >= portion) more = true;
+      } catch (error) {
+        onError(error);
+      }
+    }
+  } while (more);
+  await rest(performance.now() - begun);
+}
+
+/** Entries that are not folded yet. */
+export const unfolded: TenantWork = { table: 'change_delta', condition: 'true' };
+
+/** The tenants with entries that are not folded yet. */
+export async function tenantsToFold(db: Database | DatabaseTransaction): Promise<string[]> {
+  return await tenantsWith(db, unfolded);
+}

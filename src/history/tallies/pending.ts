@@ -1,0 +1,21 @@
+import { CompiledQuery } from 'kysely';
+import type { Database } from '../../postgres/database.ts';
+
+/** The changes of a tenant that are not folded yet. */
+export interface PendingChanges {
+  readonly tenant: string;
+  readonly changes: number;
+  /** Identifies the oldest row of them. */
+  readonly oldest: number;
+}
+
+/** Reads the changes of all tenants that are not folded yet. Its cost depends on their number alone. */
+export async function readPendingChanges(db: Database): Promise<PendingChanges[]> {
+  const { rows } = await db.executeQuery<PendingChanges>(
+    CompiledQuery.raw(
+      `select tenant, sum(cardinality(ats))::bigint as changes, min(delta) as oldest from change_delta group by tenant`,
+      [],
+    ),
+  );
+  return rows;
+}

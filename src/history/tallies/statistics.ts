@@ -1,0 +1,51 @@
+import { sql } from 'kysely';
+import { analyseChanged } from '../../postgres/analyse-changed.ts';
+import type { Database } from '../../postgres/database.ts';
+import { buildIndex } from '../../postgres/indexes/build-index.ts';
+import { madeIndexes } from '../../postgres/indexes/late-indexes.ts';
+import { maxIndexedBytes } from '../page/id-range.ts';
+
+const tables = {
+  entries: ['change_entry'],
+  related: ['change_related'],
+  tallies: ['change_tally', 'change_kind', 'change_actor', 'change_delta'],
+};
+
+/** Tables of the history that change together. */
+export type HistoryTables = keyof typeof tables;
+
+/** Analyses the tables of the history that have changed much, so that the planner knows their current contents. */
+export async function analyseHistory(db: Database, of?: HistoryTables): Promise<void> {
+  await analyseChanged(db, of === undefined ? Object.values(tables).flat() : tables[of]);
+}
+
+/** The indexes of the history that Annals builds after the start, so that writers do not wait for them. */
+export const lateIndexes = {
+  ids: 'change_entry_short_id',
+  longIds: 'change_entry_long_id',
+  kindsWithActors: 'change_entry_kind_actor',
+};
+
+/**
+ * Builds the indexes for queries for ids, and the index for kinds and many actors. An id may be too long for an index, so
+ * one index has the shorter ids, and another one leads to the entries with longer ids. Without these indexes, such queries
+ * read all entries of the window.
+ */
+export async function buildHistoryIndexes(db: Database): Promise<void> {
+  const isShort = sql`octet_length(entity_id) <= ${sql.lit(maxIndexedBytes)}`;
+  const ids = sql`(tenant, kind, entity_id, at, sequence) include (actor) where ${isShort}`;
+  await buildIndex(db, { name: lateIndexes.ids, table: 'change_entry', definition: ids });
+  const longIds = sql`(tenant, kind, at, sequence) where octet_length(entity_id) > ${sql.lit(maxIndexedBytes)}`;
+  await buildIndex(db, { name: lateIndexes.longIds, table: 'change_entry', definition: longIds });
+  const kinds = sql`(tenant, kind, at, sequence) include (actor)`;
+  await buildIndex(db, { name: lateIndexes.kindsWithActors, table: 'change_entry', definition: kinds });
+  await dropReplaced(db, 'change_entry_id', lateIndexes.ids);
+  await dropReplaced(db, 'change_entry_kind', lateIndexes.kindsWithActors);
+}
+
+/** Drops an index of an earlier version when the index that replaces it is complete. */
+async function dropReplaced(db: Database, name: string, by: string): Promise<void> {
+  const [made] = await madeIndexes(db, by);
+  if (made?.state !== 'valid' || (await madeIndexes(db, name)).length === 0) return;
+  await sql`drop index concurrently if exists ${sql.id(name)}`.execute(db);
+}

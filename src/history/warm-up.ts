@@ -1,0 +1,51 @@
+import type pg from 'pg';
+import { talliedPageStatement } from './page/tallied-page.ts';
+
+/** No tenant has this name. Routines carry out their statements for it, though there is nothing to read. */
+const nobody = '';
+
+/** Those of change_read. A routine without settings of its own keeps the plans that it made under those of its first caller. */
+export const settingsOfReads: Readonly<Record<string, string>> = {
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  jit: 'off',
+  enable_sort: 'off',
+  enable_incremental_sort: 'off',
+};
+
+/** Sets them until the end of the statement. */
+const settings = Object.entries(settingsOfReads)
+  .map(([name, value]) => `set_config('${name}', '${value}', true)`)
+  .join(', ');
+
+const everything = { since: 0, before: null, selections: [{ actors: null, kinds: null }] };
+
+/** Calls of the routines that read pages, histograms and facets, one for each way that they read. */
+const calls = [
+  `change_direct($1, '{1}', '{}', '{1}', '{1}', 0)`,
+  `change_direct($1, '{1}', '{1}', '{1}', '{1}', 0)`,
+  `change_direct($1, '{0}', '{1}', '{1}', '{1}', 0)`,
+  `change_direct($1, '{0}', '{0}', '{1}', '{1}', 0)`,
+  `(change_rank($1, '{"{1}","{0}"}', '{"{1}","{1}"}', '{0}'))[1]`,
+  `(select count(*) from change_newest($1, 1, '{"{0}"}', '{"{0}"}', 0, 1, 0, 1, 1))`,
+  `(select count(*) from change_newest($1, 1, '{"{0}"}', '{"{1}"}', 0, 1, 0, 1, 1))`,
+  `(select count(*) from change_newest($1, 1, '{"{1}"}', '{"{}"}', 0, 1, 0, 1, 1))`,
+  `(select count(*) from change_newest($1, 1, '{"{0}"}', '{"{1,2}"}', 0, 1, 0, 1, 1))`,
+  'change_tallied($1, 0)',
+  '(select entries from change_extent($1, 0, null))',
+  `(select count(oldest) from change_oldest($1, '{0}', '{0}', 0, 1))`,
+  `(select count(oldest) from change_oldest($1, '{1}', '{}', 0, 1))`,
+  `(select count(oldest) from change_oldest($1, '{0}', '{1}', 0, 1))`,
+  `(select count(oldest) from change_oldest($1, '{1}', '{1}', 0, 1))`,
+  `(select count(*) from change_count_types($1, '{type,kind,kind,kind}', '{"{0}","{1}","{0}","{0}"}', '{"{-1}","{-1,1}","{1}","{}"}',
+     '{"{0}","{0}","{0}","{0}"}', '{1,1,1,1}', '{0,0,0,0}'))`,
+  `(select count(value) from change_facet_values($1, '{kind}', '{"{0}"}', '{"{1}"}', '{"{0}"}', '{1}', '{0}', 'type', '{}', '{}', 1))`,
+  `(select count(*) from change_top_actors($1, '{1}', 0, 1, 1, '{}', '{}'))`,
+  `(select count(*) from change_top_entities($1, '{1}', '{1}', '{1}', 0, 1, 1))`,
+];
+
+/** Statements after which a connection has the plans of most reads. They read nothing. */
+export function warmUpStatements(): readonly pg.QueryConfig[] {
+  const page = talliedPageStatement(nobody, { now: 0, intervals: [everything], skip: 0, size: 1 }, [null, null, '']);
+  return [page, ...calls.map((call) => ({ text: `select ${settings}, ${call} as entries`, values: [nobody] }))];
+}

@@ -1,0 +1,75 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import { type FastifyBaseLogger, fastify, LogController } from 'fastify';
+import { within } from '../../core/concurrency/deadline.ts';
+import { AnnalsError } from '../../core/errors.ts';
+import { contentType } from '../../metrics/metrics.ts';
+import { closeGracefully } from '../closing.ts';
+import { answerErrors } from '../error-answers.ts';
+import type { HttpServer } from '../http-server-type.ts';
+import { answerMalformedRequest } from '../malformed-request.ts';
+import { cutOffSlowClients } from '../slow-clients.ts';
+
+const path = '/metrics';
+/** Connections that are open at once. Node closes further ones. */
+const maxConnections = 1_024;
+/** Milliseconds in which a client takes at least a byte of its answer. */
+const maxClientSilence = 10_000;
+/** Milliseconds for which a reading serves further scrapes. */
+const maxAge = 500;
+/** Milliseconds that a scrape waits for figures. Prometheus gives up after 10 s. */
+const maxWait = 8_000;
+
+export interface MetricsServerOptions {
+  logger: FastifyBaseLogger;
+  /** The figures as text. */
+  readText: () => Promise<string>;
+}
+
+/**
+ * A server with `GET /metrics` alone, for a port that clients of the service cannot reach: it asks for no token. It has none
+ * of the shares of a service, so that no scrape takes a place of a tenant.
+ */
+export function createMetricsServer({ logger, readText }: MetricsServerOptions): HttpServer {
+  const app: HttpServer = fastify({
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: 1_024,
+    requestTimeout: maxClientSilence,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    clientErrorHandler: (error, socket) => answerMalformedRequest(error, socket, logger),
+  }).withTypeProvider<TypeBoxTypeProvider>();
+  app.server.maxConnections = maxConnections;
+  answerErrors(app);
+  closeGracefully(app);
+  cutOffSlowClients(app, maxClientSilence);
+
+  const read = shared(async () => Buffer.from(await readText()));
+  app.get(path, async (_request, reply) => {
+    const text = await within(maxWait, read()).catch((cause) => {
+      throw new AnnalsError('service_unavailable', 'The metrics could not be read in time.', { cause });
+    });
+    return reply.headers({ 'content-type': contentType, 'cache-control': 'no-store' }).send(text);
+  });
+  app.route({
+    method: ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
+    url: path,
+    handler: async (_request, reply) => reply.code(405).header('allow', 'GET, HEAD').send(),
+  });
+  return app;
+}
+
+/** All callers of the same moment share one run, and one result, so that no caller costs memory. */
+function shared<Result>(run: () => Promise<Result>): () => Promise<Result> {
+  let current: Promise<Result> | undefined;
+  return () => {
+    if (current !== undefined) return current;
+    const mine = run();
+    current = mine;
+    const forget = () => {
+      current = undefined;
+    };
+    mine.then(() => setTimeout(forget, maxAge).unref(), forget);
+    return mine;
+  };
+}

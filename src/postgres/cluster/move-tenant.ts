@@ -1,0 +1,74 @@
+import type pg from 'pg';
+import { isDistributed } from '../is-distributed.ts';
+
+/** A move that cannot be: its message is for the operator. */
+export class MoveError extends Error {
+  override readonly name = 'MoveError';
+}
+
+export interface Move {
+  tenant: string;
+  /** The workers, as `host:port`. Equal where the tenant was there already: then nothing was moved. */
+  from: string;
+  to: string;
+  /** How many tenants share its portion and moved along. */
+  others: number;
+}
+
+interface Worker {
+  host: string;
+  port: number;
+}
+
+/**
+ * Moves the portion of a tenant to a worker of the cluster, while everything goes on. It takes as long as copying its rows. Throws MoveError
+ * where there is no such tenant or worker.
+ */
+export async function moveTenant(pool: pg.Pool, tenant: string, to: string): Promise<Move> {
+  if (!(await isDistributed(pool))) throw new MoveError('this database is not spread over a cluster');
+  const { rows: tenants } = await pool.query('select from tenant where tenant = $1', [tenant]);
+  if (tenants.length === 0) throw new MoveError(`there is no tenant ${tenant}`);
+  const workers = await workersOf(pool);
+  const target = workers.get(to);
+  if (target === undefined) throw new MoveError(`there is no worker ${to}; there is ${[...workers.keys()].join(', ')}`);
+  const { shard, host, port } = await placeOf(pool, tenant);
+  const from = `${host}:${port}`;
+  const others = await othersIn(pool, tenant, shard);
+  if (from !== to) {
+    await pool.query(
+      "select citus_move_shard_placement($1::bigint, $2::text, $3::integer, $4::text, $5::integer, 'force_logical')",
+      [shard, host, port, target.host, target.port],
+    );
+  }
+  return { tenant, from, to, others };
+}
+
+async function workersOf(pool: pg.Pool): Promise<Map<string, Worker>> {
+  const { rows } = await pool.query<Worker>(
+    `select nodename as host, nodeport as port from pg_dist_node
+       where isactive and noderole = 'primary' and shouldhaveshards order by nodeid`,
+  );
+  return new Map(rows.map((worker) => [`${worker.host}:${worker.port}`, worker]));
+}
+
+async function placeOf(pool: pg.Pool, tenant: string): Promise<Worker & { shard: number }> {
+  const { rows } = await pool.query<Worker & { shard: number }>(
+    `select p.shardid as shard, n.nodename as host, n.nodeport as port
+       from pg_dist_placement p join pg_dist_node n on n.groupid = p.groupid
+       where p.shardid = get_shard_id_for_distribution_column('tenant', $1::text)`,
+    [tenant],
+  );
+  const [place] = rows;
+  if (place === undefined) throw new MoveError(`the cluster has no place for ${tenant}`);
+  return place;
+}
+
+async function othersIn(pool: pg.Pool, tenant: string, shard: number): Promise<number> {
+  const { rows } = await pool.query<{ tenant: string }>('select tenant from tenant where tenant <> $1', [tenant]);
+  const { rows: counted } = await pool.query<{ others: number }>(
+    `select count(*) as others from unnest($1::text[]) as one (tenant)
+       where get_shard_id_for_distribution_column('tenant', one.tenant) = $2`,
+    [rows.map(({ tenant: other }) => other), shard],
+  );
+  return counted[0]?.others ?? 0;
+}

@@ -1,0 +1,116 @@
+import pg from 'pg';
+import type { Tracer } from '../../core/concurrency/trace.ts';
+import { socketOf } from './connection-socket.ts';
+import { withoutCopies } from './named-statements.ts';
+import { clientsInTurn } from './opening-in-turn.ts';
+import { isBehindPooler, withoutNames } from './pooler.ts';
+import { withSettings } from './session-settings.ts';
+import { traceStatements } from './traced-statements.ts';
+
+export interface PoolOptions {
+  /** The name of the connections in pg_stat_activity. */
+  applicationName?: string;
+  /** Maximum connections of this process; default 10. */
+  maximum?: number;
+  /** Connections that stay open however long nobody uses them; default 0. */
+  kept?: number;
+  /** Maximum milliseconds of a statement, and of an idle transaction. The server then ends it; default: no limit. */
+  statementLimit?: number;
+  /**
+   * Milliseconds after which a connection is closed that owes an answer and has sent nothing: the network has lost it. Default: 5,000 more
+   * than `statementLimit`, so that a server which is there ends the statement first; without that, no limit.
+   */
+  silenceLimit?: number | undefined;
+  /**
+   * Whether the server is at work on the statement of a connection that was silent for `silenceLimit`. If it is, Annals waits as long
+   * again. Default: nobody asks, and Annals closes the connection.
+   */
+  isAtWork?: ((client: pg.PoolClient) => Promise<boolean>) | undefined;
+  /** Maximum milliseconds that a caller waits for a connection; default 5,000. */
+  connectionLimit?: number;
+  /** Makes a span of each statement that is carried out for a trace; default: none. */
+  tracer?: Tracer | undefined;
+  /** Called when an idle connection is lost. The pool goes on and opens new connections. */
+  onLostConnection?: (error: Error) => void;
+}
+
+/** Milliseconds. */
+export const silenceAfterLimit = 5_000;
+
+/** PostgreSQL compiles large statements by default. To compile one of Annals takes up to 400 times longer than to run it. */
+const withoutCompiling = { jit: 'off' };
+
+/** A connection pool for PostgreSQL. The first query opens the first connection. The wait for a connection is limited. */
+export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
+  const pooled = isBehindPooler(url);
+  const { statementLimit = Number.POSITIVE_INFINITY } = options;
+  const { silenceLimit = statementLimit + silenceAfterLimit } = options;
+  const pool = new pg.Pool({
+    Client: clientsInTurn(),
+    // A pooler refuses session settings.
+    connectionString: pooled ? url : withSettings(url, withoutCompiling),
+    application_name: options.applicationName ?? 'annals',
+    max: options.maximum ?? 10,
+    min: options.kept ?? 0,
+    connectionTimeoutMillis: options.connectionLimit ?? 5_000,
+    ...(pooled || statementLimit === Number.POSITIVE_INFINITY
+      ? {}
+      : { statement_timeout: statementLimit, idle_in_transaction_session_timeout: statementLimit }),
+    idleTimeoutMillis: 30_000,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 30_000,
+    types: { getTypeParser },
+  });
+  // Connections are lost in normal operation. Without a listener, the error would end the process.
+  pool.on('error', (error) => {
+    // A closing connection may still get an error from a server that is closing as well.
+    if (!pool.ending) options.onLostConnection?.(error);
+  });
+  // A connection in use can be lost between two queries. The next query reports this.
+  pool.on('connect', (client) => {
+    client.on('error', () => {});
+    if (silenceLimit !== Number.POSITIVE_INFINITY) endSilence(client, silenceLimit, options.isAtWork);
+    withoutCopies(client);
+    if (pooled) withoutNames(client);
+    if (options.tracer !== undefined) traceStatements(client, options.tracer);
+  });
+  return pool;
+}
+
+/**
+ * Closes the connection when the server owes an answer and has sent nothing for so long: its callers then get an error. The
+ * system itself would take a quarter of an hour to give up a connection whose other side has gone without a word.
+ */
+function endSilence(
+  client: pg.PoolClient,
+  milliseconds: number,
+  isAtWork: (client: pg.PoolClient) => Promise<boolean> = async () => false,
+): void {
+  const stream = socketOf(client);
+  stream.setTimeout(milliseconds);
+  stream.on('timeout', async () => {
+    const owesAnswer = 'readyForQuery' in client && client.readyForQuery === false;
+    if (!owesAnswer) return;
+    const { bytesRead } = stream;
+    if ((await isAtWork(client)) || stream.bytesRead > bytesRead) stream.setTimeout(milliseconds);
+    else stream.destroy(new Error('Connection terminated: the server is silent'));
+  });
+}
+
+const parserOf: Record<number, (text: string) => unknown> = {
+  [pg.types.builtins.INT8]: parseInt8,
+  // The driver would parse a date as midnight of the machine's time zone: in half the world, that is another day.
+  [pg.types.builtins.DATE]: (text) => text,
+};
+
+/** int8 becomes a number: our counts and ids are far below 2^53. A larger value is an error and is never rounded. */
+function parseInt8(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`int8 ${text} is beyond the safe integers`);
+  return value;
+}
+
+function getTypeParser(oid: number, format?: 'text' | 'binary') {
+  const own = format === 'binary' ? undefined : parserOf[oid];
+  return own ?? pg.types.getTypeParser(oid, format);
+}

@@ -1,0 +1,208 @@
+import pg from 'pg';
+import type { Step } from '../../core/concurrency/work.ts';
+import { mayBeMoved, TenantMoved } from '../tenant-moved.ts';
+import type { Canceller } from './canceller.ts';
+import { closeAfter } from './dead-connections.ts';
+import { marked, newMark } from './pooler.ts';
+import { isUnreachable } from './unreachable.ts';
+
+/** Sends a statement when it may run; `text` tells it from others. */
+export type InTurn = <Result>(text: string, send: () => Promise<Result>) => Promise<Result>;
+
+const atOnce: InTurn = (_text, send) => send();
+
+export interface TenantConnectionOptions {
+  readonly canceller: Canceller;
+  /** The pooler chooses the server process, so Annals finds statements by a mark. */
+  readonly pooled: boolean;
+  /** Milliseconds in which the server must end a cancelled statement, or a transaction that is rolled back. */
+  readonly maxSilence: number;
+  /** Returns the connection to the pool, or closes it; default: the driver does. */
+  readonly release?: (client: pg.PoolClient, destroy: boolean | Error) => void;
+  /** Whether the database is a cluster that has just moved tenants. */
+  readonly hasMovedTenants: () => Promise<boolean>;
+}
+
+/** What a connection is lent to a caller with. */
+export interface Lent {
+  readonly step?: Step | undefined;
+  /** Called when the caller has released the connection. */
+  readonly giveBack?: () => void;
+  /** Takes the connection when it is released and good; default: the pool does. */
+  readonly keep?: (client: pg.PoolClient) => void;
+  /** Sends the statements; default: at once. */
+  readonly inTurn?: InTurn;
+}
+
+/** A connection of one caller, until it is released. When its step is aborted, Annals cancels what runs on it. */
+export class TenantConnection {
+  readonly #client: pg.PoolClient;
+  readonly #canceller: Canceller;
+  readonly #pooled: boolean;
+  readonly #maxSilence: number;
+  readonly #hasMovedTenants: () => Promise<boolean>;
+  readonly #release: typeof toPool;
+  #step: Step | undefined;
+  /** Something other than the server's answer has ended a statement, so the state of the connection is unknown. */
+  #broken = false;
+  #giveBack = nothing;
+  #keep: ((client: pg.PoolClient) => void) | undefined;
+  #inTurn = atOnce;
+  /** Tells the statement under way from others, where a pooler chooses the server process. */
+  #mark: string | undefined;
+
+  constructor(
+    client: pg.PoolClient,
+    { canceller, pooled, maxSilence, release, hasMovedTenants }: TenantConnectionOptions,
+  ) {
+    this.#client = client;
+    this.#canceller = canceller;
+    this.#pooled = pooled;
+    this.#maxSilence = maxSilence;
+    this.#hasMovedTenants = hasMovedTenants;
+    this.#release = release ?? toPool;
+  }
+
+  /** Only for the pool: the connection belongs to another caller now. */
+  begin({ step, giveBack = nothing, keep, inTurn = atOnce }: Lent): this {
+    this.#step = step;
+    this.#inTurn = inTurn;
+    this.#giveBack = giveBack;
+    this.#keep = keep;
+    return this;
+  }
+
+  /** What names the statement under way to a canceller; undefined if nothing does. */
+  get running(): number | string | undefined {
+    return this.#pooled ? this.#mark : backendOf(this.#client);
+  }
+
+  /** Annals does not cancel what drives itself, for example COPY. */
+  query<Driven extends pg.Submittable>(driven: Driven): Driven;
+  query<Row extends pg.QueryResultRow>(
+    statement: string | pg.QueryConfig,
+    values?: readonly unknown[],
+  ): Promise<pg.QueryResult<Row>>;
+  query(
+    statement: string | pg.QueryConfig | pg.Submittable,
+    values?: readonly unknown[],
+  ): Promise<pg.QueryResult> | pg.Submittable {
+    if (typeof statement === 'object' && 'submit' in statement) {
+      this.#mark = undefined;
+      return this.#client.query(statement);
+    }
+    if (this.#step === undefined) return this.#send(statement, values);
+    if (isRollback(statement)) return this.#rollBack(statement);
+    const [step, text] = [this.#step, typeof statement === 'string' ? statement : statement.text];
+    return this.#inTurn(text, () => this.#queryInStep(step, statement, values));
+  }
+
+  /** Returns the connection to the pool, or closes it. */
+  release(destroy: boolean | Error = false): void {
+    const [step, giveBack, keep] = [this.#step, this.#giveBack, this.#keep];
+    this.#step = undefined;
+    this.#giveBack = nothing;
+    this.#keep = undefined;
+    try {
+      const isGood = destroy === false && !this.#broken;
+      if (isGood && keep !== undefined) keep(this.#client);
+      else this.#release(this.#client, destroy || this.#broken);
+    } finally {
+      step?.end();
+      giveBack();
+    }
+  }
+
+  async #queryInStep(
+    { signal }: Step,
+    statement: string | pg.QueryConfig,
+    values: readonly unknown[] | undefined,
+  ): Promise<pg.QueryResult> {
+    signal.throwIfAborted();
+    let stopCancelling: (() => Promise<void>) | undefined;
+    let answered = () => {};
+    const sent = this.#send(statement, values);
+    const { running } = this;
+    const onAbort = () => {
+      if (running !== undefined) stopCancelling = this.#canceller.cancel(running);
+      answered = closeAfter(this.#client, this.#maxSilence);
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      return await sent;
+    } catch (error) {
+      if (signal.aborted && (isCancelled(error) || isUnreachable(error))) throw signal.reason;
+      throw mayBeMoved(error) && (await this.#hasMovedTenants()) ? new TenantMoved({ cause: error }) : error;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      answered();
+      // The cancel request must not reach the next statement of any caller.
+      await stopCancelling?.();
+    }
+  }
+
+  /** To close the connection rolls back as well. */
+  async #rollBack(statement: string | pg.QueryConfig): Promise<pg.QueryResult> {
+    const answered = closeAfter(this.#client, this.#maxSilence);
+    try {
+      return await this.#send(statement, undefined);
+    } finally {
+      answered();
+    }
+  }
+
+  async #send(statement: string | pg.QueryConfig, values: readonly unknown[] | undefined): Promise<pg.QueryResult> {
+    this.#mark = this.#pooled ? newMark() : undefined;
+    const text = this.#mark === undefined ? statement : marked(this.#mark, statement);
+    try {
+      return await answerOf(this.#client, text, values);
+    } catch (error) {
+      // The driver makes the error where it reads from the socket. The log should say who sent the statement.
+      if (error instanceof Error) Error.captureStackTrace(error);
+      this.#broken ||= !(error instanceof pg.DatabaseError) || error.severity === 'FATAL';
+      throw error;
+    }
+  }
+}
+
+function nothing(): void {}
+
+function toPool(client: pg.PoolClient, destroy: boolean | Error): void {
+  client.release(destroy);
+}
+
+/**
+ * The driver's answer. It is asked by a callback: the driver's own promise assigns a function literal to a property, and so
+ * each statement, its rows and its request would live until the next full garbage collection (decision 0058).
+ */
+function answerOf(
+  client: pg.PoolClient,
+  statement: string | pg.QueryConfig,
+  values: readonly unknown[] | undefined,
+): Promise<pg.QueryResult> {
+  const { promise, resolve, reject } = Promise.withResolvers<pg.QueryResult>();
+  const settle = (error: Error | null, result: pg.QueryResult) => {
+    if (error) reject(error);
+    else resolve(result);
+  };
+  if (typeof statement === 'string') client.query(statement, [...(values ?? [])], settle);
+  else client.query(values === undefined ? statement : { ...statement, values: [...values] }, settle);
+  return promise;
+}
+
+/** The transaction of an aborted step must end too. */
+function isRollback(statement: string | pg.QueryConfig): boolean {
+  return statement === 'rollback';
+}
+
+/** SQLSTATE 57014, from pg_cancel_backend or from a statement_timeout. */
+function isCancelled(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '57014';
+}
+
+/** The driver has this property, but its types do not show it. */
+function backendOf(client: pg.PoolClient): number {
+  const backend = 'processID' in client ? client.processID : undefined;
+  if (typeof backend !== 'number') throw new Error('the driver does not tell the server process of a connection');
+  return backend;
+}

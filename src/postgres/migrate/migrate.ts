@@ -1,0 +1,116 @@
+import type pg from 'pg';
+import { applyDistributedRoutines } from '../cluster/distribute-routines.ts';
+import { beginSequential, distributeTables } from '../cluster/distribute-tables.ts';
+import { splitStatements } from '../cluster/split-statements.ts';
+import { isCopyOfCluster, isDistributed } from '../is-distributed.ts';
+import { adoptDatabase } from '../schema/adopt-database.ts';
+import { whileAnnounced } from '../schema/announce-change.ts';
+import { applyIndexedRoutines } from '../schema/apply-indexed-routines.ts';
+import { applyRoutines } from '../schema/apply-routines.ts';
+import {
+  checkEncoding,
+  checkLedger,
+  checkServerVersion,
+  createLedger,
+  ledgerState,
+  lockLedger,
+  readLedger,
+} from '../schema/ledger.ts';
+import { MigrationError } from '../schema/migration-error.ts';
+import type { Migration } from '../schema/migrations.ts';
+import { type Predecessors, readPredecessors } from '../schema/predecessors.ts';
+import { packageSchema, readSchema, type Schema, type SchemaFolders } from '../schema/read-schema.ts';
+import { resetForeignTransactionIds } from '../schema/transaction-ids.ts';
+import { inPoolTransaction } from '../transaction.ts';
+
+/**
+ * Migrates the database to the current schema and returns the names of the migrations that it ran. Migrations only go
+ * forward, each in a separate transaction. Then one transaction makes the routines of the database those of the folder.
+ * Several processes may call this at once. It first notifies processes of another version that use the database, and
+ * waits until they have ended. At last it resets the transaction ids of a database that is a copy from another server. A
+ * database that is distributed over a cluster stays so, with the tables and routines that are new. The pool must allow 2
+ * connections.
+ *
+ * Throws a MigrationError if the database is newer, empty and not in UTF-8, or a copy of a cluster's, if an applied migration was edited, or if a
+ * migration fails.
+ */
+export async function migrate(pool: pg.Pool, folders: SchemaFolders = packageSchema()): Promise<string[]> {
+  const distributed = await isDistributed(pool);
+  if (!distributed && (await isCopyOfCluster(pool))) {
+    throw new MigrationError(
+      'The database is a copy of one that a cluster distributes, without its shards, as pg_dump makes it. Use annals ' +
+        'backup and annals restore to move it',
+    );
+  }
+  const ran = await migrateSchema(pool, await readSchema(folders, distributed ? 'distributed' : 'single'), distributed);
+  await resetForeignTransactionIds(pool);
+  return ran;
+}
+
+async function migrateSchema(pool: pg.Pool, schema: Schema, distributed: boolean): Promise<string[]> {
+  const predecessors = await readPredecessors();
+  await checkServerVersion(pool);
+  await prepareLedger(pool, schema, predecessors);
+  const ledger = await readLedger(pool);
+  checkLedger(ledger, schema, predecessors.migrations);
+  const pending = schema.migrations.filter(({ number }) => !ledger.migrations.some((one) => one.number === number));
+  const hasRoutines = ledger.routineSets.some(({ hash, replaced }) => hash === schema.routinesHash && !replaced);
+  if (pending.length === 0 && hasRoutines) return [];
+
+  const ran: string[] = [];
+  const indexed = schema.routines.filter((routine) => routine.indexed);
+  await whileAnnounced(pool, schema, async () => {
+    await inLedger(pool, async (client) => {
+      if (distributed) await beginSequential(client);
+      await applyIndexedRoutines(client, indexed);
+    });
+    for (const migration of pending) {
+      if (await run(pool, migration, distributed)) ran.push(migration.name);
+    }
+    await inLedger(pool, async (client) => {
+      if (distributed) await beginSequential(client);
+      // Another version may have been faster.
+      checkLedger(await readLedger(client), schema, predecessors.migrations);
+      await (distributed ? applyDistributedRoutines(client, schema) : applyRoutines(client, schema));
+    });
+  });
+  return ran;
+}
+
+async function prepareLedger(pool: pg.Pool, schema: Schema, predecessors: Predecessors): Promise<void> {
+  if ((await ledgerState(pool)) === 'current') return;
+  await inLedger(pool, async (client) => {
+    const state = await ledgerState(client);
+    if (state === 'current') return;
+    // A database that Annals has used before goes on.
+    if (state === 'none') await checkEncoding(client);
+    await createLedger(client);
+    if (state === 'unchecked') await adoptDatabase(client, schema, predecessors);
+  });
+}
+
+async function inLedger(pool: pg.Pool, work: (client: pg.ClientBase) => Promise<unknown>): Promise<void> {
+  await inPoolTransaction(pool, async (client) => {
+    await lockLedger(client);
+    await work(client);
+  });
+}
+
+async function run(pool: pg.Pool, migration: Migration, distributed: boolean): Promise<boolean> {
+  return await inPoolTransaction(pool, async (client) => {
+    if (distributed) await beginSequential(client);
+    const claim = await client.query(
+      'insert into migration (number, name, checksum) values ($1, $2, $3) on conflict (number) do nothing',
+      [migration.number, migration.name, migration.checksum],
+    );
+    if (claim.rowCount === 0) return false;
+    try {
+      for (const text of distributed ? splitStatements(migration.text) : [migration.text]) await client.query(text);
+    } catch (cause) {
+      const message = cause instanceof Error ? cause.message : String(cause);
+      throw new MigrationError(`The migration ${migration.name} failed: ${message}`, { cause });
+    }
+    if (distributed) await distributeTables(client);
+    return true;
+  });
+}

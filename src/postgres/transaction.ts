@@ -1,0 +1,77 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { IsolationLevel } from 'kysely';
+import type pg from 'pg';
+import type { Database, DatabaseTransaction } from './database.ts';
+import { mayBeMoved } from './tenant-moved.ts';
+
+export interface TransactionOptions {
+  isolation?: IsolationLevel;
+  /**
+   * How often a transaction is repeated that failed because of another one (serialization failure, deadlock). Default: 0,
+   * because only the caller knows whether its work can run twice.
+   */
+  retries?: number;
+}
+
+/** Runs the work in one transaction. The transaction commits when the work returns and rolls back when it throws. */
+export async function inTransaction<Result>(
+  db: Database,
+  work: (transaction: DatabaseTransaction) => Promise<Result>,
+  options: TransactionOptions = {},
+): Promise<Result> {
+  return await again(options.retries ?? 0, async () => {
+    const transaction = db.transaction();
+    const isolated = options.isolation === undefined ? transaction : transaction.setIsolationLevel(options.isolation);
+    return await isolated.execute(work);
+  });
+}
+
+/** Runs a transaction on a connection of the pool, for statements that the query builder lacks, for example COPY. */
+export async function inPoolTransaction<Result>(
+  pool: pg.Pool,
+  work: (client: pg.PoolClient) => Promise<Result>,
+  options: TransactionOptions = {},
+): Promise<Result> {
+  return await again(options.retries ?? 0, async () => {
+    const client = await pool.connect();
+    try {
+      await client.query(`begin${options.isolation === undefined ? '' : ` isolation level ${options.isolation}`}`);
+      const result = await work(client);
+      await client.query('commit');
+      client.release();
+      return result;
+    } catch (error) {
+      // If a rollback fails, the connection is closed.
+      const rolledBack = await client.query('rollback').then(
+        () => true,
+        () => false,
+      );
+      client.release(!rolledBack);
+      throw error;
+    }
+  });
+}
+
+/**
+ * Whether the transaction failed because of another one (SQLSTATE 40001, 40P01), or because a cluster moved its tenant, and
+ * can succeed if it is repeated.
+ */
+export function isLostRace(error: unknown): boolean {
+  if (mayBeMoved(error)) return true;
+  return error instanceof Error && 'code' in error && (error.code === '40001' || error.code === '40P01');
+}
+
+/** Milliseconds. */
+const maxRetryPause = 50;
+
+async function again<Result>(retries: number, attempt: () => Promise<Result>): Promise<Result> {
+  for (let left = retries; ; left--) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (left <= 0 || !isLostRace(error)) throw error;
+      // Unequal pauses, so that the same transactions do not meet again.
+      await sleep(Math.random() * maxRetryPause);
+    }
+  }
+}

@@ -1,0 +1,221 @@
+import { isUtf8 } from 'node:buffer';
+import { memberNodes } from '../../core/json/members.ts';
+import { maximumImportDepth, parseOnTape } from '../../core/json/parse.ts';
+import {
+  braceByte,
+  bracketByte,
+  firstByte,
+  firstChild,
+  type JsonNode,
+  JsonSyntaxError,
+  type JsonTape,
+  nextChild,
+  quoteByte,
+} from '../../core/json/tape.ts';
+import { compactText, decodedString } from '../../core/json/text.ts';
+import { type Change, type ChangeType, contentOf, differenceOfChange, type RelatedItem } from '../change.ts';
+import { faultOfContext } from '../change-context.ts';
+import { identityOfId, identityOfLine, identityOfRepeatedLine } from '../identity.ts';
+import { importTime } from '../import-time.ts';
+import { markMaskedDifferences, maxMaskedPath, maxMaskedPaths } from '../masked-differences.ts';
+import { faultOfName } from '../name-fault.ts';
+import type { Occurrences } from '../occurrences.ts';
+import { PathsTooLargeError } from '../path-list.ts';
+import { applyRules, compileMasks, compileRules } from './apply-rules.ts';
+import type { ValueRules } from './mapping.ts';
+
+/** The result of one line of an import. A reason names members and positions, never the content of the document. */
+export type ImportedLine =
+  | {
+      kind: 'change';
+      change: Change;
+      /** Whether the line names its identity and its actor. */
+      hasId: boolean;
+      hasActor: boolean;
+    }
+  | { kind: 'unchanged' }
+  | { kind: 'rejected'; reason: string };
+
+const typeOfOp: ReadonlyMap<string, ChangeType> = new Map([
+  ['insert', 'create'],
+  ['update', 'update'],
+  ['replace', 'update'],
+  ['delete', 'delete'],
+]);
+
+/** The members of a change (contract 6), `masked` of decision 0035 included. */
+export const changeMembers: ReadonlySet<string> = new Set([
+  'op',
+  'entity',
+  'entityId',
+  'at',
+  'id',
+  'name',
+  'actor',
+  'schemaVersion',
+  'related',
+  'context',
+  'before',
+  'after',
+  'masked',
+]);
+
+const relatedMembers: ReadonlySet<string> = new Set(['entity', 'entityId']);
+
+/** A longer name of a member is cut in a reason. */
+const maxShownName = 200;
+
+/** Why a line is rejected. */
+class Rejection extends Error {}
+
+/**
+ * Reads one line of an import (contract 6), without its line end. It writes to `tape`, which the caller may use again at once.
+ * The limit of nesting holds for `before` and `after`; the object of the line comes on top of it. For `id`, `name`, `actor`,
+ * `schemaVersion`, `related` and `context`, null means absent; for `before` and `after` it is a value. A member that is not known
+ * rejects the line (contract 3).
+ * `rules` say by entity what is masked and left out (recording.md 3). `masked` names masked values that differ (decision 0035).
+ */
+export function readImportLine(
+  line: Buffer,
+  tape: JsonTape,
+  occurrences: Occurrences,
+  rules: ReadonlyMap<string, ValueRules> = noRules,
+): ImportedLine {
+  try {
+    return changeOfLine(line, tape, occurrences, rules);
+  } catch (error) {
+    if (error instanceof Rejection || error instanceof PathsTooLargeError) {
+      return { kind: 'rejected', reason: error.message };
+    }
+    if (error instanceof JsonSyntaxError)
+      return { kind: 'rejected', reason: `cannot be read as JSON: ${error.message}` };
+    throw error;
+  }
+}
+
+const noRules: ReadonlyMap<string, ValueRules> = new Map();
+
+function changeOfLine(
+  line: Buffer,
+  tape: JsonTape,
+  occurrences: Occurrences,
+  rules: ReadonlyMap<string, ValueRules>,
+): ImportedLine {
+  if (!isUtf8(line)) throw new Rejection('is no UTF-8');
+  parseOnTape(tape, line, 0, line.length, maximumImportDepth + 1);
+  if (firstByte(tape, 0) !== braceByte) throw new Rejection('is no JSON object');
+  const members = memberNodes(tape, 0);
+
+  const type = typeOfOp.get(requiredText(tape, members, 'op'));
+  if (type === undefined) throw new Rejection('"op" is not insert, update, replace or delete');
+  const entity = requiredName(tape, members, 'entity');
+  const entityId = requiredName(tape, members, 'entityId');
+  const at = importTime(requiredText(tape, members, 'at'));
+  if (typeof at === 'string') throw new Rejection(`"at" ${at}`);
+  const id = optionalName(tape, members, 'id');
+  const name = optionalName(tape, members, 'name');
+  const namedActor = optionalName(tape, members, 'actor');
+  const actor = namedActor ?? 'unknown';
+  const schemaVersion = optionalName(tape, members, 'schemaVersion');
+  const related = relatedItems(tape, members.get('related'));
+  const ofEntity = rules.get(entity);
+  const context = contextOf(tape, members.get('context'), ofEntity);
+  const given = { before: documentOf(tape, members, 'before'), after: documentOf(tape, members, 'after') };
+  const { before, after } = ofEntity === undefined ? given : applyRules(compileRules(ofEntity), given);
+  const masked = maskedPaths(tape, members.get('masked'));
+  refuseUnknown(members, changeMembers);
+  if (masked.length > 0 && before !== undefined && after !== undefined) markMaskedDifferences(after, masked);
+
+  const difference = differenceOfChange(type, before, after);
+  if (difference === undefined) return { kind: 'unchanged' };
+  const identity = id === undefined ? identityAmongEqualLines(line, occurrences) : identityOfId(id);
+  const change: Change = { identity, at, type, entity, entityId, actor, related, ...contentOf(difference) };
+  if (name !== undefined) change.name = name;
+  if (schemaVersion !== undefined) change.schemaVersion = schemaVersion;
+  if (context !== undefined) change.context = context;
+  return { kind: 'change', change, hasId: id !== undefined, hasActor: namedActor !== undefined };
+}
+
+function identityAmongEqualLines(line: Buffer, occurrences: Occurrences): Buffer {
+  const first = identityOfLine(line);
+  return identityOfRepeatedLine(first, occurrences.next(first));
+}
+
+function relatedItems(tape: JsonTape, list: number | undefined): RelatedItem[] {
+  if (list === undefined || isNull(tape, list)) return [];
+  if (firstByte(tape, list) !== bracketByte) throw new Rejection('"related" is no array');
+  const items: RelatedItem[] = [];
+  for (let item = firstChild(tape, list); item !== -1; item = nextChild(tape, item)) {
+    const field = `related.${items.length}`;
+    if (firstByte(tape, item) !== braceByte) throw new Rejection(`"${field}" is no object`);
+    const members = memberNodes(tape, item);
+    items.push({
+      entity: requiredName(tape, members, 'entity', `${field}.`),
+      entityId: requiredName(tape, members, 'entityId', `${field}.`),
+    });
+    refuseUnknown(members, relatedMembers, `${field}.`);
+  }
+  return items;
+}
+
+/** The paths at which masked values of the two sides differ, as the sender that masked them says. */
+function maskedPaths(tape: JsonTape, list: number | undefined): string[] {
+  if (list === undefined || isNull(tape, list)) return [];
+  if (firstByte(tape, list) !== bracketByte) throw new Rejection('"masked" is no array');
+  const paths: string[] = [];
+  let length = 0;
+  for (let item = firstChild(tape, list); item !== -1; item = nextChild(tape, item)) {
+    if (firstByte(tape, item) !== quoteByte) throw new Rejection(`"masked.${paths.length}" is no string`);
+    const path = decodedString(tape, item);
+    length += path.length;
+    if (path.length > maxMaskedPath || length > maxMaskedPaths) throw new Rejection('"masked" is too long');
+    paths.push(path);
+  }
+  return paths;
+}
+
+function contextOf(tape: JsonTape, node: number | undefined, rules: ValueRules | undefined): string | undefined {
+  if (node === undefined || isNull(tape, node)) return undefined;
+  const fault = faultOfContext({ tape, node });
+  if (fault !== undefined) throw new Rejection(`"context" ${fault}`);
+  const { after = { tape, node } } =
+    rules === undefined ? {} : applyRules(compileMasks(rules), { after: { tape, node } });
+  return compactText(after);
+}
+
+function documentOf(tape: JsonTape, members: ReadonlyMap<string, number>, name: string): JsonNode | undefined {
+  const node = members.get(name);
+  return node === undefined ? undefined : { tape, node };
+}
+
+function requiredText(tape: JsonTape, members: ReadonlyMap<string, number>, name: string, above = ''): string {
+  const node = members.get(name);
+  if (node === undefined) throw new Rejection(`"${above}${name}" is missing`);
+  if (firstByte(tape, node) !== quoteByte) throw new Rejection(`"${above}${name}" is no string`);
+  return decodedString(tape, node);
+}
+
+function requiredName(tape: JsonTape, members: ReadonlyMap<string, number>, name: string, above = ''): string {
+  const text = requiredText(tape, members, name, above);
+  const fault = faultOfName(text);
+  if (fault !== undefined) throw new Rejection(`"${above}${name}" ${fault}`);
+  return text;
+}
+
+function optionalName(tape: JsonTape, members: ReadonlyMap<string, number>, name: string): string | undefined {
+  const node = members.get(name);
+  return node === undefined || isNull(tape, node) ? undefined : requiredName(tape, members, name);
+}
+
+function refuseUnknown(members: ReadonlyMap<string, number>, known: ReadonlySet<string>, above = ''): void {
+  for (const name of members.keys()) {
+    if (known.has(name)) continue;
+    throw new Rejection(
+      `"${above}${name.slice(0, maxShownName)}" is not a member of a ${above === '' ? 'change' : 'related item'}`,
+    );
+  }
+}
+
+function isNull(tape: JsonTape, node: number): boolean {
+  return firstByte(tape, node) === 0x6e;
+}

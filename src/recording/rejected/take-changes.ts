@@ -1,0 +1,131 @@
+import type { Sealer } from '../../core/sealing.ts';
+import type { DatabaseTransaction } from '../../postgres/database.ts';
+import {
+  type BatchCounts,
+  type ChangeSource,
+  type GivenBatch,
+  RejectedChangesError,
+  type TakeChanges,
+  type TakenBatch,
+} from '../batch.ts';
+import { readTenantFacts } from '../batch-store.ts';
+import type { Change, Way } from '../change.ts';
+import { recordChanges } from '../record-change.ts';
+import { rejectedRow, unknownTenant } from './kept-change.ts';
+import { storeRejected } from './rejected-store.ts';
+
+/** The maximum time by which a change may be ahead of the clock, in milliseconds. */
+export const maxAhead = 5 * 60_000;
+
+/** What this service records itself, besides the tenant's own types. */
+const ownEntities: ReadonlySet<string> = new Set(['configuration', 'agent', 'custom-entity']);
+
+export interface TakeChangesOptions {
+  sealer: Sealer;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  /** Called for each change that is kept, without its content. The transaction may still fail. */
+  onKept?: (kept: { tenant: string; way: Way; position: string; reason: string }) => void;
+  /** For metrics: called for each batch that was taken. The transaction may still fail. */
+  onTaken?: ((way: Way, counts: BatchCounts) => void) | undefined;
+  /** How many rejected changes a tenant keeps; default: 100,000. */
+  maxRejected?: number;
+}
+
+/**
+ * Makes the function that capture, the relay and the recorder call with their batches. The import does not use it: it
+ * reports rejected lines and keeps none.
+ *
+ * @example
+ * const take = createTakeChanges({ sealer, now: () => Date.now() });
+ * const { counts } = await inTransaction(db, (transaction) => take(transaction, batch), { retries: maxRetries });
+ */
+export function createTakeChanges({ sealer, now, onKept, onTaken, maxRejected }: TakeChangesOptions): TakeChanges {
+  return async (transaction, batch) => {
+    const moment = now();
+    const taking = new Taking(batch);
+    await taking.record(transaction, moment);
+    const { rejections } = taking;
+    const rejected = rejections.map(({ index, reason }) => ({ index, reason }));
+    if (rejections.length === 0) {
+      onTaken?.(batch.recordedBy.way, taking.counts);
+      return { counts: taking.counts, rejected };
+    }
+    if (batch.strict) throw new RejectedChangesError(rejected, false);
+    const storedTenant = taking.isKnownTenant ? batch.tenant : unknownTenant;
+    const rows = rejections.map((one) => rejectedRow(sealer, { ...batch, storedTenant }, one));
+    const fits = await storeRejected(transaction, storedTenant, batch.recordedBy, rows, maxRejected);
+    if (!fits) throw new RejectedChangesError(rejected, true);
+    for (const { position, reason } of rows) {
+      onKept?.({ tenant: storedTenant, way: batch.recordedBy.way, position, reason });
+    }
+    onTaken?.(batch.recordedBy.way, taking.counts);
+    return { counts: taking.counts, rejected } satisfies TakenBatch;
+  };
+}
+
+interface Rejection {
+  index: number;
+  reason: string;
+  source: ChangeSource;
+}
+
+class Taking {
+  readonly counts: BatchCounts;
+  readonly rejections: Rejection[] = [];
+  isKnownTenant = false;
+  readonly #batch: GivenBatch;
+
+  constructor(batch: GivenBatch) {
+    this.#batch = batch;
+    const read = batch.changes.length;
+    this.counts = { read, recorded: 0, unchanged: 0, duplicate: 0, expired: 0, ignored: 0, rejected: 0 };
+  }
+
+  async record(transaction: DatabaseTransaction, moment: number): Promise<void> {
+    const { tenant, recordedBy, changes } = this.#batch;
+    const entities = changes.flatMap((given) => (given.kind === 'change' ? [given.change.entity] : []));
+    const { exists, ownTypes } = await readTenantFacts(
+      transaction,
+      tenant,
+      [...new Set(entities)].filter(mayBeOwnType),
+    );
+    this.isKnownTenant = exists;
+    const wanted: { index: number; change: Change; source: ChangeSource }[] = [];
+    for (const [index, given] of changes.entries()) {
+      if (given.kind === 'unchanged' || given.kind === 'ignored') this.counts[given.kind] += 1;
+      else if (given.kind === 'rejected') this.#reject(index, given.reason, given.source);
+      else {
+        const { change, source } = given;
+        const reason = exists ? refusalOf(change, ownTypes, moment) : 'its tenant does not exist';
+        if (reason === undefined) wanted.push({ index, change, source });
+        else this.#reject(index, reason, source);
+      }
+    }
+    const recorded = wanted.map(({ change }) => change);
+    const outcomes = await recordChanges(transaction, tenant, recorded, moment, recordedBy);
+    for (const [place, { index, source }] of wanted.entries()) {
+      const outcome = outcomes[place];
+      if (outcome === undefined) throw new Error('a change was recorded without an outcome');
+      if (outcome === 'conflict')
+        this.#reject(index, 'has the id and time of another change with other content', source);
+      else this.counts[outcome] += 1;
+    }
+    this.rejections.sort((one, other) => one.index - other.index);
+  }
+
+  #reject(index: number, reason: string, source: ChangeSource): void {
+    this.counts.rejected += 1;
+    this.rejections.push({ index, reason, source });
+  }
+}
+
+/** Why a change that could be read is not recorded. */
+function refusalOf({ at, entity }: Change, ownTypes: ReadonlySet<string>, moment: number): string | undefined {
+  if (ownEntities.has(entity) || ownTypes.has(entity)) return '"entity" is one that this service records itself';
+  return at > moment + maxAhead ? '"at" is more than 5 minutes in the future' : undefined;
+}
+
+function mayBeOwnType(entity: string): boolean {
+  return /^[A-Z][A-Z0-9_]*$/.test(entity);
+}

@@ -1,0 +1,23 @@
+import { SourceError } from '../../postgres/source/source.ts';
+
+/** An error of capture that the operator can correct. */
+export class CaptureError extends SourceError {
+  constructor(message: string, options: ErrorOptions = {}) {
+    super(message, options);
+    this.name = 'CaptureError';
+  }
+}
+
+/**
+ * Changes were lost, or may have been. Capture stops and does not go on by itself: only with `--resync`, which compares the
+ * tables with the history, or `--accept-gap`.
+ */
+export class GapError extends CaptureError {
+  constructor(what: string) {
+    super(
+      `gap: ${what}. Start again with --resync to compare the tables with the history, or with --accept-gap to go on without ` +
+        'the changes that are missing',
+    );
+    this.name = 'GapError';
+  }
+}

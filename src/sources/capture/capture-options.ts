@@ -1,0 +1,46 @@
+import type { Tracer } from '../../core/concurrency/trace.ts';
+import type { Database } from '../../postgres/database.ts';
+import type { Source } from '../../postgres/source/source.ts';
+import type { TakeChanges } from '../../recording/batch.ts';
+import type { Mapping } from '../../recording/mapping/mapping.ts';
+import type { CaptureFigures } from './figures.ts';
+
+export interface CaptureLog {
+  info(fields: Record<string, unknown>, message: string): void;
+  warn(fields: Record<string, unknown>, message: string): void;
+}
+
+/** What the operator wants where changes are missing, and when capture starts for the first time. */
+export interface StartChoice {
+  /** Compare the tables with the history when capture starts for the first time. */
+  readonly snapshot: boolean;
+  /** Compare the tables with the history in any case, and begin a new slot. */
+  readonly resync: boolean;
+  /** Go on without the changes that are missing. */
+  readonly acceptGap: boolean;
+  /** Whether capture may run `alter table … replica identity full`. */
+  readonly alter: boolean;
+}
+
+export interface CaptureOptions {
+  readonly source: Source;
+  readonly db: Database;
+  readonly mapping: Mapping;
+  /** The name of the slot and of the publication at the source. */
+  readonly slot: string;
+  readonly choice: StartChoice;
+  /** A change that can never be recorded stops capture. */
+  readonly strict: boolean;
+  readonly takeChanges: TakeChanges;
+  readonly log: CaptureLog;
+  /** Ends capture after the portion that is being recorded. */
+  readonly signal: AbortSignal;
+  /** For metrics: how far behind capture is. */
+  readonly figures?: CaptureFigures;
+  /** Makes spans of what is recorded; left out: none. */
+  readonly tracer?: Tracer | undefined;
+  /** Milliseconds between two heartbeats; default 10,000. */
+  readonly heartbeat?: number;
+  /** Called once, when capture reads the log. */
+  readonly onRunning?: () => void;
+}

@@ -1,0 +1,59 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isStarting } from '../../postgres/connections/once-started.ts';
+import { SourceError } from '../../postgres/source/source.ts';
+import { RefusedChangesError } from '../../recording/mapping/record-mapped.ts';
+import type { CaptureOptions } from './capture-options.ts';
+import { CaptureFigures } from './figures.ts';
+import { runSession } from './session.ts';
+import { isInUse } from './slot.ts';
+import { SlotWatch } from './slot-watch.ts';
+import { defaultHeartbeat } from './source-watch.ts';
+
+/** Milliseconds between two attempts after a database was away. */
+const minPause = 200;
+const maxPause = 5_000;
+
+/**
+ * Records the changes of the mapped tables until the signal (recording.md 5). Where one of the databases goes away, it tries again
+ * until that is back. Throws a CaptureError where an operator must decide: a GapError where changes are missing.
+ */
+export async function capture(options: CaptureOptions): Promise<void> {
+  const { signal, log } = options;
+  const figures = options.figures ?? new CaptureFigures();
+  const slotWatch = new SlotWatch({
+    slot: options.slot,
+    figures,
+    log,
+    interval: options.heartbeat ?? defaultHeartbeat,
+  });
+  let { choice } = options;
+  let hasRun = false;
+  let pause = minPause;
+  const onRunning = () => {
+    if (!hasRun) options.onRunning?.();
+    hasRun = true;
+    // The operator has decided about the gap at the start. A later gap stops capture again.
+    choice = { ...choice, resync: false, acceptGap: false };
+  };
+  // A recorded portion resets the pause. The start of the stream does not: a database whose disk is full lets the
+  // stream start and then refuses each portion.
+  const onRecorded = () => {
+    pause = minPause;
+  };
+  while (!signal.aborted) {
+    try {
+      await runSession({ ...options, slotWatch, choice }, { onRunning, onRecorded });
+    } catch (error) {
+      if (signal.aborted) return;
+      if (isForOperators(error) || !(hasRun || isInUse(error) || isStarting(error))) throw error;
+      log.warn({ err: error }, `capture stopped and tries again in ${pause} ms`);
+      await slotWatch.lookWhileAway(options.source);
+      await sleep(pause, undefined, { signal }).catch(() => {});
+      pause = Math.min(pause * 2, maxPause);
+    }
+  }
+}
+
+function isForOperators(error: unknown): boolean {
+  return error instanceof SourceError || error instanceof RefusedChangesError;
+}

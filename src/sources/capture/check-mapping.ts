@@ -1,0 +1,120 @@
+import { type Source, withSource } from '../../postgres/source/source.ts';
+import { type CatalogueTable, readCatalogue } from '../../postgres/source/source-catalogue.ts';
+import { plainTable, quotedTable } from '../../postgres/source/table-names.ts';
+import type { Mapping, TableMapping } from '../../recording/mapping/mapping.ts';
+import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
+import { rowRules } from '../../recording/mapping/row-rules.ts';
+import { faultsOfTable } from './mapping-faults.ts';
+import { secretWarnings } from './secret-columns.ts';
+import type { TableFault } from './table-faults.ts';
+
+/** What would be recorded of a table. */
+export interface TableReport {
+  readonly table: string;
+  readonly entity: string;
+  /** `"primary key"` where neither the mapping nor a source tells the columns. */
+  readonly id: readonly string[] | 'primary key';
+  readonly tenant: string;
+  readonly name?: string;
+  readonly actor?: string;
+  readonly related?: readonly string[];
+  readonly masked: readonly string[];
+  readonly ignored: readonly string[];
+  readonly truncate: string;
+  readonly snapshot: boolean;
+  /** The columns of a source, with how their values stand in documents. */
+  readonly columns?: Readonly<Record<string, string>>;
+  /** Columns that PostgreSQL computes are not recorded. */
+  readonly generated?: readonly string[];
+  readonly partitions?: number;
+  /** Whether an entry of an update shows the values before it. */
+  readonly before?: 'whole row' | 'key';
+  readonly missing: readonly TableFault[];
+  /** What can be recorded as it is, and may not be what is wanted. */
+  readonly advice: readonly TableFault[];
+}
+
+/** What would be recorded of each table, by the mapping alone. */
+export function checkMapping(mapping: Mapping): TableReport[] {
+  return [...mapping.tables.values()].map((table) => reportOf(mapping, table));
+}
+
+/** The same with what a source's catalogue says. */
+export async function checkMappingAt(mapping: Mapping, source: Source): Promise<TableReport[]> {
+  return await withSource(source, async (client) => {
+    const catalogue = await readCatalogue(client, [...mapping.tables.keys()]);
+    const types = new PostgresTypes(client);
+    await types.load([...catalogue.values()].flatMap(({ columns }) => columns.map(({ type }) => type)));
+    return [...mapping.tables.values()].map((table) => {
+      const found = catalogue.get(table.table);
+      if (found !== undefined) return withCatalogue(mapping, table, found, types);
+      return { ...reportOf(mapping, table), missing: [{ message: `the source has no table ${table.table}` }] };
+    });
+  });
+}
+
+function reportOf(mapping: Mapping, table: TableMapping): TableReport {
+  return {
+    table: table.table,
+    entity: table.entity,
+    id: table.id ?? 'primary key',
+    tenant: tenantText(mapping),
+    ...(table.name === undefined ? {} : { name: table.name }),
+    ...(table.actor === undefined ? {} : { actor: table.actor }),
+    ...(table.related.length === 0
+      ? {}
+      : { related: table.related.map(({ entity, id }) => `${entity} by ${id.join(', ')}`) }),
+    masked: table.rules.mask.map(({ text }) => text),
+    ignored: table.rules.ignore.map(({ text }) => text),
+    truncate: table.truncate,
+    snapshot: table.snapshot,
+    missing:
+      mapping.tenant === undefined
+        ? [{ message: 'the mapping names no tenant, so only the HTTP recorder can use it' }]
+        : [],
+    advice: secretWarnings(table, []).map((message) => ({ message })),
+  };
+}
+
+function tenantText({ tenant, tenants }: Mapping): string {
+  const translated = tenants.size === 0 ? '' : ', translated by "tenants"';
+  if (tenant === undefined) return 'none';
+  if (tenant.kind === 'value') return tenant.tenant;
+  return (tenant.kind === 'schema' ? 'the schema of the table' : `the column ${tenant.column}`) + translated;
+}
+
+function withCatalogue(
+  mapping: Mapping,
+  table: TableMapping,
+  found: CatalogueTable,
+  types: PostgresTypes,
+): TableReport {
+  const report = reportOf(mapping, table);
+  const { ignored } = rowRules(table);
+  const recorded = found.columns.filter(({ name, isGenerated }) => !isGenerated && !ignored.has(name));
+  return {
+    ...report,
+    id: table.id ?? found.primaryKey,
+    columns: Object.fromEntries(
+      recorded.map(({ name, type }) => [name, table.json.has(name) ? 'json' : types.description(type)]),
+    ),
+    generated: found.columns.filter(({ isGenerated }) => isGenerated).map(({ name }) => name),
+    partitions: found.partitions.length,
+    before: found.replicaIdentity === 'f' ? 'whole row' : 'key',
+    missing: [...report.missing, ...faultsOfTable(mapping, table, found)],
+    advice: [...secretWarnings(table, found.primaryKey).map((message) => ({ message })), ...identityAdvice(found)],
+  };
+}
+
+/** What an identity of the whole row would bring, where the log has the key alone. */
+function identityAdvice(table: CatalogueTable): TableFault[] {
+  if (table.replicaIdentity === 'f' || (table.kind !== 'r' && table.kind !== 'p')) return [];
+  const message =
+    `${plainTable(table)}: its log has the key alone of a row before a change. Capture compares updates with the history, where that has the ` +
+    'whole document; otherwise they show the new row. A delete shows the key, and a masked value counts as changed in each update. ' +
+    'With replica identity full all values before a change are in the log, which grows by them';
+  return [table, ...table.partitions].map((one, place) => ({
+    ...(place === 0 ? { message } : { message: `${plainTable(one)}: the same, for this partition` }),
+    statement: `alter table ${quotedTable(one)} replica identity full;`,
+  }));
+}

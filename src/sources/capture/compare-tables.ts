@@ -1,0 +1,243 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { objectText } from '../../core/json/members.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import type { CatalogueTable } from '../../postgres/source/source-catalogue.ts';
+import { quotedTable } from '../../postgres/source/table-names.ts';
+import { type Change, contentOf, differenceOfChange } from '../../recording/change.ts';
+import { hashOf } from '../../recording/entry-columns.ts';
+import { documentOfRow } from '../../recording/mapping/changes-of-row.ts';
+import type { Mapping } from '../../recording/mapping/mapping.ts';
+import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
+import type { MappedChange, MappedDocument, Row } from '../../recording/mapping/row-change.ts';
+import { ruledDocument } from '../../recording/mapping/ruled-document.ts';
+import { Occurrences } from '../../recording/occurrences.ts';
+import { isUnchanged } from '../../recording/paths.ts';
+import { currentDocuments } from '../../recording/rebuild/current-documents.ts';
+import type { RebuiltDocument } from '../../recording/rebuild/document-rebuild.ts';
+import { CaptureError } from './capture-error.ts';
+import type { CaptureOptions } from './capture-options.ts';
+import { deleteDocuments } from './delete-documents.ts';
+import type { Position } from './position.ts';
+import { recordPortion } from './record-portion.ts';
+
+export interface Comparison {
+  /** The name of the source's snapshot. */
+  readonly snapshot: string;
+  readonly tables: ReadonlyMap<string, CatalogueTable>;
+  /** What the position must be throughout. */
+  readonly position: Position;
+}
+
+/** The actor of every entry that a comparison records. */
+const systemActor = 'system';
+
+/** Rows of the first page; maximum rows, and about the maximum bytes, of each later page. */
+const firstPage = 100;
+const maxPage = 2_000;
+const pageBytes = 8 * 1024 * 1024;
+
+/** The progress is told each time so many rows were compared. */
+const progressRows = 10_000;
+
+/**
+ * Compares the rows of the mapped tables, as a snapshot of the source has them, with the history, and records what differs: a row that
+ * the history does not know is created, one with other values updated, and a document without a row deleted. Returns the snapshot's
+ * time in milliseconds since 1970. `client` is a connection of its own.
+ */
+export async function compareTables(
+  client: pg.Client,
+  comparison: Comparison,
+  options: CaptureOptions,
+): Promise<number> {
+  try {
+    await client.query('begin isolation level repeatable read read only');
+    await client.query(`set transaction snapshot ${pg.escapeLiteral(comparison.snapshot)}`);
+    // A policy that hides rows would make them look deleted: with this it is an error.
+    await client.query('set local row_security = off');
+    await client.query('set local statement_timeout = 0');
+    const at = await timeOf(client);
+    const copy = new Copy(client, comparison, options, at);
+    await copy.run();
+    await client.query('commit');
+    return at;
+  } catch (error) {
+    const isForbidden = error instanceof pg.DatabaseError && error.code === '42501';
+    if (!isForbidden) throw error;
+    throw new CaptureError(
+      `the role of the source URL may not read every row: ${error.message}. Let an owner grant select (or bypassrls)`,
+    );
+  }
+}
+
+async function timeOf(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ at: string }>(
+    'select floor(extract(epoch from clock_timestamp()) * 1000)::bigint as at',
+  );
+  return Number(rows[0]?.at);
+}
+
+type Found = Extract<MappedDocument, { kind: 'document' }>;
+
+class Copy {
+  readonly #client: pg.Client;
+  readonly #comparison: Comparison;
+  readonly #options: CaptureOptions;
+  readonly #at: number;
+  readonly #types: PostgresTypes;
+  readonly #seen = new Occurrences();
+
+  constructor(client: pg.Client, comparison: Comparison, options: CaptureOptions, at: number) {
+    this.#client = client;
+    this.#comparison = comparison;
+    this.#options = options;
+    this.#at = at;
+    this.#types = new PostgresTypes(client);
+  }
+
+  async run(): Promise<void> {
+    const { mapping, log, signal } = this.#options;
+    try {
+      const entities = new Set<string>();
+      for (const [name, table] of this.#comparison.tables) {
+        const mapped = mapping.tables.get(name);
+        if (mapped === undefined || !mapped.snapshot) continue;
+        entities.add(mapped.entity);
+        const rows = await this.#copyTable(name, table);
+        log.info({ table: name, rows }, 'a table was compared with the history');
+      }
+      // A document of a table that is not compared would look like a document whose row is gone.
+      for (const mapped of mapping.tables.values()) if (!mapped.snapshot) entities.delete(mapped.entity);
+      for (const entity of entities) {
+        log.info({ entity }, 'documents whose rows are gone are looked for in the history');
+        await this.#deleteGone(entity);
+      }
+      signal.throwIfAborted();
+    } finally {
+      this.#seen.close();
+    }
+  }
+
+  async #copyTable(name: string, table: CatalogueTable): Promise<number> {
+    const columns = table.columns.filter(({ isGenerated }) => !isGenerated);
+    await this.#types.load(columns.map(({ type }) => type));
+    // A table that others inherit from is read without them. A partitioned one has its rows in its partitions.
+    const from = `${table.kind === 'p' ? '' : 'only '}${quotedTable(table)}`;
+    const list = columns.map((column) => pg.escapeIdentifier(column.name)).join(', ');
+    await this.#client.query(`declare annals_rows no scroll cursor for select ${list} from ${from}`);
+    const total = await this.#estimate(table);
+    let limit = firstPage;
+    let count = 0;
+    let told = 0;
+    for (;;) {
+      this.#options.signal.throwIfAborted();
+      const { rows } = await this.#client.query<(string | null)[]>({
+        text: `fetch ${limit} from annals_rows`,
+        rowMode: 'array',
+      });
+      if (rows.length === 0) break;
+      count += rows.length;
+      const bytes = rows.reduce((sum, row) => sum + row.reduce((size, value) => size + (value?.length ?? 0), 0), 1);
+      limit = Math.max(1, Math.min(maxPage, Math.floor((pageBytes * rows.length) / bytes)));
+      const documents = rows.map((values) => {
+        const row: Row = new Map(
+          columns.map(({ name: column, type }, index) => {
+            const value = values[index] ?? null;
+            return [column, value === null ? 'null' : this.#types.text(type, value)];
+          }),
+        );
+        const change = { table: name, type: 'create', at: this.#at, identity: randomBytes(16), after: row } as const;
+        return documentOfRow(
+          this.#options.mapping,
+          { ...change, primaryKey: table.primaryKey },
+          { actor: systemActor },
+        );
+      });
+      await this.#take(documents.filter((document) => document !== undefined));
+      if (count - told < progressRows) continue;
+      told = count;
+      const { log } = this.#options;
+      log.info({ table: name, rows: count, ofAbout: total }, 'a table is being compared with the history');
+    }
+    await this.#client.query('close annals_rows');
+    return count;
+  }
+
+  /** About how many rows the table has. Undefined where PostgreSQL has not counted them. */
+  async #estimate({ oid, partitions }: CatalogueTable): Promise<number | undefined> {
+    const oids = partitions.length === 0 ? [oid] : partitions.map((one) => one.oid);
+    const { rows } = await this.#client.query<{ total: string | null }>(
+      'select sum(reltuples)::bigint as total from pg_catalog.pg_class where oid = any ($1::oid[]) and reltuples >= 0',
+      [oids],
+    );
+    const total = rows[0]?.total ?? null;
+    return total === null ? undefined : Number(total);
+  }
+
+  async #take(documents: readonly MappedDocument[]): Promise<void> {
+    const changes: Listed[] = documents
+      .filter((document) => document.kind === 'rejected')
+      .map((mapped) => ({ mapped, sides: mapped.content }));
+    const found = documents.filter((document) => document.kind === 'document');
+    for (const [tenant, of] of Map.groupBy(found, (document) => document.tenant)) {
+      if (tenant === undefined) continue;
+      for (const [entity, some] of Map.groupBy(of, (document) => document.entity)) {
+        const ids = some.map(({ entityId }) => entityId);
+        for (const id of ids) this.#seen.next(seenKey(tenant, entity, id));
+        const stored = await currentDocuments(this.#options.db, tenant, entity, ids);
+        for (const [index, document] of some.entries()) {
+          const change = changeTo(document, stored[index], this.#options.mapping);
+          if (change === undefined) continue;
+          const mapped = { kind: 'change', tenant, change, hasActor: true } as const;
+          changes.push({ mapped, sides: objectText([['after', document.document]]) });
+        }
+      }
+    }
+    await this.#record(changes);
+  }
+
+  async #deleteGone(entity: string): Promise<void> {
+    await deleteDocuments(this.#options, {
+      entity,
+      actor: systemActor,
+      context: undefined,
+      at: this.#at,
+      isGone: (tenant, id) => this.#seen.next(seenKey(tenant, entity, id)) === 0,
+      record: (changes) => this.#record(changes),
+    });
+  }
+
+  async #record(changes: readonly Listed[]): Promise<void> {
+    if (changes.length === 0) return;
+    const { position } = this.#comparison;
+    const portion = changes.map(({ mapped, sides }) => ({ mapped, place: 'snapshot', content: () => sides }));
+    await recordPortion({ changes: portion, from: position, to: position, truncate: undefined }, this.#options);
+  }
+}
+
+interface Listed {
+  readonly mapped: MappedChange;
+  /** JSON text of an object with the document. */
+  readonly sides: string;
+}
+
+/** The change from what the history has to a row. Undefined where they are equal. */
+function changeTo(
+  { document, change, entity }: Found,
+  stored: RebuiltDocument | undefined,
+  mapping: Mapping,
+): Change | undefined {
+  const { paths: _paths, marks: _marks, ...members } = change;
+  const created: Change = { ...change, actor: systemActor };
+  if (stored?.document === undefined) return created;
+  const after = parseJson(document);
+  const before = parseJson(ruledDocument(mapping, entity, stored.document));
+  if (isUnchanged(before, after)) return undefined;
+  // The history knows only a part of this document. A comparison with it would show values that the row never had.
+  const difference = differenceOfChange('update', stored.complete ? before : undefined, after);
+  return difference && { ...members, ...contentOf(difference), type: 'update', actor: systemActor };
+}
+
+function seenKey(tenant: string, entity: string, id: string): Buffer {
+  return hashOf(JSON.stringify([tenant, entity, id]));
+}

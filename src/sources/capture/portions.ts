@@ -1,0 +1,183 @@
+import { BatchTrace } from '../../core/concurrency/batch-trace.ts';
+import { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import type { Tracer } from '../../core/concurrency/trace.ts';
+import type { PlacedChange } from '../../recording/mapping/record-mapped.ts';
+import { formatLsn } from './lsn.ts';
+import type { Position } from './position.ts';
+import { bytesOf, type Truncate } from './step.ts';
+import type { CapturedTransaction } from './transaction-reader.ts';
+
+/** What is recorded in one transaction of Annals' database, with the position after it. */
+export interface Portion {
+  readonly changes: readonly PlacedChange[];
+  readonly from: Position;
+  readonly to: Position;
+  /** The portion is a truncate, and has no changes. */
+  readonly truncate: Truncate | undefined;
+}
+
+/** Records a portion and the position in one transaction. */
+export type RecordPortion = (portion: Portion) => Promise<void>;
+
+export interface PortionsOptions {
+  readonly record: RecordPortion;
+  readonly position: Position;
+  /** Ends in the middle of a large transaction. */
+  readonly signal: AbortSignal;
+  /** Called after a commit. */
+  readonly onRecorded: (position: Position) => void;
+  /** Makes spans of each portion with changes; left out: none. */
+  readonly tracer?: Tracer | undefined;
+}
+
+interface Traced {
+  readonly portion: Portion;
+  readonly trace: BatchTrace;
+}
+
+/** A portion has at most so many changes, or about so many bytes. */
+const maxChanges = 2_000;
+const maxBytes = 8 * 1024 * 1024;
+
+/**
+ * A portion with this many changes, or one that is this many milliseconds old, is recorded as soon as no other one is
+ * being recorded.
+ */
+const minChanges = 500;
+const maxAge = 20;
+
+/** Milliseconds for which rows of a large transaction are gathered before the recording of the portion before them goes on. */
+const sliceLength = 3;
+
+/**
+ * Collects the transactions of the source in portions and records one portion after another. Small transactions share a
+ * portion; a large one has several. While one portion is recorded, the next one is collected, so at most two are in
+ * memory.
+ */
+export class Portions {
+  readonly #options: PortionsOptions;
+  #changes: PlacedChange[] = [];
+  #bytes = 0;
+  /** The position after all portions whose recording has begun. */
+  #begun: Position;
+  /** The position after the gathered changes as well. */
+  #gathered: Position;
+  #recording: Promise<void> = Promise.resolve();
+  #isRecording = false;
+  /** When the first of the gathered changes came, as performance.now() tells it. */
+  #since = 0;
+  #trace: BatchTrace;
+
+  constructor(options: PortionsOptions) {
+    this.#options = options;
+    this.#begun = options.position;
+    this.#gathered = options.position;
+    this.#trace = this.#beginGathering();
+  }
+
+  /** Whether everything that was added is being recorded or recorded. */
+  get isEmpty(): boolean {
+    return this.#gathered === this.#begun;
+  }
+
+  async add(transaction: CapturedTransaction): Promise<void> {
+    const { begin, endLsn, at, rows } = transaction;
+    const position = (changes: number, complete: boolean): Position => ({
+      ...this.#gathered,
+      commitLsn: begin.commitLsn,
+      endLsn,
+      xid: begin.xid,
+      committedAt: begin.committedAt,
+      lastAt: at,
+      changes,
+      complete,
+    });
+    if (this.isEmpty) this.#trace = this.#beginGathering();
+    const slice = new TimeSlice(sliceLength);
+    for await (const step of transaction.steps()) {
+      if (this.#options.signal.aborted) return;
+      if (slice.isDue) await slice.rest();
+      const place = `${formatLsn(begin.commitLsn)} row ${step.rows}`;
+      for (const mapped of step.changes) this.#changes.push({ mapped, place, content: step.content });
+      this.#bytes += bytesOf(step);
+      this.#gathered = position(step.rows, false);
+      if (step.truncate !== undefined) {
+        // A truncate deletes the documents that exist after all earlier changes, so these are recorded first.
+        this.#gathered = position(step.rows - 1, false);
+        await this.#flush(undefined);
+        this.#gathered = position(step.rows, false);
+        await this.#flush(step.truncate);
+      } else if (this.#changes.length >= maxChanges || this.#bytes >= maxBytes) {
+        await this.#flush(undefined);
+      }
+    }
+    this.#gathered = position(rows, true);
+  }
+
+  /** Begins to record what is gathered, unless a portion is being recorded: then more is gathered meanwhile. */
+  flush(): void {
+    if (!this.isEmpty && !this.#isRecording) this.#begin(this.#portion(undefined));
+  }
+
+  /** Begins to record where enough changes are gathered, or where they have waited long enough. */
+  flushIfDue(): void {
+    if (this.#changes.length >= minChanges || performance.now() - this.#since >= maxAge) this.flush();
+  }
+
+  /** Records everything that is gathered, and waits for it. */
+  async finish(): Promise<void> {
+    if (!this.isEmpty) await this.#flush(undefined);
+    await this.#recording;
+  }
+
+  /** Waits for the portion that is being recorded, whatever becomes of it. */
+  async settled(): Promise<void> {
+    await this.#recording.catch(() => {});
+  }
+
+  /** Begins to record what is gathered, after the portion before it. */
+  async #flush(truncate: Truncate | undefined): Promise<void> {
+    const portion = this.#portion(truncate);
+    await this.#recording;
+    this.#begin(portion);
+  }
+
+  #beginGathering(): BatchTrace {
+    this.#since = performance.now();
+    const trace = new BatchTrace(this.#options.tracer, 'capture');
+    // Rows are mapped as they are read.
+    trace.begin('read and map');
+    return trace;
+  }
+
+  #portion(truncate: Truncate | undefined): Traced {
+    const trace = this.#trace;
+    const portion: Portion = { changes: this.#changes, from: this.#begun, to: this.#gathered, truncate };
+    this.#changes = [];
+    this.#bytes = 0;
+    this.#begun = this.#gathered;
+    this.#trace = this.#beginGathering();
+    return { portion, trace };
+  }
+
+  #begin(traced: Traced): void {
+    this.#isRecording = true;
+    this.#recording = this.#record(traced);
+    // The next portion awaits this promise and gets the error. Until then it is no unhandled rejection.
+    this.#recording.catch(() => {});
+  }
+
+  async #record({ portion, trace }: Traced): Promise<void> {
+    let hasFailed = true;
+    try {
+      await trace.run('record', () => this.#options.record(portion));
+      hasFailed = false;
+    } finally {
+      // Most portions of an idle source only move the position.
+      const isEmpty = portion.changes.length === 0 && portion.truncate === undefined;
+      if (!isEmpty) trace.end({ changes: portion.changes.length, hasFailed });
+    }
+    this.#isRecording = false;
+    this.#options.onRecorded(portion.to);
+  }
+}

@@ -1,0 +1,189 @@
+import type pg from 'pg';
+import { connectSource, withSource } from '../../postgres/source/source.ts';
+import { type CatalogueTable, readCatalogue } from '../../postgres/source/source-catalogue.ts';
+import { GapError } from './capture-error.ts';
+import type { CaptureOptions } from './capture-options.ts';
+import {
+  type CapturedTables,
+  gapOfTables,
+  knownTables,
+  readCapturedTables,
+  storeCapturedTables,
+} from './captured-tables.ts';
+import { compareTables } from './compare-tables.ts';
+import { gapBetween, recordedUntil } from './gap.ts';
+import type { Lsn } from './lsn.ts';
+import { movePosition, type Position, readPosition, resetPosition } from './position.ts';
+import { readPublication, readPublished } from './publication.ts';
+import { checkSlot, explainedSlotFault, publishTables } from './setup.ts';
+import { createSlot, dropSlot, identifySystem, readSlot, type Slot, type SourceSystem } from './slot.ts';
+
+/** What a session begins with. */
+export interface Prepared {
+  readonly position: Position;
+  readonly tables: ReadonlyMap<string, CatalogueTable>;
+  readonly captured: CapturedTables;
+  /** Where the slot begins. */
+  readonly confirmedFlush: Lsn;
+}
+
+interface Source {
+  /** Holds the lock of the capture. */
+  readonly client: pg.Client;
+  readonly version: number;
+  readonly system: SourceSystem;
+  readonly slot: Slot | undefined;
+  readonly captured: CapturedTables;
+}
+
+/**
+ * Prepares the source and the position. Where both exist, it checks that no change is missing between them. Otherwise
+ * it makes the publication and the slot, and compares the tables if the operator asks for it. Throws a GapError where
+ * changes are missing.
+ */
+export async function prepare(client: pg.Client, version: number, options: CaptureOptions): Promise<Prepared> {
+  const { db, slot: name, choice } = options;
+  const position = await readPosition(db);
+  const slot = await readSlot(client, name);
+  if (slot !== undefined) await checkSlot(client, name, slot);
+  const captured = await readCapturedTables(db);
+  const source = { client, version, system: await readSystem(options), slot, captured };
+  const isNew = position === undefined && slot === undefined;
+  const isBrokenOff = position !== undefined && position.phase !== 'recording';
+  if (choice.resync || isNew || isBrokenOff) {
+    const compares = choice.resync || (isNew && choice.snapshot) || position?.phase === 'copying';
+    return await beginAnew(source, position, compares, options);
+  }
+
+  const gap = await gapOf(source, position, options);
+  const confirmedFlush = slot?.confirmedFlush ?? undefined;
+  if (gap === undefined && position !== undefined && confirmedFlush !== undefined) {
+    // Only the stream can tell whether the log still has the last recorded transaction.
+    if (choice.acceptGap && confirmedFlush < recordedUntil(position))
+      return await goOnAtSlot(source, position, options);
+    const published = await publish(source, options);
+    return { position: { ...position, timeline: source.system.timeline }, ...published, confirmedFlush };
+  }
+  const what = gap ?? `the slot ${name} is there, and Annals has no position for it`;
+  if (!choice.acceptGap) throw new GapError(what);
+  options.log.warn({ gap: what }, 'capture goes on without the changes that are missing');
+  return await goOnAtSlot(source, position, options);
+}
+
+async function readSystem({ source }: CaptureOptions): Promise<SourceSystem> {
+  const replication = await connectSource(source, 'replication').catch((error: unknown) => {
+    throw explainedSlotFault(error);
+  });
+  try {
+    return await identifySystem(replication);
+  } finally {
+    await replication.end().catch(() => {});
+  }
+}
+
+async function gapOf(
+  { client, system, slot, captured }: Source,
+  position: Position | undefined,
+  { slot: name, mapping }: CaptureOptions,
+): Promise<string | undefined> {
+  if (position === undefined) return undefined;
+  if (position.slot !== name) return `the position is that of the slot ${position.slot}`;
+  const gap = gapBetween(position, { system, slot, publication: await readPublication(client, name) });
+  if (gap !== undefined) return gap;
+  const tables = await readCatalogue(client, [...mapping.tables.keys()]);
+  const stillMapped = new Map([...captured].filter(([table]) => mapping.tables.has(table)));
+  return gapOfTables(stillMapped, tables, await readPublished(client, name));
+}
+
+/** `--accept-gap`: goes on where the slot is, or with a new slot. */
+async function goOnAtSlot(source: Source, last: Position | undefined, options: CaptureOptions): Promise<Prepared> {
+  const { client, slot } = source;
+  const confirmedFlush = slot?.confirmedFlush ?? undefined;
+  if (
+    confirmedFlush === undefined ||
+    slot?.walStatus === 'lost' ||
+    (await readPublication(client, options.slot)) !== 'whole'
+  ) {
+    return await beginAnew(source, last, false, options);
+  }
+  const published = await publish(source, options);
+  const position = positionAt(confirmedFlush, source, last, options);
+  // Annals recognises repeated changes by identity and time, so the time must be the same again.
+  const comesAgain = last !== undefined && confirmedFlush < recordedUntil(last);
+  const accepted = comesAgain ? { ...position, lastAt: 0 } : position;
+  await resetPosition(options.db, accepted);
+  return { position: accepted, ...published, confirmedFlush };
+}
+
+/**
+ * Makes publication and slot, in this order: a slot that is older than its publication fails for ever. With `compares`, the tables
+ * are then compared with the history, in the snapshot where the slot begins.
+ */
+async function beginAnew(
+  source: Source,
+  last: Position | undefined,
+  compares: boolean,
+  options: CaptureOptions,
+): Promise<Prepared> {
+  const { client, version, slot } = source;
+  // The history is compared with the rows, or begins anew: what was known of the tables is past, once the mapping fits.
+  const published = await publish(source, options, { isNew: true });
+  const { tables } = published;
+  // The random value in `xid` distinguishes this attempt from others.
+  const xid = Math.floor(Math.random() * 2 ** 48);
+  const begun = { ...positionAt(0n, source, last, options), phase: compares ? 'copying' : 'preparing', xid } as const;
+  await resetPosition(options.db, begun);
+  if (slot !== undefined) await dropSlot(client, options.slot);
+  const replication = await connectSource(options.source, 'replication');
+  try {
+    const { start, snapshot } = await createSlot(replication, options.slot, version).catch((error: unknown) => {
+      throw explainedSlotFault(error);
+    });
+    options.log.info({ slot: options.slot }, 'the source has a new slot');
+    let position = positionAt(start, source, last, options);
+    if (compares) {
+      const at = await withSource(options.source, (reader) =>
+        compareTables(reader, { snapshot, tables, position: begun }, options),
+      );
+      position = { ...position, lastAt: Math.max(at, position.lastAt) };
+    }
+    await options.db.transaction().execute((transaction) => movePosition(transaction, begun, position));
+    return { position, ...published, confirmedFlush: start };
+  } finally {
+    await replication.end().catch(() => {});
+  }
+}
+
+function positionAt(lsn: Lsn, { system }: Source, last: Position | undefined, { slot }: CaptureOptions): Position {
+  return {
+    systemIdentifier: system.identifier,
+    timeline: system.timeline,
+    slot,
+    phase: 'recording',
+    commitLsn: lsn,
+    endLsn: lsn,
+    xid: undefined,
+    committedAt: undefined,
+    changes: 0,
+    complete: true,
+    lastAt: last?.lastAt ?? 0,
+  };
+}
+
+/** Publishes the tables, and stores what capture knows of them from now on. */
+async function publish(
+  { client, captured }: Source,
+  { db, mapping, slot, choice, log }: CaptureOptions,
+  { isNew = false }: { isNew?: boolean } = {},
+): Promise<Pick<Prepared, 'tables' | 'captured'>> {
+  const { tables, published } = await publishTables(client, {
+    mapping,
+    publication: slot,
+    alter: choice.alter,
+    log: (statement) => log.info({ statement }, 'capture ran a statement at the source'),
+    captured,
+  });
+  const now = knownTables(tables, published, isNew ? new Map() : captured);
+  await storeCapturedTables(db, now);
+  return { tables, captured: now };
+}

@@ -1,0 +1,67 @@
+import type { Database } from '../../postgres/database.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+import type { TakeChanges } from '../../recording/batch.ts';
+import type { Mapping } from '../../recording/mapping/mapping.ts';
+import { recordMapped } from '../../recording/mapping/record-mapped.ts';
+import { deleteDocuments } from './delete-documents.ts';
+import type { HistoryComparison } from './history-comparison.ts';
+import type { Portion } from './portions.ts';
+import { movePosition } from './position.ts';
+import type { Truncate } from './step.ts';
+
+export interface RecordPortionOptions {
+  readonly db: Database;
+  readonly mapping: Mapping;
+  readonly takeChanges: TakeChanges;
+  /** The name of the slot, which entries show as the capture that recorded them. */
+  readonly slot: string;
+  readonly strict: boolean;
+  /** Gives updates the values before them from the history; left out: they stay without. */
+  readonly comparison?: HistoryComparison;
+}
+
+// Another recorder of the same changes may win the race for a row.
+const maxRetries = 20;
+
+/** Records the changes of a portion and the position after it, in one transaction. Throws a PositionTakenError. */
+export async function recordPortion(portion: Portion, options: RecordPortionOptions): Promise<void> {
+  if (portion.truncate !== undefined) await recordTruncate(portion, portion.truncate, options);
+  else await recordChanges(portion, options);
+}
+
+/** A truncate deletes every document that exists. Broken off, it goes on with those that still do. */
+async function recordTruncate(
+  { from, to }: Portion,
+  { table, actor, context }: Truncate,
+  options: RecordPortionOptions,
+): Promise<void> {
+  const entity = options.mapping.tables.get(table)?.entity;
+  if (entity !== undefined) {
+    await deleteDocuments(options, {
+      entity,
+      at: to.lastAt,
+      actor,
+      context,
+      isGone: () => true,
+      record: async (deletes) => {
+        const changes = deletes.map(({ mapped, sides }) => ({ mapped, place: 'truncate', content: () => sides }));
+        await recordChanges({ changes, from, to: from, truncate: undefined }, options);
+      },
+    });
+  }
+  await recordChanges({ changes: [], from, to, truncate: undefined }, options);
+}
+
+async function recordChanges({ from, to, changes }: Portion, options: RecordPortionOptions): Promise<void> {
+  await inTransaction(
+    options.db,
+    async (transaction) => {
+      // First, because it locks the row: no other capture records meanwhile.
+      await movePosition(transaction, from, to);
+      const compared = (await options.comparison?.compared(transaction, changes)) ?? changes;
+      await recordMapped(transaction, compared, { ...options, recordedBy: { way: 'capture', by: options.slot } });
+    },
+    { retries: maxRetries },
+  );
+  options.comparison?.committed();
+}

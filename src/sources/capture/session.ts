@@ -1,0 +1,197 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import { connectSource } from '../../postgres/source/source.ts';
+import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
+import { CaptureError, GapError } from './capture-error.ts';
+import type { CaptureOptions } from './capture-options.ts';
+import { ResumeCheck } from './gap.ts';
+import { HistoryComparison } from './history-comparison.ts';
+import { formatLsn, type Lsn } from './lsn.ts';
+import { decodePgoutput } from './pgoutput.ts';
+import { Portions } from './portions.ts';
+import { type Prepared, prepare } from './prepare.ts';
+import { recordPortion } from './record-portion.ts';
+import { ReplicationStream } from './replication-stream.ts';
+import { checkServer } from './setup.ts';
+import { readSlot } from './slot.ts';
+import type { SlotWatch } from './slot-watch.ts';
+import { SourceTables } from './source-tables.ts';
+import { defaultHeartbeat, SourceWatch } from './source-watch.ts';
+import { TableWatch } from './table-watch.ts';
+import { TransactionReader } from './transaction-reader.ts';
+
+export interface SessionOptions extends CaptureOptions {
+  /** The same watch serves all sessions of a capture. */
+  readonly slotWatch: SlotWatch;
+}
+
+/** What a session tells while it runs. */
+export interface SessionEvents {
+  /** The stream has begun. */
+  onRunning(): void;
+  /** A portion is recorded. */
+  onRecorded(): void;
+}
+
+/**
+ * Connects to the source, makes it ready and records until the signal. Throws when a database goes away, with a GapError where
+ * changes are missing.
+ */
+export async function runSession(options: SessionOptions, events: SessionEvents): Promise<void> {
+  const client = await connectSource(options.source, 'statements');
+  try {
+    const version = await checkServer(client);
+    if (!(await takeLock(client, options))) return;
+    const prepared = await prepare(client, version, options);
+    if (options.signal.aborted) return;
+    const replication = await connectSource(options.source, 'replication');
+    try {
+      await stream(client, replication, prepared, options, events);
+    } finally {
+      await replication.end().catch(() => {});
+    }
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/** One capture reads a slot. The lock is the source's, so that it holds while the slot is made too, and ends with the connection. */
+async function takeLock(client: pg.Client, { slot, log, signal }: CaptureOptions): Promise<boolean> {
+  for (let attempt = 0; !signal.aborted; attempt++) {
+    const { rows } = await client.query<{ taken: string }>('select pg_try_advisory_lock($1, hashtext($2)) as taken', [
+      lockSpace,
+      slot,
+    ]);
+    if (rows[0]?.taken === 't') return true;
+    if (attempt === 0) log.info({ slot }, 'another capture reads the slot; this one waits for its end');
+    await sleep(lockPause, undefined, { signal }).catch(() => {});
+  }
+  return false;
+}
+
+/** The first number of the advisory lock: `anls` in ASCII. */
+const lockSpace = 0x616e6c73;
+/** Milliseconds. */
+const lockPause = 500;
+
+/** Milliseconds for which messages are read before other work of the process goes on. */
+const sliceLength = 3;
+
+/** Milliseconds without a message after which the loop looks around. */
+const idleTime = 250;
+
+async function stream(
+  client: pg.Client,
+  replication: pg.Client,
+  { position, tables, captured, confirmedFlush }: Prepared,
+  options: SessionOptions,
+  events: SessionEvents,
+): Promise<void> {
+  const { db, mapping, slot, log, slotWatch, signal } = options;
+  const incoming = new ReplicationStream(slot, slot, confirmedFlush);
+  const tableWatch = new TableWatch({ client, db, mapping, publication: slot, log }, tables, captured);
+  const reader = new TransactionReader({
+    mapping,
+    tables: new SourceTables(tableWatch, mapping, new PostgresTypes(client)),
+    systemIdentifier: position.systemIdentifier,
+    resume: new ResumeCheck(position, confirmedFlush),
+    lastAt: position.lastAt,
+    warn: (message) => log.warn({}, message),
+  });
+  const comparison = new HistoryComparison(mapping);
+  const portions = new Portions({
+    position,
+    signal,
+    tracer: options.tracer,
+    record: (portion) =>
+      recordPortion(portion, { ...options, comparison }).catch((error: unknown) => {
+        // The loop may be waiting for a message of the source. This ends the wait.
+        incoming.fail(error instanceof Error ? error : new Error(String(error)));
+        throw error;
+      }),
+    onRecorded: (recorded) => {
+      events.onRecorded();
+      if (recorded.complete) incoming.acknowledge(recorded.endLsn);
+      watch.recorded(recorded);
+      // What was gathered meanwhile is recorded next.
+      incoming.wake();
+    },
+  });
+  const watch = new SourceWatch({
+    client,
+    slotWatch,
+    heartbeat: options.heartbeat ?? defaultHeartbeat,
+    serverEnd: () => incoming.serverEnd,
+    tables: tableWatch,
+  });
+  const pid = await pidOf(replication);
+  replication.query(incoming);
+  try {
+    await untilStarted(client, pid, slot, confirmedFlush, incoming);
+    log.info({ slot, from: formatLsn(confirmedFlush) }, 'capture reads the log of the source');
+    events.onRunning();
+    const slice = new TimeSlice(sliceLength);
+    while (!signal.aborted) {
+      // The portion that is being recorded needs the event loop too.
+      if (slice.isDue) await slice.rest();
+      portions.flushIfDue();
+      const message = incoming.take();
+      if (message === undefined) {
+        portions.flush();
+        await watch.look();
+        await incoming.untilMessage(idleTime);
+        continue;
+      }
+      const transaction = await reader.take(decodePgoutput(message));
+      if (transaction === undefined) continue;
+      try {
+        await portions.add(transaction);
+      } finally {
+        await transaction.close();
+      }
+      await watch.look();
+    }
+    await portions.finish();
+  } catch (error) {
+    // What was read before is whole, and need not wait for the operator.
+    if (error instanceof CaptureError) await portions.finish().catch(() => {});
+    throw asGap(error) ?? error;
+  } finally {
+    incoming.fail(new Error('capture ends'));
+    await reader.close();
+    await portions.settled();
+  }
+}
+
+/** Waits until the server streams to this connection, and checks where it began: from then on nobody else can move the slot. */
+async function untilStarted(client: pg.Client, pid: number, slot: string, start: Lsn, incoming: ReplicationStream) {
+  for (;;) {
+    const found = await readSlot(client, slot);
+    if (found?.activePid === pid) {
+      if (found.confirmedFlush === start) return;
+      throw new GapError(`the slot ${slot} was moved from ${formatLsn(start)} while capture began`);
+    }
+    await sleep(startPause);
+    await incoming.untilMessage(0);
+  }
+}
+
+/** Milliseconds. */
+const startPause = 10;
+
+async function pidOf(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ pid: string }>('select pg_backend_pid() as pid');
+  return Number(rows[0]?.pid);
+}
+
+/** The gap that an error of the stream tells of, if it does. */
+function asGap(error: unknown): GapError | undefined {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  // undefined_object: the log needs a publication that was not there yet, or is no longer.
+  if (code === '42704') return new GapError('the slot is older than its publication');
+  // object_not_in_prerequisite_state, undefined_file
+  if (code === '55000' || code === '58P01')
+    return new GapError('the source has dropped a part of its log that is not recorded');
+  return undefined;
+}

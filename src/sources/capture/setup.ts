@@ -1,0 +1,147 @@
+import type pg from 'pg';
+import { type CatalogueTable, readCatalogue } from '../../postgres/source/source-catalogue.ts';
+import type { Mapping } from '../../recording/mapping/mapping.ts';
+import { CaptureError } from './capture-error.ts';
+import type { CapturedTables } from './captured-tables.ts';
+import { faultsOfTable } from './mapping-faults.ts';
+import { type PublishedTables, publicationStatements, readPublished } from './publication.ts';
+import type { Slot } from './slot.ts';
+import type { TableFault } from './table-faults.ts';
+
+/** The names that capture has at the source. The slot and the publication have the same one. */
+export const defaultSlot = 'annals';
+export const slotPattern = /^[a-z][a-z0-9_]{0,62}$/;
+
+const minVersion = 140_000;
+
+/** Checks the server itself, and returns its version number (`server_version_num`). */
+export async function checkServer(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ version: string; level: string; standby: string }>(
+    `select current_setting('server_version_num') as version, current_setting('wal_level') as level,
+            pg_is_in_recovery() as standby`,
+  );
+  const [row] = rows;
+  const version = Number(row?.version);
+  if (row === undefined || version < minVersion) throw new CaptureError('the source is older than PostgreSQL 14');
+  if (row.standby === 't') throw new CaptureError('the source is a standby: capture reads the primary');
+  if (row.level !== 'logical') {
+    throw new CaptureError(
+      `the source's wal_level is ${row.level}. Run this, and restart it: alter system set wal_level = logical;`,
+    );
+  }
+  return version;
+}
+
+function faultsOf(
+  mapping: Mapping,
+  tables: ReadonlyMap<string, CatalogueTable>,
+  captured: CapturedTables,
+): TableFault[] {
+  if (mapping.tenant === undefined) return [{ message: 'the mapping names no tenant' }];
+  if (mapping.tables.size === 0) return [{ message: 'the mapping names no table' }];
+  return [...mapping.tables].flatMap(([name, mapped]) => {
+    const table = tables.get(name);
+    if (table === undefined) return [{ message: `there is no table ${name}, or this role may not see it` }];
+    const known = captured.get(name);
+    const columns = known?.relation === table.oid ? known.columns.map(([column]) => column) : undefined;
+    return faultsOfTable(mapping, mapped, table, columns);
+  });
+}
+
+function refusal(faults: readonly TableFault[]): CaptureError {
+  const statements = faults.flatMap(({ statement }) => (statement === undefined ? [] : [`  ${statement}`]));
+  return new CaptureError(
+    [
+      'these tables cannot be captured, and nothing was changed:',
+      ...faults.map(({ message }) => `  ${message}`),
+      ...(statements.length === 0 ? [] : ['This mends them; --alter runs it:', ...statements]),
+    ].join('\n'),
+  );
+}
+
+export interface PublishOptions {
+  readonly mapping: Mapping;
+  readonly publication: string;
+  /** Whether capture may run `alter table … replica identity`. */
+  readonly alter: boolean;
+  readonly log: (statement: string) => void;
+  /** What capture knows of the tables already. */
+  readonly captured: CapturedTables;
+}
+
+export interface Published {
+  /** By their names in the mapping. */
+  readonly tables: ReadonlyMap<string, CatalogueTable>;
+  readonly published: PublishedTables;
+}
+
+// Statements that wait for a lock make the application wait behind them.
+const lockTimeout = '5s';
+
+/**
+ * Publishes the mapped tables, in one transaction with the checks, so that no table is published whose updates would then fail. Where
+ * the role may not do that, the error has the statements for an owner. Throws a CaptureError that names every fault of every table.
+ */
+export async function publishTables(
+  client: pg.Client,
+  { mapping, publication, alter, log, captured }: PublishOptions,
+): Promise<Published> {
+  let statements: string[] = [];
+  await client.query('begin');
+  try {
+    await client.query(`set local lock_timeout = '${lockTimeout}'`);
+    const before = await readCatalogue(client, [...mapping.tables.keys()]);
+    const faults = faultsOf(mapping, before, captured);
+    const mending = faults.flatMap(({ statement }) => (statement === undefined ? [] : [statement]));
+    if (faults.length > 0 && (!alter || mending.length < faults.length)) throw refusal(faults);
+    statements = [...new Set(mending), ...(await publicationStatements(client, publication, [...before.values()]))];
+    for (const statement of statements) {
+      await client.query(statement);
+      log(statement);
+    }
+    // Publishing has locked the tables against other changes of their definition.
+    const tables = await readCatalogue(client, [...mapping.tables.keys()]);
+    const left = faultsOf(mapping, tables, captured);
+    if (left.length > 0) throw refusal(left);
+    const published = await readPublished(client, publication);
+    await client.query('commit');
+    return { tables, published };
+  } catch (error) {
+    await client.query('rollback').catch(() => {});
+    throw explained(error, statements);
+  }
+}
+
+function explained(error: unknown, statements: readonly string[]): unknown {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === '42501') {
+    return new CaptureError(
+      [
+        'the role of the source URL may not publish these tables. Let an owner run, and start again:',
+        ...statements.map((statement) => `  ${statement}`),
+      ].join('\n'),
+    );
+  }
+  if (code === '55P03') return new CaptureError('a table is locked by another transaction; nothing was changed');
+  return error;
+}
+
+/** Throws a CaptureError where the slot of that name is not one that capture made for this database. */
+export async function checkSlot(client: pg.Client, name: string, slot: Slot): Promise<void> {
+  const { rows } = await client.query<{ database: string }>('select current_database() as database');
+  if (slot.plugin === 'pgoutput' && slot.database === rows[0]?.database) return;
+  throw new CaptureError(`the slot ${name} of the source belongs to something else: choose another name with --slot`);
+}
+
+/** The error for a slot that could not be made or read, with what an owner can do. */
+export function explainedSlotFault(error: unknown): unknown {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code === '42501') {
+    return new CaptureError(
+      'the role of the source URL may not read the log. Let an owner run this with its name, and start again:\n' +
+        '  alter role NAME replication;',
+    );
+  }
+  if (code === '53400') return new CaptureError('the source has no free replication slot: raise max_replication_slots');
+  return error;
+}

@@ -1,0 +1,126 @@
+import type pg from 'pg';
+import type { Database } from '../../postgres/database.ts';
+import { type CatalogueTable, readCatalogue } from '../../postgres/source/source-catalogue.ts';
+import { columnNews, knownTable, partitionNews } from '../../postgres/source/table-news.ts';
+import type { Mapping } from '../../recording/mapping/mapping.ts';
+import { CaptureError, GapError } from './capture-error.ts';
+import type { CaptureLog } from './capture-options.ts';
+import { type CapturedTable, type CapturedTables, gapOfTables, storeCapturedTables } from './captured-tables.ts';
+import { faultsOfTable, lostColumns } from './mapping-faults.ts';
+import type { Relation } from './pgoutput.ts';
+import { readPublished } from './publication.ts';
+
+export interface TableWatchOptions {
+  /** A connection for statements at the source. */
+  readonly client: pg.Client;
+  readonly db: Database;
+  readonly mapping: Mapping;
+  readonly publication: string;
+  readonly log: CaptureLog;
+}
+
+/**
+ * Watches what else than rows changes at the mapped tables (decision 0074). What makes rows be missing is a gap. A change that the mapping
+ * does not fit any more stops capture before a row of the table is recorded. What leaves documents of the history other than the rows are
+ * is told, with what to do.
+ */
+export class TableWatch {
+  readonly #options: TableWatchOptions;
+  #tables: ReadonlyMap<string, CatalogueTable>;
+  #captured: CapturedTables;
+  readonly #told = new Set<string>();
+
+  constructor(options: TableWatchOptions, tables: ReadonlyMap<string, CatalogueTable>, captured: CapturedTables) {
+    this.#options = options;
+    this.#tables = tables;
+    this.#captured = captured;
+  }
+
+  /** A table as the source's catalogue had it last. */
+  table(name: string): CatalogueTable | undefined {
+    return this.#tables.get(name);
+  }
+
+  /** Reads the catalogue. Throws a GapError. */
+  async look(): Promise<void> {
+    const { client, mapping, publication, log } = this.#options;
+    // In this order: a table that is dropped meanwhile is then gone, and not said to have left the publication.
+    const published = await readPublished(client, publication);
+    this.#tables = await readCatalogue(client, [...mapping.tables.keys()]);
+    const gap = gapOfTables(this.#captured, this.#tables, published);
+    if (gap !== undefined) throw new GapError(gap);
+    for (const [name, table] of this.#tables) {
+      const mapped = mapping.tables.get(name);
+      const known = this.#captured.get(name);
+      if (mapped === undefined || known === undefined) continue;
+      for (const { message, statement } of faultsOfTable(mapping, mapped, table, known.columns.map(nameOf))) {
+        this.#warnOnce(`${message}${statement === undefined ? '' : `. Run: ${statement}`}`);
+      }
+      const { partitions } = knownTable(table);
+      const news = await partitionNews(client, name, known.partitions, partitions);
+      for (const one of news) log.warn({}, `${one}. ${remedy}`);
+      if (news.length > 0 || Object.keys(partitions).length !== Object.keys(known.partitions).length)
+        await this.#know(name, { ...known, partitions });
+    }
+  }
+
+  /** Looks at the catalogue where the log describes a table otherwise than it did. */
+  async lookAt(name: string, { id, columns }: Relation): Promise<void> {
+    const table = this.#tables.get(name);
+    if (!this.#options.mapping.tables.has(name)) return;
+    const now = table?.columns.filter(({ isGenerated }) => !isGenerated) ?? [];
+    const isSame = now.length === columns.length && columns.every((column, place) => now[place]?.name === column.name);
+    if (!isSame || table?.oid !== String(id)) await this.look();
+  }
+
+  /** Before a row of the table is recorded. Throws a CaptureError where the mapping does not fit the columns that the row has. */
+  async accept(name: string, relation: Relation): Promise<void> {
+    const { mapping, log } = this.#options;
+    const [mapped, table, captured] = [mapping.tables.get(name), this.#tables.get(name), this.#captured.get(name)];
+    if (mapped === undefined || table === undefined) return;
+    // The log may still have rows of the table that had this name before, where an operator has accepted that gap.
+    const known = captured?.relation === String(relation.id) ? captured : undefined;
+    const lost = lostColumns(mapping, mapped, table, {
+      found: relation.columns.map((column) => column.name),
+      known: known?.columns.map(nameOf),
+    });
+    if (lost.length > 0) {
+      throw new CaptureError(
+        [
+          'a table was changed, and the mapping does not fit it any more. No change since then is recorded, and none is lost:',
+          ...lost.map((message) => `  ${message}`),
+          'Then start again. Until then the source keeps its log, which takes room on its disk.',
+        ].join('\n'),
+      );
+    }
+    if (known === undefined) return;
+    const columns = relation.columns.map((column) => [column.name, column.type] as const);
+    const news = columnNews(name, known.columns, columns);
+    if (news !== undefined) log.warn({}, `${news}. ${remedy}`);
+    if (known.identity === 'f' && relation.replicaIdentity !== 'f') {
+      log.warn(
+        {},
+        `${name} has no longer replica identity full: its log lacks the values before a change. Run alter table … replica identity full`,
+      );
+    }
+    if (news !== undefined || known.identity !== relation.replicaIdentity)
+      await this.#know(name, { ...known, columns, identity: relation.replicaIdentity });
+  }
+
+  async #know(name: string, table: CapturedTable): Promise<void> {
+    this.#captured = new Map([...this.#captured, [name, table]]);
+    await storeCapturedTables(this.#options.db, this.#captured);
+  }
+
+  #warnOnce(message: string): void {
+    if (this.#told.has(message)) return;
+    this.#told.add(message);
+    this.#options.log.warn({}, message);
+  }
+}
+
+const remedy = 'Run capture once with --resync to record them as the rows are';
+
+function nameOf([name]: readonly [string, number]): string {
+  return name;
+}

@@ -1,0 +1,59 @@
+import { kindOf, memberOf, membersOf, objectText, stringOf } from '../../core/json/members.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import { type JsonNode, JsonSyntaxError } from '../../core/json/tape.ts';
+import { compactText } from '../../core/json/text.ts';
+import type { Change } from '../../recording/change.ts';
+import { faultOfContext } from '../../recording/change-context.ts';
+import { mappedContext } from '../../recording/mapping/mapped-context.ts';
+import type { TableMapping } from '../../recording/mapping/mapping.ts';
+import { faultOfName } from '../../recording/name-fault.ts';
+
+/** What the application says about a transaction with `pg_logical_emit_message(true, 'annals.actor', …)`. */
+export interface TransactionInfo {
+  readonly actor: string | undefined;
+  /** JSON text of an object. */
+  readonly context: string | undefined;
+}
+
+/** Reads the content of such a message. Undefined where it cannot be read. */
+export function readTransactionInfo(content: Buffer): TransactionInfo | undefined {
+  let message: JsonNode;
+  try {
+    message = parseJson(content.toString('utf8'));
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return undefined;
+    throw error;
+  }
+  if (kindOf(message) !== 'object') return undefined;
+  const given = memberOf(message, 'actor');
+  const actor = stringOf(given);
+  if (given !== undefined && (actor === undefined || faultOfName(actor) !== undefined)) return undefined;
+  const context = memberOf(message, 'context');
+  if (context !== undefined && faultOfContext(context) !== undefined) return undefined;
+  return { actor, context: context && compactText(context) };
+}
+
+/** The change with what its transaction says, which comes before what the row says. Masks of the table apply to it. */
+export function withTransactionInfo(change: Change, table: TableMapping, info: TransactionInfo): Change {
+  const actor = info.actor ?? change.actor;
+  const given = info.context === undefined ? undefined : mappedContext(table, new Map(), info.context);
+  if (given === undefined) return { ...change, actor };
+  return { ...change, actor, context: mergedContext(change.context, given) };
+}
+
+/** What the transaction says of a truncate, whose rows are not in the log. */
+export function truncateInfo(
+  { actor }: { actor: string },
+  table: TableMapping,
+  info: TransactionInfo,
+): { actor: string; context: string | undefined } {
+  const context = info.context === undefined ? undefined : mappedContext(table, new Map(), info.context);
+  return { actor: info.actor ?? actor, context };
+}
+
+function mergedContext(own: string | undefined, given: string): string {
+  if (own === undefined) return given;
+  const merged = objectText(new Map([...membersOf(parseJson(own)), ...membersOf(parseJson(given))]));
+  // Each of the two is within the limit; both together may be beyond it.
+  return faultOfContext(parseJson(merged)) === undefined ? merged : given;
+}

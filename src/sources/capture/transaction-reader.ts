@@ -1,0 +1,303 @@
+import { hash } from 'node:crypto';
+import { changesOfRow } from '../../recording/mapping/changes-of-row.ts';
+import { rowToday } from '../../recording/mapping/former-columns.ts';
+import type { Mapping } from '../../recording/mapping/mapping.ts';
+import { rejectedRowText } from '../../recording/mapping/rejected-row.ts';
+import type { Row, RowChange } from '../../recording/mapping/row-change.ts';
+import { labelOf } from '../../recording/mapping/row-document.ts';
+import { GapError } from './capture-error.ts';
+import type { ResumeCheck, TransactionBegin } from './gap.ts';
+import { informedStep, type SaidByTransaction } from './informed-step.ts';
+import { KeptSteps } from './kept-steps.ts';
+import { formatLsn, type Lsn } from './lsn.ts';
+import type { PgoutputMessage, Tuple } from './pgoutput.ts';
+import type { SourceTable, SourceTables } from './source-tables.ts';
+import type { Step } from './step.ts';
+import { readTransactionInfo, type TransactionInfo } from './transaction-info.ts';
+
+/** A transaction of the source, read to its commit. */
+export interface CapturedTransaction {
+  readonly begin: TransactionBegin;
+  readonly endLsn: Lsn;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** The steps, each once. Those of a large transaction come from a file. */
+  steps(): AsyncIterable<Step>;
+  /** The number of row changes. */
+  readonly rows: number;
+  /** How many of them were recorded before this process began. */
+  readonly recorded: number;
+  close(): Promise<void>;
+}
+
+export interface ReaderOptions {
+  readonly mapping: Mapping;
+  readonly tables: SourceTables;
+  readonly systemIdentifier: string;
+  readonly resume: ResumeCheck;
+  /** When the change happened that was recorded last, in milliseconds since 1970. */
+  readonly lastAt: number;
+  readonly warn: (message: string) => void;
+}
+
+/**
+ * Milliseconds. If the source's clock was set back by at most this much, entries still have the order of the commits.
+ */
+const maxClockStep = 60_000;
+
+const actorPrefix = 'annals.actor';
+const defaults = { actor: 'unknown' };
+
+interface OpenTransaction {
+  readonly begin: TransactionBegin;
+  readonly at: number;
+  /** Row changes that are recorded already; `all`: the whole transaction is. */
+  readonly recorded: number | 'all';
+  rows: number;
+  readonly steps: KeptSteps;
+  info: TransactionInfo | undefined;
+  /** Who made its changes, as a new row says. */
+  actor: string | undefined;
+  /** A delete that may be the first half of a move between partitions. */
+  deleted: { table: SourceTable; tuple: Tuple; isKey: boolean } | undefined;
+}
+
+/** Puts the messages of a replication stream together to transactions, and their rows through the mapping. */
+export class TransactionReader {
+  readonly #options: ReaderOptions;
+  #lastAt: number;
+  #open: OpenTransaction | undefined;
+  /** Tables that have a partition with another replica identity, of which Annals has warned. */
+  readonly #warned = new Set<string>();
+
+  constructor(options: ReaderOptions) {
+    this.#options = options;
+    this.#lastAt = options.lastAt;
+  }
+
+  /**
+   * Takes the next message. Returns the transaction that it ends, if that is not recorded yet. Throws a GapError, and a CaptureError where
+   * the mapping does not fit a table any more.
+   */
+  async take(message: PgoutputMessage): Promise<CapturedTransaction | undefined> {
+    switch (message.kind) {
+      case 'begin':
+        this.#begin(message);
+        return undefined;
+      case 'commit':
+        return await this.#commit(message.endLsn);
+      case 'relation':
+        await this.#options.tables.learn(message.relation);
+        return undefined;
+      case 'message':
+        this.#info(message);
+        return undefined;
+      case 'insert':
+        return await this.#insert(message);
+      case 'update':
+        return await this.#update(message);
+      case 'delete':
+        return await this.#delete(message);
+      case 'truncate':
+        return await this.#truncate(message.relations);
+      case 'other':
+        return undefined;
+    }
+  }
+
+  /** Forgets the transaction that has begun, with its file. */
+  async close(): Promise<void> {
+    await this.#open?.steps.close();
+    this.#open = undefined;
+  }
+
+  #begin(begin: TransactionBegin): void {
+    const recorded = this.#options.resume.recordedOf(begin);
+    if (typeof recorded === 'object') throw new GapError(recorded.gap);
+    const at = clampedTime(Number(begin.committedAt / 1000n), this.#lastAt);
+    if (recorded !== 'all') this.#lastAt = at;
+    this.#open = {
+      begin,
+      at,
+      recorded,
+      rows: 0,
+      steps: new KeptSteps(),
+      info: undefined,
+      actor: undefined,
+      deleted: undefined,
+    };
+  }
+
+  async #commit(endLsn: Lsn): Promise<CapturedTransaction | undefined> {
+    const open = this.#transaction();
+    await this.#endDelete(open);
+    this.#open = undefined;
+    if (open.recorded === 'all') return undefined;
+    const { begin, at, steps, rows, recorded } = open;
+    return {
+      begin,
+      endLsn,
+      at,
+      rows,
+      recorded,
+      steps: () => this.#informed(steps.read(), open),
+      close: async () => await steps.close(),
+    };
+  }
+
+  #info({ transactional, prefix, content }: Extract<PgoutputMessage, { kind: 'message' }>): void {
+    if (!transactional || prefix !== actorPrefix) return;
+    const info = readTransactionInfo(content);
+    if (info === undefined) {
+      this.#options.warn('a message annals.actor of the source cannot be read and is ignored');
+      return;
+    }
+    this.#transaction().info = info;
+  }
+
+  async #insert({ relation, new: tuple }: Extract<PgoutputMessage, { kind: 'insert' }>): Promise<undefined> {
+    const open = this.#transaction();
+    const table = this.#options.tables.get(relation);
+    const { deleted } = open;
+    if (deleted !== undefined && deleted.table.name === table.name && table.hasSameKey(deleted.tuple, tuple)) {
+      open.deleted = undefined;
+      open.rows += 1;
+      await this.#step(open, table, 'update', this.#before(table, deleted), tuple);
+      return;
+    }
+    await this.#endDelete(open);
+    open.rows += 1;
+    await this.#step(open, table, 'create', undefined, tuple);
+    open.actor ??= this.#actorIn(table, tuple);
+  }
+
+  /** Who made the changes of the transaction, as a new row says. Also of a row that is recorded already: others may not be. */
+  #actorIn(table: SourceTable, tuple: Tuple): string | undefined {
+    const mapped = this.#options.mapping.tables.get(table.name);
+    if (mapped?.transactionActor === undefined) return undefined;
+    const { after } = rowToday(mapped.former, { after: table.row(tuple, false) });
+    return after && labelOf(after, mapped.transactionActor);
+  }
+
+  async #update(message: Extract<PgoutputMessage, { kind: 'update' }>): Promise<undefined> {
+    const open = this.#transaction();
+    await this.#endDelete(open);
+    open.rows += 1;
+    const table = this.#options.tables.get(message.relation);
+    const old = message.old ?? message.key;
+    const before =
+      old === undefined ? undefined : this.#before(table, { tuple: old, isKey: message.old === undefined });
+    await this.#step(open, table, 'update', before, message.new);
+  }
+
+  async #delete({ relation, old, key }: Extract<PgoutputMessage, { kind: 'delete' }>): Promise<undefined> {
+    const open = this.#transaction();
+    await this.#endDelete(open);
+    open.rows += 1;
+    const table = this.#options.tables.get(relation);
+    const tuple = old ?? key;
+    if (tuple !== undefined) open.deleted = { table, tuple, isKey: old === undefined };
+  }
+
+  async #truncate(relations: readonly number[]): Promise<undefined> {
+    const open = this.#transaction();
+    await this.#endDelete(open);
+    for (const relation of relations) {
+      open.rows += 1;
+      const { name } = this.#options.tables.get(relation);
+      if (this.#options.mapping.tables.get(name)?.truncate !== 'deletes') continue;
+      await this.#keep(open, {
+        rows: open.rows,
+        table: name,
+        changes: [],
+        content: () => '{}',
+        truncate: { table: name, actor: defaults.actor, context: undefined },
+      });
+    }
+  }
+
+  /** The pending delete was not the first half of a move. */
+  async #endDelete(open: OpenTransaction): Promise<void> {
+    const { deleted } = open;
+    if (deleted === undefined) return;
+    open.deleted = undefined;
+    const before = this.#before(deleted.table, deleted);
+    await this.#step(open, deleted.table, 'delete', before, undefined);
+  }
+
+  #before(table: SourceTable, { tuple, isKey }: { tuple: Tuple; isKey: boolean }): Row {
+    if (isKey) return table.row(tuple, true);
+    const { row, isKeyAlone } = table.wholeRow(tuple);
+    if (isKeyAlone && !this.#warned.has(table.name)) {
+      this.#warned.add(table.name);
+      this.#options.warn(
+        `a partition of ${table.name} does not have the replica identity of its root, so entries lack the values before a change: ` +
+          'run alter table … replica identity full for it',
+      );
+    }
+    return row;
+  }
+
+  async #step(
+    open: OpenTransaction,
+    table: SourceTable,
+    type: RowChange['type'],
+    before: RowChange['before'],
+    after: Tuple | undefined,
+  ): Promise<void> {
+    if (open.recorded === 'all' || open.rows <= open.recorded) return;
+    const { mapping } = this.#options;
+    const mappedTable = mapping.tables.get(table.name);
+    // The mapping may have lost a table that older parts of the log have.
+    if (mappedTable === undefined) return;
+    if (!table.isAccepted) await this.#options.tables.accept(table);
+    const row: RowChange = {
+      table: table.name,
+      type,
+      before,
+      after: after === undefined ? undefined : table.row(after, false),
+      at: open.at,
+      identity: this.#identity(open),
+      primaryKey: table.primaryKey,
+    };
+    const found = changesOfRow(mapping, row, defaults).filter(({ kind }) => kind !== 'unchanged');
+    if (found.length === 0) return;
+    const isKeyAlone = (before?.size ?? 0) < (row.after?.size ?? 0);
+    const changes = found.map((mapped) =>
+      mapped.kind === 'change' && mapped.change.type === 'update' && isKeyAlone
+        ? { ...mapped, lacksBefore: true }
+        : mapped,
+    );
+    const content = () => rejectedRowText(mappedTable, row);
+    await this.#keep(open, { rows: open.rows, table: table.name, changes, content });
+  }
+
+  async #keep(open: OpenTransaction, step: Step): Promise<void> {
+    if (open.recorded === 'all' || step.rows <= open.recorded) return;
+    await open.steps.add(step);
+  }
+
+  #identity({ begin, rows }: OpenTransaction): Uint8Array {
+    const { systemIdentifier } = this.#options;
+    const { commitLsn, xid, committedAt } = begin;
+    const text = `${systemIdentifier} ${formatLsn(commitLsn)} ${xid} ${committedAt} ${rows}`;
+    return hash('sha256', text, 'buffer').subarray(0, 16);
+  }
+
+  async *#informed(steps: AsyncIterable<Step>, said: SaidByTransaction): AsyncGenerator<Step> {
+    for await (const step of steps) {
+      const table = this.#options.mapping.tables.get(step.table);
+      const isSilent = said.info === undefined && said.actor === undefined;
+      yield isSilent || table === undefined ? step : informedStep(step, table, said);
+    }
+  }
+
+  #transaction(): OpenTransaction {
+    if (this.#open === undefined) throw new Error('the replication stream has a row outside of a transaction');
+    return this.#open;
+  }
+}
+
+function clampedTime(at: number, lastAt: number): number {
+  return at < lastAt && lastAt - at <= maxClockStep ? lastAt : at;
+}

@@ -1,0 +1,275 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { JsonTape } from '../../core/json/tape.ts';
+import type { Database } from '../../postgres/database.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+import type { Change } from '../../recording/change.ts';
+import { identityOfPosition } from '../../recording/identity.ts';
+import { type Line, LineSplitter, maximumLineBytes } from '../../recording/lines.ts';
+import { type ImportedLine, readImportLine } from '../../recording/mapping/import-line.ts';
+import type { ValueRules } from '../../recording/mapping/mapping.ts';
+import { Occurrences } from '../../recording/occurrences.ts';
+import { maxRetries, recordChanges } from '../../recording/record-change.ts';
+import { DamagedFileError, FollowedFile } from './followed-file.ts';
+import type { ImportCounts } from './import.ts';
+import { type FilePosition, findPosition, movePosition } from './position-store.ts';
+import { findLeft, nextRotated } from './rotated-files.ts';
+
+export interface FollowOptions {
+  db: Database;
+  tenant: string;
+  /** Absolute. */
+  path: string;
+  rules: ReadonlyMap<string, ValueRules> | undefined;
+  /** Go on without the bytes that are missing. */
+  acceptGap: boolean;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  /** When it aborts, what was read is recorded and following ends. */
+  signal: AbortSignal;
+  /** Told where the line ends, in bytes, and why it was rejected. */
+  onRejected: (end: number, reason: string) => void;
+  /** Told what happened to the file. */
+  onEvent: (what: string) => void;
+  /** Called where all that is there was recorded. */
+  onIdle?: (counts: Readonly<ImportCounts>) => Promise<void>;
+}
+
+/** Another process records the same file for the same tenant. */
+export class FollowedByAnotherError extends Error {
+  constructor() {
+    super('another process follows this file for this tenant');
+    this.name = 'FollowedByAnotherError';
+  }
+}
+
+/** A part of what was followed cannot be read any more. */
+export class FollowGapError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'FollowGapError';
+  }
+}
+
+/** Milliseconds between two looks at a file. */
+const pollEvery = 250;
+const chunkBytes = 256 * 1024;
+const changesOfBatch = 2000;
+const bytesOfBatch = 8 * 1024 * 1024;
+
+/**
+ * Records the lines of a file as it grows and is rotated, until the signal. Its position is stored in the transaction that records, so
+ * a line is recorded exactly once whenever the process is killed. A line without an `id` is identified by its place. The last line waits
+ * for its end. Throws `FollowedByAnotherError`, and a `FollowGapError` where a file that comes next is not there any more, or is damaged.
+ */
+export async function followFile(options: FollowOptions): Promise<ImportCounts> {
+  const follower = new Follower(options);
+  try {
+    await follower.run();
+    return follower.counts;
+  } catch (error) {
+    if (!(error instanceof DamagedFileError)) throw error;
+    throw new FollowGapError(
+      `a compressed file of ${options.path} is damaged: ${error.message}. Put a whole one in its place`,
+    );
+  } finally {
+    await follower.close();
+  }
+}
+
+class Follower {
+  readonly counts: ImportCounts = { read: 0, recorded: 0, unchanged: 0, duplicate: 0, expired: 0, rejected: 0 };
+  readonly #options: FollowOptions;
+  readonly #occurrences = new Occurrences();
+  readonly #tape = new JsonTape();
+  readonly #buffer = Buffer.alloc(chunkBytes);
+  #stored: FilePosition | undefined;
+  #file: FollowedFile | undefined;
+  #head: { head: string; headBytes: number } | undefined;
+  #splitter = new LineSplitter();
+  /** Where the lines that the splitter counts begin, and how far the file has been read. */
+  #start = 0;
+  #read = 0;
+  #changes: Change[] = [];
+  #ends: number[] = [];
+  #bytes = 0;
+  /** The end of the last line that was taken. */
+  #end = 0;
+
+  constructor(options: FollowOptions) {
+    this.#options = options;
+  }
+
+  async run(): Promise<void> {
+    const { db, tenant, path, signal, onIdle } = this.#options;
+    this.#stored = await findPosition(db, tenant, path);
+    await this.#openFirst();
+    while (!signal.aborted) {
+      const isMore = this.#file !== undefined && (await this.#readOn(this.#file));
+      if (isMore) continue;
+      await this.#flush();
+      await onIdle?.(this.counts);
+      if (!(await this.#switchFile())) await sleep(pollEvery, undefined, { signal }).catch(() => {});
+    }
+    await this.#flush();
+  }
+
+  async close(): Promise<void> {
+    this.#occurrences.close();
+    await this.#file?.close();
+  }
+
+  /** Opens the file where it was left, under its own name or another one. */
+  async #openFirst(): Promise<void> {
+    const { path, acceptGap, onEvent } = this.#options;
+    const stored = this.#stored;
+    const file = await FollowedFile.open(path);
+    if (stored === undefined) {
+      this.#use(file, 0);
+      return;
+    }
+    if (file !== undefined && (await file.isOf(stored))) {
+      this.#use(file, stored.recorded, stored);
+      return;
+    }
+    const left = await findLeft(path, stored);
+    if (left !== undefined) {
+      await file?.close();
+      this.#use(left, stored.recorded, stored);
+      return;
+    }
+    const missing =
+      `${path} is not the file that was followed before, or was cut, and that one is not beside it. What it had after byte ` +
+      `${stored.recorded}, and files between the two, are missing`;
+    if (!acceptGap) {
+      await file?.close();
+      throw new FollowGapError(`${missing}. Put it back, or go on with --accept-gap`);
+    }
+    onEvent(missing);
+    this.#use(file, 0);
+  }
+
+  #use(file: FollowedFile | undefined, from: number, head?: { head: string; headBytes: number }): void {
+    this.#file = file;
+    this.#head = head;
+    this.#splitter = new LineSplitter();
+    this.#start = from;
+    this.#read = from;
+    this.#end = from;
+  }
+
+  /** Takes what there is to read. Returns whether there was anything. */
+  async #readOn(file: FollowedFile): Promise<boolean> {
+    const chunk = await file.read(this.#buffer, this.#read);
+    if (chunk.length === 0) return false;
+    this.#read += chunk.length;
+    // The splitter keeps what has no end yet.
+    for (const line of this.#splitter.split(Buffer.from(chunk))) {
+      this.#head ??= await file.head();
+      this.#take(file, line);
+      if (this.#changes.length >= changesOfBatch || this.#bytes >= bytesOfBatch) await this.#flush();
+    }
+    return true;
+  }
+
+  #take(file: FollowedFile, { bytes, end: endOfSplit }: Line): void {
+    const end = this.#start + endOfSplit;
+    this.#end = end;
+    this.counts.read += 1;
+    if (bytes === undefined) {
+      this.#reject(end, `is longer than ${maximumLineBytes / 1024 / 1024} MiB`);
+      return;
+    }
+    const line = readImportLine(bytes, this.#tape, this.#occurrences, this.#options.rules);
+    if (line.kind === 'rejected') this.#reject(end, line.reason);
+    else if (line.kind === 'unchanged') this.counts.unchanged += 1;
+    else this.#add(file, end, line);
+  }
+
+  #add(file: FollowedFile, end: number, { change, hasId }: Extract<ImportedLine, { kind: 'change' }>): void {
+    if (!hasId) change.identity = identityOfPosition(`${file.device} ${file.inode} ${this.#head?.head}`, end);
+    this.#changes.push(change);
+    this.#ends.push(end);
+    this.#bytes += change.paths.length;
+  }
+
+  #reject(end: number, reason: string): void {
+    this.counts.rejected += 1;
+    this.#options.onRejected(end, reason);
+  }
+
+  /** Records what was taken, and how far the file was taken, in one transaction. */
+  async #flush(): Promise<void> {
+    const { db, tenant, path, now } = this.#options;
+    const file = this.#file;
+    const { headBytes = 0, head = '' } = this.#head ?? {};
+    if (file === undefined || this.#head === undefined) return;
+    const to: FilePosition = { device: file.device, inode: file.inode, head, headBytes, recorded: this.#end };
+    const from = this.#stored;
+    const changes = this.#changes;
+    const isSame = from?.recorded === to.recorded && from.inode === to.inode && from.head === head;
+    if (isSame && changes.length === 0) return;
+    const outcomes = await inTransaction(
+      db,
+      async (transaction) => {
+        if (!(await movePosition(transaction, tenant, path, { from, to }))) throw new FollowedByAnotherError();
+        return await recordChanges(transaction, tenant, changes, now(), { way: 'import' });
+      },
+      { retries: maxRetries },
+    );
+    for (const [index, outcome] of outcomes.entries()) {
+      if (outcome !== 'conflict') this.counts[outcome] += 1;
+      else this.#reject(this.#ends[index] ?? 0, 'has the id and time of another change with other content');
+    }
+    this.#stored = to;
+    this.#changes = [];
+    this.#ends = [];
+    this.#bytes = 0;
+  }
+
+  /** Goes on with the next file where the one that is open was renamed or cut. Returns whether there is more to read. */
+  async #switchFile(): Promise<boolean> {
+    const { path, onEvent } = this.#options;
+    const named = await FollowedFile.open(path);
+    const file = this.#file;
+    if (file === undefined) {
+      this.#use(named, 0);
+      return named !== undefined;
+    }
+    const isSame = named?.inode === file.node.inode && named.device === file.node.device;
+    if (isSame || named === undefined) {
+      await named?.close();
+      return await this.#beginAnewWhereCut(file);
+    }
+    // Its writer may have written between the last read and the rename.
+    if ((await file.size()) > this.#read) {
+      await named.close();
+      return true;
+    }
+    if (this.#read > this.#end)
+      onEvent(`a file of ${path} ended with half a line of ${this.#read - this.#end} bytes, which is not recorded`);
+    const next = await nextRotated(path, { node: file.node, writtenAt: await file.writtenAt() });
+    await file.close();
+    if (next !== undefined) await named.close();
+    this.#use(next ?? named, 0);
+    return true;
+  }
+
+  async #beginAnewWhereCut(file: FollowedFile): Promise<boolean> {
+    const { path, onEvent } = this.#options;
+    const size = await file.size();
+    const { device, inode } = file;
+    const isOther = this.#head !== undefined && !(await file.isOf({ ...this.#head, device, inode, recorded: 0 }));
+    if (size >= this.#read && !isOther) return false;
+    const copy = this.#head && (await findLeft(path, { ...this.#head, device, inode, recorded: this.#end }));
+    if (copy !== undefined) {
+      await file.close();
+      this.#use(copy, this.#end, this.#head);
+      return true;
+    }
+    onEvent(
+      `${path} was cut (copytruncate): what came after byte ${this.#end} before that is lost; it is read from its beginning`,
+    );
+    this.#use(file, 0);
+    return size > 0;
+  }
+}

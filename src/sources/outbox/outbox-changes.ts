@@ -1,0 +1,145 @@
+import { hash } from 'node:crypto';
+import { kindOf, memberOf, membersOf, stringOf } from '../../core/json/members.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import { type JsonNode, JsonSyntaxError } from '../../core/json/tape.ts';
+import { compactText } from '../../core/json/text.ts';
+import type { ChangeType } from '../../recording/change.ts';
+import { faultOfContext } from '../../recording/change-context.ts';
+import { changesOfRow } from '../../recording/mapping/changes-of-row.ts';
+import type { Mapping } from '../../recording/mapping/mapping.ts';
+import type { PlacedChange } from '../../recording/mapping/record-mapped.ts';
+import { rejectedRowText } from '../../recording/mapping/rejected-row.ts';
+import type { MappedChange, Row, RowChange } from '../../recording/mapping/row-change.ts';
+import { labelOf } from '../../recording/mapping/row-document.ts';
+import { faultOfName } from '../../recording/name-fault.ts';
+import { changeByHand, sidesByHand } from './change-by-hand.ts';
+import { laterColumns, withLaterColumns } from './later-columns.ts';
+import type { OutboxRow } from './outbox-rows.ts';
+import type { TriggerWatch } from './trigger-watch.ts';
+
+export interface OutboxReader {
+  readonly mapping: Mapping;
+  readonly watch: Pick<TriggerWatch, 'tables' | 'look' | 'isDue' | 'tellLater'>;
+  /** What identifies this outbox. */
+  readonly outbox: string;
+  readonly warn: (message: string) => void;
+}
+
+const unknown = 'unknown';
+
+/**
+ * The changes of rows of one lane, in their order. A delete that is followed in its transaction by an insert of the same id, as when a row
+ * moves between partitions, is one update.
+ */
+export function changesOfOutbox(rows: readonly OutboxRow[], reader: OutboxReader): PlacedChange[] {
+  const merged = new Set<number>();
+  return rows.flatMap((row, index) => {
+    if (merged.has(index)) return [];
+    const next = isDelete(row)
+      ? rows.findIndex((other, at) => at > index && other.transaction === row.transaction)
+      : -1;
+    const inserted = rows[next];
+    if (inserted !== undefined && isMove(row, inserted, reader)) {
+      merged.add(next);
+      return changesOf({ ...row, after: inserted.after }, reader);
+    }
+    return changesOf(row, reader);
+  });
+}
+
+/** Whether the last row may be the first half of a move, whose other half is not in these rows. */
+export function isDelete({ source, before, after }: OutboxRow): boolean {
+  return source !== null && before !== null && after === null;
+}
+
+function isMove(deleted: OutboxRow, inserted: OutboxRow, { mapping, watch }: OutboxReader): boolean {
+  if (inserted.source !== deleted.source || inserted.before !== null || inserted.after === null) return false;
+  const source = deleted.source ?? '';
+  const ids = mapping.tables.get(source)?.id ?? watch.tables.get(source)?.primaryKey ?? [];
+  const before = parseJson(deleted.before ?? '{}');
+  const after = parseJson(inserted.after);
+  const value = (side: JsonNode, column: string) => {
+    const member = memberOf(side, column);
+    return member && compactText(member);
+  };
+  return (
+    ids.length > 0 &&
+    ids.every((column) => value(before, column) !== undefined && value(before, column) === value(after, column))
+  );
+}
+
+function changesOf(row: OutboxRow, reader: OutboxReader): PlacedChange[] {
+  const place = `outbox ${row.number}`;
+  const identity = hash('sha256', `${reader.outbox} ${row.number}`, 'buffer').subarray(0, 16);
+  const said = saidBy(row, reader);
+  if (row.fault !== null) {
+    const mapped: MappedChange = { kind: 'rejected', tenant: undefined, reason: row.fault, content: '{}' };
+    return [{ mapped, place, content: () => '{}' }];
+  }
+  if (row.source === null) {
+    const mapped = changeByHand(row, identity, { actor: foundActor(row) ?? unknown, ...said }, reader.mapping);
+    return mapped.kind === 'unchanged' ? [] : [{ mapped, place, content: () => sidesByHand(row, reader.mapping) }];
+  }
+  const later = laterColumns(row);
+  if (later.length > 0) reader.watch.tellLater(row.source, later);
+  const mapping = withLaterColumns(reader.mapping, row.source, later);
+  const mappedTable = mapping.tables.get(row.source);
+  const table = reader.watch.tables.get(row.source);
+  if (mappedTable === undefined || table === undefined) return [];
+  const side = (text: string | null): Row | undefined => {
+    if (text === null) return undefined;
+    const members = [...membersOf(parseJson(text))];
+    return new Map(members.map(([column, value]) => [column, table.value(column, compactText(value))]));
+  };
+  const change: RowChange = {
+    table: row.source,
+    type: typeOf(row),
+    before: side(row.before),
+    after: side(row.after),
+    at: row.at,
+    identity,
+    primaryKey: table.primaryKey,
+    ...said,
+  };
+  return partOf(row, changesOfRow(mapping, change, { actor: foundActor(row) ?? unknown }))
+    .filter(({ kind }) => kind !== 'unchanged')
+    .map((mapped) => ({ mapped, place, content: () => rejectedRowText(mappedTable, change) }));
+}
+
+/** A row that got another id is twice in the outbox: its delete in the lane of the old document, its create in that of the new one. */
+function partOf({ document }: OutboxRow, changes: MappedChange[]): MappedChange[] {
+  if (document === null) return changes;
+  const part = memberOf(parseJson(document), 'part');
+  if (part === undefined) return changes;
+  return compactText(part) === '2' ? changes.slice(1) : changes.slice(0, 1);
+}
+
+/** Who made the changes of the transaction, as a new row of it says. */
+function foundActor({ document }: OutboxRow): string | undefined {
+  const actor = document === null ? undefined : stringOf(memberOf(parseJson(document), 'actor'));
+  if (actor === undefined) return undefined;
+  return labelOf(new Map([['actor', JSON.stringify(actor)]]), 'actor');
+}
+
+export function typeOf({ before, after }: OutboxRow): ChangeType {
+  return before === null ? 'create' : after === null ? 'delete' : 'update';
+}
+
+/** Actor and context as the application set them for its transaction. What cannot be read is ignored. */
+function saidBy({ actor, context }: OutboxRow, { warn }: OutboxReader): { actor?: string; context?: string } {
+  const isActor = actor !== null && faultOfName(actor) === undefined;
+  if (actor !== null && !isActor) warn('an annals.actor of the source cannot be read and is ignored');
+  const read = context === null ? undefined : readContext(context);
+  if (context !== null && read === undefined) warn('an annals.context of the source cannot be read and is ignored');
+  return { ...(isActor ? { actor } : {}), ...(read === undefined ? {} : { context: read }) };
+}
+
+function readContext(text: string): string | undefined {
+  try {
+    const context = parseJson(text);
+    return kindOf(context) === 'object' && faultOfContext(context) === undefined ? compactText(context) : undefined;
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,178 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { BatchTrace } from '../../core/concurrency/batch-trace.ts';
+import type { Tracer } from '../../core/concurrency/trace.ts';
+import { onceStarted } from '../../postgres/connections/once-started.ts';
+import type { Database } from '../../postgres/database.ts';
+import { beginSource, connectSource, type Source, SourceError, withSource } from '../../postgres/source/source.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+import type { TakeChanges } from '../../recording/batch.ts';
+import type { Mapping } from '../../recording/mapping/mapping.ts';
+import { type PlacedChange, RefusedChangesError, recordMapped } from '../../recording/mapping/record-mapped.ts';
+import { changesOfOutbox, isDelete, type OutboxReader } from './outbox-changes.ts';
+import { deleteRows, outboxId, readLane, takeLane } from './outbox-rows.ts';
+import { RecorderBusyError, RecorderError } from './recorder-client.ts';
+import type { RelayLog } from './relay-log.ts';
+import { schemaFaults } from './schema-faults.ts';
+import { TriggerWatch } from './trigger-watch.ts';
+
+export interface RelayOptions {
+  readonly source: Source;
+  readonly mapping: Mapping;
+  /** Records the changes, in one transaction. A second call with the same changes records nothing. */
+  readonly record: (changes: readonly PlacedChange[]) => Promise<void>;
+  readonly log: RelayLog;
+  /** Makes spans of each batch; left out: none. */
+  readonly tracer?: Tracer | undefined;
+  /** Ends the relay after the rows that are being recorded. */
+  readonly signal: AbortSignal;
+  /** Milliseconds between two looks at the tables and their triggers; default 10,000. */
+  readonly lookInterval?: number;
+  /** Called once, when the relay reads the outbox. */
+  readonly onRunning?: () => void;
+}
+
+export interface DirectRecording {
+  readonly db: Database;
+  readonly takeChanges: TakeChanges;
+  /** What entries show as the relay that recorded them. */
+  readonly name: string;
+  readonly strict: boolean;
+}
+
+// Another recorder of the same changes may win the race for a row.
+const maxRetries = 20;
+
+/** Records in Annals' own database. */
+export function recordDirectly({ db, takeChanges, name, strict }: DirectRecording): RelayOptions['record'] {
+  const recordedBy = { way: 'relay', by: name } as const;
+  return async (changes) => {
+    await inTransaction(db, (transaction) => recordMapped(transaction, changes, { takeChanges, recordedBy, strict }), {
+      retries: maxRetries,
+    });
+  };
+}
+
+/** Connections to the source. Each holds a lane at a time. */
+const connections = 2;
+/** Milliseconds between two looks at an empty outbox. */
+const idlePause = 200;
+/** Milliseconds between two attempts after a database was away. */
+const minPause = 200;
+const maxPause = 5_000;
+
+/**
+ * Records what the triggers wrote into the outbox, and then deletes it there, until the signal (recording.md 6). Several relays share
+ * the lanes. Where one of the databases goes away, it tries again until that is back. Throws a SourceError where the outbox is not there,
+ * a RefusedChangesError, and a RecorderError where a recorder refuses the client.
+ */
+export async function relay(options: RelayOptions): Promise<void> {
+  const open = () => withSource(options.source, (client) => openOutbox(client, options), 'transactions');
+  const reader = await onceStarted(open, {
+    signal: options.signal,
+    onWait: () => options.log.warn({}, 'the source is starting. The relay waits for it'),
+  });
+  if (reader === undefined) return;
+  options.onRunning?.();
+  const stop = new AbortController();
+  const signal = AbortSignal.any([options.signal, stop.signal]);
+  const runs = Array.from({ length: connections }, async () => {
+    try {
+      await run(reader, { ...options, signal });
+    } finally {
+      stop.abort();
+    }
+  });
+  const results = await Promise.allSettled(runs);
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+}
+
+async function openOutbox(client: pg.Client, { mapping, log, lookInterval }: RelayOptions): Promise<OutboxReader> {
+  try {
+    await refuseForeignSchema(client);
+    const outbox = await outboxId(client);
+    const watch = new TriggerWatch(mapping, log, lookInterval);
+    await watch.look(client);
+    return { mapping, watch, outbox, warn: (message) => log.warn({}, message) };
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === '42P01' || code === '3F000')
+      throw new SourceError('the source has no outbox: run the SQL of annals outbox there');
+    if (code === '42501') throw new SourceError('the role of the source URL is no member of annals_relay');
+    throw error;
+  }
+}
+
+/** What is read from a schema of others could say anything, and would be recorded. */
+async function refuseForeignSchema(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ fault: string }>(schemaFaults);
+  if (rows.length === 0) return;
+  const faults = rows.map(({ fault }) => fault).join('; ');
+  throw new SourceError(`the schema annals of the source is not that of the outbox of Annals alone: ${faults}`);
+}
+
+async function run(reader: OutboxReader, options: RelayOptions): Promise<void> {
+  const { source, log, signal } = options;
+  let pause = minPause;
+  while (!signal.aborted) {
+    let client: pg.Client | undefined;
+    try {
+      client = await connectSource(source, 'transactions');
+      while (!signal.aborted) {
+        if (reader.watch.isDue) await lookAtTriggers(client, reader);
+        const isBusy = await relayLane(client, reader, options);
+        pause = minPause;
+        if (!isBusy) await sleep(idlePause, undefined, { signal }).catch(() => {});
+      }
+    } catch (error) {
+      if (error instanceof RefusedChangesError || error instanceof SourceError || error instanceof RecorderError)
+        throw error;
+      if (signal.aborted) return;
+      const wait = Math.max(pause, (error instanceof RecorderBusyError ? error.retryAfter : undefined) ?? 0);
+      log.warn({ err: error }, `the relay stopped and tries again in ${wait} ms`);
+      await sleep(wait, undefined, { signal }).catch(() => {});
+      pause = Math.min(pause * 2, maxPause);
+    } finally {
+      await client?.end().catch(() => {});
+    }
+  }
+}
+
+async function lookAtTriggers(client: pg.Client, { watch }: OutboxReader): Promise<void> {
+  await beginSource(client);
+  await watch.look(client);
+  await client.query('commit');
+}
+
+/** Relays the first rows of one lane. Returns whether there were any. */
+async function relayLane(
+  client: pg.Client,
+  reader: OutboxReader,
+  { record, tracer }: Pick<RelayOptions, 'record' | 'tracer'>,
+): Promise<boolean> {
+  const trace = new BatchTrace(tracer, 'relay');
+  trace.begin('read');
+  await beginSource(client);
+  const lane = await takeLane(client);
+  const page = lane === undefined ? [] : await readLane(client, lane);
+  const last = page.at(-1);
+  // The other half of a move may be on the next page.
+  const rows = page.length > 1 && last !== undefined && isDelete(last) ? page.slice(0, -1) : page;
+  if (lane === undefined || rows.length === 0) {
+    await client.query('commit');
+    return false;
+  }
+  let hasFailed = true;
+  try {
+    trace.begin('map');
+    const changes = changesOfOutbox(rows, reader);
+    if (changes.length > 0) await trace.run('record', () => record(changes));
+    trace.begin('delete');
+    await deleteRows(client, lane, rows);
+    await client.query('commit');
+    hasFailed = false;
+  } finally {
+    trace.end({ changes: rows.length, hasFailed });
+  }
+  return true;
+}

@@ -1,0 +1,111 @@
+import type pg from 'pg';
+import { readCatalogue } from '../../postgres/source/source-catalogue.ts';
+import { columnNews, type KnownTable, knownTable, partitionNews } from '../../postgres/source/table-news.ts';
+import type { Mapping } from '../../recording/mapping/mapping.ts';
+import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
+import type { RelayLog } from './relay-log.ts';
+import { type RelayedTable, relayedTable } from './relayed-tables.ts';
+
+/** Milliseconds between two looks. */
+const defaultInterval = 10_000;
+
+/** How many arguments the triggers have that this version makes. */
+const argumentsOfTriggers = 6;
+
+const runAgain = 'Run the SQL of annals outbox again';
+
+/**
+ * Watches what becomes of the mapped tables and their triggers while the relay runs (decision 0074). Each state is told once, and once
+ * more when it comes back.
+ */
+export class TriggerWatch {
+  readonly #mapping: Mapping;
+  readonly #log: RelayLog;
+  #tables: ReadonlyMap<string, RelayedTable> = new Map();
+  #known = new Map<string, KnownTable>();
+  #states = new Set<string>();
+  readonly #told = new Set<string>();
+  #nextLook = 0;
+  readonly #interval: number;
+
+  constructor(mapping: Mapping, log: RelayLog, interval = defaultInterval) {
+    this.#mapping = mapping;
+    this.#log = log;
+    this.#interval = interval;
+  }
+
+  get isDue(): boolean {
+    return performance.now() >= this.#nextLook;
+  }
+
+  /** The mapped tables of the source as they were at the last look. */
+  get tables(): ReadonlyMap<string, RelayedTable> {
+    return this.#tables;
+  }
+
+  async look(client: pg.Client): Promise<void> {
+    this.#nextLook = performance.now() + this.#interval;
+    const names = [...this.#mapping.tables.keys()];
+    const catalogue = await readCatalogue(client, names);
+    const types = new PostgresTypes(client);
+    await types.load([...catalogue.values()].flatMap(({ columns }) => columns.map(({ type }) => type)));
+    this.#tables = new Map([...catalogue].map(([name, table]) => [name, relayedTable(table, types)]));
+    const states = [...(await this.#triggerStates(client, names)), ...(await this.#lateTriggers(client, names))];
+    for (const state of states) if (!this.#states.has(state)) this.#log.warn({}, state);
+    this.#states = new Set(states);
+    for (const [name, table] of catalogue) {
+      const [known, now] = [this.#known.get(name), knownTable(table)];
+      this.#known.set(name, now);
+      if (known === undefined) continue;
+      const news = [
+        columnNews(name, known.columns, now.columns),
+        ...(await partitionNews(client, name, known.partitions, now.partitions)),
+      ];
+      for (const one of news) if (one !== undefined) this.#log.warn({}, one);
+    }
+  }
+
+  /** A row of the table has columns that its trigger did not know. */
+  tellLater(table: string, columns: readonly string[]): void {
+    const message = `${table} has columns that came after the SQL of annals outbox ran: ${columns.join(', ')}. Their values are masked. ${runAgain}`;
+    if (this.#told.has(message)) return;
+    this.#told.add(message);
+    this.#log.warn({}, message);
+  }
+
+  async #triggerStates(client: pg.Client, names: readonly string[]): Promise<string[]> {
+    const { rows } = await client.query<{ name: string; arguments: string | null }>(triggersStatement, [names]);
+    return rows.flatMap(({ name, arguments: count }) => {
+      if (count === null)
+        return [
+          `the table ${name} has no trigger, so its changes are not recorded. It was made anew, perhaps, or mapped later. ${runAgain}`,
+        ];
+      return Number(count) === argumentsOfTriggers
+        ? []
+        : [`the triggers of ${name} are of an older version, and do not mask columns that came later. ${runAgain}`];
+    });
+  }
+
+  /** Tables whose triggers run once a statement, and which now need triggers for each row (decision 0034). */
+  async #lateTriggers(client: pg.Client, names: readonly string[]): Promise<string[]> {
+    // SQL of an older version has no such function, and triggers for each row alone.
+    const { rows: found } = await client.query(`select from pg_catalog.pg_proc
+      where proname = 'writes_by_row' and pronamespace = pg_catalog.to_regnamespace('annals')`);
+    if (found.length === 0) return [];
+    const { rows } = await client.query<{ name: string }>(lateStatement, [names]);
+    return rows.map(({ name }) => `the table ${name} now needs a trigger for each row. ${runAgain}`);
+  }
+}
+
+const triggersStatement = `
+select t.name, (select pg_catalog.min(g.tgnargs) from pg_catalog.pg_trigger g
+                  join pg_catalog.pg_class c on c.oid = g.tgrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+                 where n.nspname || '.' || c.relname = t.name and g.tgname in ('annals_row', 'annals_insert') and g.tgenabled <> 'D') as arguments
+  from pg_catalog.unnest($1::text[]) as t (name)`;
+
+const lateStatement = `
+select t.name from pg_catalog.unnest($1::text[]) as t (name)
+  join pg_catalog.pg_namespace n on pg_catalog.starts_with(t.name, n.nspname || '.')
+  join pg_catalog.pg_class c on c.relnamespace = n.oid and n.nspname || '.' || c.relname = t.name
+  join pg_catalog.pg_trigger g on g.tgrelid = c.oid and g.tgname = 'annals_insert'
+ where annals.writes_by_row(c.oid)`;

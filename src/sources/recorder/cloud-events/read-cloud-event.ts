@@ -1,0 +1,103 @@
+import { kindOf, membersOf, objectText, stringOf } from '../../../core/json/members.ts';
+import { parseJson } from '../../../core/json/parse.ts';
+import { type JsonNode, JsonSyntaxError } from '../../../core/json/tape.ts';
+import { compactText } from '../../../core/json/text.ts';
+import { identityOfCloudEvent } from '../../../recording/identity.ts';
+
+/** A CloudEvent (version 1.0), in whichever mode it came. */
+export interface CloudEvent {
+  /** The attributes as text, extensions too. */
+  readonly attributes: ReadonlyMap<string, string>;
+  readonly data: JsonNode | undefined;
+}
+
+/** Why something is no CloudEvent that can be recorded. The message holds nothing of its content. */
+export class CloudEventError extends Error {}
+
+const maxDepth = 10_001;
+
+/** Reads a body of `application/cloudevents+json`. Throws `CloudEventError`. */
+export function readStructuredEvent(event: JsonNode): CloudEvent {
+  if (kindOf(event) !== 'object') throw new CloudEventError('is no JSON object');
+  const attributes = new Map<string, string>();
+  let data: JsonNode | undefined;
+  for (const [name, value] of membersOf(event)) {
+    if (name === 'data') data = value;
+    else if (name === 'data_base64') data = jsonOf(Buffer.from(stringOf(value) ?? '', 'base64').toString('utf8'));
+    else if (kindOf(value) !== 'null') attributes.set(name, stringOf(value) ?? compactText(value));
+  }
+  return checked({ attributes, data: data !== undefined && kindOf(data) === 'null' ? undefined : data });
+}
+
+/** Reads an event in binary mode: the attributes are headers, and the body is the data. Throws `CloudEventError`. */
+export function readBinaryEvent(headers: Iterable<readonly [name: string, value: string]>, body: string): CloudEvent {
+  const attributes = new Map<string, string>();
+  for (const [name, value] of headers) {
+    const lower = name.toLowerCase();
+    if (lower.startsWith('ce-')) attributes.set(lower.slice('ce-'.length), percentDecoded(value));
+    else if (lower === 'content-type') attributes.set('datacontenttype', value);
+  }
+  return checked({ attributes, data: body === '' ? undefined : jsonOf(body) });
+}
+
+/** A line of the import (contract 6) in the data of an event, and what identifies it. */
+export interface EventLine {
+  readonly line: string;
+  /** 16 bytes, from the `source` and the `id` of the event. */
+  readonly identity: Buffer;
+}
+
+/**
+ * The change that an event's data is. Its `at` is the event's `time` unless the data has one of its own; an `id` in the data does not
+ * count. Throws `CloudEventError`.
+ */
+export function lineOfCloudEvent({ attributes, data }: CloudEvent): EventLine {
+  if (data === undefined) throw new CloudEventError('has no "data"');
+  if (kindOf(data) !== 'object') throw new CloudEventError('has "data" that is no JSON object');
+  const members = membersOf(data);
+  members.delete('id');
+  const time = attributes.get('time');
+  const line: [string, JsonNode | string][] = [...members];
+  if (!members.has('at') && time !== undefined) line.push(['at', JSON.stringify(time)]);
+  return {
+    line: objectText(line),
+    identity: identityOfCloudEvent(attributes.get('source') ?? '', attributes.get('id') ?? ''),
+  };
+}
+
+function checked(event: CloudEvent): CloudEvent {
+  const { attributes } = event;
+  const version = attributes.get('specversion');
+  if (version !== '1.0') throw new CloudEventError('has a "specversion" that is not 1.0');
+  for (const name of ['id', 'source', 'type']) {
+    if ((attributes.get(name) ?? '') === '') throw new CloudEventError(`has no "${name}"`);
+  }
+  const type = attributes.get('datacontenttype');
+  if (type !== undefined && !isJson(type)) throw new CloudEventError('has "data" that is not JSON ("datacontenttype")');
+  return event;
+}
+
+/** Whether a media type is JSON: `application/json`, `text/json` or any with `+json`. */
+function isJson(type: string): boolean {
+  return /^[^;]*[/+]json\s*(?:;|$)/i.test(type.trim());
+}
+
+function jsonOf(text: string): JsonNode {
+  try {
+    return parseJson(text, maxDepth);
+  } catch (error) {
+    if (error instanceof JsonSyntaxError)
+      throw new CloudEventError(`has "data" that cannot be read as JSON: ${error.message}`);
+    throw error;
+  }
+}
+
+/** A header's value: percent-encoded bytes of UTF-8, and quoted where its sender quotes values. */
+function percentDecoded(value: string): string {
+  const plain = /^"(?:[^"\\]|\\.)*"$/.test(value) ? value.slice(1, -1).replace(/\\(.)/g, '$1') : value;
+  const text = plain.replace(/(?:%[0-9a-f]{2})+/gi, (encoded) =>
+    Buffer.from(encoded.replaceAll('%', ''), 'hex').toString('utf8'),
+  );
+  if (text.includes('\uFFFD')) throw new CloudEventError('has a header with bytes that are not UTF-8');
+  return text;
+}

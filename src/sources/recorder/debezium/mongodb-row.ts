@@ -1,0 +1,117 @@
+import { elementsOf, entriesOf, kindOf, memberOf, membersOf, stringOf } from '../../../core/json/members.ts';
+import { parseJson } from '../../../core/json/parse.ts';
+import { type JsonNode, JsonSyntaxError } from '../../../core/json/tape.ts';
+import { sourceText } from '../../../core/json/text.ts';
+import type { ChangedValue, Row } from '../../../recording/mapping/row-change.ts';
+import { ColumnRejection } from './column-value.ts';
+import { plainJson } from './extended-json.ts';
+import type { DebeziumEvent } from './read-event.ts';
+import { type DocumentUpdate, updatedDocument } from './updated-document.ts';
+
+/** The sides of a MongoDB event: a document's top-level members are its columns. */
+export interface MongodbSides {
+  readonly before: Row | undefined;
+  readonly after: Row | undefined;
+  /** Of an update without the document: the values that are known to have changed. */
+  readonly values: readonly ChangedValue[] | undefined;
+}
+
+/** `key` is the document's id as JSON text, where a header of the request has it. */
+export function mongodbSides(event: DebeziumEvent, key: string | undefined): MongodbSides {
+  const before = documentOf(event.before, 'before');
+  const after = documentOf(event.after, 'after');
+  if (event.op === 'd' && before === undefined && key === undefined) throw new ColumnRejection(withoutId);
+  if (event.op !== 'u' || after !== undefined)
+    return { before: rowOf(before) ?? keyRow(key), after: rowOf(after), values: undefined };
+  const update = updateOf(event.updateDescription);
+  if (update === undefined) throw new ColumnRejection('has neither "after" nor "updateDescription"');
+  if (before !== undefined)
+    return { before: rowOf(before), after: rowOf(updatedDocument(before, update)), values: undefined };
+  return { before: undefined, after: knownRow(update, key), values: valuesOf(update) };
+}
+
+const settings =
+  'set "capture.mode" to "change_streams_update_full_with_pre_image", or send the key in the header X-DEBEZIUM-KEY';
+const withoutId = `does not tell the id of its document: ${settings}`;
+
+function keyRow(key: string | undefined): Row | undefined {
+  return key === undefined ? undefined : new Map([['_id', key]]);
+}
+
+/** The id, and the top-level members that the update sets. */
+function knownRow({ updated, truncated }: DocumentUpdate, key: string | undefined): Row {
+  if (key === undefined) throw new ColumnRejection(withoutId);
+  if (truncated.length > 0) throw new ColumnRejection(`shortens an array that it does not have: ${settings}`);
+  const top = updated.filter(({ path }) => !path.includes('.'));
+  return new Map([...top.map(({ path, value }): [string, string] => [path, value]), ['_id', key]]);
+}
+
+function valuesOf({ updated, removed }: DocumentUpdate): ChangedValue[] {
+  return [
+    ...removed.map((path) => ({ keys: path.split('.'), after: undefined })),
+    ...updated.map(({ path, value }) => ({ keys: path.split('.'), after: value })),
+  ];
+}
+
+function updateOf(description: JsonNode | undefined): DocumentUpdate | undefined {
+  if (description === undefined) return undefined;
+  const updated = memberOf(description, 'updatedFields');
+  const fields = updated && extended(updated, 'updateDescription.updatedFields');
+  const list = (name: string) => {
+    const node = memberOf(description, name);
+    return node !== undefined && kindOf(node) === 'array' ? elementsOf(node) : [];
+  };
+  return {
+    updated: fields === undefined ? [] : entriesOf(fields).map(([path, value]) => ({ path, value: plainJson(value) })),
+    removed: list('removedFields').flatMap((path) => stringOf(path) ?? []),
+    truncated: list('truncatedArrays').flatMap((array) => {
+      const path = stringOf(memberOf(array, 'field'));
+      const size = memberOf(array, 'newSize') ?? memberOf(array, 'size');
+      return path === undefined || size === undefined ? [] : [{ path, size: Number(sourceText(size)) }];
+    }),
+  };
+}
+
+/** A document as plain JSON text. */
+function documentOf(side: JsonNode | undefined, name: string): string | undefined {
+  const document = side && extended(side, name);
+  return document && plainJson(document);
+}
+
+/**
+ * A value of the event: extended JSON in a string, or an object if a converter has parsed that string. Undefined for
+ * null.
+ */
+function extended(side: JsonNode, name: string): JsonNode | undefined {
+  if (kindOf(side) === 'object') return side;
+  const text = stringOf(side);
+  if (text === undefined) return undefined;
+  try {
+    const document = parseJson(text, maxDepth);
+    if (kindOf(document) === 'object') return document;
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error;
+  }
+  throw new ColumnRejection(`"${name}" is no extended JSON of a document`);
+}
+
+/** MongoDB's own limit is 100 levels. */
+const maxDepth = 500;
+
+function rowOf(document: string | undefined): Row | undefined {
+  if (document === undefined) return undefined;
+  return new Map(entriesOf(parseJson(document)).map(([field, value]) => [field, sourceText(value)]));
+}
+
+/** The document's id in a MongoDB key, as JSON text: the key's only member, which is extended JSON in a string. */
+export function idOfKey(key: JsonNode): string {
+  const [member = key] = kindOf(key) === 'object' && memberOf(key, '$oid') === undefined ? membersOf(key).values() : [];
+  const text = stringOf(member);
+  if (text === undefined) return plainJson(member);
+  try {
+    return plainJson(parseJson(text, maxDepth));
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return JSON.stringify(text);
+    throw error;
+  }
+}

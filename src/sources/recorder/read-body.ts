@@ -1,0 +1,129 @@
+import { isUtf8 } from 'node:buffer';
+import { measureJson } from '../../core/json/measure.ts';
+import { kindOf } from '../../core/json/members.ts';
+import { parseOnTape } from '../../core/json/parse.ts';
+import { cellAt, endCell, firstChild, JsonSyntaxError, JsonTape, nextChild, startCell } from '../../core/json/tape.ts';
+import { LineSplitter } from '../../recording/lines.ts';
+import { maxBytes, maxBytesOfOne, maxChanges, maxLevels, maxValues } from './limits.ts';
+import { ChangeReader, type ReadChange, type Reading } from './read-change.ts';
+import { Refusal, tooDeep } from './refusal.ts';
+import { type Encoding, unpack } from './unpack.ts';
+
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** How the changes stand in a body. */
+export type BodyFormat = 'lines' | 'json' | 'cloud event' | 'cloud events' | 'binary cloud event';
+
+export interface BodyRequest extends Reading {
+  bytes: Uint8Array;
+  encoding: Encoding;
+  format: BodyFormat;
+  /** How many bytes the body may have once it is unpacked. */
+  reserved: number;
+}
+
+/** A change with the place, from 0, of the value in the body that it is from. An event may be two changes. */
+export type IndexedChange = ReadChange & { index: number };
+
+/** What was read of a body. `bytes`: the body, where the caller has it compressed alone. */
+export interface ReadBody {
+  changes: IndexedChange[];
+  bytes: Uint8Array | undefined;
+}
+
+/**
+ * The changes of a body, in their order. Throws Refusal where the body passes a limit or cannot be read at all; a change that cannot be
+ * read is rejected by itself.
+ */
+export function readBody({ bytes, encoding, format, reserved, ...reading }: BodyRequest): ReadBody {
+  const unpacked = unpack(bytes, encoding, reserved);
+  const body = Buffer.from(unpacked.buffer, unpacked.byteOffset, unpacked.byteLength);
+  const reader = new ChangeReader(reading, body);
+  const changes = format === 'lines' ? changesOfLines(body, reader) : changesOfJson(body, reader, format);
+  if ((changes.at(-1)?.index ?? 0) > 0 && body.length > maxBytes) {
+    throw new Refusal('tooLarge', `A body of several changes must have at most ${maxBytes} bytes.`);
+  }
+  return { changes, bytes: encoding === 'identity' ? undefined : unpacked };
+}
+
+function changesOfLines(body: Buffer, reader: ChangeReader): IndexedChange[] {
+  const changes: IndexedChange[] = [];
+  let index = 0;
+  const counter = new ValueCounter(body);
+  const splitter = new LineSplitter(maxBytesOfOne);
+  for (const lines of [splitter.split(body), splitter.end()]) {
+    for (const { bytes } of lines) {
+      if (bytes === undefined) throw tooLong();
+      counter.add(bytes);
+      if (index === maxChanges) throw tooMany();
+      for (const change of reader.read(bytes, { isAlone: false })) changes.push({ ...change, index });
+      index += 1;
+    }
+  }
+  return changes;
+}
+
+function changesOfJson(body: Buffer, reader: ChangeReader, format: BodyFormat): IndexedChange[] {
+  if (!isUtf8(body)) throw new Refusal('unreadable', 'The request body is not UTF-8.');
+  const start = body.subarray(0, byteOrderMark.length).equals(byteOrderMark) ? byteOrderMark.length : 0;
+  new ValueCounter(body).add(body);
+  if (format === 'binary cloud event') return reader.readBinary(body).map((change) => ({ ...change, index: 0 }));
+  const tape = new JsonTape();
+  try {
+    // A body may have an array and an envelope around the document.
+    parseOnTape(tape, body, start, body.length, maxLevels + 5);
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error;
+    if (error.message.startsWith('nested too deep')) throw tooDeep();
+    throw new Refusal('unreadable', `The request body cannot be read as JSON: ${error.message}.`);
+  }
+  const textOf = (node: number) =>
+    body.subarray(cellAt(tape.cells, node + startCell), cellAt(tape.cells, node + endCell));
+  const isArray = kindOf({ tape, node: 0 }) === 'array';
+  if (format === 'cloud events' && !isArray)
+    throw new Refusal('unreadable', 'A batch of CloudEvents must be a JSON array.');
+  const read = (text: Buffer, isAlone: boolean) =>
+    format === 'json' ? reader.read(text, { isAlone }) : reader.readStructured(text, { isAlone });
+  if (!isArray) {
+    const only = textOf(0);
+    if (only.length > maxBytesOfOne) throw tooLong();
+    return read(only, true).map((change) => ({ ...change, index: 0 }));
+  }
+  const elements: Buffer[] = [];
+  for (let node = firstChild(tape, 0); node !== -1; node = nextChild(tape, node)) {
+    if (elements.length === maxChanges) throw tooMany();
+    const element = textOf(node);
+    if (element.length > maxBytesOfOne) throw tooLong();
+    elements.push(element);
+  }
+  return elements.flatMap((element, index) => read(element, false).map((change) => ({ ...change, index })));
+}
+
+/** A body that is shorter than this has fewer values than the limit, because a value takes at least two bytes. */
+const minBytesToCount = maxValues * 2;
+
+class ValueCounter {
+  readonly #isNeeded: boolean;
+  #values = 0;
+
+  constructor(body: Buffer) {
+    this.#isNeeded = body.length >= minBytesToCount;
+  }
+
+  add(json: Buffer): void {
+    if (!this.#isNeeded) return;
+    // Only ASCII characters tell values apart, so the text need not be decoded.
+    this.#values += measureJson(json.toString('latin1'), Number.POSITIVE_INFINITY).values;
+    if (this.#values > maxValues) {
+      throw new Refusal('tooLarge', `The request body must have at most ${maxValues} JSON values.`);
+    }
+  }
+}
+
+function tooMany(): Refusal {
+  return new Refusal('tooLarge', `The request body must have at most ${maxChanges} changes.`);
+}
+
+function tooLong(): Refusal {
+  return new Refusal('tooLarge', `A change must have at most ${maxBytesOfOne} bytes.`);
+}

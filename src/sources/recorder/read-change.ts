@@ -1,0 +1,202 @@
+import { parseJson } from '../../core/json/parse.ts';
+import { type JsonNode, JsonSyntaxError, JsonTape } from '../../core/json/tape.ts';
+import type { Change } from '../../recording/change.ts';
+import {
+  changeOfClient,
+  otherTenant,
+  type RecordingClient,
+  refusalOfRow,
+} from '../../recording/mapping/client-changes.ts';
+import { readImportLine } from '../../recording/mapping/import-line.ts';
+import type { Mapping } from '../../recording/mapping/mapping.ts';
+import type { MappedChange, MappedDocument } from '../../recording/mapping/row-change.ts';
+import { Occurrences } from '../../recording/occurrences.ts';
+import {
+  type CloudEvent,
+  CloudEventError,
+  lineOfCloudEvent,
+  readBinaryEvent,
+  readStructuredEvent,
+} from './cloud-events/read-cloud-event.ts';
+import { changesOfEvent, type EventResult } from './debezium/changes-of-event.ts';
+import { eventHeaders } from './debezium/event-headers.ts';
+import { type ReadEvent, readDebeziumCloudEvent, readDebeziumEvent } from './debezium/read-event.ts';
+import { keptBinaryEvent, keptEvent } from './kept-event.ts';
+import { keptLine } from './kept-line.ts';
+import { maxLevels } from './limits.ts';
+import { tooDeep } from './refusal.ts';
+
+/** For whom a body is read. */
+export interface Reading {
+  /** That of the path. A change that the mapping gives to another tenant is rejected. */
+  tenant: string;
+  /** The name of the client, which is the actor of changes that name none. */
+  clientName: string;
+  maySetActor: boolean;
+  mapping: Mapping | undefined;
+  /** The headers of the request that tell of events, by their names in lower case. */
+  headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * What Annals keeps of a change that it can never record: a line of an import, or a row as `rejectedRowText` writes it.
+ */
+export type Kept =
+  /** Its masks are applied. Undefined: nothing. */
+  | { line: string | undefined; isRow?: boolean; identity?: Uint8Array | undefined }
+  /** No mask holds for it: these bytes of the body. */
+  | { start: number; end: number; hasActor: boolean };
+
+/** A change of a body. */
+export type ReadChange =
+  | { kind: 'change'; change: Change; kept: Kept }
+  | { kind: 'unchanged' }
+  | { kind: 'ignored' }
+  | { kind: 'rejected'; reason: string; kept: Kept }
+  /** A row of a snapshot: what it is depends on the history. */
+  | { kind: 'snapshot'; document: Extract<MappedDocument, { kind: 'document' }>; kept: Kept }
+  /** All documents of the entity were deleted. */
+  | { kind: 'truncate'; entity: string; at: number; identity: Uint8Array };
+
+/** Reads the changes of one body. */
+export class ChangeReader {
+  readonly #reading: Reading;
+  readonly #body: Buffer;
+  readonly #tape = new JsonTape();
+  // A line without an id is rejected, so nothing is counted.
+  readonly #occurrences = new Occurrences();
+
+  constructor(reading: Reading, body: Buffer) {
+    this.#reading = reading;
+    this.#body = body;
+  }
+
+  /**
+   * The changes of one JSON text, a part of the body: a line of an import, or an event of Debezium. `isAlone`: nothing else is in the
+   * body, so the headers of the request are the event's. Throws Refusal where it nests too deep.
+   */
+  read(text: Buffer, { isAlone }: { isAlone: boolean }): ReadChange[] {
+    const change = this.#changeOfLine(text);
+    if (change.kind !== 'rejected') return [change];
+    const value = parsed(text);
+    const event = value && readDebeziumEvent(value);
+    return event === undefined ? [change] : this.#changesOf(event, isAlone, () => this.#keptEvent(text));
+  }
+
+  /** The changes of a CloudEvent as one JSON text. */
+  readStructured(text: Buffer, { isAlone }: { isAlone: boolean }): ReadChange[] {
+    const value = parsed(text);
+    if (value === undefined)
+      return [{ kind: 'rejected', reason: 'cannot be read as JSON', kept: this.#keptEvent(text) }];
+    return this.#changesOfCloudEvent(
+      () => readStructuredEvent(value),
+      isAlone,
+      () => this.#keptEvent(text),
+    );
+  }
+
+  /** The changes of a CloudEvent whose data is the body. */
+  readBinary(body: Buffer): ReadChange[] {
+    const { headers, mapping } = this.#reading;
+    return this.#changesOfCloudEvent(
+      () => readBinaryEvent(Object.entries(headers), body.toString('utf8')),
+      true,
+      () => ({ line: keptBinaryEvent(headers, body, mapping) }),
+    );
+  }
+
+  #changesOfCloudEvent(read: () => CloudEvent, isAlone: boolean, kept: () => Kept): ReadChange[] {
+    try {
+      const cloudEvent = read();
+      const event = readDebeziumCloudEvent(cloudEvent.attributes, cloudEvent.data);
+      if (event !== undefined) return this.#changesOf(event, isAlone, kept);
+      const { line, identity } = lineOfCloudEvent(cloudEvent);
+      return [this.#changeOfLine(Buffer.from(line), identity)];
+    } catch (error) {
+      if (!(error instanceof CloudEventError)) throw error;
+      if (error.message.includes('nested too deep')) throw tooDeep();
+      return [{ kind: 'rejected', reason: error.message, kept: kept() }];
+    }
+  }
+
+  #changeOfLine(text: Buffer, identity?: Buffer): ReadChange {
+    const { clientName, mapping } = this.#reading;
+    const read = readImportLine(text, this.#tape, this.#occurrences, mapping?.entities);
+    const judged = changeOfClient(read, this.#client, identity);
+    if (judged.kind === 'unchanged') return judged;
+    if (judged.kind === 'change') {
+      return {
+        kind: 'change',
+        change: judged.change,
+        kept: this.#keptOf(text, judged.change.entity, judged.hasActor, identity),
+      };
+    }
+    if (judged.reason.includes('nested too deep')) throw tooDeep();
+    return { ...judged, kept: { line: keptLine(text, clientName, mapping), identity } };
+  }
+
+  get #client(): RecordingClient {
+    const { clientName: name, tenant, maySetActor } = this.#reading;
+    return { name, tenant, maySetActor };
+  }
+
+  #keptOf(text: Buffer, entity: string, hasActor: boolean, identity: Uint8Array | undefined): Kept {
+    const { clientName, mapping } = this.#reading;
+    const start = text.byteOffset - this.#body.byteOffset;
+    const end = start + text.length;
+    // Small buffers may share memory without being parts of each other.
+    const isPart = text.buffer === this.#body.buffer && start >= 0 && end <= this.#body.length;
+    if (!isPart || mapping?.entities.has(entity)) return { line: keptLine(text, clientName, mapping), identity };
+    return { start, end, hasActor };
+  }
+
+  #keptEvent(text: Buffer): Kept {
+    return { line: keptEvent(text, this.#reading.mapping) };
+  }
+
+  /** `kept` is what is kept of an event that cannot be mapped. */
+  #changesOf(event: ReadEvent, isAlone: boolean, kept: () => Kept): ReadChange[] {
+    const { mapping, headers, clientName, tenant } = this.#reading;
+    // A batch of Debezium's sink has the headers of its first event alone.
+    const ofEvent = isAlone ? eventHeaders((name) => headers[name]) : {};
+    const result = changesOfEvent(mapping, event, ofEvent, { actor: clientName, tenant });
+    if (result.kind !== 'changes') return [this.#changeOfOther(result, kept)];
+    const row: Kept = { line: result.content(), isRow: true };
+    return result.changes.map((mapped) => this.#changeOfRow(mapped, row));
+  }
+
+  #changeOfOther(result: Exclude<EventResult, { kind: 'changes' }>, keptOfEvent: () => Kept): ReadChange {
+    if (result.kind === 'ignored') return result;
+    const kept = result.kind === 'snapshot' ? { line: result.content(), isRow: true } : keptOfEvent();
+    if (result.kind === 'rejected') return { ...result, kept };
+    const tenant = result.kind === 'snapshot' ? result.document.tenant : result.tenant;
+    if (!this.#isOwn(tenant)) return { kind: 'rejected', reason: otherTenant, kept };
+    if (result.kind === 'snapshot') return { kind: 'snapshot', document: result.document, kept };
+    const { table, at, identity } = result;
+    return { kind: 'truncate', entity: table.entity, at, identity };
+  }
+
+  #changeOfRow(mapped: MappedChange, kept: Kept): ReadChange {
+    const refusal = refusalOfRow(mapped, this.#client);
+    if (refusal !== undefined) return { kind: 'rejected', reason: refusal, kept };
+    if (mapped.kind === 'unchanged') return { kind: 'unchanged' };
+    if (mapped.kind === 'rejected') return { kind: 'rejected', reason: mapped.reason, kept };
+    return { kind: 'change', change: mapped.change, kept };
+  }
+
+  #isOwn(tenant: string | undefined): boolean {
+    return tenant === undefined || tenant === this.#reading.tenant;
+  }
+}
+
+/** Undefined where it is no JSON. Throws Refusal where it nests too deep. */
+function parsed(text: Buffer): JsonNode | undefined {
+  try {
+    // The envelope of an event is one more level around its documents.
+    return parseJson(text, maxLevels + 4);
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error;
+    if (error.message.startsWith('nested too deep')) throw tooDeep();
+    return undefined;
+  }
+}

@@ -1,0 +1,249 @@
+import { hash } from 'node:crypto';
+import { TimeSlice } from '../../core/concurrency/time-slice.ts';
+import { objectText } from '../../core/json/members.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import type { DatabaseTransaction } from '../../postgres/database.ts';
+import {
+  type BatchCounts,
+  type ChangeSource,
+  type GivenBatch,
+  type GivenChange,
+  type RejectedChange,
+  RejectedChangesError,
+  type TakeChanges,
+  type TakenBatch,
+} from '../../recording/batch.ts';
+import { type Change, contentOf, differenceOfChange, identityLength } from '../../recording/change.ts';
+import { lineOfChange } from '../../recording/mapping/line-of-change.ts';
+import type { Mapping } from '../../recording/mapping/mapping.ts';
+import { ruledDocument } from '../../recording/mapping/ruled-document.ts';
+import { changeOfSnapshot } from '../../recording/mapping/snapshot-change.ts';
+import { currentDocuments, existingDocuments } from '../../recording/rebuild/current-documents.ts';
+import type { ReadChange } from './read-change.ts';
+
+type Snapshot = Omit<Extract<ReadChange, { kind: 'snapshot' }>, 'kept'> & { source: ChangeSource };
+type Truncate = Extract<ReadChange, { kind: 'truncate' }>;
+
+/** A change as the route hands it over, with the place of its event in the body. */
+export type Recordable = { index: number } & (GivenChange | Snapshot | Truncate);
+
+/** Documents that are deleted at once. */
+const pageSize = 500;
+
+/** Runs the work in a transaction of its own, again where it lost a race. */
+export type InOwnTransaction = <Result>(work: (transaction: DatabaseTransaction) => Promise<Result>) => Promise<Result>;
+
+interface Batch extends Omit<GivenBatch, 'changes'> {
+  changes: readonly Recordable[];
+  actor: string;
+  mapping: Mapping | undefined;
+}
+
+/** Where a page of the documents that a truncate deletes begins. */
+interface TruncatePage extends TakenBatch {
+  next: string | undefined;
+}
+
+/**
+ * Records what was read of a body, in its order: rows of snapshots and truncates by what the history has. All of it is one transaction,
+ * with one exception: a truncate of a batch that is not strict deletes its documents page by page, each in a transaction. So a truncate that
+ * takes longer than a request may goes on when it is sent again. Throws `RejectedChangesError` as `TakeChanges` does; its places, and those
+ * of the result, are those of the body.
+ */
+export async function recordRead(
+  inOwnTransaction: InOwnTransaction,
+  take: TakeChanges,
+  batch: Batch,
+): Promise<TakenBatch> {
+  if (batch.strict) return await inOwnTransaction((transaction) => recordWhole(transaction, take, batch));
+  const total = new Total();
+  for (const changes of betweenTruncates(batch.changes)) {
+    const [first] = changes;
+    if (first?.kind !== 'truncate') {
+      total.add(await inOwnTransaction((transaction) => recordWhole(transaction, take, { ...batch, changes })));
+      continue;
+    }
+    const before = total.counts.read;
+    for (let page: string | undefined = ''; page !== undefined; ) {
+      const after: string | undefined = page === '' ? undefined : page;
+      const taken: TruncatePage = await inOwnTransaction((transaction) =>
+        deletePage(transaction, take, batch, first, after),
+      );
+      total.add(taken);
+      page = taken.next;
+    }
+    if (total.counts.read === before) total.addIgnored();
+  }
+  return total;
+}
+
+/** The parts of a body: each truncate by itself, and what stands between two. */
+function betweenTruncates(changes: readonly Recordable[]): Recordable[][] {
+  const parts: Recordable[][] = [];
+  for (const change of changes) {
+    const last = parts.at(-1);
+    if (last === undefined || change.kind === 'truncate' || last[0]?.kind === 'truncate') parts.push([change]);
+    else last.push(change);
+  }
+  return parts.length === 0 ? [[]] : parts;
+}
+
+async function recordWhole(transaction: DatabaseTransaction, take: TakeChanges, batch: Batch): Promise<TakenBatch> {
+  const total = new Total();
+  for (const part of partsOf(batch.changes)) {
+    const [first] = part;
+    if (first?.kind === 'truncate') {
+      const before = total.counts.read;
+      let next: string | undefined;
+      do {
+        const page = await deletePage(transaction, take, batch, first, next);
+        total.add(page);
+        next = page.next;
+      } while (next !== undefined);
+      if (total.counts.read === before) total.addIgnored();
+      continue;
+    }
+    const isCompared = first !== undefined && isSnapshot(first);
+    const given = isCompared ? await compared(transaction, batch, part.filter(isSnapshot)) : part.filter(isGiven);
+    try {
+      total.add(await takeInBody(transaction, take, batch, given));
+    } catch (error) {
+      if (!(error instanceof RejectedChangesError)) throw error;
+      throw new RejectedChangesError([...total.rejected, ...error.rejected], error.isFull);
+    }
+  }
+  return total;
+}
+
+/** Takes changes; the places of the rejected ones are those of the body. */
+async function takeInBody(
+  transaction: DatabaseTransaction,
+  take: TakeChanges,
+  { changes: _changes, actor: _actor, mapping: _mapping, ...batch }: Batch,
+  given: readonly (GivenChange & { index: number })[],
+): Promise<TakenBatch> {
+  const inBody = (list: readonly RejectedChange[]) =>
+    list.map(({ index, reason }) => ({ index: given[index]?.index ?? index, reason }));
+  try {
+    const { counts, rejected } = await take(transaction, { ...batch, changes: given });
+    return { counts, rejected: inBody(rejected) };
+  } catch (error) {
+    if (!(error instanceof RejectedChangesError)) throw error;
+    throw new RejectedChangesError(inBody(error.rejected), error.isFull);
+  }
+}
+
+class Total implements TakenBatch {
+  readonly counts: BatchCounts = noCounts();
+  readonly rejected: RejectedChange[] = [];
+
+  add({ counts, rejected }: TakenBatch): void {
+    for (const name of countNames) this.counts[name] += counts[name];
+    this.rejected.push(...rejected);
+  }
+
+  addIgnored(): void {
+    this.counts.read += 1;
+    this.counts.ignored += 1;
+  }
+}
+
+function noCounts(): BatchCounts {
+  return { read: 0, recorded: 0, unchanged: 0, duplicate: 0, expired: 0, ignored: 0, rejected: 0 };
+}
+
+const countNames = ['read', 'recorded', 'unchanged', 'duplicate', 'expired', 'ignored', 'rejected'] as const;
+
+/** What can be recorded at once: a truncate by itself, rows of a snapshot together, other changes together. */
+function partsOf(changes: readonly Recordable[]): Recordable[][] {
+  const parts: Recordable[][] = [];
+  for (const change of changes) {
+    const last = parts.at(-1);
+    const [first] = last ?? [];
+    const isLike = first !== undefined && first.kind !== 'truncate' && isSnapshot(first) === isSnapshot(change);
+    if (isLike && change.kind !== 'truncate') last?.push(change);
+    else parts.push([change]);
+  }
+  return parts;
+}
+
+function isSnapshot(change: Recordable): change is Snapshot & { index: number } {
+  return change.kind === 'snapshot';
+}
+
+function isGiven(change: Recordable): change is GivenChange & { index: number } {
+  return change.kind !== 'snapshot' && change.kind !== 'truncate';
+}
+
+/** A row of a snapshot is a create, an update or no change, by what the history has of its document. */
+async function compared(
+  transaction: DatabaseTransaction,
+  { tenant, mapping }: Batch,
+  snapshots: readonly (Snapshot & { index: number })[],
+): Promise<(GivenChange & { index: number })[]> {
+  const given: (GivenChange & { index: number })[] = [];
+  const slice = new TimeSlice();
+  for (const [entity, some] of Map.groupBy(snapshots, ({ document }) => document.entity)) {
+    const ids = some.map(({ document }) => document.entityId);
+    const stored = await currentDocuments(transaction, tenant, entity, ids);
+    for (const [place, { index, document, source }] of some.entries()) {
+      if (slice.isDue) await slice.rest();
+      const alive = stored[place]?.document;
+      const change = changeOfSnapshot(document, alive && ruledDocument(mapping, entity, alive));
+      if (change === 'unchanged') given.push({ index, kind: 'unchanged' });
+      else given.push({ index, kind: 'change', change, source });
+    }
+  }
+  return given.sort((one, other) => one.index - other.index);
+}
+
+/**
+ * Deletes a page of the documents of an entity that existed at the truncate's time. The identity of each delete is made of the event's, so
+ * a repeat records none twice, and leaves alone what was created since.
+ */
+async function deletePage(
+  transaction: DatabaseTransaction,
+  take: TakeChanges,
+  batch: Batch,
+  { index, entity, at, identity }: Truncate & { index: number },
+  after: string | undefined,
+): Promise<TruncatePage> {
+  const { tenant, actor, mapping } = batch;
+  const slice = new TimeSlice();
+  const { entityIds, next } = await existingDocuments(transaction, tenant, entity, {
+    after,
+    until: at,
+    limit: pageSize,
+  });
+  if (entityIds.length === 0) return { counts: noCounts(), rejected: [], next };
+  const documents = await currentDocuments(transaction, tenant, entity, entityIds);
+  const deletes: (GivenChange & { index: number })[] = [];
+  for (const [place, entityId] of entityIds.entries()) {
+    if (slice.isDue) await slice.rest();
+    const stored = documents[place]?.document;
+    const document = stored === undefined ? undefined : ruledDocument(mapping, entity, stored);
+    const difference = differenceOfChange(
+      'delete',
+      document === undefined ? undefined : parseJson(document),
+      undefined,
+    );
+    const own = hash('sha256', `annals:truncate:${Buffer.from(identity).toString('hex')}:${entityId}`, 'buffer');
+    const change: Change = {
+      identity: own.subarray(0, identityLength),
+      at,
+      type: 'delete',
+      entity,
+      entityId,
+      actor,
+      related: [],
+      ...(difference === undefined ? { paths: '{}' } : contentOf(difference)),
+    };
+    const source: ChangeSource = {
+      position: `a document of ${entity}`,
+      line: () => lineOfChange(change, objectText(document === undefined ? [] : [['before', document]])),
+      identity: change.identity,
+    };
+    deletes.push({ index, kind: 'change', change, source });
+  }
+  return { ...(await takeInBody(transaction, take, batch, deletes)), next };
+}

@@ -1,0 +1,188 @@
+import type { FastifyRequest } from 'fastify';
+import { AnnalsError, maxDetails } from '../../core/errors.ts';
+import type { HttpServer } from '../../http/http-server-type.ts';
+import { json } from '../../http/openapi/answers.ts';
+import { compileValidator } from '../../http/validation.ts';
+import type { Database } from '../../postgres/database.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+import { RejectedChangesError, type TakeChanges, type TakenBatch } from '../../recording/batch.ts';
+import type { Mapping } from '../../recording/mapping/mapping.ts';
+import { maxRetries } from '../../recording/record-change.ts';
+import type { BodyReader } from './body-reader.ts';
+import { lineWithActor } from './kept-line.ts';
+import { bodyLimit } from './limits.ts';
+import type { BodyFormat, ReadBody } from './read-body.ts';
+import type { Kept } from './read-change.ts';
+import { type Recordable, recordRead } from './record-changes.ts';
+import { ChangesPath, ChangesQuery, describedBodies, RecordedChange, RecordedCounts } from './schemas.ts';
+import type { Encoding } from './unpack.ts';
+
+export interface RecorderRoutesOptions {
+  db: Database;
+  bodies: BodyReader;
+  take: TakeChanges;
+  /** Its rules also apply to documents that the history has already. */
+  mapping: Mapping | undefined;
+}
+
+const formats: Readonly<Record<string, BodyFormat>> = {
+  'application/x-ndjson': 'lines',
+  'application/json': 'json',
+  'application/cloudevents+json': 'cloud event',
+  'application/cloudevents-batch+json': 'cloud events',
+};
+
+const encodings: Readonly<Record<string, Encoding>> = {
+  identity: 'identity',
+  gzip: 'gzip',
+  'x-gzip': 'gzip',
+  zstd: 'zstd',
+};
+
+/** Changes that applications send (recording.md 4). */
+export async function recorderRoutes(
+  app: HttpServer,
+  { db, bodies, take, mapping }: RecorderRoutesOptions,
+): Promise<void> {
+  app.addHook('onClose', () => bodies.close());
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser<Buffer>(Object.keys(formats), { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  );
+
+  app.post(
+    '/recorder/:tenant/changes',
+    {
+      bodyLimit,
+      config: { scopes: ['recorder.change_record'], readsAnyBody: true, errors: ['change_rejected'] },
+      // The threads check the body.
+      validatorCompiler: (part) => (part.httpPart === 'body' ? (value) => ({ value }) : compileValidator(part)),
+      schema: {
+        operationId: 'recordChanges',
+        tags: ['Recording'],
+        summary: 'Recording changes',
+        description:
+          'Records one change, a JSON array of changes, or one change a line as application/x-ndjson. Also takes CloudEvents ' +
+          '(structured, batched or in binary mode), and events of Debezium in each of these forms. The body may be ' +
+          'compressed, with `Content-Encoding: gzip` or `zstd`. The answer comes after the commit. Without an answer, send ' +
+          'the request again: changes that were recorded before count as duplicates.',
+        params: ChangesPath,
+        querystring: ChangesQuery,
+        consumes: Object.keys(formats),
+        body: RecordedChange,
+        bodies: describedBodies,
+        response: { 200: json(RecordedCounts, { description: 'The changes are committed.' }) },
+      },
+    },
+    async (request) => {
+      const body = request.body as unknown as Buffer | null;
+      const changes = await readChanges(bodies, request, body ?? Buffer.alloc(0));
+      const { counts, rejected } = await record({ db, take, mapping }, request, changes);
+      return { ...counts, rejected: [...rejected] };
+    },
+  );
+}
+
+async function readChanges(bodies: BodyReader, request: FastifyRequest, body: Buffer): Promise<Recordable[]> {
+  const { tenant, clientName, scopes } = request.credentials;
+  const asked = {
+    bytes: body,
+    encoding: encodingOf(request),
+    format: formatOf(request),
+    tenant,
+    clientName,
+    maySetActor: scopes.includes('recorder.actor_set'),
+    headers: headersOfEvents(request),
+  };
+  const reserved = request.reservedBytes;
+  let read = await bodies.read({ ...asked, reserved });
+  if (read === 'longer' && reserved < bodyLimit) {
+    await request.reserveBody(bodyLimit);
+    read = await bodies.read({ ...asked, reserved: bodyLimit });
+  }
+  if (read === 'longer') {
+    throw new AnnalsError('payload_too_large', `The request body must have at most ${bodyLimit} bytes once unpacked.`);
+  }
+  return recordables(read, body, request);
+}
+
+/** Those of CloudEvents in binary mode, and of Debezium's sink. */
+function headersOfEvents({ headers }: FastifyRequest): Record<string, string> {
+  const named = Object.entries(headers).flatMap(([name, value]) =>
+    /^(?:ce-|x-debezium-|content-type$)/.test(name) ? [[name, String(value)] as const] : [],
+  );
+  return Object.fromEntries(named);
+}
+
+function recordables({ changes, bytes }: ReadBody, body: Buffer, request: FastifyRequest): Recordable[] {
+  const text = bytes === undefined ? body : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const { clientName } = request.credentials;
+  return changes.map((read): Recordable => {
+    if (read.kind !== 'change' && read.kind !== 'rejected' && read.kind !== 'snapshot') return read;
+    const { kept, ...given } = read;
+    const position = `request ${request.id}, change ${read.index}`;
+    const made = 'line' in kept ? { isRow: kept.isRow === true, identity: kept.identity } : {};
+    return { ...given, source: { position, line: () => lineOf(kept, text, clientName), ...made } };
+  });
+}
+
+function lineOf(kept: Kept, body: Buffer, clientName: string): string | undefined {
+  if ('line' in kept) return kept.line;
+  const line = body.subarray(kept.start, kept.end);
+  return kept.hasActor ? line.toString('utf8') : lineWithActor(line, clientName);
+}
+
+async function record(
+  { db, take, mapping }: Pick<RecorderRoutesOptions, 'db' | 'take' | 'mapping'>,
+  request: FastifyRequest,
+  changes: readonly Recordable[],
+): Promise<TakenBatch> {
+  const { tenant, clientId, clientName } = request.credentials;
+  const { strict } = request.query as { strict?: string };
+  const recordedBy = { way: 'recorder', by: clientName } as const;
+  const batch = {
+    tenant,
+    client: clientId,
+    recordedBy,
+    changes,
+    strict: strict === 'true',
+    actor: clientName,
+    mapping,
+  };
+  try {
+    return await recordRead((work) => inTransaction(db, work, { retries: maxRetries }), take, batch);
+  } catch (error) {
+    throw error instanceof RejectedChangesError ? refused(error, isDivided(batch)) : error;
+  }
+}
+
+/** Whether `recordRead` may have committed a part of the batch before it refuses the rest. */
+function isDivided({ changes, strict }: { changes: readonly Recordable[]; strict: boolean }): boolean {
+  return !strict && changes.some(({ kind }) => kind === 'truncate');
+}
+
+function refused({ rejected, isFull }: RejectedChangesError, divided: boolean): AnnalsError {
+  const count = rejected.length === 1 ? '1 of the changes' : `${rejected.length} of the changes`;
+  const why = isFull ? ' The tenant keeps as many rejected changes as it may (annals rejected).' : '';
+  const others = divided ? 'Those before and after a truncate are recorded by themselves.' : 'None was.';
+  return new AnnalsError('change_rejected', `${count} cannot be recorded. ${others}${why}`, {
+    details: rejected.slice(0, maxDetails).map(({ index, reason }) => ({ field: String(index), message: reason })),
+  });
+}
+
+function formatOf({ headers }: FastifyRequest): BodyFormat {
+  if (headers['ce-specversion'] !== undefined) return 'binary cloud event';
+  const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? '';
+  const format = formats[type];
+  if (format === undefined) {
+    const types = Object.keys(formats).join(', ');
+    throw new AnnalsError('unsupported_media_type', `The content type must be one of ${types}.`);
+  }
+  return format;
+}
+
+function encodingOf({ headers }: FastifyRequest): Encoding {
+  const encoding = encodings[headers['content-encoding']?.trim().toLowerCase() ?? 'identity'];
+  if (encoding !== undefined) return encoding;
+  throw new AnnalsError('unsupported_media_type', 'The content encoding must be gzip, zstd or identity.');
+}

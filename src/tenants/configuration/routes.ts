@@ -1,0 +1,153 @@
+import { AnnalsError } from '../../core/errors.ts';
+import type { HttpServer } from '../../http/http-server-type.ts';
+import { jsonStream, jsonText, noContent } from '../../http/openapi/answers.ts';
+import type { Scope } from '../../http/scopes.ts';
+import { arrayBody } from '../../pagination/page-texts.ts';
+import { type ConfigurationItem, viewOf } from './item.ts';
+import {
+  ChangedConfiguration,
+  ConfigurationItemSchema,
+  ConfigurationList,
+  ConfigurationPath,
+  ConfigurationsPath,
+  ConfigurationsQuery,
+  NewConfigurations,
+} from './schemas.ts';
+import { type SentValue, sentValues } from './sent-values.ts';
+import type { Configuration } from './service.ts';
+
+const reading: readonly Scope[] = ['configuration.configuration_view', 'configuration.configuration_manage'];
+const writing: readonly Scope[] = ['configuration.configuration_manage'];
+const tags = ['Configuration'];
+const json = 'application/json; charset=utf-8';
+
+/** Configuration (contract: configuration). */
+export async function configurationRoutes(
+  app: HttpServer,
+  { configuration }: { configuration: Configuration },
+): Promise<void> {
+  app.get(
+    '/configuration/:tenant/configurations',
+    {
+      config: { scopes: reading },
+      schema: {
+        operationId: 'listConfigurations',
+        tags,
+        summary: 'Retrieving configurations',
+        params: ConfigurationsPath,
+        querystring: ConfigurationsQuery,
+        response: { 200: jsonStream(ConfigurationList, { description: 'The configurations.' }) },
+      },
+    },
+    async (request, reply) => {
+      const keys = request.query.keys?.split(',').map(readableKey);
+      const texts = await configuration.list(request.params.tenant, keys);
+      return await reply.type(json).send(arrayBody(texts));
+    },
+  );
+
+  app.post(
+    '/configuration/:tenant/configurations',
+    {
+      config: { scopes: writing, errors: ['conflict_resource'] },
+      schema: {
+        operationId: 'createConfigurations',
+        tags,
+        summary: 'Creating configurations: all of them or none',
+        params: ConfigurationsPath,
+        body: NewConfigurations,
+        response: { 201: jsonText(ConfigurationList, { description: 'The new configurations.' }) },
+      },
+    },
+    async (request, reply) => {
+      const values = await sentValues(request.bodyText);
+      const sent = request.body.map((item, index) => ({ ...item, ...valueAt(values, index) }));
+      const items = await configuration.create(request.params.tenant, sent, request.credentials.clientName);
+      return await reply.code(201).type(json).send(viewOfAll(items));
+    },
+  );
+
+  app.get(
+    '/configuration/:tenant/configurations/:key',
+    {
+      config: { scopes: reading, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'getConfiguration',
+        tags,
+        summary: 'Retrieving a configuration',
+        params: ConfigurationPath,
+        response: { 200: jsonText(ConfigurationItemSchema, { description: 'The configuration.' }) },
+      },
+    },
+    async (request, reply) => {
+      const { tenant, key } = request.params;
+      const item = await configuration.find(tenant, readableKey(key));
+      return await reply.type(json).send(viewOf(item));
+    },
+  );
+
+  app.put(
+    '/configuration/:tenant/configurations/:key',
+    {
+      config: { scopes: writing, errors: ['conflict_resource'] },
+      schema: {
+        operationId: 'replaceConfiguration',
+        tags,
+        summary: 'Replacing an existing configuration',
+        params: ConfigurationPath,
+        body: ChangedConfiguration,
+        response: { 200: jsonText(ConfigurationItemSchema, { description: 'The configuration as it is now.' }) },
+      },
+    },
+    async (request, reply) => {
+      const { tenant, key } = request.params;
+      refuseOtherKey(request.body.key, key);
+      const sent = { ...request.body, ...valueAt(await sentValues(request.bodyText), 0) };
+      const item = await configuration.replace(tenant, readableKey(key), sent, request.credentials.clientName);
+      return await reply.type(json).send(viewOf(item));
+    },
+  );
+
+  app.delete(
+    '/configuration/:tenant/configurations/:key',
+    {
+      config: { scopes: writing, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'deleteConfiguration',
+        tags,
+        summary: 'Deleting a configuration',
+        params: ConfigurationPath,
+        response: { 204: noContent('The configuration is deleted.') },
+      },
+    },
+    async (request, reply) => {
+      const { tenant, key } = request.params;
+      await configuration.remove(tenant, readableKey(key), request.credentials.clientName);
+      return await reply.code(204).send();
+    },
+  );
+}
+
+function valueAt(values: readonly SentValue[], index: number): SentValue {
+  const value = values[index];
+  if (value === undefined) throw new Error('a body that was validated has no value');
+  return value;
+}
+
+function viewOfAll(items: readonly ConfigurationItem[]): string {
+  return `[${items.map((item) => viewOf(item)).join(',')}]`;
+}
+
+/**
+ * PostgreSQL cannot store NUL in a text, so no such key exists. The empty text stands for it, because no key is empty.
+ */
+function readableKey(key: string): string {
+  return key.includes('\u0000') ? '' : key;
+}
+
+function refuseOtherKey(given: string | undefined, key: string): void {
+  if (given === undefined || given === key) return;
+  throw new AnnalsError('validation_violation', 'The request body is not valid.', {
+    details: [{ field: 'key', message: 'must be the key of the path' }],
+  });
+}

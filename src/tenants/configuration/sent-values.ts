@@ -1,0 +1,23 @@
+import { threaded } from '../../core/concurrency/threaded.ts';
+import { elementsOf, kindOf, membersOf } from '../../core/json/members.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import { type JsonSize, sizeOfJson } from '../../core/json/size.ts';
+import { compactText } from '../../core/json/text.ts';
+
+/** A value as a client sent it. */
+export interface SentValue {
+  /** JSON text that keeps numbers as they were written (contract: how changes are recorded). */
+  json: string;
+  size: JsonSize;
+}
+
+/** The `value` of each item of a body. The body has been validated: it is an item, or an array of items. */
+export const sentValues = threaded(import.meta.url, 'sentValues', (bodyText: string): SentValue[] => {
+  const body = parseJson(bodyText);
+  const items = kindOf(body) === 'array' ? elementsOf(body) : [body];
+  return items.map((item) => {
+    const value = membersOf(item).get('value');
+    if (value === undefined) throw new Error('an object that was validated has no value');
+    return { json: compactText(value), size: sizeOfJson(value) };
+  });
+});

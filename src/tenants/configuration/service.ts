@@ -1,0 +1,188 @@
+import { AnnalsError, type ErrorDetail } from '../../core/errors.ts';
+import { refuseLargeDocument } from '../../core/json/size.ts';
+import type { Sealer } from '../../core/sealing.ts';
+import { type PageTexts, textsOfPage } from '../../pagination/page-texts.ts';
+import { maxPieceBytes } from '../../pagination/pieces.ts';
+import type { Database } from '../../postgres/database.ts';
+import type { Statements } from '../../postgres/statements.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+import { mask } from '../../recording/mask.ts';
+import {
+  type ConfigurationItem,
+  type ConfigurationValue,
+  isHeaderToken,
+  isProviderTokenKey,
+  type ProviderTokenKey,
+  providerTokenKeys,
+  type StoredValue,
+  viewOf,
+} from './item.ts';
+import { recordItemChange } from './recorded-change.ts';
+import { openSecret, sealSecret } from './secrets.ts';
+import type { SentValue } from './sent-values.ts';
+import { deleteItem, insertItems, listItems, readItem, readItems, readSealedValues, updateItem } from './store.ts';
+
+/** An item as a client sends it: `value` is parsed, `json` and `size` are those of its text. */
+export interface SentItem extends SentValue {
+  value: unknown;
+  version?: number | undefined;
+  description?: string | undefined;
+  secured?: boolean | undefined;
+}
+
+/** What a tenant has set (contract: configuration). Everything takes the tenant first. */
+export interface Configuration {
+  /** The items as JSON texts, by key: all of them, or those of the keys that are there. */
+  list(tenant: string, keys: readonly string[] | undefined): Promise<PageTexts>;
+  find(tenant: string, key: string): Promise<ConfigurationItem>;
+  create(tenant: string, items: readonly (SentItem & { key: string })[], actor: string): Promise<ConfigurationItem[]>;
+  replace(tenant: string, key: string, item: SentItem, actor: string): Promise<ConfigurationItem>;
+  remove(tenant: string, key: string, actor: string): Promise<void>;
+  /** The value in the clear, for the modules that need it; undefined where it is not set. */
+  read(tenant: string, key: string): Promise<ConfigurationValue | undefined>;
+  /** The tenant's own token for the first provider with the item that it is from; undefined where it has none. */
+  readProviderToken(tenant: string): Promise<{ item: ProviderTokenKey; token: string } | undefined>;
+}
+
+export function createConfiguration(options: {
+  pool: Statements;
+  db: Database;
+  sealer: Sealer;
+  now: () => number;
+}): Configuration {
+  const { pool, db, sealer, now } = options;
+
+  function stored(tenant: string, key: string, value: ConfigurationValue): StoredValue {
+    return value.secured ? { secured: true, sealed: sealSecret(sealer, tenant, key, value.secret) } : value;
+  }
+
+  return {
+    async list(tenant, keys) {
+      const listed = await listItems(db, tenant, keys, maxPieceBytes);
+      const rows = listed.map(({ key, bytes, item }) => ({ id: key, bytes, text: item && viewOf(item) }));
+      const readTexts = async (some: readonly string[]) =>
+        new Map((await readItems(db, tenant, some)).map((item) => [item.key, [viewOf(item)]]));
+      return textsOfPage(rows, readTexts);
+    },
+
+    async find(tenant, key) {
+      const item = await readItem(db, tenant, key);
+      if (item === undefined) throw notThere();
+      return item;
+    },
+
+    async create(tenant, sent, actor) {
+      const items = sent.map((item, index): ConfigurationItem => {
+        const value = stored(tenant, item.key, checkedValue(item.key, item, `${index}.`));
+        return { key: item.key, value, version: 1, description: item.description };
+      });
+      refuseRepeatedKeys(items);
+      await inTransaction(db, async (transaction) => {
+        const inserted = new Set(await insertItems(transaction, tenant, items));
+        if (inserted.size < items.length) throw alreadyThere(items, inserted);
+        const at = now();
+        for (const item of items) await recordItemChange(transaction, { tenant, actor }, { after: item, at });
+      });
+      return items;
+    },
+
+    async replace(tenant, key, sent, actor) {
+      return await inTransaction(db, async (transaction) => {
+        const before = await readItem(transaction, tenant, key, { lock: true });
+        if (before === undefined) throw unknownKey();
+        if (sent.version !== undefined && sent.version !== before.version) throw changedMeanwhile(before.version);
+        // The client has sent back the mask that an answer showed, so the secret stays. If it leaves out `secured`,
+        // that stays as well.
+        const secured = isProviderTokenKey(key) || (sent.secured ?? before.value.secured);
+        const isMaskOfSecret = before.value.secured && sent.value === mask;
+        if (isMaskOfSecret && !secured) throw invalid([{ field: 'value', message: noLongerSecured }]);
+        const keepsSecret = isMaskOfSecret && secured;
+        const value = keepsSecret ? before.value : stored(tenant, key, checkedValue(key, { ...sent, secured }, ''));
+        const after = { key, value, version: before.version + 1, description: sent.description };
+        await updateItem(transaction, tenant, after);
+        await recordItemChange(transaction, { tenant, actor }, { before, after, at: now() });
+        return after;
+      });
+    },
+
+    async remove(tenant, key, actor) {
+      await inTransaction(db, async (transaction) => {
+        const before = await deleteItem(transaction, tenant, key);
+        if (before === undefined) throw notThere();
+        await recordItemChange(transaction, { tenant, actor }, { before, at: now() });
+      });
+    },
+
+    async read(tenant, key) {
+      const value = (await readItem(db, tenant, key))?.value;
+      if (value === undefined || !value.secured) return value;
+      return { secured: true, secret: openSecret(sealer, tenant, key, value.sealed) };
+    },
+
+    async readProviderToken(tenant) {
+      const sealed = await readSealedValues(pool, tenant, providerTokenKeys);
+      for (const item of providerTokenKeys) {
+        const value = sealed.get(item);
+        const token = value && openSecret(sealer, tenant, item, value);
+        // What was stored before the item was always secured may be no token.
+        if (token !== undefined && isHeaderToken(token)) return { item, token };
+      }
+      return undefined;
+    },
+  };
+}
+
+/** Checks what a client sent. `place` begins the names of the fields in details. Throws payload_too_large (contract 11). */
+function checkedValue(key: string, { json, size, value, secured }: SentItem, place: string): ConfigurationValue {
+  refuseLargeDocument('A configuration value', size);
+  if (secured !== true && !isProviderTokenKey(key)) return { secured: false, json };
+  const fault = faultOfSecret(key, value);
+  if (fault !== undefined) throw invalid([{ field: `${place}value`, message: fault }]);
+  return { secured: true, secret: String(value) };
+}
+
+/** Nobody may read the secret, so it cannot become a value that everybody reads, and the mask would take its place. */
+const noLongerSecured = 'must be given anew where it is no longer secured: this is the mask that answers show';
+
+function faultOfSecret(key: string, value: unknown): string | undefined {
+  if (typeof value !== 'string') return 'must be a string, because it is secured';
+  if (!value.isWellFormed()) return 'must not contain lone surrogates';
+  if (value === mask) return 'must be the secret itself: this is the mask that answers show';
+  if (isProviderTokenKey(key) && !isHeaderToken(value)) {
+    return 'must be 1 to 4096 visible ASCII characters without blanks';
+  }
+  return undefined;
+}
+
+function refuseRepeatedKeys(items: readonly ConfigurationItem[]): void {
+  const seen = new Set<string>();
+  for (const [index, { key }] of items.entries()) {
+    if (seen.has(key)) throw invalid([{ field: `${index}.key`, message: 'must not be given twice' }]);
+    seen.add(key);
+  }
+}
+
+function invalid(details: readonly ErrorDetail[]): AnnalsError {
+  return new AnnalsError('validation_violation', 'The request body is not valid.', { details });
+}
+
+function unknownKey(): AnnalsError {
+  return invalid([{ field: 'key', message: 'is not there yet; POST makes it' }]);
+}
+
+function notThere(): AnnalsError {
+  return new AnnalsError('resource_not_found', 'There is no configuration with this key.');
+}
+
+function alreadyThere(items: readonly ConfigurationItem[], inserted: ReadonlySet<string>): AnnalsError {
+  const details = [...items.entries()]
+    .filter(([, { key }]) => !inserted.has(key))
+    .map(([index]) => ({ field: `${index}.key`, message: 'exists already' }));
+  return new AnnalsError('conflict_resource', 'A configuration exists already; none was stored.', { details });
+}
+
+function changedMeanwhile(version: number): AnnalsError {
+  return new AnnalsError('conflict_resource', 'The configuration has another version.', {
+    details: [{ field: 'version', message: `must be ${version}` }],
+  });
+}

@@ -1,0 +1,163 @@
+import { type Selectable, sql } from 'kysely';
+import type { Database } from '../../postgres/database.ts';
+import type { Statements } from '../../postgres/statements.ts';
+import type { Tables } from '../../postgres/tables.ts';
+import { tenantsWith } from '../../postgres/tenants/tenants-with.ts';
+import type { ConfigurationItem } from './item.ts';
+import './tables.ts';
+
+/** The items of these keys that are there. */
+export async function readItems(db: Database, tenant: string, keys: readonly string[]): Promise<ConfigurationItem[]> {
+  const rows = await db
+    .selectFrom('configuration')
+    .selectAll()
+    .where('tenant', '=', tenant)
+    .where(({ eb, fn, val }) => eb('key', '=', fn.any(val([...keys]))))
+    .execute();
+  return rows.map(itemOf);
+}
+
+/** An item of a list. `item` is undefined where its text is read later. */
+export interface ListedItem {
+  readonly key: string;
+  readonly bytes: number;
+  readonly item: ConfigurationItem | undefined;
+}
+
+/** All items of the tenant, or those of the keys that are there; by key. The first `maxBytes` bytes come with their texts. */
+export async function listItems(
+  db: Database,
+  tenant: string,
+  keys: readonly string[] | undefined,
+  maxBytes: number,
+): Promise<ListedItem[]> {
+  const wanted = keys === undefined ? sql`true` : sql`key = any(${keys}::text[])`;
+  const { rows } = await sql<Row & { bytes: number; shown: boolean }>`
+    with found as (
+      select *, sum(bytes) over (order by key) <= ${maxBytes}::bigint as shown
+        from (select c.*, coalesce(octet_length(value), 0) + coalesce(octet_length(description), 0)
+            + octet_length(key) + 200 as bytes
+          from configuration c where tenant = ${tenant} and ${wanted}) measured
+    )
+    select tenant, key, version, bytes, shown, sealed, case when shown then value end as value,
+        case when shown then description end as description
+      from found order by key`.execute(db);
+  return rows.map((row) => ({ key: row.key, bytes: row.bytes, item: row.shown ? itemOf(row) : undefined }));
+}
+
+export async function readItem(
+  db: Database,
+  tenant: string,
+  key: string,
+  options: { lock?: boolean } = {},
+): Promise<ConfigurationItem | undefined> {
+  const query = db.selectFrom('configuration').selectAll().where('tenant', '=', tenant).where('key', '=', key);
+  const row = await (options.lock === true ? query.forUpdate() : query).executeTakeFirst();
+  return row && itemOf(row);
+}
+
+/** The sealed values of these keys alone, by a prepared statement, because every completion needs them. */
+export async function readSealedValues(
+  pool: Statements,
+  tenant: string,
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, Uint8Array>> {
+  const { rows } = await pool.query<{ key: string; sealed: Uint8Array }>({
+    name: 'configuration_sealed',
+    text: 'select key, sealed from configuration where tenant = $1 and key = any($2::text[]) and sealed is not null',
+    values: [tenant, keys],
+  });
+  return new Map(rows.map(({ key, sealed }) => [key, sealed]));
+}
+
+/** The tenants with items of these keys that are not secured. The keys are constants of the program. */
+export async function tenantsWithUnsecured(db: Database, keys: readonly string[]): Promise<string[]> {
+  const list = keys.map((key) => `'${key}'`).join(', ');
+  return await tenantsWith(db, { table: 'configuration', condition: `value is not null and key in (${list})` });
+}
+
+/** The tenant's items of these keys that are not secured. `value` is JSON text. */
+export async function findUnsecured(
+  db: Database,
+  tenant: string,
+  keys: readonly string[],
+): Promise<{ key: string; value: string }[]> {
+  return await db
+    .selectFrom('configuration')
+    .select(['key', 'value'])
+    .where('tenant', '=', tenant)
+    .where(({ eb, fn, val }) => eb('key', '=', fn.any(val([...keys]))))
+    .where('value', 'is not', null)
+    .$narrowType<{ value: string }>()
+    .execute();
+}
+
+/** Stores the sealed form of a value that is still this one. Returns false where it is not. */
+export async function replaceBySealed(
+  db: Database,
+  { tenant, key, value, sealed }: { tenant: string; key: string; value: string; sealed: Uint8Array },
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('configuration')
+    .set({ value: null, sealed })
+    .where('tenant', '=', tenant)
+    .where('key', '=', key)
+    .where('value', '=', value)
+    .executeTakeFirst();
+  return numUpdatedRows === 1n;
+}
+
+/** Inserts the items whose keys do not exist, and returns those keys. */
+export async function insertItems(
+  db: Database,
+  tenant: string,
+  items: readonly ConfigurationItem[],
+): Promise<string[]> {
+  // In the order of keys: two writers of the same keys then wait for each other instead of a deadlock.
+  const rows = [...items].sort((one, other) => (one.key < other.key ? -1 : 1)).map((item) => rowOf(tenant, item));
+  const inserted = await db
+    .insertInto('configuration')
+    .values(rows)
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('key')
+    .execute();
+  return inserted.map(({ key }) => key);
+}
+
+export async function updateItem(db: Database, tenant: string, item: ConfigurationItem): Promise<void> {
+  const { tenant: _tenant, key, ...columns } = rowOf(tenant, item);
+  await db.updateTable('configuration').set(columns).where('tenant', '=', tenant).where('key', '=', key).execute();
+}
+
+/** Deletes the item and answers what it was; undefined where it is not there. */
+export async function deleteItem(db: Database, tenant: string, key: string): Promise<ConfigurationItem | undefined> {
+  const row = await db
+    .deleteFrom('configuration')
+    .where('tenant', '=', tenant)
+    .where('key', '=', key)
+    .returningAll()
+    .executeTakeFirst();
+  return row && itemOf(row);
+}
+
+type Row = Selectable<Tables['configuration']>;
+
+function itemOf(row: Row): ConfigurationItem {
+  return {
+    key: row.key,
+    value: row.sealed === null ? { secured: false, json: row.value ?? 'null' } : { secured: true, sealed: row.sealed },
+    version: row.version,
+    description: row.description ?? undefined,
+  };
+}
+
+function rowOf(tenant: string, { key, value, version, description }: ConfigurationItem): Row {
+  return {
+    tenant,
+    key,
+    value: value.secured ? null : value.json,
+    sealed: value.secured ? value.sealed : null,
+    version,
+    description: description ?? null,
+  };
+}

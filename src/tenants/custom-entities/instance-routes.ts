@@ -1,0 +1,183 @@
+import type { FastifyReply } from 'fastify';
+import type { HttpServer } from '../../http/http-server-type.ts';
+import { acceptJsonOf, textAlone } from '../../http/json-body.ts';
+import { json, jsonText, noContent, pageOf } from '../../http/openapi/answers.ts';
+import { optionalBody } from '../../http/optional-body.ts';
+import type { Scope } from '../../http/scopes.ts';
+import { arrayBody, mapTexts } from '../../pagination/page-texts.ts';
+import { PagingHeaders, type PagingRequest, SearchBody } from '../../pagination/parameters.ts';
+import { InstanceItem, StoredInstance } from './answer-schemas.ts';
+import { instanceNotFound, reservedInstanceId } from './refusals.ts';
+import type { CustomEntityRoutesOptions } from './route-options.ts';
+import { Created, CustomInstance, InstancePath, InstancesQuery, JsonPatch, SearchQuery, TypePath } from './schemas.ts';
+import { parseFields, selectFields } from './select-fields.ts';
+
+const tags = ['Custom entities'];
+const reading: readonly Scope[] = ['schema.custominstance_read', 'schema.custominstance_manage'];
+const writing: readonly Scope[] = ['schema.custominstance_manage'];
+const jsonType = 'application/json; charset=utf-8';
+
+interface InstancesRequest extends PagingRequest {
+  readonly params: { tenant: string; type: string };
+  readonly query: PagingRequest['query'] & { fields?: string };
+}
+
+/** Instances of custom entities (contract 9). */
+export async function instanceRoutes(
+  app: HttpServer,
+  { customEntities: { instances }, paginator }: CustomEntityRoutesOptions,
+): Promise<void> {
+  acceptJsonOf(app, 'application/json-patch+json');
+
+  /** The list and the search differ only in the place of `q`. */
+  async function answer(request: InstancesRequest, reply: FastifyReply, action: 'list' | 'search', q = '') {
+    const { tenant, type } = request.params;
+    const selection = parseFields(request.query.fields);
+    const wanted = paginator.read(request, { tenant, operation: `${action} instances of ${type}`, filter: q });
+    const { texts, headers } = await instances.list(tenant, type, q, wanted);
+    const shown = selection === undefined ? texts : await mapTexts(texts, (some) => selectFields(some, selection));
+    return await reply.headers(headers).type(jsonType).send(arrayBody(shown));
+  }
+
+  const described = {
+    tags,
+    params: TypePath,
+    headers: PagingHeaders,
+    response: { 200: pageOf(InstanceItem, 'A page of instances.', ['Server-Timing']) },
+  };
+  app.get(
+    '/schema/:tenant/custom-entities/:type/instances',
+    {
+      config: { scopes: reading, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'listInstances',
+        ...described,
+        summary: 'Listing instances',
+        querystring: InstancesQuery,
+      },
+    },
+    async (request, reply) => await answer(request, reply, 'list', request.query.q),
+  );
+
+  app.post(
+    '/schema/:tenant/custom-entities/:type/instances/search',
+    {
+      preValidation: optionalBody,
+      config: { scopes: reading, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'searchInstances',
+        ...described,
+        summary: 'Searching instances',
+        querystring: SearchQuery,
+        body: SearchBody,
+      },
+    },
+    async (request, reply) => await answer(request, reply, 'search', request.body.q),
+  );
+
+  app.post(
+    '/schema/:tenant/custom-entities/:type/instances',
+    {
+      config: { scopes: writing, errors: ['resource_not_found', 'conflict_resource'] },
+      schema: {
+        operationId: 'createInstance',
+        tags,
+        summary: 'Creating an instance',
+        params: TypePath,
+        body: CustomInstance,
+        response: { 201: json(Created, { description: 'The instance was created.', headers: ['Location'] }) },
+      },
+    },
+    async (request, reply) => {
+      const { tenant, type } = request.params;
+      const author = { tenant, actor: request.credentials.clientName };
+      const id = await instances.create(author, type, textAlone(request));
+      const location = `/schema/${tenant}/custom-entities/${type}/instances/${encodeURIComponent(id)}`;
+      return await reply.code(201).header('location', location).send({ id });
+    },
+  );
+
+  app.get(
+    '/schema/:tenant/custom-entities/:type/instances/:id',
+    {
+      config: { scopes: reading, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'getInstance',
+        tags,
+        summary: 'Retrieving an instance',
+        params: InstancePath,
+        response: { 200: jsonText(StoredInstance, { description: 'The instance.' }) },
+      },
+    },
+    async (request, reply) => {
+      const { tenant, type, id } = request.params;
+      return await reply.type(jsonType).send(await instances.find(tenant, type, id));
+    },
+  );
+
+  app.put(
+    '/schema/:tenant/custom-entities/:type/instances/:id',
+    {
+      config: { scopes: writing, errors: ['resource_not_found', 'conflict_resource'] },
+      schema: {
+        operationId: 'putInstance',
+        tags,
+        summary: 'Creating or replacing an instance',
+        params: InstancePath,
+        body: CustomInstance,
+        response: {
+          201: json(Created, { description: 'The instance was created.' }),
+          204: noContent('The instance is replaced.'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { tenant, type, id } = request.params;
+      const author = { tenant, actor: request.credentials.clientName };
+      const put = await instances.put(author, type, id, textAlone(request));
+      return put === 'created' ? await reply.code(201).send({ id }) : await reply.code(204).send();
+    },
+  );
+
+  app.patch(
+    '/schema/:tenant/custom-entities/:type/instances/:id',
+    {
+      config: { scopes: writing, errors: ['resource_not_found', 'conflict_resource'] },
+      schema: {
+        operationId: 'patchInstance',
+        tags,
+        summary: 'Changing an instance with a JSON Patch',
+        params: InstancePath,
+        consumes: ['application/json-patch+json', 'application/json'],
+        body: JsonPatch,
+        response: { 204: noContent('The instance is changed.') },
+      },
+    },
+    async (request, reply) => {
+      const { tenant, type, id } = request.params;
+      await instances.patch({ tenant, actor: request.credentials.clientName }, type, id, textAlone(request) || 'null');
+      return await reply.code(204).send();
+    },
+  );
+
+  app.delete(
+    '/schema/:tenant/custom-entities/:type/instances/:id',
+    {
+      config: { scopes: writing, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'deleteInstance',
+        tags,
+        summary: 'Deleting an instance',
+        params: InstancePath,
+        response: { 204: noContent('The instance is deleted.') },
+      },
+    },
+    async (request, reply) => {
+      const { tenant, type, id } = request.params;
+      // A list of ids in the body: the client wants to delete many instances, and not one that is called so.
+      if (id === reservedInstanceId && request.body !== undefined) throw instanceNotFound();
+      await instances.remove({ tenant, actor: request.credentials.clientName }, type, id);
+      return await reply.code(204).send();
+    },
+  );
+}

@@ -1,0 +1,54 @@
+import { AnnalsError } from '../../core/errors.ts';
+
+/** Ids of types: capital letters, digits and `_`; the first character is a letter (contract 9). */
+export const typeIdPattern = /^[A-Z][A-Z0-9_]{0,62}$/;
+
+const maxInstanceIdBytes = 255;
+
+/**
+ * The id that no instance can get (contract 9). Clients of the API family send operations on many instances to
+ * `…/instances/bulk`. Those must not reach one instance.
+ */
+export const reservedInstanceId = 'bulk';
+
+/** Why an instance's id is wrong, or undefined. An index entry and a cursor must be able to hold the id. */
+export function faultOfInstanceId(id: string): string | undefined {
+  if (id === '') return 'must not be empty';
+  if (id === reservedInstanceId) return `must not be ${reservedInstanceId}, which is reserved`;
+  if (/[\p{Cc}\p{Surrogate}]/u.test(id)) return 'must not have control characters';
+  if (Buffer.byteLength(id) > maxInstanceIdBytes) return `must have at most ${maxInstanceIdBytes} bytes of UTF-8`;
+  return undefined;
+}
+
+export function typeNotFound(): AnnalsError {
+  return new AnnalsError('resource_not_found', 'There is no such custom entity type.');
+}
+
+export function instanceNotFound(): AnnalsError {
+  return new AnnalsError('resource_not_found', 'There is no such instance.');
+}
+
+export function alreadyThere(what: 'type' | 'instance'): AnnalsError {
+  return new AnnalsError(
+    'conflict_resource',
+    `There is ${what === 'type' ? 'a type' : 'an instance'} with this id already.`,
+  );
+}
+
+/** Optimistic locking: somebody else has written the document since the client read it (contract 9). */
+export function oldVersion(): AnnalsError {
+  return new AnnalsError('conflict_resource', 'The document has changed: its metadata.version is a different one.');
+}
+
+export function idDiffers(): AnnalsError {
+  return new AnnalsError('validation_violation', 'The id in the body is not that of the path.', {
+    details: [{ field: 'id', message: 'must be that of the path' }],
+  });
+}
+
+/**
+ * Converts the error of a statement that violates a foreign key (SQLSTATE 23503): the other row is gone, or still in use.
+ */
+export function isForeignKeyViolation(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '23503';
+}

@@ -1,0 +1,72 @@
+import { threaded } from '../../core/concurrency/threaded.ts';
+import { AnnalsError } from '../../core/errors.ts';
+import { elementsOf, kindOf, membersOf, objectText } from '../../core/json/members.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import type { JsonNode } from '../../core/json/tape.ts';
+import { compactText } from '../../core/json/text.ts';
+import { parsePath, splitUnescaped } from '../../pagination/sort.ts';
+
+/**
+ * The fields of a document that the client selects. The value of a key is everything, or the selected fields inside of
+ * it.
+ */
+export type FieldSelection = Map<string, FieldSelection | 'everything'>;
+
+const maxFields = 100;
+
+/**
+ * Reads `fields=name,price.amount`: paths as in `sort`. The result always includes the id. Throws validation_violation
+ * for an empty path and for more than 100 paths.
+ */
+export function parseFields(text: string | undefined): FieldSelection | undefined {
+  if (text === undefined) return undefined;
+  const paths = splitUnescaped(text, ',').map((path) => path.trim());
+  const fault = paths.includes('')
+    ? 'fields must not have an empty field'
+    : paths.length > maxFields
+      ? `fields must have at most ${maxFields} fields`
+      : undefined;
+  if (fault !== undefined) {
+    throw new AnnalsError('validation_violation', fault, { details: [{ field: 'fields', message: fault }] });
+  }
+  const selection: FieldSelection = new Map([['id', 'everything']]);
+  for (const path of paths) add(selection, parsePath(path));
+  return selection;
+}
+
+/** Documents with only the selected fields, in each document's order. Every value is as the client wrote it. */
+export const selectFields = threaded(
+  import.meta.url,
+  'selectFields',
+  (documents: readonly string[], selection: FieldSelection): readonly string[] =>
+    documents.map((document) => selectedText(parseJson(document), selection)),
+);
+
+function add(selection: FieldSelection, [key = '', ...rest]: string[]): void {
+  const known = selection.get(key);
+  if (known === 'everything') return;
+  if (rest.length === 0) {
+    selection.set(key, 'everything');
+    return;
+  }
+  const inner: FieldSelection = known ?? new Map();
+  selection.set(key, inner);
+  add(inner, rest);
+}
+
+/** In an array, the selection applies to each of its objects. */
+function selectedText(value: JsonNode, selection: FieldSelection): string {
+  if (kindOf(value) === 'array') {
+    const inner = elementsOf(value).filter((element) => kindOf(element) === 'object' || kindOf(element) === 'array');
+    return `[${inner.map((element) => selectedText(element, selection)).join(',')}]`;
+  }
+  const members: [string, string][] = [];
+  for (const [key, member] of membersOf(value)) {
+    const wanted = selection.get(key);
+    if (wanted === 'everything') members.push([key, compactText(member)]);
+    else if (wanted !== undefined && ['object', 'array'].includes(kindOf(member))) {
+      members.push([key, selectedText(member, wanted)]);
+    }
+  }
+  return objectText(members);
+}

@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto';
+import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely';
+import pg from 'pg';
+import { AnnalsError } from '../../core/errors.ts';
+import { keysetOf } from '../../pagination/keyset.ts';
+import { parseSort, type Sort } from '../../pagination/sort.ts';
+import type { Database } from '../../postgres/database.ts';
+import { type MadeIndex, madeIndexes } from '../../postgres/indexes/late-indexes.ts';
+import { documentValue } from './document-value.ts';
+import { dropUnfinished } from './unfinished-index.ts';
+
+/** An index for a sort. Annals reads instances by it in both directions, at any page. */
+export interface SortIndex extends Omit<MadeIndex, 'comment'> {
+  /** The sort that the index serves, with `_id` at its end. Null until the index is complete. */
+  readonly sort: string | null;
+}
+
+/** An entry of the index must fit into a third of a database page. This many keys of 128 characters and an id fit. */
+const maxFields = 4;
+const namePrefix = 'custom_instance_sort_';
+
+/**
+ * Builds the index for a sort; idempotent. Clients can read and write instances during the build. The build takes as long
+ * as a read of all instances of all tenants. Throws validation_violation for a sort by `_id` alone or by too many fields.
+ */
+export async function createSortIndex(db: Database, text: string): Promise<SortIndex> {
+  const sort = parseSort(text);
+  const name = nameOf(sort.text);
+  const columns = columnsOf(db, sort);
+  const state = await dropUnfinished(db, name);
+  const create = `create index concurrently if not exists ${name} on custom_instance ${columns}`;
+  // A cluster takes an index that is there for invalid where it is to be created again, "if not exists" or not.
+  if (state === 'missing') await sql.raw(create).execute(db);
+  await sql.raw(`comment on index ${name} is ${pg.escapeLiteral(sort.text)}`).execute(db);
+  // Without statistics of the keys, the planner may not use the index.
+  await sql`analyze custom_instance`.execute(db);
+  const made = (await listSortIndexes(db)).find((index) => index.name === name);
+  if (made === undefined) throw new Error(`the index ${name} was made and is not there`);
+  return made;
+}
+
+/** The columns of the index for a sort. An index cannot have parameters: they have literals only. */
+function columnsOf(db: Database, sort: Sort): string {
+  const { keys } = keysetOf({ field: documentValue }, sort);
+  if (keys.length === 0 || keys.length > maxFields) {
+    throw new AnnalsError('validation_violation', `An index is for a sort of 1 to ${maxFields} fields besides _id.`);
+  }
+  return `(tenant, type, ${keys.map((key) => `(${inlined(db, key)})`).join(', ')}, id)`;
+}
+
+/** The statement that makes a sort's index of a database anew, by its name and comment. Undefined where they are not those of such an index. */
+export function sortIndexStatement(
+  db: Database,
+  { name, comment }: Pick<MadeIndex, 'name' | 'comment'>,
+): string | undefined {
+  if (comment === null || !name.startsWith(namePrefix)) return undefined;
+  try {
+    const sort = parseSort(comment);
+    return nameOf(sort.text) === name ? `create index ${name} on custom_instance ${columnsOf(db, sort)}` : undefined;
+  } catch (error) {
+    if (error instanceof AnnalsError) return undefined;
+    throw error;
+  }
+}
+
+/** All indexes for sorts, with those that are not complete. */
+export async function listSortIndexes(db: Database): Promise<SortIndex[]> {
+  const indexes = await madeIndexes(db, `${namePrefix}%`);
+  return indexes.map(({ comment, ...index }) => ({ ...index, sort: comment }));
+}
+
+/** A field that an index begins with. Annals finds ranges of its values by the index. */
+export interface FieldIndex {
+  readonly path: readonly string[];
+  /** The index has the inverted keys of the field. */
+  readonly inverted: boolean;
+}
+
+/** The first field of each index for a sort. */
+export async function listFieldIndexes(db: QueryExecutorProvider): Promise<FieldIndex[]> {
+  const { rows } = await sql<{ sort: string }>`
+    select obj_description(i.indexrelid) as sort from pg_index i join pg_class c on c.oid = i.indexrelid
+      where i.indrelid = 'custom_instance'::regclass and i.indisvalid and starts_with(c.relname, ${namePrefix})
+        and obj_description(i.indexrelid) is not null`.execute(db);
+  return rows.flatMap((row) => {
+    const { fields, idDescending } = parseSort(row.sort);
+    return fields.slice(0, 1).map(({ path, descending }) => ({ path, inverted: descending !== idDescending }));
+  });
+}
+
+/** Whether an index serves the sort, in either direction. */
+export async function hasSortIndex(db: Database, { text }: Sort): Promise<boolean> {
+  const mirrored = text.replaceAll(/:(ASC|DESC)(?=,|$)/g, (_direction, name) => (name === 'ASC' ? ':DESC' : ':ASC'));
+  const { rows } = await sql`
+    select from pg_index i join pg_class c on c.oid = i.indexrelid
+      where i.indisvalid and c.relname = any(${[nameOf(text), nameOf(mirrored)]}::text[])`.execute(db);
+  return rows.length > 0;
+}
+
+/** Returns false if the sort has no index. */
+export async function dropSortIndex(db: Database, text: string): Promise<boolean> {
+  const name = nameOf(parseSort(text).text);
+  const known = (await listSortIndexes(db)).some((index) => index.name === name);
+  if (known) await sql.raw(`drop index concurrently if exists ${name}`).execute(db);
+  return known;
+}
+
+function nameOf(sort: string): string {
+  return namePrefix + createHash('sha256').update(sort).digest('hex').slice(0, 16);
+}
+
+function inlined(db: Database, expression: RawBuilder<unknown>): string {
+  const { sql: text, parameters } = expression.compile(db);
+  return text.replaceAll(/\$([0-9]+)/g, (_placeholder, number) => literal(parameters[Number(number) - 1]));
+}
+
+function literal(value: unknown): string {
+  if (Array.isArray(value)) return `array[${value.map(literal).join(', ')}]`;
+  return typeof value === 'boolean' ? String(value) : pg.escapeLiteral(String(value));
+}

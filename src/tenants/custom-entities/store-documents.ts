@@ -1,0 +1,36 @@
+import type { DatabaseTransaction } from '../../postgres/database.ts';
+import { documentText, projectionOf, readDocument, valuesOfDocument } from './document.ts';
+import { insertInstance } from './instance-store.ts';
+import { insertType } from './type-store.ts';
+import { readSentType, writtenType } from './type-texts.ts';
+
+/** An instance as its history left it. Times are in milliseconds since 1970. */
+export interface KnownInstance {
+  readonly id: string;
+  /** JSON text of its own fields. */
+  readonly content: string;
+  readonly version: number;
+  readonly createdAt: number;
+  readonly modifiedAt: number;
+}
+
+/**
+ * Stores a type, written as a client would, and instances of it whose history is recorded elsewhere: it records nothing.
+ * A type that is there already stays as it is, with its instances. `now` is in milliseconds since 1970.
+ */
+export async function storeDocuments(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { type, instances, now }: { type: string; instances: readonly KnownInstance[]; now: number },
+): Promise<void> {
+  const sent = await readSentType(type, undefined);
+  const row = await writtenType(sent, { version: 1, now }, undefined);
+  if (!(await insertType(transaction, tenant, row))) return;
+  for (const { content, ...state } of instances) {
+    const input = readDocument(content);
+    const document = documentText(input, state);
+    const { id, version } = state;
+    const written = { document, fields: projectionOf(document), values: valuesOfDocument(input) };
+    await insertInstance(transaction, tenant, { type: sent.id, id, version, ...written });
+  }
+}

@@ -1,0 +1,67 @@
+import { sql } from 'kysely';
+import type { Connection, DatabaseTransaction } from '../../postgres/database.ts';
+import './tables.ts';
+
+export interface TypeRow {
+  readonly id: string;
+  readonly version: number;
+  /** JSON text. */
+  readonly document: string;
+  readonly jsonSchema: string | null;
+}
+
+export async function findType(db: Connection, tenant: string, id: string): Promise<TypeRow | undefined> {
+  return await db
+    .selectFrom('custom_entity')
+    .select(['id', 'version', 'document', 'json_schema as jsonSchema'])
+    .where('tenant', '=', tenant)
+    .where('id', '=', id)
+    .executeTakeFirst();
+}
+
+/** Reads a type and locks it: nobody else changes it until the transaction ends. Others can still write its instances. */
+export async function lockType(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  id: string,
+): Promise<TypeRow | undefined> {
+  return await transaction
+    .selectFrom('custom_entity')
+    .select(['id', 'version', 'document', 'json_schema as jsonSchema'])
+    .where('tenant', '=', tenant)
+    .where('id', '=', id)
+    .forNoKeyUpdate()
+    .executeTakeFirst();
+}
+
+/** Returns false if the id exists already. */
+export async function insertType(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { id, version, document, jsonSchema, fields }: TypeRow & { fields: string },
+): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await transaction
+    .insertInto('custom_entity')
+    .values({ tenant, id, version, document, json_schema: jsonSchema, fields: sql`${fields}::jsonb` })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirstOrThrow();
+  return numInsertedOrUpdatedRows === 1n;
+}
+
+export async function updateType(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  { id, version, document, jsonSchema, fields }: TypeRow & { fields: string },
+): Promise<void> {
+  await transaction
+    .updateTable('custom_entity')
+    .set({ version, document, json_schema: jsonSchema, fields: sql`${fields}::jsonb` })
+    .where('tenant', '=', tenant)
+    .where('id', '=', id)
+    .execute();
+}
+
+/** Fails on a foreign key if the type has instances. */
+export async function deleteType(transaction: DatabaseTransaction, tenant: string, id: string): Promise<void> {
+  await transaction.deleteFrom('custom_entity').where('tenant', '=', tenant).where('id', '=', id).execute();
+}

@@ -1,0 +1,98 @@
+import { threaded } from '../../core/concurrency/threaded.ts';
+import type { ErrorDetail } from '../../core/errors.ts';
+import { elementsOf, kindOf, membersOf } from '../../core/json/members.ts';
+import type { JsonNode } from '../../core/json/tape.ts';
+import { compactText, sourceText } from '../../core/json/text.ts';
+import {
+  createdAtOf,
+  type DocumentInput,
+  displayName,
+  documentText,
+  projectionOf,
+  readDocument,
+  refuse,
+} from './document.ts';
+import { idDiffers, typeIdPattern } from './refusals.ts';
+import type { TypeRow } from './type-store.ts';
+
+/** A type as a client sent it. */
+export interface SentType {
+  /** JSON text. */
+  readonly text: string;
+  readonly id: string;
+  /** The version that the client expects the type to have. */
+  readonly version: number | undefined;
+  readonly jsonSchema: string | null;
+}
+
+export interface WrittenType extends TypeRow {
+  /** The text for the jsonb column. */
+  readonly fields: string;
+  /** The name that change entries show. */
+  readonly name: string | undefined;
+}
+
+const maxSchemaBytes = 64 * 1024;
+const maxSchemaLevels = 32;
+
+/** Checks the JSON text of a type. Throws validation_violation with a detail for each wrong field. */
+export const readSentType = threaded(
+  import.meta.url,
+  'readSentType',
+  (text: string, pathId: string | undefined): SentType => {
+    const input = readDocument(text);
+    if (pathId !== undefined && input.id !== undefined && input.id !== pathId) throw idDiffers();
+    const id = pathId ?? input.id ?? '';
+    refuse(faultsOf(id, input));
+    return { text, id, version: input.version, jsonSchema: schemaOf(input) };
+  },
+);
+
+/** The type as Annals stores it. `before` is the stored type that it replaces. Times are in milliseconds since 1970. */
+export const writtenType = threaded(
+  import.meta.url,
+  'writtenType',
+  (
+    { text, id, jsonSchema }: SentType,
+    { version, now }: { version: number; now: number },
+    before: string | undefined,
+  ): WrittenType => {
+    const input = readDocument(text);
+    const createdAt = before === undefined ? now : createdAtOf(before);
+    const document = documentText(input, { id, version, createdAt, modifiedAt: Math.max(now, createdAt) });
+    return { id, version, document, jsonSchema, fields: projectionOf(document), name: displayName(input.name) };
+  },
+);
+
+/** The faults that the schema of the body cannot find. `id` is that of a path, or of a body that has been validated. */
+function faultsOf(id: string, { rest }: DocumentInput): ErrorDetail[] {
+  const details: ErrorDetail[] = [];
+  if (!typeIdPattern.test(id)) {
+    details.push({ field: 'id', message: 'must be capital letters, digits and _, a letter first, 63 at most' });
+  }
+  const schema = schemaNodeOf(rest);
+  const fault = schema && faultOfSchema(schema);
+  if (fault !== undefined) details.push({ field: 'jsonSchema', message: fault });
+  return details;
+}
+
+function schemaNodeOf(rest: DocumentInput['rest']): JsonNode | undefined {
+  return rest.find(([key]) => key === 'jsonSchema')?.[1];
+}
+
+function faultOfSchema(schema: Parameters<typeof sourceText>[0]): string | undefined {
+  if (Buffer.byteLength(sourceText(schema)) > maxSchemaBytes) return `must have at most ${maxSchemaBytes} bytes`;
+  return levelsOf(schema) > maxSchemaLevels ? `must have at most ${maxSchemaLevels} levels` : undefined;
+}
+
+function levelsOf(value: Parameters<typeof sourceText>[0]): number {
+  const kind = kindOf(value);
+  if (kind !== 'object' && kind !== 'array') return 0;
+  const inner = kind === 'object' ? [...membersOf(value).values()] : elementsOf(value);
+  return 1 + inner.reduce((levels, item) => Math.max(levels, levelsOf(item)), 0);
+}
+
+function schemaOf({ rest }: DocumentInput): string | null {
+  const schema = schemaNodeOf(rest);
+  return schema === undefined ? null : compactText(schema);
+}

@@ -1,0 +1,48 @@
+import { AnnalsError } from '../../core/errors.ts';
+import { parseInstant } from '../../query/instant.ts';
+
+/** Days since 1970-01-01, both included. */
+export interface Days {
+  readonly first: number;
+  readonly last: number;
+}
+
+export const maxDays = 366;
+const defaultDays = 30;
+const dayLength = 86_400_000;
+
+/** The UTC day of a moment, as days since 1970-01-01. */
+export function dayOf(millisecond: number): number {
+  return Math.floor(millisecond / dayLength);
+}
+
+/** @example dateOf(20_665); // '2026-07-31' */
+export function dateOf(day: number): string {
+  return new Date(day * dayLength).toISOString().slice(0, 10);
+}
+
+/**
+ * The days from `from` to `to`, each a date or a time, which stands for its UTC day. Default: the 30 days until today.
+ * Throws validation_violation (400) for anything else, for days in the wrong order, and for more than 366 days.
+ */
+export function parseDays({ from, to }: { from?: string; to?: string }, now: number): Days {
+  const last = to === undefined ? dayOf(now) : parseDay('to', to);
+  const first = from === undefined ? last - defaultDays + 1 : parseDay('from', from);
+  if (first > last) {
+    throw violation('from', `from must not be after ${to === undefined ? 'today' : 'to'}`);
+  }
+  if (last - first >= maxDays) throw violation('from', `from and to must not span more than ${maxDays} days`);
+  return { first, last };
+}
+
+function parseDay(field: 'from' | 'to', text: string): number {
+  const isDate = /^\d{4}-\d{2}-\d{2}$/.test(text);
+  const instant = parseInstant(isDate ? `${text}T00:00:00Z` : text);
+  if (typeof instant !== 'string') return dayOf(instant.millisecond);
+  const expected = isDate ? instant : `a date such as 2026-08-31, or ${instant}`;
+  throw violation(field, `${field} must be ${expected}`);
+}
+
+function violation(field: string, message: string): AnnalsError {
+  return new AnnalsError('validation_violation', message, { details: [{ field, message }] });
+}

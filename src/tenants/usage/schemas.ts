@@ -1,0 +1,42 @@
+import { Type } from 'typebox';
+import { TenantName } from '../../http/tenant-name.ts';
+
+export const UsagePath = Type.Object({ tenant: TenantName });
+
+export const UsageQuery = Type.Object({
+  from: Type.Optional(
+    Type.String({
+      description:
+        'The first day: a date, or a time (RFC 3339, with `Z` or an offset) within the UTC day. Default: 29 ' +
+        'days before `to`.',
+      examples: ['2026-09-01'],
+    }),
+  ),
+  to: Type.Optional(
+    Type.String({
+      description: 'The last day (inclusive). At most 366 days in total. Default: today.',
+      examples: ['2026-09-30'],
+    }),
+  ),
+});
+
+const amount = (description: string) => Type.Integer({ format: 'int64', description });
+
+export const UsageOfDay = Type.Object(
+  {
+    date: Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'The UTC day.' }),
+    entries: amount('Changes that Annals recorded on this day. The time of the changes does not matter. Exact.'),
+    bytes: amount('The size of these entries in bytes of UTF-8. Exact.'),
+    requests: amount('Requests with a valid token and scope, with any answer. Delayed by some seconds.'),
+    inputTokens: amount('Input tokens of all calls of models, as the quota and the providers count them. Exact.'),
+    outputTokens: amount('Output tokens of all calls of models, as the quota and the providers count them. Exact.'),
+  },
+  {
+    $id: 'UsageOfDay',
+    examples: [
+      { date: '2026-09-01', entries: 1204, bytes: 482_113, requests: 5310, inputTokens: 81_200, outputTokens: 9_050 },
+    ],
+  },
+);
+
+export const UsageAnswer = Type.Array(UsageOfDay);

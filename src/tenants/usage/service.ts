@@ -1,0 +1,80 @@
+import type { FastifyBaseLogger } from 'fastify';
+import type pg from 'pg';
+import type { Static } from 'typebox';
+import type { TenantPool } from '../../postgres/connections/tenant-pool.ts';
+import { type Days, dateOf, dayOf } from './days.ts';
+import type { UsageOfDay } from './schemas.ts';
+import { UsageCounter } from './usage-counter.ts';
+import { type AddedMeasure, addMeasures, OutcomeUnknown, readUsage } from './usage-store.ts';
+
+/** What tenants use, by UTC day. */
+export interface Usage {
+  /** A line for each day, the oldest first, also for days on which nothing was used. */
+  read(tenant: string, days: Days): Promise<Static<typeof UsageOfDay>[]>;
+  /** Counts a request, which is stored within 2 seconds. */
+  countRequest(tenant: string): void;
+  /**
+   * Adds tokens of a call with the tenant's own key. When the promise resolves, the database has the statement that stores them. Never
+   * rejects: what cannot be stored is tried again, and told in the log.
+   */
+  addTokens(tenant: string, used: UsedTokens): Promise<void>;
+  /** Stores what was counted so far. */
+  store(): Promise<void>;
+  /** Stores what is left. To be called when no request runs any more. */
+  close(): Promise<void>;
+}
+
+export interface UsedTokens {
+  input: number;
+  output: number;
+}
+
+export function createUsage(options: {
+  pool: TenantPool;
+  /** Connections that slow work cannot use: an answer waits until its tokens are on their way. */
+  vital: { pool: pg.Pool };
+  logger: FastifyBaseLogger;
+  now: () => number;
+}): Usage {
+  const { pool, vital, logger, now } = options;
+  const onError = (err: unknown, counted: readonly AddedMeasure[]) => {
+    if (err instanceof OutcomeUnknown)
+      logger.error({ err, counted }, 'what tenants have used may not have been counted');
+    else logger.warn({ err }, 'what tenants have used could not be counted; it is tried again');
+  };
+  const requests = new UsageCounter({ add: (counted, onSent) => addMeasures(pool, counted, onSent), onError });
+  const tokens = new UsageCounter({ add: (counted, onSent) => addMeasures(vital.pool, counted, onSent), onError });
+  return {
+    countRequest: (tenant) => requests.count([{ tenant, day: dayOf(now()), measure: 'requests', amount: 1 }]),
+
+    async addTokens(tenant, { input, output }) {
+      const day = dayOf(now());
+      await tokens.countNow([
+        { tenant, day, measure: 'inputTokens', amount: input },
+        { tenant, day, measure: 'outputTokens', amount: output },
+      ]);
+    },
+
+    async store() {
+      await Promise.all([requests.store(), tokens.store()]);
+    },
+
+    async close() {
+      await Promise.all([requests.close(), tokens.close()]);
+    },
+
+    async read(tenant, days) {
+      const lines = new Map<number, Static<typeof UsageOfDay>>();
+      for (let day = days.first; day <= days.last; day += 1) {
+        lines.set(day, { date: dateOf(day), entries: 0, bytes: 0, requests: 0, inputTokens: 0, outputTokens: 0 });
+      }
+      // A client that has its answer sees the tokens of it.
+      await tokens.store();
+      for (const { day, measure, amount } of await readUsage(pool, tenant, days)) {
+        const line = lines.get(day);
+        if (line !== undefined) line[measure] = amount;
+      }
+      return [...lines.values()];
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import pg from 'pg';
+import type { TenantPool } from '../../postgres/connections/tenant-pool.ts';
+import type { Days } from './days.ts';
+
+export type Measure = 'entries' | 'bytes' | 'requests' | 'inputTokens' | 'outputTokens';
+
+export interface CountedMeasure {
+  /** Days since 1970-01-01. */
+  day: number;
+  measure: Measure;
+  amount: number;
+}
+
+/** The connection was lost while the database wrote: nobody knows whether it did. */
+export class OutcomeUnknown extends Error {}
+
+/**
+ * What the tenant has used on these days, including entries that are not folded yet. One statement reads it, and so one
+ * snapshot.
+ */
+export async function readUsage(pool: TenantPool, tenant: string, days: Days): Promise<CountedMeasure[]> {
+  const { rows } = await pool.query<{ day: number; measure: Measure; amount: number }>({
+    name: 'usage_read',
+    text: `
+      select day, measure, sum(amount)::bigint as amount
+        from (
+          select u.day, u.measure, u.amount from usage_count u
+            where u.tenant = $1 and u.day between $2::integer and $3::integer
+          union all
+          select d.day, part.measure, part.amount
+            from change_delta d
+            cross join lateral (values ('entries', cardinality(d.ats)::bigint), ('bytes', d.bytes)) as part (measure, amount)
+            where d.tenant = $1 and d.day between $2::integer and $3::integer
+        ) as counted
+        group by day, measure`,
+    values: [tenant, days.first, days.last],
+  });
+  return rows;
+}
+
+/** A pool of connections, whatever shares it has. */
+interface Connections {
+  connect(): Promise<{ query(statement: pg.QueryConfig): Promise<unknown>; release(): void }>;
+}
+
+/** What is added to the use of a tenant on a day. */
+export interface AddedMeasure extends CountedMeasure {
+  tenant: string;
+}
+
+/**
+ * Adds what was used, all or none; that of tenants that are not there any more is left out. Rejects with OutcomeUnknown where
+ * the connection was lost meanwhile. Calls `onSent` when the statement is on its way to the database.
+ */
+export async function addMeasures(
+  pool: Connections,
+  added: readonly AddedMeasure[],
+  onSent: () => void,
+): Promise<void> {
+  const connection = await pool.connect();
+  try {
+    const stored = connection.query({
+      name: 'usage_add',
+      // All writers use the same order, so that two of them never wait for each other.
+      text: `
+        insert into usage_count as so_far (tenant, day, measure, amount)
+          select t.tenant, used.day, used.measure, used.amount
+            from unnest($1::text[], $2::integer[], $3::text[], $4::bigint[]) as used (tenant, day, measure, amount)
+            join tenant t on t.tenant = used.tenant
+            order by t.tenant, used.day, used.measure
+          on conflict (tenant, day, measure) do update set amount = so_far.amount + excluded.amount`,
+      values: [
+        added.map(({ tenant }) => tenant),
+        added.map(({ day }) => day),
+        added.map(({ measure }) => measure),
+        added.map(({ amount }) => amount),
+      ],
+    });
+    onSent();
+    await stored;
+  } catch (error) {
+    if (error instanceof pg.DatabaseError) throw error;
+    throw new OutcomeUnknown('The connection was lost while the use of tenants was counted.', { cause: error });
+  } finally {
+    connection.release();
+  }
+}

@@ -1,0 +1,96 @@
+import { setTimeout as rest } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createClientStates, type FindClientState } from '../../../src/access/oauth/client-states.ts';
+import { createClient, revokeClient } from '../../../src/access/oauth/clients.ts';
+import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { eventually } from '../../support/server/patience.ts';
+
+let database: TestDatabase;
+let clientId: string;
+let elapsed = 0;
+let asked = 0;
+let find: FindClientState;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await createTenant(database.db, 'acme');
+  database.pool.on('acquire', () => {
+    asked += 1;
+  });
+});
+
+afterAll(() => database.drop());
+
+beforeEach(async () => {
+  clientId = (await createClient(database.db, { tenant: 'acme', scope: 'ai.agent_read', name: 'Jane' })).clientId;
+  find = createClientStates(database.db, () => elapsed);
+  await find('acme', clientId);
+  asked = 0;
+});
+
+test('within a second nobody asks, and the answer is there at once', () => {
+  elapsed += 1_000;
+  for (let call = 0; call < 1_000; call += 1) {
+    expect(find('acme', clientId)).toEqual({ name: 'Jane', revoked: false });
+  }
+  expect(asked).toBe(0);
+});
+
+test('up to 3 seconds the call goes on while one look-up is under way for all', async () => {
+  await revokeClient(database.db, clientId);
+  asked = 0;
+  elapsed += 3_000;
+  for (let call = 0; call < 100; call += 1) {
+    expect(find('acme', clientId)).toEqual({ name: 'Jane', revoked: false });
+  }
+  expect(asked).toBeLessThanOrEqual(1);
+  await eventually(() => find('acme', clientId)).toEqual({ name: 'Jane', revoked: true });
+  expect(asked).toBe(1);
+});
+
+test('after 3 seconds the call waits for the answer', async () => {
+  await revokeClient(database.db, clientId);
+  elapsed += 3_001;
+  const answers = [find('acme', clientId), find('acme', clientId)];
+  for (const answer of answers) expect(answer).toBeInstanceOf(Promise);
+  expect(await Promise.all(answers)).toEqual([
+    { name: 'Jane', revoked: true },
+    { name: 'Jane', revoked: true },
+  ]);
+});
+
+test('a client that is not there, or is another tenant’s, is told from one that could not be looked up', async () => {
+  expect(await find('acme', 'acme.nobody')).toBeUndefined();
+  expect(await find('other', clientId)).toBeUndefined();
+  expect(find('acme', clientId)).toEqual({ name: 'Jane', revoked: false });
+});
+
+test('without the database, what is known serves until it is 5 seconds old', async () => {
+  const away = await createTestDatabase();
+  await createTenant(away.db, 'acme');
+  const { clientId: known } = await createClient(away.db, { tenant: 'acme', scope: 'ai.agent_read' });
+  const findAway = createClientStates(away.db, () => elapsed);
+  await findAway('acme', known);
+  await away.drop();
+  elapsed += 5_000;
+  expect(await findAway('acme', known)).toEqual({ name: known, revoked: false });
+  elapsed += 1;
+  await expect(findAway('acme', known)).rejects.toThrow();
+  await expect(findAway('acme', 'acme.unseen')).rejects.toThrow();
+});
+
+test('a slow database is waited for where no state may be trusted', async () => {
+  const unknown = (await createClient(database.db, { tenant: 'acme', scope: 'ai.agent_read' })).clientId;
+  elapsed += 6_000;
+  const lock = await database.pool.connect();
+  await lock.query('begin; lock table oauth_client in access exclusive mode');
+  const answers = Promise.all([find('acme', clientId), find('acme', unknown)]);
+  await rest(2_000);
+  await lock.query('commit');
+  lock.release();
+  expect(await answers).toEqual([
+    { name: 'Jane', revoked: false },
+    { name: unknown, revoked: false },
+  ]);
+});

@@ -1,0 +1,29 @@
+import { threadId } from 'node:worker_threads';
+import { expect, test } from 'vitest';
+import { maxInlineCharacters } from '../../../src/core/concurrency/threaded.ts';
+import { measured } from './long-text.ts';
+
+const short = 'x'.repeat(maxInlineCharacters);
+const long = `${short}x`;
+
+test('short texts are worked on here; long ones, and those that become long, in another thread', async () => {
+  expect(await measured(short, {})).toEqual({ length: short.length, threadId });
+  for (const text of [long, 'grows']) {
+    const { length, threadId: other } = await measured(text, {});
+    expect(length).toBe(text.length);
+    expect(other).not.toBe(threadId);
+  }
+});
+
+test('a refusal arrives whole from another thread, and another error with its message', async () => {
+  for (const text of ['', long]) {
+    await expect(measured(text, { fault: 'refusal' })).rejects.toMatchObject({
+      name: 'AnnalsError',
+      status: 409,
+      message: 'no',
+      details: [{ field: 'a', message: 'b' }],
+      headers: { a: 'b' },
+    });
+    await expect(measured(text, { fault: 'error' })).rejects.toThrow('broken');
+  }
+});

@@ -1,0 +1,290 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { connect } from 'node:net';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { Random } from '../../support/oracle/random.ts';
+import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts';
+import { lookAtOnce } from '../../support/server/look-at-once.ts';
+import { eventually } from '../../support/server/patience.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { type ServiceProcesses, startServices } from '../../support/server/service-processes.ts';
+import { type MailServer, startMailServer } from '../../support/vendor/mail-server.ts';
+import { type Behaviour, startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+
+const random = new Random();
+
+const tenant = 'acme';
+const quiet = 'umbrella';
+const address = 'desk@acme.example';
+const secretKey = Buffer.alloc(32, 9);
+// One `ANNALS_DISABLE_ROUNDS=20 npx vitest run test/desk/agents/auto-disable.test.ts` runs more of them.
+const rounds = Number(process.env.ANNALS_DISABLE_ROUNDS ?? 2);
+
+let vendor: Vendor;
+let smtp: MailServer;
+let server: TestServer;
+let services: ServiceProcesses;
+let token: string;
+
+beforeAll(async () => {
+  vendor = await startVendor();
+  smtp = await startMailServer();
+  const environment = { OPENAI_BASE_URL: vendor.baseUrl, SMTP_URL: smtp.url, MAIL_FROM: 'annals@annals.example' };
+  server = await startTestServer({ environment, secretKeys: [secretKey] });
+  token = await server.token(tenant);
+  const body = JSON.stringify([{ key: 'notificationEmail', value: address }]);
+  const headers = { 'content-type': 'application/json' };
+  await server.call(`/configuration/${tenant}/configurations`, { token, method: 'POST', headers, body });
+  services = await startServices(2, {
+    ...environment,
+    DATABASE_URL: server.database.url,
+    ANNALS_SECRET_KEY: secretKey.toString('base64'),
+  });
+});
+
+afterEach(() => {
+  vendor.behave({ kind: 'answer' });
+});
+
+afterAll(async () => {
+  await services.end();
+  await server.close();
+  await smtp.close();
+  await vendor.close();
+});
+
+const refused: Behaviour = { kind: 'status', status: 401 };
+
+const chat = async (agentId: string, behaviour?: Behaviour, by = server) => {
+  if (behaviour !== undefined) vendor.behave(behaviour);
+  const response = await callAgentic(by, { tenant, token, path: '/chat' }, { agentId, message: 'x' });
+  await response.text();
+  return response.status;
+};
+
+const agentOf = async (id: string, as = token, of = tenant) =>
+  (await (await callAgentic(server, { tenant: of, token: as, path: `/agents/${id}`, method: 'GET' })).json()) as {
+    enabled: boolean;
+    disabledReason?: string;
+    metadata: { version: number };
+  };
+
+/** The mails about an agent. Its chats have ended, so all of its mails are queued. */
+const mailsAbout = async (id: string) => {
+  const { pool } = server.database;
+  const queued = async () =>
+    (
+      await pool.query<{ sent: boolean }>('select sent_at is not null as sent from mail where content like $1', [
+        `%The agent "${id}"%`,
+      ])
+    ).rows;
+  expect(await queued()).not.toEqual([]);
+  await eventually(async () => (await queued()).every(({ sent }) => sent)).toBe(true);
+  // A process that sends one, perhaps for the second time, has the table in use until the server has taken it.
+  await pool.query('begin; lock table mail in access exclusive mode; commit');
+  // And a turn that comes later finds nothing to send.
+  await server.context.mail.deliver(new AbortController().signal, lookAtOnce(server.database.db));
+  return smtp.all().filter(({ message }) => message.includes(`The agent "${id}"`));
+};
+
+test('failures sent 20 at a time from 2 processes disable an agent once and send one e-mail', async () => {
+  for (let round = 0; round < rounds; round += 1) {
+    const id = `busy-${round}`;
+    await putAgent(server, { tenant, token, id });
+    vendor.behave(() => ({ ...refused, delay: random.below(20) }));
+    const statuses = await Promise.all(
+      Array.from({ length: 40 }, async () => {
+        const response = await fetch(`${await services.next()}/ai-service/${tenant}/agentic/chat`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ agentId: id, message: 'x' }),
+        });
+        return response.status;
+      }),
+    );
+    expect(statuses.every((status) => status === 400 || status === 409)).toBe(true);
+    expect(statuses.filter((status) => status === 400).length).toBeGreaterThanOrEqual(10);
+    const agent = await agentOf(id);
+    expect(agent).toMatchObject({ enabled: false, metadata: { version: 2 } });
+    expect(agent.disabledReason).toContain('10 configuration failures in a row');
+    expect(agent.disabledReason).toContain('The provider refuses the key.');
+    const [mail, ...more] = await mailsAbout(id);
+    expect(more).toEqual([]);
+    expect(mail).toMatchObject({ from: 'annals@annals.example', to: [address] });
+    expect(mail?.message).toMatch(/^Message-ID: <.+@.+>/im);
+    expect(mail?.message).toContain('The provider refuses the key.');
+    expect(mail?.message).not.toContain(agentKey);
+  }
+  const response = await server.call(`/changelog/${tenant}/changelogs?q=entity:agent actor:system`, { token });
+  const { items } = (await response.json()) as { items: { entityId: string; paths: object }[] };
+  expect(items.map(({ entityId }) => entityId).sort()).toEqual(
+    Array.from({ length: rounds }, (_, n) => `busy-${n}`).sort(),
+  );
+  expect(items[0]?.paths).toMatchObject({ enabled: { before: true, after: false } });
+});
+
+test('nine failures, one success, nine failures do not disable; the tenth in a row does', async () => {
+  await putAgent(server, { tenant, token, id: 'nine' });
+  for (let failures = 0; failures < 9; failures += 1) expect(await chat('nine', refused)).toBe(400);
+  expect(await chat('nine', { kind: 'answer' })).toBe(200);
+  for (let failures = 0; failures < 9; failures += 1) expect(await chat('nine', refused)).toBe(400);
+  expect((await agentOf('nine')).enabled).toBe(true);
+  expect(await chat('nine', refused)).toBe(400);
+  expect((await agentOf('nine')).enabled).toBe(false);
+  expect(await chat('nine')).toBe(409);
+});
+
+test('429, a vendor 500, a cut or garbled answer and a time-out neither count nor reset', async () => {
+  await putAgent(server, { tenant, token, id: 'steady' });
+  for (let failures = 0; failures < 9; failures += 1) await chat('steady', refused);
+  const others: Behaviour[] = [
+    { kind: 'status', status: 429 },
+    { kind: 'status', status: 500 },
+    { kind: 'status', status: 529 },
+    { kind: 'status', status: 400 },
+    { kind: 'garbage' },
+    { kind: 'cut' },
+  ];
+  for (const behaviour of others) expect(await chat('steady', behaviour)).toBeGreaterThanOrEqual(400);
+  // On a server of its own: any other call may take as long as a slow machine needs.
+  const impatient = await startTestServer({
+    environment: { OPENAI_BASE_URL: vendor.baseUrl },
+    completionTimes: { provider: { silence: 300, total: 600_000 }, quotaWait: 300 },
+    database: server.database,
+    secretKeys: [secretKey],
+  });
+  onTestFinished(() => impatient.close());
+  expect(await chat('steady', { kind: 'hang' }, impatient)).toBeGreaterThanOrEqual(400);
+  expect((await agentOf('steady')).enabled).toBe(true);
+  await chat('steady', refused);
+  expect((await agentOf('steady')).enabled).toBe(false);
+});
+
+test('enabling it again resets the count, and takes the reason away', async () => {
+  await putAgent(server, { tenant, token, id: 'again' });
+  for (let failures = 0; failures < 10; failures += 1) await chat('again', refused);
+  expect((await agentOf('again')).disabledReason).toBeDefined();
+  const enable = [{ op: 'REPLACE', path: '/enabled', value: true }];
+  const call = { tenant, token, path: '/agents/again', method: 'PATCH' };
+  expect((await callAgentic(server, call, enable)).status).toBe(204);
+  expect(await agentOf('again')).not.toHaveProperty('disabledReason');
+  for (let failures = 0; failures < 9; failures += 1) await chat('again', refused);
+  expect((await agentOf('again')).enabled).toBe(true);
+  await chat('again', refused);
+  expect((await agentOf('again')).enabled).toBe(false);
+  expect(await mailsAbout('again')).toHaveLength(2);
+});
+
+test('a failure of a chat that began before the agent was enabled again does not count', async () => {
+  await putAgent(server, { tenant, token, id: 'stale' });
+  const { promise: enabledAgain, resolve: refuse } = Promise.withResolvers<void>();
+  onTestFinished(() => refuse());
+  vendor.behave({ ...refused, after: enabledAgain });
+  const before = vendor.requests.length;
+  const begun = Array.from({ length: 10 }, () => chat('stale'));
+  await eventually(() => vendor.requests.length).toBe(before + 10);
+  await putAgent(server, { tenant, token, id: 'stale' }, { enabled: false });
+  await putAgent(server, { tenant, token, id: 'stale' }, { enabled: true });
+  refuse();
+  expect(new Set(await Promise.all(begun))).toEqual(new Set([400]));
+  expect((await agentOf('stale')).enabled).toBe(true);
+});
+
+test('a mail server that refuses connections for a while gets the mail later, once, from whichever process', async () => {
+  await smtp.stop();
+  const { port } = new URL(smtp.url);
+  await expect(once(connect(Number(port), '127.0.0.1'), 'connect')).rejects.toThrow('ECONNREFUSED');
+  await putAgent(server, { tenant, token, id: 'patient' });
+  for (let failures = 0; failures < 10; failures += 1) expect(await chat('patient', refused)).toBe(400);
+  expect(await agentOf('patient')).toMatchObject({ enabled: false });
+  const triedInVain = 'select from mail where content like \'%"patient"%\' and attempts >= 1 and sent_at is null';
+  await eventually(async () => (await server.database.pool.query(triedInVain)).rowCount).toBe(1);
+  await smtp.start();
+  const [mail, ...more] = await mailsAbout('patient');
+  expect(mail).toMatchObject({ to: [address] });
+  expect(more).toEqual([]);
+});
+
+test('without notificationEmail the agent is disabled as well, and says why and that no mail was sent', async () => {
+  const other = await server.token(quiet);
+  await putAgent(server, { tenant: quiet, token: other, id: 'quiet' });
+  vendor.behave(refused);
+  for (let failures = 0; failures < 10; failures += 1) {
+    await callAgentic(server, { tenant: quiet, token: other, path: '/chat' }, { agentId: 'quiet', message: 'x' });
+  }
+  const agent = await agentOf('quiet', other, quiet);
+  expect(agent.enabled).toBe(false);
+  expect(agent.disabledReason).toContain('The provider refuses the key.');
+  expect(agent.disabledReason).toContain('notificationEmail holds no address');
+  // A mail that is not queued by now is never sent.
+  expect((await server.database.pool.query('select from mail where tenant = $1', [quiet])).rowCount).toBe(0);
+  expect(smtp.all().filter(({ message }) => message.includes('quiet'))).toEqual([]);
+});
+
+test('a self-hosted model server that fails in its own way neither counts nor is told to be none', async () => {
+  const data = (event: object) => `data: ${JSON.stringify(event)}\n\n`;
+  const text = data({ choices: [{ index: 0, delta: { content: 'hi' }, finish_reason: null }] });
+  const ways: Behaviour[] = [
+    { kind: 'events', events: [text, data({ error: { code: 500 } })] },
+    { kind: 'events', events: [text] },
+    { kind: 'status', status: 200, body: { error: { code: 429 } } },
+    { kind: 'status', status: 200, body: { choices: [{ message: { content: '' }, finish_reason: 'stop' }] } },
+    { kind: 'status', status: 200, body: { choices: [] } },
+    { kind: 'status', status: 429 },
+    { kind: 'status', status: 500 },
+    { kind: 'cut' },
+  ];
+  const hosting = await startTestServer({
+    environment: { ANNALS_SELF_HOSTED_ALLOW: '127.0.0.0/8' },
+    database: server.database,
+    secretKeys: [secretKey],
+  });
+  onTestFinished(() => hosting.close());
+  const baseUrl = `${vendor.baseUrl}/v1`;
+  const llmConfig = { provider: 'self_hosted', model: 'm', baseUrl };
+  await putAgent(server, { tenant, token, id: 'hosted' }, { llmConfig });
+  for (let failures = 0; failures < 9; failures += 1) await chat('hosted', refused, hosting);
+  for (const path of ['/chat', '/chat-stream']) {
+    for (const way of ways) {
+      vendor.behave(way);
+      const response = await callAgentic(hosting, { tenant, token, path }, { agentId: 'hosted', message: 'x' });
+      const told = await response.text();
+      expect(path === '/chat' ? response.status : 500).toBeGreaterThanOrEqual(400);
+      expect(told).toContain('"message":');
+      expect(told).not.toContain('as one of its kind');
+    }
+  }
+  expect((await agentOf('hosted')).enabled).toBe(true);
+  // A 404 may mean the address as well as the model.
+  vendor.behave({ kind: 'status', status: 404 });
+  const missing = await callAgentic(hosting, { tenant, token, path: '/chat' }, { agentId: 'hosted', message: 'x' });
+  expect(await missing.json()).toMatchObject({
+    message: 'The self-hosted server does not know the model, or has nothing at this address.',
+  });
+  expect((await agentOf('hosted')).enabled).toBe(false);
+});
+
+test('a self-hosted address that is refused, cannot be reached, or is no model server counts', async () => {
+  const web = createServer((_request, response) => response.end('<html>hello</html>'));
+  await new Promise<void>((resolve) => web.listen(0, '127.0.0.1', resolve));
+  const { port } = web.address() as { port: number };
+  const allowing = await startTestServer({
+    environment: { ANNALS_SELF_HOSTED_ALLOW: `127.0.0.1:${port},127.0.0.1:1` },
+    database: server.database,
+    secretKeys: [secretKey],
+  });
+  const texts = new Set<string>();
+  for (const baseUrl of [`http://127.0.0.1:${port}/v1`, 'http://127.0.0.1:1', 'http://169.254.169.254/latest']) {
+    const id = `at-${texts.size}-${new URL(baseUrl).port}`;
+    await putAgent(server, { tenant, token, id }, { llmConfig: { provider: 'self_hosted', model: 'm', baseUrl } });
+    for (let failures = 0; failures < 10; failures += 1) {
+      const response = await callAgentic(allowing, { tenant, token, path: '/chat' }, { agentId: id, message: 'x' });
+      texts.add(`${response.status} ${await response.text()}`);
+    }
+    expect([baseUrl, (await agentOf(id)).enabled]).toEqual([baseUrl, false]);
+  }
+  // Every failure to reach a server has the same message.
+  expect([...texts]).toHaveLength(1);
+  await allowing.close();
+  web.close();
+});

@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createSealer } from '../../../src/core/sealing.ts';
+import { sealedAgentKeys } from '../../../src/desk/agents/secrets.ts';
+import { resealColumn } from '../../../src/postgres/reseal.ts';
+import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+
+const tenant = 'acme';
+const [oldKey, newKey] = [randomBytes(32), randomBytes(32)];
+
+let vendor: Vendor;
+let server: TestServer;
+let token: string;
+
+beforeAll(async () => {
+  vendor = await startVendor();
+  server = await startTestServer({ secretKeys: [oldKey], environment: { OPENAI_BASE_URL: vendor.baseUrl } });
+  token = await server.token(tenant);
+});
+
+afterAll(async () => {
+  await server.close();
+  await vendor.close();
+});
+
+const secretKeysOf = (...secretKeys: Uint8Array[]) =>
+  startTestServer({ secretKeys, environment: { OPENAI_BASE_URL: vendor.baseUrl }, database: server.database });
+
+const chat = async (on: TestServer, agentId: string) => {
+  const as = await on.token(tenant);
+  return await callAgentic(on, { tenant, token: as, path: '/chat' }, { agentId, message: 'x' });
+};
+
+test('keys of agents are resealed with the rest, and open with the new key alone', async () => {
+  await putAgent(server, { tenant, token, id: 'desk' });
+  const sealer = createSealer([newKey, oldKey]);
+  const counts = await resealColumn(server.database.db, sealer, sealedAgentKeys);
+  expect(counts).toEqual({ resealed: 1, current: 0, unreadable: 0 });
+  const rotated = await secretKeysOf(newKey, oldKey);
+  expect((await chat(rotated, 'desk')).status).toBe(200);
+  expect(vendor.requests.at(-1)?.headers.authorization).toBe(`Bearer ${agentKey}`);
+  await rotated.close();
+});
+
+test('a key that opens with none of the keys is as good as missing, and says so', async () => {
+  await putAgent(server, { tenant, token, id: 'lost' });
+  const without = await secretKeysOf(newKey);
+  const calls = vendor.requests.length;
+  const response = await chat(without, 'lost');
+  expect([response.status, await response.json()]).toMatchObject([400, { details: [{ field: 'llmConfig.apiKey' }] }]);
+  expect(vendor.requests.length).toBe(calls);
+  const { rows } = await server.database.pool.query("select failures from agent where id = 'lost'");
+  expect(rows).toEqual([{ failures: 1 }]);
+  await without.close();
+});
+
+test('a sealed key that is moved to another agent does not open', async () => {
+  await putAgent(server, { tenant, token, id: 'thief' });
+  await putAgent(server, { tenant, token, id: 'owner' });
+  const { rows } = await server.database.pool.query("select sealed_key from agent where id = 'owner'");
+  await server.database.pool.query("update agent set sealed_key = $1 where id = 'thief'", [rows[0].sealed_key]);
+  expect((await chat(server, 'owner')).status).toBe(200);
+  expect((await chat(server, 'thief')).status).toBe(400);
+});

@@ -1,0 +1,278 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts';
+import { lockTables } from '../../support/server/locked-tables.ts';
+import { eventually } from '../../support/server/patience.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { statementsWaiting } from '../../support/server/statements-waiting.ts';
+import { startVendor, type Vendor, type VendorRequest } from '../../support/vendor/vendor-server.ts';
+
+const tenant = 'acme';
+const price = '1234.500';
+const chatting = 'ai.agentexecution_manage ai.agent_read';
+
+let vendor: Vendor;
+let server: TestServer;
+let token: string;
+let withHistory: string;
+let withoutHistory: string;
+
+beforeAll(async () => {
+  vendor = await startVendor();
+  const environment = {
+    OPENAI_BASE_URL: vendor.baseUrl,
+    ANTHROPIC_BASE_URL: vendor.baseUrl,
+    GOOGLE_BASE_URL: vendor.baseUrl,
+    ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared',
+  };
+  server = await startTestServer({ environment });
+  token = await server.token(tenant, { name: 'Jane Doe' });
+  withHistory = await server.token(tenant, { scope: `${chatting} changelog.changelog_read` });
+  withoutHistory = await server.token(tenant, { scope: chatting });
+  const schema = (path: string, body: string, method = 'POST', as = token, of = tenant) =>
+    server.call(`/schema/${of}/custom-entities${path}`, {
+      token: as,
+      method,
+      headers: { 'content-type': 'application/json' },
+      body,
+    });
+  await schema('', '{"id":"PRODUCT","name":{"en":"Product"}}');
+  await schema('/PRODUCT/instances', '{"id":"17","price":1}');
+  await schema('/PRODUCT/instances/17', `{"price":${price}}`, 'PUT');
+  const other = await server.token('umbrella', { name: 'Eve' });
+  await schema('', '{"id":"PRODUCT","name":{"en":"Product"}}', 'POST', other, 'umbrella');
+  await schema('/PRODUCT/instances', '{"id":"17","price":98765432.1}', 'POST', other, 'umbrella');
+  for (const provider of ['openai', 'anthropic', 'google', 'shared']) {
+    const llmConfig = provider === 'shared' ? { provider } : { provider, model: 'm', apiKey: agentKey };
+    const agent = { llmConfig, nativeTools: ['change-history'] };
+    await putAgent(server, { tenant, token, id: provider }, agent);
+  }
+});
+
+afterEach(() => {
+  vendor.requests.length = 0;
+});
+
+afterAll(async () => {
+  await server.close();
+  await vendor.close();
+});
+
+const rounds = () => vendor.requests.length;
+const isOffered = (request: VendorRequest | undefined) => (request?.body.tools ?? []).length > 0;
+const usage = { input: 10, output: 5 };
+
+/** The vendor asks for the tool with these inputs, one a round, and then answers. */
+function askFor(...inputs: Record<string, unknown>[]): void {
+  vendor.behave(() => {
+    const input = inputs[rounds() - 1];
+    if (input === undefined) return { kind: 'answer', text: 'Jane Doe did.', usage };
+    return { kind: 'answer', toolCall: { id: `call-${rounds()}`, name: 'change-history', input }, usage };
+  });
+}
+
+async function ask(agentId: string, as: string, sessionId: string = randomUUID()) {
+  const call = { tenant, token: as, path: '/chat', headers: { 'session-id': sessionId } };
+  const response = await callAgentic(server, call, { agentId, message: 'Who changed the price of product 17?' });
+  const path = `/logs/requests?q=sessionId:${sessionId}&pageSize=500`;
+  const logs = (await (await callAgentic(server, { tenant, token, path, method: 'GET' })).json()) as {
+    messages: { message: string }[];
+    promptTokens: number;
+    completionTokens: number;
+  }[];
+  return { status: response.status, body: (await response.json()) as never, log: logs.at(-1), sessionId };
+}
+
+test.each(['openai', 'anthropic', 'google', 'shared'])(
+  '%s: the model asks, sees real entries, and answers from them',
+  async (id) => {
+    const quota = (await server.context.completions.quota.state(tenant)).used;
+    const q = 'entity:PRODUCT entityId:17 type:update';
+    askFor({ q });
+    const { status, body, log } = await ask(id, withHistory);
+    expect([status, body]).toEqual([200, [expect.objectContaining({ message: 'Jane Doe did.' })]]);
+    expect(rounds()).toBe(2);
+    expect(isOffered(vendor.requests[0])).toBe(true);
+    const shown = JSON.stringify(vendor.requests[1]?.body).replaceAll('\\', '');
+    for (const part of ['"actor":"Jane Doe"', `"price":{"before":1,"after":${price}}`, '"totalElements":1']) {
+      expect(shown).toContain(part);
+    }
+    expect(shown).not.toContain('98765432');
+    expect(log).toMatchObject({ promptTokens: 20, completionTokens: 10 });
+    expect(log?.messages.map(({ message }) => message)).toContain(
+      `Tool round 1: change-history, found 1 entries, shown 1: ${q}`,
+    );
+    expect(JSON.stringify(log)).not.toContain(price);
+    const used = (await server.context.completions.quota.state(tenant)).used;
+    const counted = id === 'shared' ? { input: 20, output: 10 } : { input: 0, output: 0 };
+    expect(used).toEqual({ input: quota.input + counted.input, output: quota.output + counted.output });
+  },
+);
+
+test('a client without a changelog scope is not offered the tool, and gets no entries where the model asks anyway', async () => {
+  askFor({ q: 'entity:PRODUCT' });
+  const { status } = await ask('openai', withoutHistory);
+  expect(status).toBe(200);
+  expect(isOffered(vendor.requests[0])).toBe(false);
+  const told = JSON.stringify(vendor.requests[1]?.body);
+  expect(told).toContain('There is no such tool');
+  expect(told).not.toContain('Jane Doe');
+});
+
+test('an agent that has not been given the tool does not offer it', async () => {
+  await putAgent(server, { tenant, token, id: 'plain' });
+  askFor({ q: 'entity:PRODUCT' });
+  await ask('plain', withHistory);
+  expect(isOffered(vendor.requests[0])).toBe(false);
+  expect(JSON.stringify(vendor.requests[1]?.body)).not.toContain('Jane Doe');
+});
+
+test('a query that is wrong comes back to the model as an error, which it can mend', async () => {
+  askFor(
+    { q: 'colour:red' },
+    { q: 'entityId:17' },
+    { q: 'entity:PRODUCT', size: 1000 },
+    { q: 'entity:PRODUCT entityId:17' },
+  );
+  const { status, log } = await ask('openai', withHistory);
+  expect(status).toBe(200);
+  expect(rounds()).toBe(5);
+  const last = JSON.stringify(vendor.requests.at(-1)?.body);
+  expect(last).toContain('Unsupported query field: colour');
+  expect(last).toContain('At position 1: expected');
+  expect(last).toContain('entity is required when entityId is provided');
+  expect(last).toContain('The input must be');
+  expect(last.replaceAll('\\', '')).toContain('"totalElements":2');
+  expect(log).toMatchObject({ promptTokens: 50, completionTokens: 25 });
+});
+
+test('after 8 rounds the model has to answer', async () => {
+  const query = { q: 'entity:PRODUCT' };
+  askFor(...Array.from({ length: 8 }, () => query));
+  expect((await ask('openai', withHistory)).status).toBe(200);
+  expect(rounds()).toBe(9);
+  expect(JSON.stringify(vendor.requests.at(-1)?.body)).toContain('This was the last round of tools');
+  vendor.requests.length = 0;
+  askFor(...Array.from({ length: 20 }, () => query));
+  const { status, log } = await ask('openai', withHistory);
+  expect([status, rounds()]).toEqual([502, 9]);
+  expect(log).toMatchObject({ promptTokens: 90, completionTokens: 45 });
+});
+
+test('answers from the change history are no context of clients that may not read it', async () => {
+  askFor({ q: 'entity:PRODUCT' });
+  const { sessionId } = await ask('openai', withHistory);
+  vendor.behave({ kind: 'answer', text: 'an answer that repeats it' });
+  await ask('openai', withHistory, sessionId);
+  expect(vendor.requests.at(-1)?.text).toContain('Jane Doe did.');
+  await ask('openai', withoutHistory, sessionId);
+  // Neither the answer itself nor one that had it as context.
+  expect(vendor.requests.at(-1)?.text).not.toContain('Jane Doe');
+  expect(vendor.requests.at(-1)?.text).not.toContain('repeats');
+  await ask('openai', withHistory, sessionId);
+  expect(vendor.requests.at(-1)?.text).toContain('repeats');
+});
+
+test('what the tool tells is cut to whole entries where it is too long', async () => {
+  const body = JSON.stringify({ text: 'x'.repeat(20_000) });
+  for (let index = 0; index < 5; index += 1) {
+    await server.call(`/schema/${tenant}/custom-entities/PRODUCT/instances`, {
+      token,
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    });
+  }
+  askFor({ q: 'entity:PRODUCT type:create', size: 50 });
+  const { status } = await ask('anthropic', withHistory);
+  expect(status).toBe(200);
+  const told = JSON.stringify(vendor.requests[1]?.body);
+  expect(told).toContain('4 entries of this page were left out');
+  expect(told.length).toBeLessThan(70_000);
+});
+
+test('an entry that is too long alone is shown with its long values cut, and then with its first paths', async () => {
+  const headers = { 'content-type': 'application/json' };
+  const path = `/schema/${tenant}/custom-entities/PRODUCT/instances`;
+  const make = async (id: string, fields: object) => {
+    const body = JSON.stringify({ id, ...fields });
+    expect((await server.call(path, { token, method: 'POST', headers, body })).status).toBe(201);
+  };
+  await make('long', { price: 17, text: 'x'.repeat(100_000) });
+  await make(
+    'wide',
+    Object.fromEntries(Array.from({ length: 3_000 }, (_, index) => [`field${index}`, `value ${index}`])),
+  );
+  await make('short', { price: 18 });
+  askFor({ q: 'entity:PRODUCT type:create', size: 3 });
+  expect((await ask('openai', withHistory)).status).toBe(200);
+  const told = JSON.parse(String(vendor.requests[1]?.body.messages?.find(({ role }) => role === 'tool')?.content));
+  expect(told.items).toHaveLength(3);
+  const [short, wide, long] = told.items;
+  expect(short.paths.price).toEqual({ after: 18 });
+  expect(Object.keys(wide.paths).length).toBeGreaterThan(10);
+  expect(wide.paths.field0).toEqual({ after: 'value 0' });
+  expect(long.paths.price).toEqual({ after: 17 });
+  expect(long.cut).toEqual(['text']);
+  expect(told.note).toContain('2 entries are too long');
+  expect(JSON.stringify(told).length).toBeLessThan(48 * 1024);
+});
+
+describe('the query of a chat that nobody waits for any more ends in the database too', () => {
+  const chat = { agentId: 'openai', message: 'Who changed the price of product 17?' };
+  const reading = async (q: string) => (await callAgentic(server, { tenant, token, path: q, method: 'GET' })).json();
+
+  const stuck = async () => (await statementsWaiting(server.database)).length;
+
+  async function whileStuck(
+    why: string,
+    work: (headers: Record<string, string>) => Promise<() => unknown>,
+  ): Promise<void> {
+    askFor({ q: 'entity:PRODUCT entityId:17' });
+    const sessionId = randomUUID();
+    const locked = await lockTables(server.database, ['change_entry']);
+    try {
+      const giveUp = await work({ 'session-id': sessionId });
+      await eventually(stuck).toBe(1);
+      await giveUp();
+      await eventually(stuck).toBe(0);
+      const logs = () => reading(`/logs/requests?q=sessionId:${sessionId}`);
+      await eventually(logs).toMatchObject([{ promptTokens: 10, completionTokens: 5 }]);
+      expect(JSON.stringify(await logs())).toContain(`Given up: ${why}.`);
+      expect(rounds()).toBe(1);
+    } finally {
+      await locked.release();
+    }
+  }
+
+  test.each(['/chat', '/chat-stream'])('its client has gone: %s', async (path) => {
+    await whileStuck('the client has gone', async (headers) => {
+      const gone = new AbortController();
+      const asked = server
+        .call(`/ai-service/${tenant}/agentic${path}`, {
+          token: withHistory,
+          method: 'POST',
+          headers: { ...headers, 'content-type': 'application/json' },
+          body: JSON.stringify(chat),
+          signal: gone.signal,
+        })
+        .then((response) => response.text())
+        .catch((error: unknown) => error);
+      return async () => {
+        gone.abort();
+        expect(await asked).toMatchObject({ name: 'AbortError' });
+      };
+    });
+  });
+
+  test('its job was deleted', async () => {
+    await whileStuck('the job is gone, or another worker has taken it up', async (headers) => {
+      const response = await callAgentic(server, { tenant, token: withHistory, path: '/chat-async', headers }, chat);
+      const { jobId } = (await response.json()) as { jobId: string };
+      return async () => {
+        const deleted = await server.call(`/ai-service/${tenant}/jobs/${jobId}`, { token, method: 'DELETE' });
+        expect(deleted.status).toBe(204);
+      };
+    });
+  });
+});

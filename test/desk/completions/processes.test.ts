@@ -1,0 +1,224 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createClient } from '../../../src/access/oauth/clients.ts';
+import { createQuota, type Quota, quotaLimits } from '../../../src/desk/completions/quota.ts';
+import { defaultTimes } from '../../../src/desk/completions/service.ts';
+import { createLogger } from '../../../src/http/logger.ts';
+import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { Random } from '../../support/oracle/random.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { lookAtOnce } from '../../support/server/look-at-once.ts';
+import { type ServiceProcesses, startServices } from '../../support/server/service-processes.ts';
+import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+
+const random = new Random();
+
+/** `ANNALS_QUOTA_RUNS=2000` is the size that uses up a whole quota; the usual one starts with little of it left. */
+const runs = Number(process.env.ANNALS_QUOTA_RUNS ?? 160);
+const wholeQuota = runs >= 2_000;
+const atOnce = 64;
+const cap = 4_096;
+const sharedToken = `sk-shared-${randomBytes(12).toString('hex')}`;
+const start = wholeQuota
+  ? { input: 0, output: 0 }
+  : // So little that the calls, an answer of which has some 600 tokens, use it up in all but one of a million runs.
+    { input: quotaLimits.input - 40_000, output: quotaLimits.output - 30_000 };
+
+let database: TestDatabase;
+let quota: Quota;
+let services: ServiceProcesses;
+let vendor: Vendor;
+let secret: string;
+/** What the vendor has counted so far, and what of it the clients have had answers for. */
+let counted: { input: number; output: number };
+let answered: { input: number; output: number };
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  quota = createQuota({ pool: database.pool, db: database.db, logger: createLogger('silent') });
+  vendor = await startVendor();
+  services = await startThree();
+});
+
+beforeEach(() => {
+  counted = { ...start };
+  answered = { ...start };
+  vendor.behave(({ text, cap: allowed = 0 }) => {
+    // Answers of random length, most of them short, some as long as they may be.
+    const usage = {
+      input: 1 + random.below(text.length),
+      output: Math.max(1, Math.ceil(allowed * random.next() ** 6)),
+    };
+    counted.input += usage.input;
+    counted.output += usage.output;
+    return { kind: 'answer', text: JSON.stringify(usage), delay: random.below(30), usage };
+  });
+});
+
+afterAll(async () => {
+  refuseSecrets(await services.end());
+  await vendor.close();
+  await database.drop();
+});
+
+test('from three processes the quota is used up to its last token, and never beyond', {
+  timeout: 300_000,
+}, async () => {
+  const { tenant, token } = await newTenant('whole');
+  let leftAtFirstRefusal: number | undefined;
+  const statuses = await inParallel(async () => {
+    const status = await complete(await services.next(), tenant, token);
+    if (status === 403 && leftAtFirstRefusal === undefined) {
+      leftAtFirstRefusal = quotaLimits.output - (await quota.state(tenant)).used.output;
+    }
+    return status;
+  });
+
+  expect([...new Set(statuses)].sort()).toEqual([200, 403]);
+  expect(counted.input).toBeLessThanOrEqual(quotaLimits.input);
+  expect(counted.output).toBeLessThanOrEqual(quotaLimits.output);
+  expect(await quota.state(tenant)).toEqual({ used: counted, reserved: { input: 0, output: 0 } });
+  expect(leftAtFirstRefusal).toBeLessThan(16);
+  console.info(
+    `${runs} completions: ${tally(statuses)}; left at the first refusal: ${leftAtFirstRefusal} output tokens`,
+  );
+});
+
+test('with processes killed under way it is never passed, and what was in flight is charged in full', {
+  timeout: 300_000,
+}, async () => {
+  const { tenant, token } = await newTenant('killed');
+  const over = new AbortController();
+  const kills = killNowAndThen(over.signal);
+  const leasesEnd = wholeQuota ? Promise.resolve() : letLeasesEnd(over.signal);
+  const statuses = await inParallel(async () => await complete(await services.next(), tenant, token).catch(() => 0));
+  over.abort();
+  const killed = await kills;
+  await leasesEnd;
+
+  expect(counted.input).toBeLessThanOrEqual(quotaLimits.input);
+  expect(counted.output).toBeLessThanOrEqual(quotaLimits.output);
+  expect(killed).toBeGreaterThan(0);
+  await database.pool.query('update completion_reservation set expires_at = now() where not charged');
+  await quota.upkeep(lookAtOnce(database.db));
+  const { used, reserved } = await quota.state(tenant);
+  expect(reserved).toEqual({ input: 0, output: 0 });
+  const dead = await chargedForTheDead(tenant);
+  for (const kind of ['input', 'output'] as const) {
+    expect(used[kind]).toBeGreaterThanOrEqual(counted[kind]);
+    // What is not charged in full is settled to the token: whatever was answered, and nothing that was not counted.
+    expect(used[kind] - dead[kind]).toBeGreaterThanOrEqual(answered[kind]);
+    expect(used[kind] - dead[kind]).toBeLessThanOrEqual(counted[kind]);
+  }
+  console.info(
+    `${runs} completions, ${killed} kills: ${tally(statuses)}; ${dead.calls} calls in flight charged in full with ` +
+      `${dead.output} output tokens; counted by the vendor ${counted.output}, charged ${used.output}`,
+  );
+});
+
+async function startThree(): Promise<ServiceProcesses> {
+  return await startServices(3, {
+    DATABASE_URL: database.url,
+    ANNALS_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
+    ANNALS_SHARED_PROVIDER_TOKEN: sharedToken,
+    ANNALS_COMPLETION_MAX_TOKENS: String(cap),
+    OPENAI_BASE_URL: vendor.baseUrl,
+  });
+}
+
+async function newTenant(tenant: string): Promise<{ tenant: string; token: string }> {
+  await createTenant(database.db, tenant);
+  await database.pool.query('insert into completion_quota (tenant, input_used, output_used) values ($1, $2, $3)', [
+    tenant,
+    start.input,
+    start.output,
+  ]);
+  const client = await createClient(database.db, { tenant, scope: 'ai.completion_manage' });
+  secret = client.clientSecret;
+  const response = await fetch(`${await services.next()}/oauth/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: client.clientId,
+      client_secret: client.clientSecret,
+    }),
+  });
+  const { access_token: token } = (await response.json()) as { access_token: string };
+  return { tenant, token };
+}
+
+async function complete(baseUrl: string, tenant: string, token: string): Promise<number> {
+  const content = 'x'.repeat(1 + random.below(400));
+  const response = await fetch(`${baseUrl}/ai-service/${tenant}/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ messages: [{ role: 'USER', content }] }),
+  });
+  const { result = '{"input":0,"output":0}' } = (await response.json()) as { result?: string };
+  const usage: { input: number; output: number } = JSON.parse(result);
+  answered.input += usage.input;
+  answered.output += usage.output;
+  return response.status;
+}
+
+async function inParallel(work: () => Promise<number>): Promise<number[]> {
+  const statuses: number[] = [];
+  let begun = 0;
+  const worker = async () => {
+    while (begun < runs) {
+      begun += 1;
+      statuses.push(await work());
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  return statuses;
+}
+
+/** Kills one after another, each as soon as calls are in flight again; answers how many. */
+async function killNowAndThen(over: AbortSignal): Promise<number> {
+  const most = wholeQuota ? 9 : 2;
+  let killed = 0;
+  while (!over.aborted && killed < most) {
+    const { length } = vendor.requests;
+    while (vendor.requests.length < length + 4 && !over.aborted) await sleep(5);
+    if (over.aborted) break;
+    if (wholeQuota) await sleep(500 + random.below(1_000));
+    await services.replace(killed % 3);
+    killed += 1;
+  }
+  return killed;
+}
+
+/** Seconds that a reservation lives: the longest call and half a minute. */
+const lifetime = defaultTimes.provider.total / 1000 + 30;
+
+/** Time passes quicker: whatever has been reserved for two seconds counts as left by a dead process. */
+async function letLeasesEnd(over: AbortSignal): Promise<void> {
+  while (!over.aborted) {
+    await sleep(250);
+    await database.pool.query(
+      'update completion_reservation set expires_at = now() where sent and not charged and expires_at < now() + make_interval(secs => $1)',
+      [lifetime - 2],
+    );
+  }
+}
+
+async function chargedForTheDead(tenant: string): Promise<{ calls: number; input: number; output: number }> {
+  const { rows } = await database.pool.query<{ calls: number; input: number; output: number }>(
+    `select count(*) as calls, coalesce(sum(input), 0)::bigint as input, coalesce(sum(output), 0)::bigint as output
+       from completion_reservation where tenant = $1 and charged`,
+    [tenant],
+  );
+  return rows[0] ?? { calls: 0, input: 0, output: 0 };
+}
+
+function refuseSecrets(log: string): void {
+  expect(log).toContain('"msg":"request"');
+  for (const hidden of [sharedToken, secret]) expect(log).not.toContain(hidden);
+}
+
+function tally(statuses: readonly number[]): string {
+  const counts = Map.groupBy(statuses, (status) => status);
+  return [...counts].map(([status, all]) => `${all.length} × ${status === 0 ? 'connection lost' : status}`).join(', ');
+}

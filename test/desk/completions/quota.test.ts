@@ -1,0 +1,299 @@
+import fc from 'fast-check';
+import type { QueryConfig } from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { AnnalsError } from '../../../src/core/errors.ts';
+import {
+  createQuota,
+  inputBound,
+  type Quota,
+  quotaLimits,
+  type Reservation,
+} from '../../../src/desk/completions/quota.ts';
+import { createLogger } from '../../../src/http/logger.ts';
+import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { lookAtOnce } from '../../support/server/look-at-once.ts';
+
+let database: TestDatabase;
+let quota: Quota;
+let tenants = 0;
+
+/** How a call ends; figures are shares of what was reserved. */
+type End = 'none' | 'unknown' | 'dead' | 'dead before it was sent' | { input: number; output: number };
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const { pool, db } = database;
+  quota = createQuota({ pool, db, logger: createLogger('silent'), maxWait: 100 });
+});
+
+afterAll(async () => {
+  await quota.close();
+  await database.drop();
+});
+
+const step = fc.record({
+  input: fc.integer({ min: 0, max: 900_000 }),
+  output: fc.integer({ min: 16, max: 300_000 }),
+  end: fc.oneof(
+    fc.constant('none' as const),
+    fc.constant('unknown' as const),
+    fc.constant('dead' as const),
+    fc.constant('dead before it was sent' as const),
+    fc.record({
+      input: fc.double({ min: 0, max: 1, noNaN: true }),
+      output: fc.double({ min: 0, max: 1, noNaN: true }),
+    }),
+  ),
+  late: fc.boolean(),
+});
+
+test('a plain account of any calls, one after another or overlapping, agrees with what the database says', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
+      const tenant = await newTenant();
+      const used = { input: 0, output: 0 };
+      const open: { reservation: Reservation; step: (typeof steps)[number]; input: number }[] = [];
+      for (const one of steps) {
+        const reserved = {
+          input: open.reduce((sum, { input }) => sum + input, 0),
+          output: open.reduce((sum, { reservation }) => sum + reservation.output, 0),
+        };
+        const outcome = await reserve(tenant, one, { sends: one.end !== 'dead before it was sent' });
+        const cap = Math.min(one.output, quotaLimits.output - used.output);
+        if (used.input + one.input > quotaLimits.input || used.output + 16 > quotaLimits.output) {
+          expect(outcome).toBe('quota_exceeded');
+        } else if (
+          used.input + reserved.input + one.input > quotaLimits.input ||
+          used.output + reserved.output + cap > quotaLimits.output
+        ) {
+          expect(outcome).toBe('service_unavailable');
+        } else {
+          expect(outcome).toMatchObject({ output: cap });
+          if (typeof outcome === 'object') open.push({ reservation: outcome, step: one, input: one.input });
+        }
+        if (one.late) continue;
+        for (const { reservation, step: ended, input } of open.splice(0)) {
+          const tokens = await end(tenant, reservation, ended.end, input);
+          used.input += tokens.input;
+          used.output += tokens.output;
+        }
+      }
+      const reserved = { input: 0, output: 0 };
+      for (const { reservation, input } of open) {
+        reserved.input += input;
+        reserved.output += reservation.output;
+      }
+      expect(await quota.state(tenant)).toEqual({ used, reserved });
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test('many at once never reserve more than there is, and all that fits is used', async () => {
+  const tenant = await newTenant();
+  const outcomes = await Promise.all(Array.from({ length: 40 }, () => reserve(tenant, { input: 100, output: 40_000 })));
+  expect(outcomes.filter((outcome) => typeof outcome === 'object')).toHaveLength(25);
+  expect(outcomes.filter((outcome) => outcome === 'service_unavailable')).toHaveLength(15);
+  expect(await quota.state(tenant)).toMatchObject({ reserved: { input: 2_500, output: 1_000_000 } });
+});
+
+test('a reservation whose lease has ended is charged in full, for whoever asks next and by the upkeep', async () => {
+  for (const ask of ['reserve', 'state', 'upkeep'] as const) {
+    const tenant = await newTenant();
+    await reserve(tenant, { input: 10, output: 20 });
+    await endLeases(tenant);
+    if (ask === 'reserve') await reserve(tenant, { input: 0, output: 16 });
+    if (ask === 'upkeep') await quota.upkeep(lookAtOnce(database.db));
+    const { rows } =
+      ask === 'state'
+        ? { rows: [await stateColumns(tenant)] }
+        : await database.pool.query('select input_used, output_used from completion_quota where tenant = $1', [tenant]);
+    expect(rows[0]).toEqual({ input_used: 10, output_used: 20 });
+  }
+});
+
+test('a reservation whose process died before the call was sent is given back when its short lease has ended', async () => {
+  for (const ask of ['reserve', 'state', 'upkeep'] as const) {
+    const tenant = await newTenant();
+    const hasty = createQuota({
+      pool: database.pool,
+      db: database.db,
+      logger: createLogger('silent'),
+      maxWait: 100,
+      unsentLease: 0,
+    });
+    const held = await hasty.reserve({ tenant, input: 10, output: 1_000_000, maxDuration: 60_000 });
+    if (ask === 'reserve') expect(await reserve(tenant, { input: 0, output: 16 })).toMatchObject({ output: 16 });
+    if (ask === 'upkeep') await quota.upkeep(lookAtOnce(database.db));
+    if (ask === 'state') await quota.state(tenant);
+    const { rows } = await database.pool.query(
+      'select input_used, output_used, input_reserved, output_reserved from completion_quota where tenant = $1',
+      [tenant],
+    );
+    const reserved = { input_reserved: 0, output_reserved: ask === 'reserve' ? 16 : 0 };
+    expect(rows[0]).toEqual({ input_used: 0, output_used: 0, ...reserved });
+    // What was given back may belong to another call now, so this one must not leave.
+    expect(await held.send()).toBe(false);
+    await held.settle('unknown');
+    expect((await quota.state(tenant)).used).toEqual({ input: 0, output: 0 });
+  }
+});
+
+test('a reservation that is sent outlives the short lease, and is sent once', async () => {
+  const tenant = await newTenant();
+  const held = await reserve(tenant, { input: 10, output: 20 }, { sends: false });
+  if (typeof held !== 'object') throw new Error('not reserved');
+  expect([await held.send(), await held.send()]).toEqual([true, false]);
+  const { rows } = await database.pool.query(
+    `select sent, expires_at > now() + interval '60 s' as outlives from completion_reservation where tenant = $1`,
+    [tenant],
+  );
+  expect(rows).toEqual([{ sent: true, outlives: true }]);
+  await endLeases(tenant);
+  expect(await quota.state(tenant)).toEqual({ used: { input: 10, output: 20 }, reserved: { input: 0, output: 0 } });
+});
+
+test('of many that are sent while their leases end, each is either charged or not sent', async () => {
+  const tenant = await newTenant();
+  const one = { input: 10, output: 20 };
+  const held = await Promise.all(Array.from({ length: 60 }, () => reserve(tenant, one, { sends: false })));
+  const sending = held.map(async (reservation) => typeof reservation === 'object' && (await reservation.send()));
+  const ending = Array.from({ length: 5 }, async () => {
+    await database.pool.query(
+      'update completion_reservation set expires_at = now() where tenant = $1 and not sent and reservation::text < $2',
+      [tenant, '8'],
+    );
+    await quota.state(tenant);
+  });
+  const sent = (await Promise.all(sending)).filter(Boolean).length;
+  await Promise.all(ending);
+  await endLeases(tenant);
+  expect(await quota.state(tenant)).toEqual({
+    used: { input: sent * 10, output: sent * 20 },
+    reserved: { input: 0, output: 0 },
+  });
+});
+
+test('figures that come after the lease has ended correct what was charged', async () => {
+  const tenant = await newTenant();
+  const late = await reserve(tenant, { input: 10, output: 20 });
+  await endLeases(tenant);
+  expect(await quota.state(tenant)).toMatchObject({
+    used: { input: 10, output: 20 },
+    reserved: { input: 0, output: 0 },
+  });
+  if (typeof late === 'object') await late.settle({ inputTokens: 3, outputTokens: 25 });
+  expect(await quota.state(tenant)).toMatchObject({
+    used: { input: 3, output: 25 },
+    reserved: { input: 0, output: 0 },
+  });
+});
+
+test('settling twice counts once', async () => {
+  const tenant = await newTenant();
+  const reservation = await reserve(tenant, { input: 10, output: 20 });
+  if (typeof reservation !== 'object') throw new Error('not reserved');
+  await reservation.settle({ inputTokens: 3, outputTokens: 4 });
+  await reservation.settle('unknown');
+  expect((await quota.state(tenant)).used).toEqual({ input: 3, output: 4 });
+});
+
+test('a reservation whose answer was lost on the way back is given back', async () => {
+  const tenant = await newTenant();
+  const losing = createQuota({ pool: losingFirstAnswer(), db: database.db, logger: createLogger('silent') });
+  await expect(losing.reserve({ tenant, input: 10, output: 20, maxDuration: 60_000 })).rejects.toThrow(
+    'connection lost',
+  );
+  await losing.close();
+  const { rows } = await database.pool.query('select reservation from completion_reservation where tenant = $1', [
+    tenant,
+  ]);
+  expect(rows).toEqual([]);
+  expect(await quota.state(tenant)).toEqual({ used: { input: 0, output: 0 }, reserved: { input: 0, output: 0 } });
+});
+
+test('of figures of which one is missing, that one is charged as reserved', async () => {
+  const tenant = await newTenant();
+  const reservation = await reserve(tenant, { input: 10, output: 20 });
+  if (typeof reservation === 'object') await reservation.settle({ inputTokens: undefined, outputTokens: 4 });
+  expect((await quota.state(tenant)).used).toEqual({ input: 10, output: 4 });
+});
+
+test('what one tenant uses another has still', async () => {
+  const [one, other] = [await newTenant(), await newTenant()];
+  await reserve(one, { input: 1, output: 1_000_000 });
+  expect(await quota.state(other)).toEqual({ used: { input: 0, output: 0 }, reserved: { input: 0, output: 0 } });
+});
+
+test('the input bound is bytes, 16 a message and 64, and counts tools, calls and results', () => {
+  expect(inputBound([{ role: 'user', content: 'é' }])).toBe(2 + 16 + 64);
+  expect(inputBound([])).toBe(64);
+  const call = { id: 'ab', name: 'cd', input: '{}' };
+  expect(inputBound([{ role: 'assistant', content: 'x', toolCalls: [call] }])).toBe(1 + 16 + 6 + 16 + 64);
+  expect(inputBound([{ role: 'tool', results: [{ id: 'ab', name: 'cd', output: 'efg' }] }])).toBe(7 + 16 + 64);
+  const tool = { name: 'n', description: 'd', inputSchema: {} };
+  expect(inputBound([], [tool])).toBe(JSON.stringify(tool).length + 16 + 64);
+});
+
+/** The test's pool, on which the first statement runs and its answer does not arrive. */
+function losingFirstAnswer(): TestDatabase['pool'] {
+  let lost = false;
+  return new Proxy(database.pool, {
+    get(pool, name) {
+      if (name !== 'query' || lost) return Reflect.get(pool, name, pool);
+      lost = true;
+      return async (statement: QueryConfig) => {
+        await pool.query(statement);
+        throw new Error('connection lost');
+      };
+    },
+  });
+}
+
+async function newTenant(): Promise<string> {
+  tenants += 1;
+  await createTenant(database.db, `quota${tenants}`);
+  return `quota${tenants}`;
+}
+
+/** The reservation, or the type of the error. */
+async function reserve(
+  tenant: string,
+  { input, output }: { input: number; output: number },
+  { sends = true } = {},
+): Promise<Reservation | string> {
+  try {
+    const reservation = await quota.reserve({ tenant, input, output, maxDuration: 60_000 });
+    if (sends) expect(await reservation.send()).toBe(true);
+    return reservation;
+  } catch (error) {
+    if (error instanceof AnnalsError) return error.type;
+    throw error;
+  }
+}
+
+async function end(tenant: string, reservation: Reservation, how: End, input: number) {
+  const whole = { input, output: reservation.output };
+  if (how === 'dead' || how === 'dead before it was sent') {
+    await endLeases(tenant);
+    await quota.state(tenant);
+    return how === 'dead' ? whole : { input: 0, output: 0 };
+  }
+  if (how === 'none' || how === 'unknown') {
+    await reservation.settle(how);
+    return how === 'none' ? { input: 0, output: 0 } : whole;
+  }
+  const tokens = { input: Math.floor(how.input * input), output: Math.floor(how.output * reservation.output) };
+  await reservation.settle({ inputTokens: tokens.input, outputTokens: tokens.output });
+  return tokens;
+}
+
+async function endLeases(tenant: string): Promise<void> {
+  await database.pool.query('update completion_reservation set expires_at = now() where tenant = $1', [tenant]);
+}
+
+async function stateColumns(tenant: string) {
+  const { used } = await quota.state(tenant);
+  return { input_used: used.input, output_used: used.output };
+}

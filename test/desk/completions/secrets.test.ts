@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { type Behaviour, startVendor, type Vendor, vendorSecret } from '../../support/vendor/vendor-server.ts';
+
+let vendor: Vendor;
+let server: TestServer;
+const shared = `sk-shared-${randomBytes(12).toString('hex')}`;
+const own = `sk-own-${randomBytes(12).toString('hex')}`;
+const later = `sk-later-${randomBytes(12).toString('hex')}`;
+const prompt = `prompt-${randomBytes(12).toString('hex')}`;
+
+beforeAll(async () => {
+  vendor = await startVendor();
+  server = await startTestServer({
+    environment: { OPENAI_BASE_URL: vendor.baseUrl, ANNALS_SHARED_PROVIDER_TOKEN: shared },
+    completionTimes: { provider: { silence: 200, total: 600_000 }, quotaWait: 200 },
+  });
+});
+
+afterAll(async () => {
+  await server.close();
+  await vendor.close();
+});
+
+// Vendors do quote keys and prompts in their errors.
+const echoing = { error: { message: `Incorrect API key provided: ${own} ${shared}, in ${prompt}` } };
+const behaviours: Behaviour[] = [
+  { kind: 'answer' },
+  { kind: 'answer', usage: undefined },
+  { kind: 'answer', usage: { input: 1, output: 1_000_000 } },
+  { kind: 'hang' },
+  { kind: 'cut' },
+  { kind: 'garbage' },
+  ...[400, 401, 403, 404, 429, 500, 504].map((status): Behaviour => ({ kind: 'status', status, body: echoing })),
+];
+
+test('whatever happens, no log line, error, change entry or row shows a provider key or a client secret', async () => {
+  const client = await server.createClient('acme', { name: 'Jane Doe' });
+  const token = await server.tokenOf(client);
+  const bodies: string[] = [];
+  const send = async (method: string, path: string, body?: string, headers: Record<string, string> = {}) => {
+    const content = body === undefined ? {} : { body, headers: { 'content-type': 'application/json', ...headers } };
+    const response = await server.call(path, { method, token, ...content });
+    bodies.push(await response.text());
+  };
+  const configurations = '/configuration/acme/configurations';
+  const complete = async (headers?: Record<string, string>) =>
+    await send(
+      'POST',
+      '/ai-service/acme/completions',
+      JSON.stringify({ messages: [{ role: 'USER', content: prompt }] }),
+      headers,
+    );
+  const everyBehaviour = async (name: string) => {
+    for (const [index, behaviour] of behaviours.entries()) {
+      vendor.behave(behaviour);
+      await complete();
+      await complete({ 'idempotency-key': `${name}-${index}` });
+    }
+  };
+
+  await everyBehaviour('shared');
+  const item = (value: string) => JSON.stringify([{ key: 'providerApiToken', value }]);
+  await send('POST', configurations, item(own));
+  await send('POST', configurations, item(own));
+  await send('POST', configurations, JSON.stringify([{ key: 'other', value: own, secured: true, description: 1 }]));
+  await send('POST', configurations, `[{"key":"providerApiToken","value":"${own}`);
+  await send('POST', configurations, JSON.stringify([{ key: 'providerApiToken', value: { token: own } }]));
+  await everyBehaviour('own');
+  await send('PUT', `${configurations}/providerApiToken`, JSON.stringify({ value: later, secured: false }));
+  await send('PUT', `${configurations}/providerApiToken`, JSON.stringify({ value: own, version: 1 }));
+  await send('GET', configurations);
+  await send('GET', `${configurations}/providerApiToken`);
+  await send('DELETE', `${configurations}/providerApiToken`);
+  await send('GET', '/changelog/acme/changelogs?size=100');
+  await send('GET', '/ai-service/acme/completions/usage');
+  await server.call('/oauth/token', {
+    method: 'POST',
+    body: new URLSearchParams({ client_secret: client.clientSecret }),
+  });
+
+  expect(bodies.join('\n')).toContain('"entity":"configuration"');
+  const found = { bodies: bodies.join('\n'), log: server.logLines.join(''), database: await dump() };
+  for (const [place, text] of Object.entries(found)) {
+    for (const secret of [shared, own, later, client.clientSecret, vendorSecret, prompt]) {
+      expect(text.includes(secret), `${place}: ${secret}`).toBe(false);
+      expect(text.includes(Buffer.from(secret).toString('hex')), `${place}: ${secret} in hexadecimal`).toBe(false);
+    }
+  }
+});
+
+/** Every row of every table, as text. */
+async function dump(): Promise<string> {
+  const { pool } = server.database;
+  const { rows } = await pool.query<{ name: string }>(
+    "select quote_ident(schemaname) || '.' || quote_ident(tablename) as name from pg_tables " +
+      "where schemaname not in ('pg_catalog', 'information_schema')",
+  );
+  const tables: string[] = [];
+  for (const { name } of rows) {
+    const content = await pool.query<{ row: string }>(`select t::text as row from ${name} t`);
+    tables.push(name, ...content.rows.map(({ row }) => row));
+  }
+  expect(tables).toEqual(expect.arrayContaining(['public.configuration', 'public.change_entry']));
+  return tables.join('\n');
+}

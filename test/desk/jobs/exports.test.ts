@@ -1,0 +1,305 @@
+import { randomBytes } from 'node:crypto';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ExportHistory, ExportPiece } from '../../../src/core/export-history.ts';
+import { createExportHistory } from '../../../src/history/export/export-history.ts';
+import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
+import { dropPortion, setRetention } from '../../../src/history/retention/retention.ts';
+import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { inTransaction } from '../../../src/postgres/transaction.ts';
+import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
+import type { Change } from '../../../src/recording/change.ts';
+import { createRecorder, recordChange } from '../../../src/recording/record-change.ts';
+import { csvRowOf, rowsOfCsv } from '../../support/oracle/csv.ts';
+import { arbitraryHistory } from '../../support/oracle/history-arbitrary.ts';
+import { checkLaw, someOf } from '../../support/oracle/law.ts';
+import { arbitraryQuery } from '../../support/oracle/query-arbitrary.ts';
+import { type Call, endOfJob, itemsOfQuery, startExport } from '../../support/server/jobs.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+
+const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+const day = 86_400_000;
+const always = 'occurredAt:>="1970-01-01T00:00:00Z"';
+
+let server: TestServer;
+let exports: ExportHistory;
+const regexes = new RegexMatcherPool();
+
+beforeAll(async () => {
+  server = await startTestServer({ clock: { now: () => now } });
+  const { pool, db } = server.context;
+  // Pieces of a few lines: whatever can be between two pieces is.
+  exports = createExportHistory({
+    db,
+    regexes,
+    now: () => now,
+    dictionaries: new DictionaryCache(pool),
+    pieceBytes: 500,
+  });
+});
+
+afterAll(async () => {
+  await regexes.close();
+  await server.close();
+});
+
+describe('the file of an export', () => {
+  test('has the items of the query, text for text, in their order, whatever the history and the query', async () => {
+    const call = await callerOf('law');
+    const scenario = arbitraryHistory(['law'], now).chain((history) =>
+      fc.record({
+        history: fc.constant(history),
+        queries: someOf(arbitraryQuery(history.vocabulary), 8),
+      }),
+    );
+    await checkLaw(scenario, { runs: 8 }, async ({ history, queries }) => {
+      await server.database.pool.query(
+        'delete from change_entry; delete from change_related; delete from change_delta; delete from change_tally',
+      );
+      for (const { changes, fold } of history.batches) {
+        await record('law', changes);
+        if (fold) await foldHistory(server.context.db, 'law');
+      }
+      for (const { text: q } of queries) {
+        const wanted = await itemsOfQuery(call, 'law', q);
+        const pieces = await piecesOf('law', q, 'NDJSON');
+        expect(linesOf(pieces)).toEqual(wanted);
+        expect(pieces.reduce((sum, piece) => sum + piece.entries, 0)).toBe(wanted.length);
+        expect(rowsOfCsv((await piecesOf('law', q, 'CSV')).map((piece) => piece.text).join(''))).toEqual([
+          ['at', 'type', 'entity', 'entityId', 'name', 'schemaVersion', 'actor', 'related', 'paths'],
+          ...wanted.map(csvRowOf),
+        ]);
+      }
+    });
+  });
+
+  test('is fetched over HTTP once the job has succeeded, in either format', async () => {
+    const call = await callerOf('fetch');
+    await record('fetch', manyChanges(5_000));
+    const wanted = await itemsOfQuery(call, 'fetch', 'entity:product');
+    expect(wanted.length).toBe(5_000);
+
+    const ndjson = await exported(call, 'fetch', { q: 'entity:product', format: 'NDJSON' });
+    expect(ndjson.type).toBe('application/x-ndjson');
+    expect(ndjson.text).toBe(wanted.map((line) => `${line}\n`).join(''));
+    expect(ndjson.job).toMatchObject({
+      type: 'EXPORT',
+      status: 'success',
+      metadata: { q: 'entity:product', format: 'NDJSON', entries: 5_000, bytes: Buffer.byteLength(ndjson.text) },
+    });
+
+    const csv = await exported(call, 'fetch', { q: 'entity:product', format: 'CSV' });
+    expect(csv.type).toBe('text/csv; charset=utf-8; header=present');
+    expect(rowsOfCsv(csv.text).slice(1)).toEqual(wanted.map(csvRowOf));
+  });
+
+  test('is empty, but for the header of CSV, where nothing matches', async () => {
+    const call = await callerOf('nothing');
+    expect((await exported(call, 'nothing', { q: 'entity:order', format: 'NDJSON' })).text).toBe('');
+    expect((await exported(call, 'nothing', { q: 'entity:order', format: 'CSV' })).text).toBe(
+      'at,type,entity,entityId,name,schemaVersion,actor,related,paths\r\n',
+    );
+  });
+
+  test('has no field that a spreadsheet would run', async () => {
+    const call = await callerOf('formula');
+    const hostile = ['=1+1', '+1', '-1', '@sum', '\t=1', '\r=1', '\n=1', '＝1', '=cmd|" /C calc"!A0'];
+    await record(
+      'formula',
+      hostile.map((one, index) => change({ at: now - index, entityId: one, actor: one, name: one })),
+    );
+    const { text } = await exported(call, 'formula', { q: '', format: 'CSV' });
+    const fields = rowsOfCsv(text).slice(1);
+    expect(fields.map(([, , , id]) => id)).toEqual(hostile.map((one) => `'${one}`));
+    for (const field of fields.flat()) expect(field).not.toMatch(/^[=+\-@\t\r\n＝＋－＠]/);
+  });
+
+  test('takes a line of any length', async () => {
+    await server.createTenant('long');
+    const paths = JSON.stringify({ text: { after: 'x'.repeat(3_000_000) } });
+    await record('long', [change({ at: now - 1 }), change({ at: now - 2, paths }), change({ at: now - 3 })]);
+    const lines = linesOf(await piecesOf('long', '', 'NDJSON'));
+    expect(lines.map((line) => line.length > 1_000_000)).toEqual([false, true, false]);
+  });
+});
+
+describe('an export is one snapshot', () => {
+  test('what is recorded while it runs, early or late in its window, is not in it', async () => {
+    await server.createTenant('writers');
+    await record('writers', manyChanges(200));
+    const before = linesOf(await piecesOf('writers', '', 'NDJSON'));
+    const during = linesOf(
+      await piecesOf('writers', '', 'NDJSON', async () => await record('writers', manyChanges(3))),
+    );
+    expect(during).toEqual(before);
+    expect(linesOf(await piecesOf('writers', '', 'NDJSON')).length).toBeGreaterThan(before.length);
+  });
+
+  test('one that was cut off goes on in it, though others recorded meanwhile and were under way when it began', async () => {
+    await server.createTenant('resumed');
+    await record('resumed', manyChanges(100));
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    const { promise: committing, resolve: commit } = Promise.withResolvers<void>();
+    const underWay = inTransaction(server.context.db, async (transaction) => {
+      for (const one of manyChanges(100)) {
+        const identity = randomBytes(16);
+        await recordChange(transaction, 'resumed', { ...one, identity, entityId: 'under way' }, now);
+      }
+      begin();
+      await committing;
+    });
+    await begun;
+    const whole = linesOf(await piecesOf('resumed', 'entity:product', 'NDJSON'));
+    for (const cut of [1, 2, 7]) {
+      const first = await cutAfter('resumed', cut);
+      if (cut === 2) {
+        commit();
+        await underWay;
+      }
+      await record('resumed', manyChanges(20, 'someone new'));
+      const last = first.at(-1);
+      if (last === undefined) throw new Error('nothing was exported');
+      const resume = { ...last.of, after: last.last };
+      const rest = await collect({ tenant: 'resumed', q: 'entity:product', format: 'NDJSON', resume });
+      expect(rest.every((piece) => !piece.isFirst)).toBe(true);
+      const lines = linesOf([...first, ...rest]);
+      // The first cut is compared with what there was; later ones begin in a snapshot of their own.
+      if (cut === 1) expect(lines).toEqual(whole);
+      expect(lines.filter((line) => line.includes('under way')).length).toBe(cut === 7 ? 100 : 0);
+      expect(new Set(lines).size).toBe(lines.length);
+    }
+  });
+
+  test('one that was cut off begins anew where retention has passed its beginning meanwhile', async () => {
+    await server.createTenant('retained');
+    await record(
+      'retained',
+      Array.from({ length: 60 }, (_, index) => change({ at: now - index * day })),
+    );
+    const [first] = await cutAfter('retained', 1, always);
+    if (first === undefined) throw new Error('nothing was exported');
+    const { horizon } = await setRetention(server.context.db, 'retained', 40, now);
+    while ((await dropPortion(server.context.db, 'retained', horizon, { maxRows: 1_000 })).dropped > 0);
+    const resume = { ...first.of, after: first.last };
+    const pieces = await collect({ tenant: 'retained', q: always, format: 'NDJSON', resume });
+    expect(pieces[0]?.isFirst).toBe(true);
+    expect(linesOf(pieces).length).toBe(41);
+  });
+});
+
+test('an export begins anew an hour before retention passes its beginning, since clocks of processes differ', async () => {
+  const { pool, db } = server.context;
+  await server.createTenant('midnight');
+  await record(
+    'midnight',
+    Array.from({ length: 60 }, (_, index) => change({ at: now - index * day })),
+  );
+  await setRetention(db, 'midnight', 40, now);
+  let clock = 0;
+  const timed = createExportHistory({
+    db,
+    regexes,
+    now: () => clock,
+    dictionaries: new DictionaryCache(pool),
+    pieceBytes: 500,
+  });
+  const midnight = Math.ceil(now / day) * day;
+  const asked = { tenant: 'midnight', q: always, format: 'NDJSON', askedAt: now } as const;
+  const { signal } = new AbortController();
+  const begins = async (from?: Parameters<ExportHistory['run']>[0]['resume']) => {
+    const pieces: ExportPiece[] = [];
+    await timed.run({ ...asked, resume: from, signal }, async (piece) => void pieces.push(piece));
+    return pieces;
+  };
+  clock = midnight - 2 * 3_600_000;
+  const [first] = await begins();
+  if (first === undefined) throw new Error('nothing was exported');
+  const resume = { ...first.of, after: first.last };
+  clock = midnight - 3_600_001;
+  expect((await begins(resume))[0]?.isFirst).toBe(false);
+  clock = midnight - 3_600_000;
+  expect((await begins(resume))[0]?.isFirst).toBe(true);
+});
+
+async function callerOf(tenant: string): Promise<Call> {
+  const token = await server.token(tenant);
+  return (path, init) => server.call(path, { ...init, token });
+}
+
+async function exported(call: Call, tenant: string, asked: { q: string; format: string }) {
+  const id = await startExport(call, tenant, asked);
+  const job = await endOfJob(call, tenant, id);
+  const response = await call(`/ai-service/${tenant}/jobs/${id}/content`);
+  expect(response.status).toBe(200);
+  return { job, type: response.headers.get('content-type'), text: await response.text() };
+}
+
+async function piecesOf(
+  tenant: string,
+  q: string,
+  format: 'NDJSON' | 'CSV',
+  meanwhile: () => Promise<void> = async () => {},
+): Promise<ExportPiece[]> {
+  return await collect({ tenant, q, format }, meanwhile);
+}
+
+async function collect(
+  asked: Omit<Parameters<ExportHistory['run']>[0], 'askedAt' | 'signal'>,
+  meanwhile: () => Promise<void> = async () => {},
+): Promise<ExportPiece[]> {
+  const pieces: ExportPiece[] = [];
+  await exports.run({ ...asked, askedAt: now, signal: new AbortController().signal }, async (piece) => {
+    pieces.push(piece);
+    await meanwhile();
+  });
+  return pieces;
+}
+
+/** The first pieces of an export that is then stopped. */
+async function cutAfter(tenant: string, count: number, q = 'entity:product'): Promise<ExportPiece[]> {
+  const pieces: ExportPiece[] = [];
+  const stop = new AbortController();
+  const run = exports.run({ tenant, q, format: 'NDJSON', askedAt: now, signal: stop.signal }, async (piece) => {
+    pieces.push(piece);
+    if (pieces.length === count) {
+      stop.abort();
+      throw new Error('cut');
+    }
+  });
+  await expect(run).rejects.toThrow('cut');
+  return pieces;
+}
+
+async function record(tenant: string, changes: readonly Omit<Change, 'identity'>[]): Promise<void> {
+  const recorder = createRecorder(server.context.db, tenant, () => now);
+  await recorder(changes.map((one) => ({ ...one, identity: randomBytes(16) })));
+}
+
+function change(some: Partial<Change>): Omit<Change, 'identity'> {
+  return {
+    at: now,
+    type: 'update',
+    entity: 'product',
+    entityId: 'p',
+    actor: 'Jane',
+    related: [],
+    paths: '{}',
+    ...some,
+  };
+}
+
+function manyChanges(count: number, actor = 'Jane "J" Doe'): Omit<Change, 'identity'>[] {
+  return Array.from({ length: count }, (_, index) =>
+    change({
+      at: now - index * 60_000,
+      entityId: `p-${index}, "quoted"\n${randomBytes(4).toString('hex')}`,
+      actor,
+      related: [{ entity: 'group', entityId: 'g' }],
+    }),
+  );
+}
+
+function linesOf(pieces: readonly ExportPiece[]): string[] {
+  const text = pieces.map((piece) => piece.text).join('');
+  return text === '' ? [] : text.slice(0, -1).split('\n');
+}

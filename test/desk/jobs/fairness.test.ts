@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { waitsForSession } from '../../../src/desk/agents/turn-store.ts';
+import { createDispatcher, jobPlaces } from '../../../src/desk/jobs/dispatcher.ts';
+import { chatDocument, exportDocument, type JobType } from '../../../src/desk/jobs/job.ts';
+import { insertJob, type TakenJob, updateJob } from '../../../src/desk/jobs/job-store.ts';
+import { handBack, takeNextJob } from '../../../src/desk/jobs/queue-store.ts';
+import { createJobs, maxWaiting } from '../../../src/desk/jobs/service.ts';
+import { createLogger } from '../../../src/http/logger.ts';
+import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { inTransaction } from '../../../src/postgres/transaction.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { lookAtOnce } from '../../support/server/look-at-once.ts';
+import { eventually } from '../../support/server/patience.ts';
+
+const tenants = ['busy', 'busier', 'busiest', ...Array.from({ length: 6 }, (_, index) => `busy${index}`)];
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  for (const tenant of [...tenants, 'bystander', 'counted']) await createTenant(database.db, tenant);
+});
+
+afterAll(() => database.drop());
+
+test('a bystander has its chat begun within 2 s, whatever four other tenants have queued', async () => {
+  const { begun, start, endAll } = dispatching();
+  const attackers = tenants.slice(0, 4);
+  for (const tenant of attackers) await queue('AGENT_CHAT', tenant, 60);
+  start();
+  const { maxOfTenant } = jobPlaces.AGENT_CHAT;
+  await eventually(() => begun.length).toBe(4 * maxOfTenant);
+  // None of them has ended, and no more of theirs begin.
+  await sleep(1_200);
+  const ofTenant = (tenant: string) => begun.filter((job) => job.tenant === tenant).length;
+  expect(attackers.map(ofTenant)).toEqual(attackers.map(() => maxOfTenant));
+  await queue('AGENT_CHAT', 'bystander', 1);
+  const asked = performance.now();
+  await eventually(() => ofTenant('bystander')).toBe(1);
+  expect(performance.now() - asked).toBeLessThan(2_000);
+  await endAll();
+});
+
+test('a bystander has its export begun within 2 s where the exports of others fill all places and do not end', async () => {
+  const { begun, start, endAll } = dispatching();
+  const { places } = jobPlaces.EXPORT;
+  const attackers = tenants.slice(0, places);
+  for (const tenant of attackers) await queue('EXPORT', tenant, 2);
+  start();
+  await eventually(() => begun.length).toBe(places);
+  // They have no reason to make way as long as nobody else waits.
+  await sleep(1_200);
+  expect(begun.map(({ tenant }) => tenant).toSorted()).toEqual(attackers.toSorted());
+  await queue('EXPORT', 'bystander', 1);
+  const asked = performance.now();
+  await eventually(() => begun.filter(({ tenant }) => tenant === 'bystander').length).toBe(1);
+  expect(performance.now() - asked).toBeLessThan(2_000);
+  await endAll();
+});
+
+test('jobs are handed out tenant by tenant, and of a tenant in the order they were queued', async () => {
+  const { begun, start, endOldest, endAll } = dispatching();
+  const of: Record<string, string[]> = {};
+  for (const tenant of ['busy', 'busier', 'bystander']) of[tenant] = await queue('EXPORT', tenant, 4);
+  start();
+  for (let count = 3; count <= 12; count++) {
+    await eventually(() => begun.length).toBe(Math.min(count, 12));
+    endOldest();
+  }
+  for (let round = 0; round < 4; round++) {
+    const ofRound = begun.slice(round * 3, round * 3 + 3).map(({ tenant }) => tenant);
+    expect(ofRound.toSorted()).toEqual(['busier', 'busy', 'bystander']);
+  }
+  for (const tenant of Object.keys(of)) {
+    expect(begun.filter((job) => job.tenant === tenant).map(({ id }) => id)).toEqual(of[tenant]);
+  }
+  await endAll();
+});
+
+test('two processes share the jobs, and none is handed out twice', async () => {
+  const one = dispatching();
+  const other = dispatching();
+  const ids = await queue('AGENT_CHAT', 'busy', 2 * jobPlaces.AGENT_CHAT.maxOfTenant);
+  one.start();
+  other.start();
+  await eventually(() => one.begun.length + other.begun.length).toBe(ids.length);
+  expect([...one.begun, ...other.begun].map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+  await one.endAll();
+  await other.endAll();
+});
+
+test(`at most ${maxWaiting} jobs of a tenant wait; the next is 429, and those of another tenant are taken`, async () => {
+  const jobs = createJobs({
+    db: database.db,
+    waitsForSession,
+    logger: createLogger('silent'),
+    now: () => Date.now(),
+    documents: { page: () => Promise.reject(new Error('nothing is listed here')) },
+    exportHistory: { check: () => {}, run: () => Promise.reject(new Error('nothing is exported here')) },
+    runChat: () => Promise.reject(new Error('nobody chats here')),
+  });
+  const asked = { q: '', format: 'CSV' as const, requestId: 'r', clientId: 'c' };
+  await queue('AGENT_CHAT', 'counted', maxWaiting - 3);
+  // Several at once: the last places are given once.
+  const made = await Promise.allSettled(Array.from({ length: 8 }, () => jobs.startExport('counted', asked)));
+  expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
+  await expect(jobs.startExport('counted', asked)).rejects.toMatchObject({
+    type: 'rate_limit_exceeded',
+    message: `At most ${maxWaiting} jobs of a tenant wait. Try again later.`,
+    headers: { 'Retry-After': '10' },
+  });
+  await jobs.startExport('bystander', asked);
+  // What a worker has taken up does not wait any more.
+  expect(await takeNextJob(database.db, 'counted', { type: 'EXPORT', waitsForSession })).toBeDefined();
+  await jobs.startExport('counted', asked);
+  await database.pool.query('delete from job');
+});
+
+async function queue(type: JobType, tenant: string, count: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, () => randomUUID());
+  for (const id of ids) {
+    await inTransaction(database.db, async (transaction) => {
+      const document =
+        type === 'EXPORT' ? exportDocument(id, 0, asked) : chatDocument(id, 0, chatOf(tenant), unguarded);
+      await insertJob(transaction, tenant, { document, input: {} });
+    });
+  }
+  return ids;
+}
+
+const asked = { q: '', format: 'CSV', requestId: 'r', clientId: 'c' } as const;
+const unguarded = { guardsMessage: false };
+
+function chatOf(tenant: string) {
+  const credentials = { clientId: 'c', clientName: 'Jane', scopes: [] };
+  return { tenant, agentId: 'a', message: 'm', sessionId: 's', requestId: 'r', credentials };
+}
+
+/** A process whose jobs end when they are told to. An export whose turn is over waits again. */
+function dispatching() {
+  const begun: TakenJob[] = [];
+  const open: (() => void)[] = [];
+  let isOver = false;
+  const dispatcher = createDispatcher({
+    db: database.db,
+    waitsForSession,
+    logger: createLogger('silent'),
+    async work(job, turn) {
+      begun.push(job);
+      if (!isOver) {
+        await new Promise<void>((resolve) => {
+          open.push(resolve);
+          turn.addEventListener('abort', resolve);
+        });
+      }
+      if (turn.aborted && !isOver) return await handBack(database.db, job, 0);
+      await updateJob(database.db, job, { ...job.document, status: 'success' });
+    },
+  });
+  return {
+    begun,
+    start: () => dispatcher.start(lookAtOnce(database.db)),
+    endOldest: () => open.shift()?.(),
+    async endAll() {
+      isOver = true;
+      for (const end of open) end();
+      await dispatcher.close();
+      await database.pool.query('delete from job');
+    },
+  };
+}

@@ -1,0 +1,376 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { chatDocument, exportDocument, type JobDocument } from '../../../src/desk/jobs/job.ts';
+import { insertJob } from '../../../src/desk/jobs/job-store.ts';
+import type { QueuedChat } from '../../../src/desk/queued-chat.ts';
+import { inTransaction } from '../../../src/postgres/transaction.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { type Call, endOfJob, startExport } from '../../support/server/jobs.ts';
+import { eventually } from '../../support/server/patience.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+
+const json = { 'content-type': 'application/json' };
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer();
+});
+
+afterAll(async () => {
+  await server.close();
+});
+
+describe('who may do what with jobs', () => {
+  const history = 'changelog.changelog_read';
+  test.each([
+    ['making an export', 'POST', '', history, 201],
+    ['making an export', 'POST', '', 'changelog.changelog_manage', 201],
+    ['making an export', 'POST', '', 'ai.agent_manage', 403],
+    ['making an export with the context', 'POST', '', history, 403],
+    ['making an export with the context', 'POST', '', 'changelog.changelog_manage', 201],
+    ['fetching content', 'GET', '/x/content', history, 404],
+    ['fetching content', 'GET', '/x/content', 'ai.agent_manage', 403],
+    ['retrieving a job', 'GET', '/x', history, 404],
+    ['retrieving a job', 'GET', '/x', 'ai.agent_read', 404],
+    ['retrieving a job', 'GET', '/x', 'ai.agentexecution_manage', 403],
+    ['deleting a job', 'DELETE', '/x', history, 404],
+    ['deleting a job', 'DELETE', '/x', 'ai.agent_read', 403],
+    ['deleting a job', 'DELETE', '/x', 'ai.agent_manage', 404],
+    ['listing jobs', 'GET', '', history, 200],
+    ['listing jobs', 'GET', '', 'ai.agent_read', 200],
+    ['listing jobs', 'GET', '', 'ai.agentexecution_manage', 403],
+    ['searching jobs', 'POST', '/search', 'ai.agent_read', 200],
+    ['searching jobs', 'POST', '/search', 'changelog.changelog_manage', 200],
+    ['searching jobs', 'POST', '/search', 'schema.schema_manage', 403],
+  ])('%s (%s%s) with %s: %i', async (what, method, end, scope, status) => {
+    const context = what.endsWith('context') ? { context: true } : {};
+    const body =
+      method === 'POST' ? JSON.stringify(end === '' ? { type: 'EXPORT', format: 'CSV', ...context } : {}) : null;
+    const token = await server.token('scopes', { scope });
+    const headers = body === null ? {} : json;
+    const answer = await server.call(`/ai-service/scopes/jobs${end}`, { token, method, body, headers });
+    expect(answer.status).toBe(status);
+  });
+
+  test('a client that may read the history alone makes, lists, reads, fetches and deletes its own exports', async () => {
+    const auditor = await callerOf('audit', { scope: history, name: 'Auditor' });
+    const id = await startExport(auditor, 'audit', { q: 'entity:product', format: 'NDJSON' });
+    expect(await endOfJob(auditor, 'audit', id)).toMatchObject({
+      status: 'success',
+      metadata: { q: 'entity:product', clientId: expect.stringMatching(/^audit\./) },
+    });
+    expect(await idsOf(auditor, 'audit')).toEqual({ listed: [id], searched: [id], total: '1' });
+    const content = await auditor(`/ai-service/audit/jobs/${id}/content`);
+    expect([content.status, await content.text()]).toEqual([200, '']);
+    expect((await auditor(`/ai-service/audit/jobs/${id}`, { method: 'DELETE' })).status).toBe(204);
+    expect((await auditor(`/ai-service/audit/jobs/${id}`)).status).toBe(404);
+  });
+
+  test("another client's exports, and chats, are not there for it; a scope for jobs shows them, and one to write deletes them", async () => {
+    const make = async (scope: string) => await callerOf('shared', { scope, name: scope });
+    const mine = await make(history);
+    const other = await make('changelog.changelog_manage');
+    const readsAll = await make(`${history} ai.agent_read`);
+    const deletesAll = await make('ai.agent_manage');
+    const own = await startExport(mine, 'shared', { q: '', format: 'CSV' });
+    const theirs = await startExport(other, 'shared', { q: '', format: 'CSV' });
+    const chat = chatDocument('a-chat', 0, queuedChat('shared'), { guardsMessage: false });
+    await inTransaction(server.context.db, (transaction) =>
+      insertJob(transaction, 'shared', { document: { ...chat, status: 'success' }, input: {} }),
+    );
+    for (const id of [own, theirs]) expect((await endOfJob(readsAll, 'shared', id)).status).toBe('success');
+
+    expect(await idsOf(mine, 'shared')).toEqual({ listed: [own], searched: [own], total: '1' });
+    const all = [own, theirs, 'a-chat'].toSorted();
+    expect(await idsOf(readsAll, 'shared')).toEqual({ listed: all, searched: all, total: '3' });
+    const asked = async (call: Call, id: string, end = '', init: RequestInit = {}) =>
+      (await call(`/ai-service/shared/jobs/${id}${end}`, init)).status;
+    const remove = { method: 'DELETE' };
+    for (const id of [theirs, 'a-chat']) {
+      expect([await asked(mine, id), await asked(mine, id, '/content'), await asked(mine, id, '', remove)]).toEqual([
+        404, 404, 404,
+      ]);
+    }
+    expect([await asked(readsAll, theirs), await asked(readsAll, theirs, '/content')]).toEqual([200, 200]);
+    expect([await asked(readsAll, theirs, '', remove), await asked(readsAll, 'a-chat', '', remove)]).toEqual([
+      403, 403,
+    ]);
+    expect([await asked(deletesAll, theirs, '/content'), await asked(deletesAll, theirs, '', remove)]).toEqual([
+      403, 204,
+    ]);
+    expect(await asked(readsAll, theirs)).toBe(404);
+  });
+
+  test('a file with the context of entries is for those who may read that', async () => {
+    const manager = await callerOf('context', { scope: 'changelog.changelog_manage' });
+    const reader = await callerOf('context', { scope: `${history} ai.agent_manage` });
+    const made = await manager('/ai-service/context/jobs', {
+      method: 'POST',
+      headers: json,
+      body: JSON.stringify({ type: 'EXPORT', format: 'CSV', context: true }),
+    });
+    const { jobId } = (await made.json()) as { jobId: string };
+    expect(await endOfJob(reader, 'context', jobId)).toMatchObject({ status: 'success', metadata: { context: true } });
+    const content = `/ai-service/context/jobs/${jobId}/content`;
+    expect([(await reader(content)).status, (await manager(content)).status]).toEqual([403, 200]);
+  });
+
+  test('an export from before it was noted whose it is: those see it who see all jobs', async () => {
+    const { metadata, ...rest } = exportDocument('old', 0, { q: '', format: 'CSV', requestId: 'r', clientId: 'c' });
+    const document = { ...rest, status: 'success' as const, metadata: { ...metadata, clientId: undefined } };
+    await inTransaction(server.context.db, (one) => insertJob(one, 'context', { document, input: {} }));
+    const status = async (scope: string) => {
+      const call = await callerOf('context', { scope });
+      return (await call('/ai-service/context/jobs/old')).status;
+    };
+    expect([await status(history), await status(`${history} ai.agent_read`)]).toEqual([404, 200]);
+  });
+
+  test('another tenant never sees a job', async () => {
+    const mine = await callerOf('mine');
+    const id = await startExport(mine, 'mine', { q: '', format: 'CSV' });
+    const theirs = await callerOf('theirs');
+    expect((await theirs(`/ai-service/theirs/jobs/${id}`)).status).toBe(404);
+    expect((await theirs(`/ai-service/mine/jobs/${id}`)).status).toBe(403);
+    expect((await theirs(`/ai-service/theirs/jobs/${id}`, { method: 'DELETE' })).status).toBe(404);
+    expect((await endOfJob(mine, 'mine', id)).status).toBe('success');
+  });
+});
+
+describe('making an export', () => {
+  test.each([
+    [{ type: 'EXPORT', q: 'colour:red', format: 'CSV' }, 'Unsupported query field: colour'],
+    [{ type: 'EXPORT', q: 'entityId:1', format: 'CSV' }, 'entity is required when entityId is provided'],
+    [{ type: 'EXPORT', q: '', format: 'XML' }, 'The request body is not valid.'],
+    [{ type: 'EXPORT', q: '' }, 'The request body is not valid.'],
+    [{ type: 'AGENT_CHAT', q: '', format: 'CSV' }, 'The request body is not valid.'],
+  ])('%j is 400: %s', async (body, message) => {
+    const call = await callerOf('wrong');
+    const response = await call('/ai-service/wrong/jobs', {
+      method: 'POST',
+      headers: json,
+      body: JSON.stringify(body),
+    });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ type: 'validation_violation', message });
+    expect(await (await call('/ai-service/wrong/jobs')).json()).toEqual([]);
+  });
+
+  test('a query that only its run can refuse ends as a failure that says why', async () => {
+    const call = await callerOf('costly');
+    await record('costly', 3_000, (index) => `${'ab'.repeat(200)}${index}`);
+    const id = await startExport(call, 'costly', {
+      q: `entity:product entityId:~${'a?'.repeat(1_000)}$`,
+      format: 'CSV',
+    });
+    const job = await endOfJob(call, 'costly', id);
+    expect(job).toMatchObject({ status: 'failure', metadata: { error: { type: 'validation_violation' } } });
+    expect(job.metadata.error?.message).toContain('position');
+    expect((await call(`/ai-service/costly/jobs/${id}/content`)).status).toBe(404);
+  });
+});
+
+describe('the content of an export', () => {
+  // The key of a lock that nobody else takes.
+  const heldUp = 80_710_071;
+
+  test('is 409 while the export runs, and a deleted one stops and takes its file with it', async () => {
+    const call = await callerOf('slow');
+    await record('slow', 2_000);
+    const hold = await server.database.pool.connect();
+    onTestFinished(() => hold.release(true));
+    // A lock on a table would stop it before: the pieces are taken from a cursor that has all its locks.
+    await hold.query(`
+      select pg_advisory_lock(${heldUp});
+      alter function change_export_take rename to change_export_take_at_once;
+      create function change_export_take(source refcursor, most bigint,
+          out lines text, out entries integer, out last_at bigint, out last_sequence bigint)
+        returns setof record language plpgsql as $$
+        begin
+          perform pg_advisory_xact_lock_shared(${heldUp});
+          return query select * from change_export_take_at_once(source, most);
+        end $$`);
+    const id = await startExport(call, 'slow', { q: '', format: 'NDJSON' });
+    const stuck = async () =>
+      (
+        await server.database.pool.query(
+          `select from pg_stat_activity where datname = current_database() and query like '%export_lines%' and state = 'active' and wait_event_type = 'Lock' and pid <> pg_backend_pid()`,
+        )
+      ).rowCount;
+    await eventually(stuck).toBe(1);
+    const early = await call(`/ai-service/slow/jobs/${id}/content`);
+    expect(early.status).toBe(409);
+    expect(await early.json()).toMatchObject({ type: 'conflict_resource' });
+    expect((await call(`/ai-service/slow/jobs/${id}`, { method: 'DELETE' })).status).toBe(204);
+    // The export waits inside of a statement, which is ended for it.
+    await eventually(stuck).toBe(0);
+    await hold.query('select pg_advisory_unlock($1)', [heldUp]);
+    expect((await call(`/ai-service/slow/jobs/${id}`)).status).toBe(404);
+    const { rows } = await server.database.pool.query('select from job_chunk where job = $1', [id]);
+    expect(rows).toEqual([]);
+    const next = await startExport(call, 'slow', { q: '', format: 'NDJSON' });
+    expect((await endOfJob(call, 'slow', next)).metadata.entries).toBe(2_000);
+    expect((await call(`/ai-service/slow/jobs/${next}`, { method: 'DELETE' })).status).toBe(204);
+    expect((await call(`/ai-service/slow/jobs/${next}/content`)).status).toBe(404);
+    const left = await server.database.pool.query('select from job_chunk where tenant = $1', ['slow']);
+    expect(left.rows).toEqual([]);
+  });
+});
+
+describe('lists of jobs', () => {
+  const count = 47;
+  let call: Call;
+  let documents: JobDocument[];
+
+  beforeAll(async () => {
+    call = await callerOf('lists');
+    documents = Array.from({ length: count }, (_, index) => ({
+      ...exportDocument(`job-${String(index * 7919).padStart(6, '0')}`, 1_000 * (index % 5), {
+        q: '',
+        format: index % 2 === 0 ? 'CSV' : 'NDJSON',
+        requestId: `r${index}`,
+        clientId: 'c',
+      }),
+      // Not in the queue, and so worked on by nobody.
+      status: index % 3 === 0 ? 'failure' : 'success',
+    }));
+    await inTransaction(server.context.db, async (transaction) => {
+      for (const document of documents) await insertJob(transaction, 'lists', { document, input: {} });
+    });
+  });
+
+  for (const by of ['list', 'search'] as const) {
+    test(`${by}: pages by cursor are the list, forwards and back, whatever the size and the sort`, async () => {
+      const sorts: [string, (one: JobDocument, other: JobDocument) => number][] = [
+        ['', () => 0],
+        [
+          'metadata.createdAt:DESC',
+          (one, other) =>
+            one.metadata.createdAt < other.metadata.createdAt
+              ? 1
+              : one.metadata.createdAt > other.metadata.createdAt
+                ? -1
+                : 0,
+        ],
+        [
+          'metadata.format,status:desc,_id',
+          (one, other) => order(one.metadata.format, other.metadata.format) || order(other.status, one.status),
+        ],
+      ];
+      for (const [sort, compare] of sorts) {
+        const wanted = documents
+          .toSorted((one, other) => compare(one, other) || order(one.id, other.id))
+          .map(({ id }) => id);
+        for (const pageSize of [1, 7, 46, 47, 500]) {
+          const pages: string[][] = [];
+          let seen = await read(by, { pageSize, ...(sort === '' ? {} : { sort }) });
+          expect(seen.prev).toBeNull();
+          for (;;) {
+            pages.push(seen.ids);
+            if (seen.next === null) break;
+            seen = await read(by, { pageSize, ...(sort === '' ? {} : { sort }), next: seen.next });
+          }
+          expect(pages.flat()).toEqual(wanted);
+          for (let page = pages.length - 2; page >= 0; page--) {
+            seen = await read(by, { pageSize, ...(sort === '' ? {} : { sort }), prev: seen.prev ?? '' });
+            expect(seen.ids).toEqual(pages[page]);
+          }
+          expect(seen.prev).toBeNull();
+        }
+      }
+    });
+
+    test(`${by}: q, fields, page numbers and totals, which a cursor has not`, async () => {
+      const wanted = documents.filter(({ status, metadata }) => status === 'failure' && metadata.format === 'CSV');
+      const q = 'status:failure metadata.format:CSV metadata.createdAt:>="1970-01-01" requestId:~^r[0-9]+$';
+      const first = await read(by, { pageSize: 3, fields: 'status,metadata.format' }, q);
+      expect(first.total).toBe(String(wanted.length));
+      expect(first.body).toEqual(
+        wanted
+          .toSorted((one, other) => order(one.id, other.id))
+          .slice(0, 3)
+          .map(({ id, status, metadata: { format } }) => ({ id, status, metadata: { format } })),
+      );
+      const second = await read(by, { pageSize: 3, next: first.next ?? '', pageNumber: 'x' }, q);
+      expect(second.total).toBeNull();
+      expect(second.ids).toEqual((await read(by, { pageSize: 3, pageNumber: 2 }, q)).ids);
+      expect((await read(by, { pageSize: 3, pageNumber: 99 }, q)).ids).toEqual([]);
+    });
+
+    test(`${by}: both cursors, one of another operation, filter or tenant, and wrong numbers are 400`, async () => {
+      const { next } = await read(by, { pageSize: 3 });
+      const cursor = next ?? '';
+      expect((await read(by, { next: cursor, prev: cursor })).status).toBe(400);
+      expect((await read(by, { next: '', prev: '' })).status).toBe(400);
+      expect((await read(by === 'list' ? 'search' : 'list', { next: cursor })).status).toBe(400);
+      expect((await read(by, { next: cursor }, 'status:failure')).status).toBe(400);
+      expect((await read(by, { next: cursor, sort: 'status' })).status).toBe(400);
+      expect((await read(by, { pageSize: 501 })).status).toBe(400);
+      expect((await read(by, { pageNumber: 0 })).status).toBe(400);
+      expect((await read(by, { next: cursor, pageSize: 5 })).status).toBe(200);
+    });
+  }
+
+  async function read(by: 'list' | 'search', paging: Record<string, string | number>, q?: string) {
+    const parameters = new URLSearchParams(Object.entries(paging).map(([name, value]) => [name, String(value)]));
+    if (by === 'list' && q !== undefined) parameters.set('q', q);
+    const headers = { 'x-total-count': 'true' };
+    const response =
+      by === 'list'
+        ? await call(`/ai-service/lists/jobs?${parameters}`, { headers })
+        : await call(`/ai-service/lists/jobs/search?${parameters}`, {
+            method: 'POST',
+            headers: { ...headers, ...json },
+            body: JSON.stringify(q === undefined ? {} : { q }),
+          });
+    const body: unknown = await response.json();
+    return {
+      status: response.status,
+      body,
+      ids: Array.isArray(body) ? body.map((item: { id: string }) => item.id) : [],
+      next: response.headers.get('x-next-cursor'),
+      prev: response.headers.get('x-prev-cursor'),
+      total: response.headers.get('x-total-count'),
+    };
+  }
+});
+
+function order(one = '', other = ''): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}
+
+async function callerOf(tenant: string, client: { scope?: string; name?: string } = {}): Promise<Call> {
+  const token = await server.token(tenant, client);
+  return (path, init) => server.call(path, { ...init, token });
+}
+
+function queuedChat(tenant: string): QueuedChat {
+  const credentials = { clientId: 'c', clientName: 'Jane', scopes: [] };
+  return { tenant, agentId: 'a', message: 'm', sessionId: randomUUID(), requestId: 'r', credentials };
+}
+
+async function idsOf(call: Call, tenant: string) {
+  const headers = { 'x-total-count': 'true' };
+  const list = await call(`/ai-service/${tenant}/jobs?fields=type`, { headers });
+  const search = await call(`/ai-service/${tenant}/jobs/search`, { method: 'POST', headers: json, body: '{}' });
+  const ids = async (answer: Response) => ((await answer.json()) as { id: string }[]).map(({ id }) => id);
+  return { listed: await ids(list), searched: await ids(search), total: list.headers.get('x-total-count') };
+}
+
+async function record(tenant: string, count: number, entityIdOf = (index: number) => `p-${index}`): Promise<void> {
+  const now = server.context.clock.now();
+  const recorder = createRecorder(server.context.db, tenant, () => now);
+  await recorder(
+    Array.from({ length: count }, (_, index) => ({
+      identity: randomBytes(16),
+      at: now - index,
+      type: 'update' as const,
+      entity: 'product',
+      entityId: entityIdOf(index),
+      actor: 'Jane',
+      related: [],
+      paths: '{}',
+    })),
+  );
+}

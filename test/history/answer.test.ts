@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { createAnswerQuery } from '../../src/history/answer.ts';
+import type { EntryRow } from '../../src/history/page/store.ts';
+import { entryText } from '../../src/history/page/view.ts';
+
+const entryOf = (entityId: string): EntryRow => ({
+  at: 1_000,
+  type: 'update',
+  entity: 'order',
+  entityId,
+  name: 'Ä',
+  schemaVersion: null,
+  actor: 'Jane Doe',
+  related: null,
+  paths: '{}',
+});
+
+test('an answer has the first entries that fit into its bytes, and tells how many it leaves out', async () => {
+  const entries = ['a', 'b', 'c'].map(entryOf);
+  const later = ['d'].map(entryOf);
+  async function* pieces() {
+    yield later;
+  }
+  const answer = createAnswerQuery(async () => ({ total: 9, entries, pieces: pieces() }));
+  const bytes = Buffer.byteLength(entryText(entryOf('a')));
+  for (const [maxBytes, shown] of [
+    [bytes - 1, 0],
+    [bytes, 1],
+    [3 * bytes - 1, 2],
+    [4 * bytes, 4],
+  ] as const) {
+    const found = await answer('acme', { q: '', page: 1, size: 4, maxBytes });
+    expect({ maxBytes, shown: found.shown, left: found.left }).toEqual({ maxBytes, shown, left: 4 - shown });
+    expect(JSON.parse(found.text)).toMatchObject({ items: { length: shown }, totalElements: 9 });
+  }
+});

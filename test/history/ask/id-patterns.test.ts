@@ -1,0 +1,135 @@
+import { randomBytes } from 'node:crypto';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { changelogDialect } from '../../../src/history/ask/dialect.ts';
+import { maxIds, tryOnIds } from '../../../src/history/ask/id-patterns.ts';
+import type { FindPage } from '../../../src/history/find-page.ts';
+import { documentSatisfies } from '../../../src/history/page/predicate.ts';
+import { parseQuery } from '../../../src/query/parse.ts';
+import { QueryError } from '../../../src/query/query-error.ts';
+import { RegexBudget, type RegexMatcherPool } from '../../../src/query/regex-pool.ts';
+import type { Change } from '../../../src/recording/change.ts';
+import { uuidOf } from '../../../src/recording/entry-columns.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { matches } from '../../support/oracle/query-evaluator.ts';
+import type { TestDatabase } from '../../support/server/database.ts';
+import { openTestHistory, type TestHistory } from '../../support/server/history.ts';
+import { recordStatements, type Statement } from '../../support/server/statements.ts';
+
+const tenant = 'acme';
+const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+/** More than are fetched at a time. */
+const documents = 11_000;
+
+let history: TestHistory;
+let database: TestDatabase;
+let regexes: RegexMatcherPool;
+let findPage: FindPage;
+let statements: Statement[];
+
+const changes: Omit<Change, 'identity'>[] = [
+  ...Array.from({ length: documents }, (_none, place) => ({
+    at: now - 1 - (place % 3_000),
+    type: 'update' as const,
+    entity: place % 4 === 0 ? 'order' : 'product',
+    entityId: `document-${place}`,
+    actor: `actor ${place % 3}`,
+    related: place % 10 === 0 ? [{ entity: 'group', entityId: `group ${place % 70}` }] : [],
+    paths: '{}',
+  })),
+  ...Array.from({ length: 1_000 }, (_none, place) => ({
+    at: now - 5,
+    type: 'update' as const,
+    entity: 'long',
+    entityId: 'x'.repeat(990) + place,
+    actor: 'actor 0',
+    related: [],
+    paths: '{}',
+  })),
+];
+
+beforeAll(async () => {
+  history = await openTestHistory(tenant, () => now);
+  ({ database, regexes, findPage } = history);
+  const record = createRecorder(database.db, tenant, () => now);
+  for (let first = 0; first < changes.length; first += 2_000) {
+    await record(changes.slice(first, first + 2_000).map((change) => ({ ...change, identity: randomBytes(16) })));
+  }
+  statements = recordStatements(database.pool);
+});
+
+afterAll(() => history.close());
+
+test.each([
+  'entity:* entityId:~.',
+  'entity:* entityId:~"^nothing$"',
+  'entity:* entityId:~77',
+  'entity:* entityId:~77|8$',
+  'entity:* entityId:~"(?m)77|8$"',
+  'entity:* entityId:~7.$',
+  'entity:* entityId:~ment-7[0-4]',
+  'entity:* entityId:~[0-8]$',
+  'entity:* entityId:~"(?m)[0-8]$"',
+  'entity:* entityId:~"\\b(?m)[^3]$" entityId:~7',
+  'entity:* entityId:~(?i)MENT-7[0-4]',
+  'entity:* entityId:~7 entityId:~9$',
+  'entity:product entityId:~^document-1 actor:actor 1',
+  'related.entityId:~7',
+  'related.entityId:~"(?m)[7]$"',
+  'related:elemMatch(entity:group entityId:~[1-6])',
+  'related:elemMatch(entity:group entityId:~"(?m)^group [1-6]")',
+  'compoundLogicalQuery:((entity:order entityId:~99) OR (related.entityId:~" 7$") OR (actor:actor 2))',
+  'compoundLogicalQuery:((entity:order entityId:~[1-9]) OR (entity:product entityId:~[13579]$))',
+])('what a regular expression is found in is what an evaluator says, and never handed on in one go: %s', async (q) => {
+  statements.length = 0;
+  const query = parseQuery(q, changelogDialect);
+  const wanted = changes.filter((change) => matches(query, change, now));
+  for (const skip of [0, Math.max(0, wanted.length - 50)]) {
+    const { total, entries } = await findPage(tenant, query, { skip, size: 50 });
+    expect({ total, entries: entries.length }).toEqual({ total: wanted.length, entries: Math.min(50, wanted.length) });
+    for (const { at, entity, entityId, actor } of entries) {
+      expect(wanted).toContainEqual(expect.objectContaining({ at, entity, entityId, actor }));
+    }
+  }
+  for (const { values } of statements) {
+    for (const value of values) if (Array.isArray(value)) expect(value.length).toBeLessThan(1_000);
+  }
+});
+
+test('only ids of entries that can satisfy the query are tried', async () => {
+  // Size times characters: over the ids of `long` that alone is more than the budget.
+  const source = `(${'y?'.repeat(600)})z`;
+  const total = async (q: string) =>
+    (await findPage(tenant, parseQuery(q, changelogDialect), { skip: 0, size: 1 })).total;
+  expect(await total(`entity:order entityId:~"${source}" occurredAt:>"2026-09-01T00:00:00Z"`)).toBe(0);
+  await expect(total(`entity:* entityId:~"${source}"`)).rejects.toThrow(QueryError);
+});
+
+test('a regular expression is tried on 2,000,000 ids, on more it is an error', async () => {
+  const batch = Array.from({ length: 50_000 }, () => 'a');
+  async function* batches(count: number) {
+    for (let given = 0; given < count; given += batch.length) yield batch;
+  }
+  const patterns = [{ of: 'document' as const, source: 'b', position: 7 }];
+  const tried = async (count: number) =>
+    await tryOnIds(patterns, () => batches(count), { regexes, budget: new RegexBudget() });
+  expect((await tried(maxIds)).get('document', 'b')).toMatchObject({ isIn: true, count: 0 });
+  await expect(tried(maxIds + 1)).rejects.toMatchObject({
+    position: 7,
+    expected: expect.stringContaining('2,000,000'),
+  });
+});
+
+test('many hashes are looked up in another way than few, with the same result', async () => {
+  const ids = Array.from({ length: 500 }, (_none, place) => `document-${place * 13}`);
+  const hashes = `{${ids.map(uuidOf).join(',')}}`;
+  const count = async (isIn: boolean, told: number) => {
+    const condition = documentSatisfies({ kind: 'document', matcher: { kind: 'ids', isIn, count: told, hashes } });
+    const { rows } = await sql<{ total: number }>`
+      select count(*) as total from change_entry e where e.tenant = ${tenant} and ${condition}`.execute(database.db);
+    return rows[0]?.total;
+  };
+  for (const told of [500, 300_000]) {
+    expect([await count(true, told), await count(false, told)]).toEqual([500, changes.length - 500]);
+  }
+});

@@ -1,0 +1,184 @@
+import { randomBytes } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { TimeSlice } from '../../../src/core/concurrency/time-slice.ts';
+import { doWork } from '../../../src/core/concurrency/work.ts';
+import { changelogDialect } from '../../../src/history/ask/dialect.ts';
+import type { Expression } from '../../../src/history/ask/expression.ts';
+import { resolve } from '../../../src/history/ask/resolve.ts';
+import { planTallies } from '../../../src/history/ask/tally-plan.ts';
+import { createFindPage, type FindPage } from '../../../src/history/find-page.ts';
+import { type Dictionary, extendDictionary } from '../../../src/history/names/dictionary.ts';
+import { readNames } from '../../../src/history/names/name-store.ts';
+import { entryConditions } from '../../../src/history/page/predicate.ts';
+import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { parseQuery } from '../../../src/query/parse.ts';
+import { RegexBudget, RegexMatcherPool } from '../../../src/query/regex-pool.ts';
+import type { Change } from '../../../src/recording/change.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { matches } from '../../support/oracle/query-evaluator.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+
+const tenant = 'acme';
+const day = 86_400_000;
+const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+const always = 'occurredAt:>="1970-01-01T00:00:00Z"';
+
+let regexes: RegexMatcherPool;
+
+beforeAll(() => {
+  regexes = new RegexMatcherPool();
+});
+
+afterAll(() => regexes.close());
+
+function before(days: number): string {
+  return new Date(now - days * day).toISOString();
+}
+
+/** So many arms, each with a time and a pattern of its own. Every third one has another term. */
+function armsOf(count: number, more: (place: number) => string = () => ''): string {
+  const arms = Array.from({ length: count }, (_none, place) => {
+    const time =
+      place % 2 === 0
+        ? `occurredAt:>"${before(place / 2)}"`
+        : `occurredAt:(>="${before(place)}" AND <"${before(place / 3)}")`;
+    return `(${time} actor:*${place % 10}*${place % 3 === 0 ? more(place) : ''})`;
+  });
+  return `compoundLogicalQuery:(${arms.join(' OR ')}) ${always}`;
+}
+
+async function expressionOf(q: string, dictionary: Dictionary): Promise<Expression> {
+  const query = parseQuery(q, changelogDialect);
+  return await resolve(query, { dictionary, regexes, budget: new RegexBudget() });
+}
+
+describe('a tenant with 20,000 actors', () => {
+  const actors = Array.from({ length: 20_000 }, (_none, place) => ({ id: place + 1, name: `actor ${place}` }));
+  const kinds = [{ id: 1, entity: 'order', type: 'update', relatedEntities: [] }];
+  const dictionary = extendDictionary(undefined, { kinds, actors, since: '0', recent: 0, lineage: '', bytes: 0 });
+
+  test('more tallies than are worth while are not even planned for', async () => {
+    const plan = await planTallies(await expressionOf(armsOf(50), dictionary), dictionary, 0);
+    expect(plan).toBeUndefined();
+    const few = await planTallies(await expressionOf(armsOf(3), dictionary), dictionary, 0);
+    expect(few?.keys).toBeGreaterThan(10_000);
+    expect(few?.keys).toBeLessThan(400_000);
+  });
+
+  test('all else goes on while patterns are tried, tallies are planned for and conditions are written', async () => {
+    for (const work of [
+      async () => {
+        const globs = Array.from({ length: 250 }, (_none, place) => `actor:*${place}*`).join(' ');
+        await expressionOf(globs, dictionary);
+      },
+      async () => {
+        const globs = Array.from({ length: 250 }, (_none, place) => `actor:*${place % 10}*`).join(' ');
+        await planTallies(await expressionOf(globs, dictionary), dictionary, 0, new TimeSlice(0));
+      },
+      async () =>
+        void (await entryConditions(tenant, await expressionOf(armsOf(50), dictionary), dictionary, new TimeSlice(0))),
+    ]) {
+      let rounds = 0;
+      let over = false;
+      const others = (async () => {
+        while (!over) {
+          await setImmediate();
+          rounds += 1;
+        }
+      })();
+      await work();
+      over = true;
+      await others;
+      // One is the last, after the work.
+      expect(rounds).toBeGreaterThan(1);
+    }
+  });
+
+  test('whoever has gone is not planned for to the end', async () => {
+    const globs = Array.from({ length: 250 }, (_none, place) => `actor:*${place % 10}*`).join(' ');
+    const expression = await expressionOf(globs, dictionary);
+    const gone = new AbortController();
+    const planning = doWork({ tenant: 'acme', signal: gone.signal }, () =>
+      planTallies(expression, dictionary, 0, new TimeSlice(0)),
+    );
+    gone.abort(new Error('gone'));
+    await expect(planning).rejects.toThrow('gone');
+  });
+});
+
+describe('a history', () => {
+  let database: TestDatabase;
+  let findPage: FindPage;
+  const changes: Omit<Change, 'identity'>[] = Array.from({ length: 3_000 }, (_none, place) => ({
+    at: now - Math.floor(((place * 7919) % 3_000) * 0.02 * day),
+    type: (['create', 'update', 'delete'] as const)[place % 3] ?? 'update',
+    entity: ['order', 'customer', 'product'][place % 7] ?? 'site',
+    entityId: String(place % 40),
+    actor: `actor ${(place * 31) % 150}`,
+    related: place % 5 === 0 ? [{ entity: 'group', entityId: String(place % 4) }] : [],
+    paths: '{}',
+  }));
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    const { pool, db } = database;
+    await createTenant(db, tenant);
+    const record = createRecorder(db, tenant, () => now);
+    await record(changes.map((change) => ({ ...change, identity: randomBytes(16) })));
+    await foldHistory(db, tenant);
+    findPage = createFindPage({ pool, db, regexes, now: () => now });
+  });
+
+  afterAll(() => database.drop());
+
+  test.each([
+    ['few arms', armsOf(4)],
+    ['many arms', armsOf(40)],
+    ['many arms with types', armsOf(30, (place) => ` type:${place % 2 === 0 ? 'create' : '(update, delete)'}`)],
+    ['many arms with related types', armsOf(30, () => ' related.entity:g*')],
+    ['many arms with documents', armsOf(25, (place) => ` entity:order entityId:(${place % 40}, ${(place * 3) % 40})`)],
+    ['few arms with documents', armsOf(4, () => ' entity:order entityId:(1, 2, 3)')],
+    ['many arms with related documents', armsOf(25, (place) => ` related.entityId:${place % 4}`)],
+  ])('is answered as an evaluator says that reads all of it: %s', async (_name, q) => {
+    const query = parseQuery(q, changelogDialect);
+    const wanted = changes
+      .filter((change) => matches(query, change, now))
+      .map(({ at, actor, entityId }) => ({ at, actor, entityId }));
+    expect(wanted.length).toBeGreaterThan(20);
+    const key = (entry: { at: number; actor: string; entityId: string }) =>
+      `${String(entry.at).padStart(15)} ${entry.actor} ${entry.entityId}`;
+    const listed: string[] = [];
+    for (let skip = 0; skip <= wanted.length; skip += 700) {
+      const { total, entries } = await findPage(tenant, query, { skip, size: 700 });
+      expect(total).toBe(wanted.length);
+      listed.push(...entries.map(key));
+    }
+    expect(listed.toSorted()).toEqual(wanted.map(key).sort());
+    const times = listed.map((text) => text.slice(0, 15));
+    expect(times).toEqual(times.toSorted().reverse());
+  });
+
+  test('conditions that tell actors by bits say what those say that list them', async () => {
+    const { pool, db } = database;
+    const names = await readNames(pool, tenant, undefined);
+    const dictionary = extendDictionary(undefined, names);
+    for (const q of [armsOf(40), 'actor:actor 1*', 'actor:*', 'actor:nobody', 'actor:~7$ actor:*1*']) {
+      const expression = await expressionOf(q, dictionary);
+      const counts: number[] = [];
+      for (const maxListedKeys of [200_000, 0]) {
+        const { satisfies } = await entryConditions(tenant, expression, dictionary, new TimeSlice(), maxListedKeys);
+        const { rows } = await sql<{ total: number }>`
+          select count(*) as total from change_entry e where e.tenant = ${tenant} and ${satisfies(expression)}`.execute(
+          db,
+        );
+        counts.push(rows[0]?.total ?? -1);
+      }
+      const query = parseQuery(`${q} ${always}`, changelogDialect);
+      const wanted = changes.filter((change) => matches(query, change, now)).length;
+      expect({ q, counts }).toEqual({ q, counts: [wanted, wanted] });
+    }
+  });
+});

@@ -1,0 +1,166 @@
+import { randomBytes } from 'node:crypto';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { changelogDialect } from '../../../src/history/ask/dialect.ts';
+import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { countBacklogPortion } from '../../../src/history/tallies/type-backlog.ts';
+import { parseQuery } from '../../../src/query/parse.ts';
+import type { Change } from '../../../src/recording/change.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { arbitraryHistory, type HistorySketch } from '../../support/oracle/history-arbitrary.ts';
+import { checkLaw, someOf } from '../../support/oracle/law.ts';
+import { arbitraryQuery } from '../../support/oracle/query-arbitrary.ts';
+import { matches } from '../../support/oracle/query-evaluator.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { withoutTalliesByType } from '../../support/server/tallies.ts';
+
+const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+const tenant = 'alpha';
+// About so many pairs of a history and a query. More of them: ANNALS_LAW_PAIRS=5000 npx vitest run test/history/count
+const pairs = Number(process.env.ANNALS_LAW_PAIRS ?? 60);
+const queriesOfHistory = 15;
+const lengths = { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_000 };
+
+type Entry = Omit<Change, 'identity'>;
+
+let server: TestServer;
+let token: string;
+
+beforeAll(async () => {
+  server = await startTestServer({ clock: { now: () => now } });
+  token = await server.token(tenant);
+});
+
+afterAll(() => server.close());
+
+test('buckets, facets and others are what an evaluator counts that tests every entry', async () => {
+  const scenario = arbitraryHistory([tenant], now).chain((history) =>
+    fc.record({
+      history: fc.constant(history),
+      // How many portions of an earlier version's tallies are counted by type; undefined: there is no such version.
+      portions: fc.constantFrom(undefined, undefined, 0, 2, 20),
+      asked: someOf(
+        fc.record({
+          query: arbitraryQuery(history.vocabulary),
+          buckets: fc.constantFrom(1, 2, 7, 60, 500),
+          timeZone: fc.constantFrom(undefined, 'Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Pacific/Apia'),
+          field: fc.constantFrom('entity' as const, 'type' as const, 'actor' as const),
+          size: fc.constantFrom(1, 3, 100),
+        }),
+        queriesOfHistory,
+      ),
+    }),
+  );
+  await checkLaw(scenario, { runs: Math.ceil(pairs / queriesOfHistory) }, async ({ history, portions, asked }) => {
+    const recorded = await recordAnew(history, portions);
+    for (const { query, buckets, timeZone, field, size } of asked) {
+      const q = query.text;
+      const parsed = parseQuery(q, changelogDialect);
+      const wanted = recorded.filter((entry) => matches(parsed, entry, now));
+      const histogram = await ask<Histogram>('histogram', {
+        q,
+        buckets: String(buckets),
+        ...(timeZone === undefined ? {} : { timeZone }),
+      });
+      checkHistogram({ q, timeZone }, histogram, wanted, buckets);
+      const facets = await ask('facets', { q, field, size: String(size) });
+      expect({ q, ...facets }).toEqual({ q, ...facetsOf(wanted, field, size) });
+    }
+  });
+}, 3_600_000);
+
+interface Histogram {
+  from: string;
+  to: string;
+  interval: { unit: keyof typeof lengths; count: number };
+  totalElements: number;
+  buckets: { at: string; count: number; create: number; update: number; delete: number }[];
+  after: number;
+}
+
+interface Asked {
+  q: string;
+  timeZone: string | undefined;
+}
+
+function checkHistogram({ q, timeZone }: Asked, found: Histogram, wanted: readonly Entry[], most: number): void {
+  const { interval, buckets } = found;
+  const [from, to] = [Date.parse(found.from), Date.parse(found.to)];
+  expect(buckets.length).toBeLessThanOrEqual(most);
+  const inside = wanted.filter(({ at }) => at <= to);
+  expect({ q, total: found.totalElements, after: found.after }).toEqual({
+    q,
+    total: wanted.length,
+    after: wanted.length - inside.length,
+  });
+  /** How many units since 1970 a moment is in, by the calendar of the zone where they are days. */
+  const unitOf = (moment: number) =>
+    Math.floor((interval.unit === 'day' ? localTimeOf(moment, timeZone) : moment) / lengths[interval.unit]);
+  const first = Math.floor(unitOf(from) / interval.count);
+  for (const [index, bucket] of buckets.entries()) {
+    const begin = Date.parse(bucket.at);
+    const number = first + index;
+    expect([unitOf(begin), unitOf(begin - 1)]).toEqual([number * interval.count, number * interval.count - 1]);
+    const own = inside.filter(({ at }) => Math.floor(unitOf(at) / interval.count) === number);
+    const ofType = (type: string) => own.filter((entry) => entry.type === type).length;
+    expect({ q, timeZone, ...bucket }).toEqual({
+      q,
+      timeZone,
+      at: bucket.at,
+      count: own.length,
+      create: ofType('create'),
+      update: ofType('update'),
+      delete: ofType('delete'),
+    });
+  }
+  if (inside.length > 0) expect(from).toBeLessThanOrEqual(Math.min(...inside.map(({ at }) => at)));
+}
+
+const clocks = new Map<string, Intl.DateTimeFormat>();
+
+/** What a clock in the zone shows at the moment, as if it stood in Greenwich; whole seconds, in milliseconds. */
+function localTimeOf(moment: number, timeZone = 'UTC'): number {
+  const known = clocks.get(timeZone);
+  const clock = known ?? new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'medium' });
+  clocks.set(timeZone, clock);
+  return Date.parse(`${clock.format(moment).replace(' ', 'T')}Z`);
+}
+
+function facetsOf(wanted: readonly Entry[], field: 'entity' | 'type' | 'actor', size: number): object {
+  const groups = Map.groupBy(wanted, (entry) => entry[field]);
+  const counted = [...groups].map(([value, entries]) => ({ value, count: entries.length }));
+  counted.sort(
+    (one, other) => other.count - one.count || Buffer.compare(Buffer.from(one.value), Buffer.from(other.value)),
+  );
+  const values = counted.slice(0, size);
+  const others = wanted.length - values.reduce((sum, { count }) => sum + count, 0);
+  return { field, totalElements: wanted.length, values, others };
+}
+
+/** Empties the tenant, records the history, and answers its entries. */
+async function recordAnew({ batches }: HistorySketch, portions: number | undefined): Promise<Entry[]> {
+  await server.database.pool.query(
+    'truncate change_entry, change_related, change_delta, change_tally, change_type_backlog; update change_folded set folds = folds + 1',
+  );
+  const recorded: Entry[] = [];
+  for (const { changes, fold } of batches) {
+    const record = createRecorder(server.context.db, tenant, () => now);
+    await record(changes.map((change) => ({ ...change, identity: randomBytes(16) })));
+    recorded.push(...changes);
+    if (fold) await foldHistory(server.context.db, tenant);
+    if (portions !== undefined && fold) await withoutTalliesByType(server.database.pool, tenant);
+  }
+  for (let portion = 0; portion < (portions ?? 0); portion++) await countBacklogPortion(server.context.db, tenant, 100);
+  return recorded;
+}
+
+async function ask<Answer = object>(operation: string, parameters: Record<string, string>): Promise<Answer> {
+  const response = await server.call(`/changelog/${tenant}/${operation}?${new URLSearchParams(parameters)}`, { token });
+  const body = await response.json();
+  expect({ operation, parameters, status: response.status, ...(response.status === 200 ? {} : { body }) }).toEqual({
+    operation,
+    parameters,
+    status: 200,
+  });
+  return body as Answer;
+}

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { cutValues } from '../../../src/history/entry/cut-values.ts';
+
+async function cutText(value: string, limit: number): Promise<unknown> {
+  const [{ paths, cut } = { paths: '', cut: [] }] = await cutValues([`{"p":{"after":${value}}}`], limit);
+  return cut.length === 0 ? 'not cut' : (JSON.parse(paths) as { p: { after: unknown } }).p.after;
+}
+
+test.each([
+  ['"abcdef"', 8, 'not cut'],
+  ['"abcdef"', 7, 'abcde'],
+  ['"ééé"', 7, 'éé'],
+  ['"ééé"', 6, 'éé'],
+  ['"ééé"', 5, 'é'],
+  ['"a😀b"', 6, 'a'],
+  ['"a\\nb"', 5, 'a\n'],
+  ['"a\\nb"', 4, 'a'],
+  ['"\\\\\\\\b"', 6, '\\\\'],
+  ['"\\\\\\\\b"', 5, '\\'],
+  ['"a\\u00e9b"', 9, 'aé'],
+  ['"a\\u00e9b"', 8, 'a'],
+  ['"\\ud83d\\ude00b"', 14, '😀'],
+  ['"\\ud83d\\ude00b"', 13, ''],
+  ['"\\ud83d\\ude00b"', 8, ''],
+  ['123456', 4, '1234'],
+  ['[1,"é"]', 5, '[1,"'],
+  ['{"a":1.10}', 9, '{"a":1.10'],
+])('%s cut to %d bytes', async (value, limit, expected) => {
+  expect(await cutText(value, limit)).toBe(expected);
+});
+
+test('keys that look like others, and keys that come first or last, keep their places', async () => {
+  const paths = '{"__proto__":{"before":1.10},"2":{"after":"abcdef"},"10":{"after":-0}}';
+  expect(await cutValues([paths], 7)).toEqual([
+    { paths: '{"__proto__":{"before":1.10},"2":{"after":"abcde"},"10":{"after":-0}}', cut: ['2'] },
+  ]);
+});

@@ -1,0 +1,164 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { doWork } from '../../../src/core/concurrency/work.ts';
+import { Stop } from '../../../src/core/stop-signal.ts';
+import { changelogDialect } from '../../../src/history/ask/dialect.ts';
+import { createFindPage } from '../../../src/history/find-page.ts';
+import { extendDictionary } from '../../../src/history/names/dictionary.ts';
+import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
+import { Matches } from '../../../src/history/names/matches.ts';
+import { readNames } from '../../../src/history/names/name-store.ts';
+import { createTenantPool } from '../../../src/postgres/connections/tenant-pool.ts';
+import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { inTransaction } from '../../../src/postgres/transaction.ts';
+import { parseQuery } from '../../../src/query/parse.ts';
+import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
+import type { Change } from '../../../src/recording/change.ts';
+import { createRecorder, recordChange } from '../../../src/recording/record-change.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { eventually } from '../../support/server/patience.ts';
+
+const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+/** More reads in a row than Annals tries. */
+const many = 9_000;
+
+let database: TestDatabase;
+
+function change(actor: string): Change {
+  const rest = { type: 'update', entity: 'order', entityId: '1', related: [], paths: '{}' } as const;
+  return { identity: randomBytes(16), at: now - 1, actor, ...rest };
+}
+
+/** Each with a character that JSON or SQL may stumble over. */
+function nameOf(place: number): string {
+  return `${['"', '\\', "'", '😀', '\n', '{', ','][place % 7]}${place}`;
+}
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  for (const tenant of ['many', 'little1', 'little2', 'little3']) {
+    await createTenant(database.db, tenant);
+    const record = createRecorder(database.db, tenant, () => now);
+    const count = tenant === 'many' ? many : 20;
+    for (let first = 0; first < count; first += 1_500) {
+      const some = Array.from({ length: Math.min(1_500, count - first) }, (_none, place) => nameOf(first + place));
+      await record(some.map(change));
+    }
+  }
+});
+
+afterAll(() => database.drop());
+
+test('names are read whole, however many rows they come in, and found by their numbers', async () => {
+  const dictionary = extendDictionary(undefined, await readNames(database.pool, 'many', undefined));
+  expect(dictionary.actors.map(({ name }) => name).sort()).toEqual(
+    Array.from({ length: many }, (_, n) => nameOf(n)).sort(),
+  );
+  const ids = dictionary.actors.map(({ id }) => id);
+  expect(ids).toEqual(ids.toSorted((one, other) => one - other));
+  for (const actor of dictionary.actors) expect(dictionary.actorOf.get(actor.id)).toBe(actor);
+  for (const id of [0, (ids[0] ?? 0) - 1, (ids.at(-1) ?? 0) + 1, 2 ** 50])
+    expect(dictionary.actorOf.get(id)).toBeUndefined();
+  expect(dictionary.kinds).toMatchObject([{ entity: 'order', type: 'update', relatedEntities: [] }]);
+});
+
+test('a name with a lower number that comes later has its place among the others', async () => {
+  const { pool, db } = database;
+  await createTenant(db, 'late');
+  const record = createRecorder(db, 'late', () => now);
+  await record([change('first')]);
+  let known = extendDictionary(undefined, await readNames(pool, 'late', undefined));
+  await inTransaction(db, async (open) => {
+    await recordChange(open, 'late', change('slow'), now);
+    await record([change('quick')]);
+    known = extendDictionary(known, await readNames(pool, 'late', known));
+    expect(known.actors.map(({ name }) => name)).toEqual(['first', 'quick']);
+  });
+  const names = extendDictionary(known, await readNames(pool, 'late', known));
+  expect(names.actors.map(({ name }) => name)).toEqual(['first', 'slow', 'quick']);
+  for (const actor of names.actors) expect(names.actorOf.get(actor.id)).toEqual(actor);
+});
+
+describe('the cache', () => {
+  test('keeps the tenants asked last, as far as there is room', async () => {
+    const cache = new DictionaryCache(database.pool, { maxBytes: 4_000 });
+    for (const tenant of ['little1', 'little2']) await cache.get(tenant);
+    expect(cache.known('little1')).toBeDefined();
+    await cache.get('little3');
+    expect(['little1', 'little2', 'little3'].map((tenant) => cache.known(tenant) !== undefined)).toEqual([
+      true,
+      false,
+      true,
+    ]);
+  });
+
+  test('keeps a tenant that has more names than there is room for while it is asked, and no longer', async () => {
+    const cache = new DictionaryCache(database.pool, { maxBytes: 100_000, idle: 300 });
+    await cache.get('little1');
+    const [one, other] = await Promise.all([cache.get('many'), cache.get('many')]);
+    expect(one).toBe(other);
+    expect(cache.known('little1')).toBeUndefined();
+    expect(cache.known('many')).toBe(one);
+    // A look at the cache counts as a use, so this looks rarely.
+    await expect.poll(() => cache.known('many'), { timeout: 30_000, interval: 1_000 }).toBeUndefined();
+    expect((await cache.get('many')).actors).toHaveLength(many);
+  });
+
+  test('names that take too long to be read hold no connection', async () => {
+    const shared = createTenantPool(database.url);
+    const cache = new DictionaryCache(shared, { timeLimit: 300 });
+    const blocker = await database.pool.connect();
+    await blocker.query('begin');
+    await blocker.query('lock table change_actor in access exclusive mode');
+    await expect(cache.get('little1')).rejects.toThrow('within 1 second');
+    await eventually(() => shared.pools.map(({ totalCount, idleCount }) => totalCount - idleCount)).toEqual([0, 0]);
+    await blocker.query('rollback');
+    blocker.release();
+    await eventually(async () => (await cache.get('little1')).actors.length).toBe(20);
+    await shared.end();
+  });
+
+  test('a caller that gives up takes the names from nobody who waits for them, too', async () => {
+    const cache = new DictionaryCache(database.pool);
+    const stop = new Stop();
+    const impatient = doWork({ tenant: 'little2', signal: stop }, () => cache.get('little2'));
+    const patient = cache.get('little2');
+    stop.abort(new Error('gave up'));
+    await expect(impatient).rejects.toThrow('gave up');
+    expect((await patient).actors).toHaveLength(20);
+    expect(cache.known('little2')).toBe(await patient);
+  });
+
+  test('of a tenant with too many names is nothing read but their number, and it is told so', async () => {
+    await expect(readNames(database.pool, 'many', undefined, 200_000)).rejects.toMatchObject({
+      type: 'service_unavailable',
+      message: expect.stringContaining('more names of actors'),
+    });
+    expect((await readNames(database.pool, 'little1', undefined, 200_000)).actors).toHaveLength(20);
+  });
+});
+
+test('what patterns match is kept for all dictionaries together as long as there is room', async () => {
+  const { pool, db } = database;
+  const some = Array.from({ length: 5 }, () => new Matches());
+  const found = Promise.resolve(new Uint8Array(1));
+  const names = 10 * 1024 * 1024;
+  for (const matches of some) matches.set('one', found, names);
+  void some[0]?.get('one');
+  for (const pattern of ['two', 'three']) some[0]?.set(pattern, found, names);
+  // 64 MB have room for six: the one that was asked longest ago is forgotten.
+  expect(some.map((matches) => matches.get('one') !== undefined)).toEqual([true, false, true, true, true]);
+  some[0]?.set('huge', found, 100 * names);
+  expect(some.map((matches) => matches.get('one'))).toEqual(some.map(() => undefined));
+  expect(some[0]?.get('huge')).toBe(found);
+  // A query of a tenant that was forgotten gets the same answer.
+  const regexes = new RegexMatcherPool();
+  const findPage = createFindPage({ pool, db, regexes, now: () => now });
+  const total = async () =>
+    (await findPage('many', parseQuery('actor:*7', changelogDialect), { skip: 0, size: 1 })).total;
+  const wanted = await total();
+  expect(wanted).toBe(many / 10);
+  new Matches().set('huge', found, 100 * names);
+  expect(await total()).toBe(wanted);
+  await regexes.close();
+});

@@ -1,0 +1,274 @@
+import { CompiledQuery } from 'kysely';
+import type pg from 'pg';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { repeat } from '../../../src/core/repeat.ts';
+import { changelogDialect } from '../../../src/history/ask/dialect.ts';
+import { createFindPage, type FindPage } from '../../../src/history/find-page.ts';
+import { dropPortion, setRetention } from '../../../src/history/retention/retention.ts';
+import { foldHistory, foldPortion } from '../../../src/history/tallies/fold.ts';
+import { createPool } from '../../../src/postgres/connections/pool.ts';
+import { createDatabase } from '../../../src/postgres/database.ts';
+import { inTransaction } from '../../../src/postgres/transaction.ts';
+import { parseQuery } from '../../../src/query/parse.ts';
+import type { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
+import type { Change } from '../../../src/recording/change.ts';
+import { createRecorder, recordChange } from '../../../src/recording/record-change.ts';
+import { Random } from '../../support/oracle/random.ts';
+import type { TestDatabase } from '../../support/server/database.ts';
+import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
+
+const random = new Random();
+
+const tenant = 'acme';
+const day = 86_400_000;
+const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+// How often a total is compared with a full count of its snapshot; 10,000 by hand.
+const reads = Number(process.env.ANNALS_SNAPSHOT_READS ?? 100);
+
+let history: TestHistory;
+let database: TestDatabase;
+let regexes: RegexMatcherPool;
+let findPage: FindPage;
+
+beforeAll(async () => {
+  history = await openTestHistory(tenant, () => now);
+  ({ database, regexes, findPage } = history);
+});
+
+afterAll(() => history.close());
+
+beforeEach(async () => {
+  await database.pool.query(
+    'truncate change_entry, change_related, change_delta, change_tally, change_folded, change_retention, change_kind, change_actor',
+  );
+  findPage = createFindPage({ pool: database.pool, db: database.db, regexes, now: () => now });
+});
+
+function change(options: Partial<Change> = {}): Change {
+  return changeOf({ at: now - 1000, ...options });
+}
+
+async function total(q: string): Promise<number> {
+  return (await findPage(tenant, parseQuery(q, changelogDialect), { skip: 0, size: 1 })).total;
+}
+
+test('two open transactions record changes of the same new entity type, actor and hour, and neither waits', async () => {
+  const { db } = database;
+  const outcomes: string[] = [];
+  await inTransaction(db, async (one) => {
+    outcomes.push(
+      await recordChange(one, tenant, change({ entityId: 'a', related: [{ entity: 'g', entityId: '1' }] }), now),
+    );
+    await inTransaction(db, async (other) => {
+      // Whoever had to wait for the first one, which ends after it, would be told so.
+      await other.executeQuery(CompiledQuery.raw("set local lock_timeout = '10s'", []));
+      const second = change({ entityId: 'b', related: [{ entity: 'g', entityId: '1' }] });
+      outcomes.push(await recordChange(other, tenant, second, now));
+    });
+    expect(await total('entity:order actor:Jane*')).toBe(1);
+    await foldHistory(db, tenant);
+  });
+  expect(outcomes).toEqual(['recorded', 'recorded']);
+  expect(await total('entity:order actor:Jane*')).toBe(2);
+  expect(await total('related.entity:g type:update')).toBe(2);
+  await foldHistory(db, tenant);
+  expect(await total('entity:order actor:Jane*')).toBe(2);
+});
+
+test('a fold at work and one that waits keep nobody from recording', async () => {
+  const { db } = database;
+  await createRecorder(db, tenant, () => now)([change(), change()]);
+  await inTransaction(
+    db,
+    async (folding) => {
+      await folding.executeQuery(CompiledQuery.raw('select change_fold($1)', [tenant]));
+      expect(await foldHistory(db, tenant)).toBe(0);
+      await inTransaction(db, async (other) => {
+        await other.executeQuery(CompiledQuery.raw("set local lock_timeout = '10s'", []));
+        expect(await recordChange(other, tenant, change(), now)).toBe('recorded');
+      });
+      expect(await total('')).toBe(3);
+    },
+    { isolation: 'repeatable read' },
+  );
+  expect(await total('')).toBe(3);
+});
+
+test('what is rolled back is in no total, with its names known to nobody', async () => {
+  const { db, pool } = database;
+  await createRecorder(db, tenant, () => now)([change()]);
+  const given = inTransaction(db, async (transaction) => {
+    await recordChange(transaction, tenant, change({ entity: 'ghost', actor: 'Nobody' }), now);
+    throw new Error('rolled back');
+  });
+  await expect(given).rejects.toThrow('rolled back');
+  for (const when of ['before', 'after']) {
+    expect({ when, all: await total(''), ghosts: await total('entity:ghost') }).toEqual({ when, all: 1, ghosts: 0 });
+    expect(await total('actor:*')).toBe(1);
+    await foldHistory(db, tenant);
+  }
+  const { rows } = await pool.query('select name from change_actor union all select entity from change_kind');
+  expect(rows).toEqual([{ name: 'Jane Doe' }, { name: 'order' }]);
+});
+
+test('a fold that is rolled back, as by a crash, has changed nothing', async () => {
+  const { db } = database;
+  await createRecorder(db, tenant, () => now)(Array.from({ length: 200 }, () => change()));
+  const crash = inTransaction(
+    db,
+    async (transaction) => {
+      await transaction.executeQuery(CompiledQuery.raw('select change_fold($1)', [tenant]));
+      throw new Error('crash');
+    },
+    { isolation: 'repeatable read' },
+  );
+  await expect(crash).rejects.toThrow('crash');
+  expect(await total('entity:order')).toBe(200);
+  expect(await foldHistory(db, tenant)).toBe(200);
+  expect(await total('entity:order')).toBe(200);
+});
+
+test('a name that is registered while a query with a pattern runs is not missed', async () => {
+  const { db } = database;
+  const record = createRecorder(db, tenant, () => now);
+  let recorded = 0;
+  let asked = 0;
+  const recorder = (async () => {
+    while (recorded < 60 || asked < 4) {
+      await record([change({ entity: `type${recorded}`, actor: `actor ${recorded}` })]);
+      recorded += 1;
+    }
+  })();
+  while (recorded < 60 || asked < 4) {
+    for (const q of ['actor:actor*', 'entity:~^type', 'actor:~^a entity:t* entityId:1']) {
+      const before = recorded;
+      const found = await total(q);
+      expect(found).toBeGreaterThanOrEqual(before);
+      // The one under way may be there before its recorder says so.
+      expect(found).toBeLessThanOrEqual(recorded + 1);
+    }
+    asked += 1;
+  }
+  await recorder;
+  expect(await total('actor:actor*')).toBe(recorded);
+});
+
+test('a transaction that is open for long registers a name that nobody misses when it ends', async () => {
+  const { db } = database;
+  const record = createRecorder(db, tenant, () => now);
+  await record([change({ actor: 'first' })]);
+  await inTransaction(db, async (open) => {
+    await recordChange(open, tenant, change({ actor: 'old' }), now);
+    await record([change({ actor: 'second' })]);
+    // The dictionary is read after a later name and before the earlier one is there to be seen.
+    expect(await total('actor:*')).toBe(2);
+  });
+  expect(await total('actor:*')).toBe(3);
+  expect(await total('actor:old')).toBe(1);
+});
+
+test(
+  'every total is what a full count of the same snapshot says, while recorders, late entries, folds and retention work',
+  async () => {
+    const stop = new AbortController();
+    const others = createPool(database.url, { applicationName: 'annals test writers', maximum: 9 });
+    const db = createDatabase(others);
+    const record = createRecorder(db, tenant, () => now);
+    const below = (limit: number) => random.below(limit);
+    const failures: unknown[] = [];
+    const until = (task: () => Promise<unknown>, pause: number) =>
+      repeat({
+        every: pause,
+        signal: stop.signal,
+        run: async () => void (await task()),
+        onError: (error) => failures.push(error),
+      });
+    const someChange = () =>
+      change({
+        at: now - below(below(3) === 0 ? 90 * day : below(2) === 0 ? 60_000 : 5),
+        type: (['create', 'update', 'delete'] as const)[below(3)] ?? 'update',
+        entity: `type${below(4)}`,
+        entityId: String(below(50)),
+        actor: `actor ${Math.floor(random.next() ** 3 * 30)}`,
+      });
+    await record(Array.from({ length: 1_000 }, someChange));
+    let keepDays = 80;
+    const work = [
+      ...Array.from({ length: 4 }, () => until(() => record(Array.from({ length: 1 + below(40) }, someChange)), 30)),
+      // Two processes' worth of folds, one of them in portions that leave some.
+      until(() => foldPortion(db, tenant, 1 + below(60)), 3),
+      until(() => foldHistory(db, tenant), 7),
+      until(async () => {
+        const { horizon } = await setRetention(db, tenant, keepDays, now);
+        keepDays = Math.max(20, keepDays - 1);
+        await dropPortion(db, tenant, horizon, { maxRows: 200 });
+      }, 40),
+    ];
+    try {
+      for (let read = 0; read < reads && failures.length === 0; read++) {
+        expect(await compareInOneSnapshot(database.pool, below)).toEqual([]);
+      }
+    } finally {
+      stop.abort();
+      await Promise.all(work);
+      await others.end();
+    }
+    expect(failures).toEqual([]);
+    await foldHistory(database.db, tenant);
+    expect(await compareInOneSnapshot(database.pool, below)).toEqual([]);
+  },
+  60_000 + reads * 500,
+);
+
+/** What totals of several shapes differ in from a count of all rows. */
+async function compareInOneSnapshot(pool: pg.Pool, below: (limit: number) => number): Promise<object[]> {
+  const asked = below(2) === 0 ? now - below(40 * day) : now - below(100);
+  const actor = `actor ${below(4)}`;
+  const client = await pool.connect();
+  const numbers = async (text: string, values: unknown[]): Promise<number[]> => {
+    const { rows } = await client.query<{ numbers: (number | string)[] }>(`select ${text} as numbers`, values);
+    return rows[0]?.numbers.map(Number) ?? [];
+  };
+  try {
+    // One snapshot for all statements. A cluster takes a routine of ours and a count of rows in statements of their own.
+    await client.query('begin isolation level repeatable read read only');
+    const { rows } = await client.query<{ horizon: number }>('select change_horizon($1, $2) as horizon', [tenant, now]);
+    const since = Math.max(asked, rows[0]?.horizon ?? 0);
+    const actors = await numbers('array(select actor from change_actor where tenant = $1 and name = $2)', [
+      tenant,
+      actor,
+    ]);
+    const kinds = await numbers(
+      "array(select kind from change_kind where tenant = $1 and entity = 'type1' order by kind)",
+      [tenant],
+    );
+    const different: object[] = [];
+    for (const [ofActors, ofKinds] of [
+      [undefined, undefined],
+      [undefined, kinds],
+      [actors, undefined],
+      [actors, kinds],
+    ]) {
+      if (ofActors?.length === 0 || ofKinds?.length === 0) continue;
+      const actorSet = ofActors === undefined ? '{0}' : `{${ofActors}}`;
+      const kindSet = ofKinds !== undefined ? `{${ofKinds}}` : ofActors === undefined ? '{0}' : '{}';
+      const [ranked] = await numbers('change_rank($1, $2::text[], $3::text[], $4::bigint[])', [
+        tenant,
+        [actorSet],
+        [kindSet],
+        [since],
+      ]);
+      const counted = await client.query<{ count: number }>(
+        `select count(*) as count from change_entry where tenant = $1 and at >= $2
+           and ($3::bigint[] is null or actor = any ($3)) and ($4::bigint[] is null or kind = any ($4))`,
+        [tenant, since, ofActors, ofKinds],
+      );
+      const count = counted.rows[0]?.count;
+      if (ranked !== count) different.push({ ranked, count, since, actorSet, kindSet });
+    }
+    return different;
+  } finally {
+    await client.query('rollback');
+    client.release();
+  }
+}

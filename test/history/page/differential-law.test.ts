@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { changelogDialect } from '../../../src/history/ask/dialect.ts';
+import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { parseQuery } from '../../../src/query/parse.ts';
+import type { Change } from '../../../src/recording/change.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { arbitraryHistory, type HistorySketch } from '../../support/oracle/history-arbitrary.ts';
+import { checkLaw, someOf } from '../../support/oracle/law.ts';
+import { arbitraryQuery } from '../../support/oracle/query-arbitrary.ts';
+import { matches } from '../../support/oracle/query-evaluator.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+
+const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+const tenants = ['alpha', 'beta'];
+// About so many pairs of a history and a query. More of them: ANNALS_LAW_PAIRS=20000 npx vitest run test/history
+const pairs = Number(process.env.ANNALS_LAW_PAIRS ?? 400);
+const queriesOfHistory = 20;
+
+let server: TestServer;
+const tokens = new Map<string, string>();
+
+beforeAll(async () => {
+  server = await startTestServer({ clock: { now: () => now } });
+  for (const tenant of tenants) tokens.set(tenant, await server.token(tenant));
+});
+
+afterAll(async () => {
+  await server.close();
+});
+
+test('filters, order and totals agree with an evaluator that reads all entries and tests each one', async () => {
+  const scenario = arbitraryHistory(tenants, now).chain((history) =>
+    fc.record({
+      history: fc.constant(history),
+      asked: someOf(
+        fc.record({
+          query: arbitraryQuery(history.vocabulary),
+          tenant: fc.constantFrom(...tenants),
+          size: fc.constantFrom(1, 2, 7, 20, 100),
+          place: fc.double({ min: 0, max: 1.2, noNaN: true }),
+        }),
+        queriesOfHistory,
+      ),
+    }),
+  );
+  await checkLaw(scenario, { runs: Math.ceil(pairs / queriesOfHistory) }, async ({ history, asked }) => {
+    const recorded = await recordAnew(history);
+    for (const { query, tenant, size, place } of asked) {
+      const parsed = parseQuery(query.text, changelogDialect);
+      const wanted = (recorded.get(tenant) ?? []).filter((entry) => matches(parsed, entry, now));
+      const page = 1 + Math.floor((place * wanted.length) / size);
+      const found = await ask(tenant, query.text, page, size);
+      expect({ query: query.text, ...found }).toEqual({
+        query: query.text,
+        items: wanted.slice((page - 1) * size, page * size).map(viewOf),
+        page,
+        size,
+        totalElements: wanted.length,
+        totalPages: Math.ceil(wanted.length / size),
+      });
+    }
+  });
+}, 3_600_000);
+
+/** Empties the tenants, records the history, and answers what it has of each, newest first. */
+async function recordAnew(history: HistorySketch): Promise<Map<string, Omit<Change, 'identity'>[]>> {
+  // Another history from here on, as far as what is remembered goes.
+  await server.database.pool.query(
+    'truncate change_entry, change_related, change_delta, change_tally; update change_folded set folds = folds + 1',
+  );
+  const recorded = new Map<string, Omit<Change, 'identity'>[]>();
+  for (const { tenant, changes, fold } of history.batches) {
+    const record = createRecorder(server.context.db, tenant, () => now);
+    const outcomes = await record(changes.map((change) => ({ ...change, identity: randomBytes(16) })));
+    expect(outcomes).toEqual(changes.map(() => 'recorded'));
+    recorded.set(tenant, [...(recorded.get(tenant) ?? []), ...changes]);
+    if (fold) await foldHistory(server.context.db, tenant);
+  }
+  // Of one millisecond the latest recorded comes first: a stable sort of what was recorded, turned round.
+  for (const [tenant, changes] of recorded) {
+    recorded.set(
+      tenant,
+      changes.toReversed().sort((one, other) => other.at - one.at),
+    );
+  }
+  return recorded;
+}
+
+async function ask(tenant: string, q: string, page: number, size: number): Promise<object> {
+  const parameters = new URLSearchParams({ q, page: String(page), size: String(size) });
+  const token = tokens.get(tenant) ?? '';
+  const response = await server.call(`/changelog/${tenant}/changelogs?${parameters}`, { token });
+  return response.status === 200 ? ((await response.json()) as object) : { error: await response.json() };
+}
+
+function viewOf(change: Omit<Change, 'identity'>): object {
+  const { at, paths, ...rest } = change;
+  return { ...rest, at: new Date(at).toISOString(), paths: JSON.parse(paths) };
+}

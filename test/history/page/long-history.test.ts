@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { Random, seed } from '../../support/oracle/random.ts';
+import type { TestDatabase } from '../../support/server/database.ts';
+import { openTestHistory, type TestHistory } from '../../support/server/history.ts';
+import { day, entities, firstRow, now, randomChange, readEntries } from '../../support/server/random-history.ts';
+
+const tenant = 'acme';
+// A history of eight years, in four of the coarsest cells.
+const count = 4_000;
+const sets = ['{"{0}"}', ''];
+
+let history: TestHistory;
+let database: TestDatabase;
+
+beforeAll(async () => {
+  history = await openTestHistory(tenant, () => now);
+  ({ database } = history);
+  const random = new Random(seed);
+  const changes = Array.from({ length: count }, (_none, index) => ({
+    ...randomChange(random, 60),
+    at: now - Math.floor((index * 3_000 * day) / count),
+    entity: entities[index % 2] ?? 'order',
+  }));
+  for (const start of [0, count / 2]) {
+    await createRecorder(database.db, tenant, () => now)(changes.slice(start, start + count / 2));
+  }
+  await foldHistory(database.db, tenant);
+  const { kinds } = await firstRow<{ kinds: string }>(
+    database,
+    `(select '{"{' || string_agg(distinct kind::text, ',') || '}"}' as kinds from change_entry where tenant = $1) as k`,
+    [tenant],
+  );
+  sets[1] = kinds;
+});
+
+afterAll(() => history.close());
+
+test('the tallies count the entries of all later cells, but for those of one sparse cell of 32 days', async () => {
+  const entries = await readEntries(database, tenant);
+  for (const moment of [0, now - 2_900 * day, now - 1_100 * day, now - day]) {
+    const { tallied } = await firstRow<{ tallied: string }>(database, 'change_tallied($1, $2) as tallied', [
+      tenant,
+      moment,
+    ]);
+    expect(Number(tallied)).toBeLessThanOrEqual(entries.filter(({ at }) => at >= moment).length);
+    expect(Number(tallied)).toBeGreaterThanOrEqual(entries.filter(({ at }) => at >= moment + 32 * day).length);
+  }
+});
+
+test('a checkpoint is near its entry, however long before the first entry the window begins', async () => {
+  for (const wanted of [count / 2, count - 1]) {
+    const { newer } = await firstRow<{ newer: number }>(database, 'change_seek($1, $2, $3, $4, 0, $5, $6, 0)', [
+      tenant,
+      ...sets,
+      wanted,
+      count,
+      2 ** 52,
+    ]);
+    expect(newer).toBeLessThanOrEqual(wanted);
+    expect(wanted - newer).toBeLessThan(700);
+  }
+});
+
+test('millions of entries times the milliseconds of a long window are not too large a number', async () => {
+  const { rows } = await database.pool.query(
+    `select from change_read($1, $2, '{0}', '{null}', '{1}', $3, $4, 0, 5000000, null, null, null)`,
+    [tenant, now, ...sets],
+  );
+  expect(rows).toHaveLength(1 + count);
+});

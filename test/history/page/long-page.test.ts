@@ -1,0 +1,154 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { changelogDialect } from '../../../src/history/ask/dialect.ts';
+import { createFindPage, type FindPage } from '../../../src/history/find-page.ts';
+import { historyBody } from '../../../src/history/page/history-stream.ts';
+import { piecesOf } from '../../../src/pagination/pieces.ts';
+import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { parseQuery } from '../../../src/query/parse.ts';
+import { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+
+const megabyte = 1024 * 1024;
+const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+/** From tallies, by one document, and in several statements. */
+const queries = ['', 'entity:order entityId:1', 'entity:order entityId:1*'];
+
+let database: TestDatabase;
+let regexes: RegexMatcherPool;
+let findPage: FindPage;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  regexes = new RegexMatcherPool();
+  findPage = createFindPage({ pool: database.pool, db: database.db, regexes, now: () => now });
+});
+
+afterAll(async () => {
+  await regexes.close();
+  await database.drop();
+});
+
+/** A tenant with entries whose `paths` have so many bytes, more or less, newest first. */
+async function makeHistory(tenant: string, lengths: readonly number[]): Promise<void> {
+  await createTenant(database.db, tenant);
+  const change = { type: 'update', entity: 'order', entityId: '1', actor: 'Jane', related: [], paths: '{}' } as const;
+  await createRecorder(
+    database.db,
+    tenant,
+    () => now,
+  )(lengths.map((_length, place) => ({ ...change, identity: randomBytes(16), at: now - 1 - place })));
+  const placesOf = Map.groupBy(lengths.keys(), (place) => lengths[place] ?? 0);
+  for (const [length, places] of placesOf) {
+    const [first = 0, ...others] = places.map((place) => now - 1 - place);
+    await database.pool.query(
+      `update change_entry set paths = '{"text":{"after":"' || repeat('é', $3::integer / 2) || '"}}'
+         where tenant = $1 and at = $2`,
+      [tenant, first, length],
+    );
+    // A copy is not compressed again, which takes as long as all else in this file.
+    await database.pool.query(
+      `update change_entry e set paths = one.paths from change_entry one
+         where e.tenant = $1 and one.tenant = $1 and one.at = $2 and e.at = any ($3)`,
+      [tenant, first, others],
+    );
+  }
+}
+
+function ask(tenant: string, q: string, { page = 1, size = 100, inPieces = true } = {}) {
+  const query = parseQuery(q, changelogDialect);
+  return findPage(tenant, query, { skip: (page - 1) * size, size, inPieces });
+}
+
+async function bodyOf(tenant: string, q: string, size: number): Promise<string> {
+  const body = historyBody(await ask(tenant, q, { size }), { page: 1, size });
+  if (typeof body === 'string') return body;
+  let text = '';
+  for await (const part of body) text += part;
+  return text;
+}
+
+test('a page with more text than a string may have goes out in pieces, none of them large', async () => {
+  const entries = 33;
+  await makeHistory(
+    'huge',
+    Array.from({ length: entries }, () => 16 * megabyte),
+  );
+  const body = historyBody(await ask('huge', ''), { page: 1, size: 100 });
+  if (typeof body === 'string') throw new Error('the page came as one');
+  let bytes = 0;
+  let items = 0;
+  let end = '';
+  for await (const part of body) {
+    const text: string = part;
+    expect(text.length).toBeLessThan(10 * megabyte);
+    bytes += Buffer.byteLength(text);
+    items += text.split('"entityId":"1"').length - 1;
+    end = text.slice(-80);
+  }
+  expect(items).toBe(entries);
+  expect(bytes).toBeGreaterThan(entries * 16 * megabyte);
+  expect(end).toBe('],"page":1,"size":100,"totalElements":33,"totalPages":1}');
+}, 300_000);
+
+describe('a page of 14 MiB', () => {
+  const lengths = [100, 3 * megabyte, 10, 5 * megabyte, 200_000, 300_000, 6 * megabyte, 20];
+
+  beforeAll(() => makeHistory('large', lengths));
+
+  test.each(queries)('in pieces says what it says as one: %s', async (q) => {
+    const { pieces } = await ask('large', q);
+    expect(pieces).toBeDefined();
+    const text = await bodyOf('large', q, 100);
+    const whole = await ask('large', q, { inPieces: false });
+    expect(whole.pieces).toBeUndefined();
+    expect(text === historyBody(whole, { page: 1, size: 100 })).toBe(true);
+    const answer: { items: { paths: { text: { after: string } } }[]; totalElements: number } = JSON.parse(text);
+    expect(answer.totalElements).toBe(lengths.length);
+    expect(answer.items.map(({ paths }) => paths.text.after.length)).toEqual(lengths.map((length) => length / 2));
+  });
+
+  test.each(queries)('asked for a few at a time it comes as one: %s', async (q) => {
+    for (const [place, length] of lengths.entries()) {
+      const { total, entries, pieces } = await ask('large', q, { page: place + 1, size: 1 });
+      expect({ total, pieces, length: entries[0]?.paths.length }).toEqual({
+        total: lengths.length,
+        pieces: undefined,
+        length: '{"text":{"after":""}}'.length + length / 2,
+      });
+    }
+  });
+
+  test('whose entries are dropped before they were read ends in an error, not as if it were whole', async () => {
+    const { pieces } = await ask('large', '');
+    await database.pool.query("delete from change_entry where tenant = 'large' and at < $1", [now - 7]);
+    const reading = (async () => {
+      for await (const entries of pieces ?? []) expect(entries.length).toBeGreaterThan(0);
+    })();
+    await expect(reading).rejects.toThrow('dropped');
+  });
+});
+
+describe('a page of 91 MiB', () => {
+  const tenant = 'refused';
+
+  beforeAll(() => makeHistory(tenant, [30 * megabyte, 30 * megabyte, 30 * megabyte]));
+
+  test.each(queries)('is refused to a caller that takes no pieces, with the advice to ask for fewer: %s', async (q) => {
+    const message = 'the entries of this page have 91 MiB of text; ask for a smaller size';
+    await expect(ask(tenant, q, { inPieces: false })).rejects.toMatchObject({
+      type: 'validation_violation',
+      message,
+      details: [{ field: 'size', message }],
+    });
+    expect((await ask(tenant, q, { size: 2, inPieces: false })).entries).toHaveLength(2);
+  });
+});
+
+test('pieces have as many entries as there is room for, and one at least', () => {
+  const places = Array.from({ length: 7 }, (_none, place) => ({ at: place, sequence: place }));
+  const sizes = piecesOf(places, [3, 3, 4, 1, 20, 1, 9], 10).map((piece) => piece.length);
+  expect(sizes).toEqual([3, 1, 1, 2]);
+  expect(piecesOf([], [], 10)).toEqual([]);
+});

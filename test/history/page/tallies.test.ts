@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { foldHistory, foldPortion } from '../../../src/history/tallies/fold.ts';
+import { Random, seed } from '../../support/oracle/random.ts';
+import {
+  columnsOf,
+  type Entry,
+  isSelected,
+  randomBound,
+  randomSelections,
+  type Sets,
+} from '../../support/oracle/selections.ts';
+import type { TestDatabase } from '../../support/server/database.ts';
+import { openTestHistory, type TestHistory } from '../../support/server/history.ts';
+import { day, firstRow, now, readEntries, recordRandom } from '../../support/server/random-history.ts';
+import { checkTallyRows } from '../../support/server/tally-rows.ts';
+
+const tenant = 'acme';
+
+let history: TestHistory;
+let database: TestDatabase;
+
+beforeAll(async () => {
+  history = await openTestHistory(tenant, () => now);
+  ({ database } = history);
+});
+
+afterAll(() => history.close());
+
+function record(random: Random, count: number, actors: number): Promise<void> {
+  return recordRandom(database, tenant, { random, count, actors });
+}
+
+// The first seed is always tried; it has what once was hard.
+test.each([
+  [1, 6],
+  [seed, 3],
+])(
+  'rank, seek and page agree with what all entries say, whenever they were folded: seed %d, %d rounds',
+  async (start, rounds) => {
+    const random = new Random(start);
+    await database.pool.query('truncate change_entry, change_related, change_delta, change_tally, change_folded');
+    for (let round = 0; round < rounds; round++) {
+      for (let batch = random.below(4); batch >= 0; batch--) await record(random, random.pick([3, 70, 1_500]), 60);
+      // What was recorded since is not folded yet.
+      if (random.below(3) > 0) await foldHistory(database.db, tenant, random.pick([1, 100, 2_000, 500_000]));
+      if (random.below(2) > 0) await foldPartly(random);
+      if (random.below(2) === 0) await record(random, random.pick([1, 40, 300]), 90);
+      // Plans are made of statistics; those of a table that was emptied just now would be slow, though no less right.
+      await database.pool.query('analyze change_entry, change_tally, change_delta');
+      const entries = await readEntries(database, tenant);
+      const kinds = [...new Set(entries.map((entry) => entry.kind))];
+      const actors = [...new Set(entries.map((entry) => entry.actor))];
+      for (let trial = 0; trial < 20; trial++) {
+        const selections = randomSelections(random, kinds, actors);
+        const matching = entries.filter(isSelected(selections));
+        await checkRank(random, selections, matching, entries);
+        await checkSeek(random, selections, matching);
+        await checkPage(random, entries, kinds, actors);
+      }
+    }
+    await foldHistory(database.db, tenant);
+    await checkTallyRows(database, tenant, await readEntries(database, tenant));
+  },
+);
+
+/** Some batches more, of which some are folded and others wait: a cell that becomes dense must not count these twice. */
+async function foldPartly(random: Random): Promise<void> {
+  for (let batch = random.below(12); batch >= 0; batch--) await record(random, random.pick([1, 30, 200]), 60);
+  for (let portions = random.below(8); portions >= 0; portions--) {
+    await foldPortion(database.db, tenant, random.pick([1, 50, 300]));
+  }
+}
+
+async function checkRank(random: Random, selections: Sets[], matching: Entry[], entries: Entry[]): Promise<void> {
+  const moments = [0, randomBound(random, entries), randomBound(random, entries)];
+  const { ranks } = await firstRow<{ ranks: string[] }>(database, 'change_rank($1, $2, $3, $4) as ranks', [
+    tenant,
+    ...columnsOf(selections),
+    moments,
+  ]);
+  expect({ selections, moments, ranks: ranks.map(Number) }).toEqual({
+    selections,
+    moments,
+    ranks: moments.map((since) => matching.filter((entry) => entry.at >= since).length),
+  });
+}
+
+/** A checkpoint has no more newer entries than are wanted, and as many as it tells. */
+async function checkSeek(random: Random, selections: Sets[], matching: Entry[]): Promise<void> {
+  if (matching.length === 0) return;
+  const end = 2 ** 52;
+  for (const wanted of [0, random.below(matching.length), matching.length - 1]) {
+    const call = 'change_seek($1, $2, $3, $4, 0, $5, $6, 0)';
+    const asked = [tenant, ...columnsOf(selections), wanted, matching.length, end];
+    const { moment, newer } = await firstRow<{ moment: number; newer: number }>(database, call, asked);
+    const found = matching.filter((entry) => entry.at >= moment).length;
+    expect({ selections, wanted, newer, isNewer: newer <= wanted }).toEqual({
+      selections,
+      wanted,
+      newer: found,
+      isNewer: true,
+    });
+  }
+}
+
+/** A page over some intervals with selections of their own, below a horizon. */
+async function checkPage(random: Random, entries: Entry[], kinds: number[], actors: number[]): Promise<void> {
+  const horizon = random.below(3) === 0 ? Math.floor(randomBound(random, entries) / day) * day : 0;
+  const cuts = [...new Set(Array.from({ length: 1 + random.below(3) }, () => randomBound(random, entries)))];
+  cuts.sort((one, other) => other - one);
+  const intervals = cuts.map((since, index) => ({
+    since,
+    before: index === 0 && random.below(2) === 0 ? null : (cuts[index - 1] ?? since + day),
+    selections: randomSelections(random, kinds, actors),
+  }));
+  const wanted = intervals.flatMap(({ since, before, selections }) =>
+    entries.filter(
+      (entry) =>
+        entry.at >= Math.max(since, horizon) && (before === null || entry.at < before) && isSelected(selections)(entry),
+    ),
+  );
+  if (horizon > 0)
+    await database.pool.query('insert into change_retention (tenant, horizon) values ($1, $2)', [tenant, horizon]);
+  let ended = 0;
+  const selectionEnds = intervals.map(({ selections }) => (ended += selections.length));
+  const size = random.pick([0, 1, 7, 100]);
+  const skip = random.pick([0, random.below(wanted.length + 1), Math.max(0, wanted.length - 2), wanted.length + 5]);
+  const { rows } = await database.pool.query<{ total: number; at: number; sequence: number }>(
+    'select total, at, sequence from change_read($1, $2, $3, $4, $5, $6, $7, $8, $9, null, null, null)',
+    [
+      tenant,
+      now,
+      intervals.map(({ since }) => since),
+      intervals.map(({ before }) => before),
+      selectionEnds,
+      ...columnsOf(intervals.flatMap(({ selections }) => selections)),
+      skip,
+      size,
+    ],
+  );
+  await database.pool.query('delete from change_retention');
+  const [head, ...page] = rows;
+  const asked = { intervals, horizon, skip, size };
+  expect({ asked, total: head?.total, page: page.map(({ at, sequence }) => ({ at, sequence })) }).toEqual({
+    asked,
+    total: wanted.length,
+    page: wanted.slice(skip, skip + size).map(({ at, sequence }) => ({ at, sequence })),
+  });
+}

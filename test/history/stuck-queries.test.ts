@@ -1,0 +1,135 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { doWork } from '../../src/core/concurrency/work.ts';
+import { changelogDialect } from '../../src/history/ask/dialect.ts';
+import { createFindPage, type FindPage } from '../../src/history/find-page.ts';
+import { createTenantPool, type TenantPool } from '../../src/postgres/connections/tenant-pool.ts';
+import { createDatabase } from '../../src/postgres/database.ts';
+import { createTenant } from '../../src/postgres/tenants/tenants.ts';
+import { parseQuery } from '../../src/query/parse.ts';
+import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
+import { createRecorder } from '../../src/recording/record-change.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { lockTables } from '../support/server/locked-tables.ts';
+import { eventually, letOthersWork } from '../support/server/patience.ts';
+import { statementsWaiting } from '../support/server/statements-waiting.ts';
+
+const tenant = 'acme';
+const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+const applicationName = 'stuck queries';
+/** One of each way to answer: from tallies, one document, several statements. */
+const queries = ['', 'actor:Jane*', 'entity:order entityId:1', 'entity:order entityId:~^1', 'entity:order entityId:1*'];
+
+let database: TestDatabase;
+let regexes: RegexMatcherPool;
+let pool: TenantPool;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  regexes = new RegexMatcherPool();
+  pool = createTenantPool(database.url, { applicationName });
+  await createTenant(database.db, tenant);
+  await createTenant(database.db, 'other');
+  const change = { type: 'update', entity: 'order', entityId: '1', actor: 'Jane', related: [], paths: '{}' } as const;
+  await createRecorder(database.db, tenant, () => now)([{ ...change, identity: randomBytes(16), at: now - 1 }]);
+});
+
+afterAll(async () => {
+  await pool.end();
+  await regexes.close();
+  await database.drop();
+});
+
+function finder(): FindPage {
+  return createFindPage({ pool, db: createDatabase(pool), regexes, now: () => now });
+}
+
+async function ask(
+  find: FindPage,
+  q: string,
+  limits: { signal?: AbortSignal; timeLimit?: number },
+  of = tenant,
+): Promise<number> {
+  const page = () => find(of, parseQuery(q, changelogDialect), { skip: 0, size: 20 });
+  return (await doWork({ tenant: of, ...limits }, page)).total;
+}
+
+/** Connections that somebody has. */
+function inUse(): number {
+  return pool.pools.reduce((sum, { totalCount, idleCount }) => sum + totalCount - idleCount, 0);
+}
+
+/** Statements of the service that run, or transactions that it has open. */
+async function busy(): Promise<number> {
+  const { rows } = await database.pool.query<{ busy: number }>(
+    "select count(*) as busy from pg_stat_activity where application_name = $1 and state <> 'idle'",
+    [applicationName],
+  );
+  return rows[0]?.busy ?? 0;
+}
+
+const stuck = async () => (await statementsWaiting(database)).length;
+
+describe('while statements get no further', () => {
+  beforeEach(async () => (await lockTables(database, ['change_entry'])).release);
+
+  test.each(queries)('whoever has gone leaves no statement and no connection behind: %s', async (q) => {
+    const gone = new AbortController();
+    const find = finder();
+    const asked = Array.from({ length: 12 }, () => ask(find, q, { signal: gone.signal }));
+    const outcomes = Promise.allSettled(asked);
+    await eventually(busy).toBeGreaterThan(0);
+    gone.abort(new Error('the client has gone'));
+    for (const outcome of await outcomes) {
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { message: 'the client has gone' } });
+    }
+    await eventually(busy).toBe(0);
+    await eventually(inUse).toBe(0);
+  });
+
+  test.each(queries)('a query that takes too long is a 503, and its connection is free again: %s', async (q) => {
+    const find = finder();
+    const outcomes = await Promise.allSettled(Array.from({ length: 12 }, () => ask(find, q, { timeLimit: 500 })));
+    for (const outcome of outcomes) {
+      expect(outcome).toMatchObject({
+        status: 'rejected',
+        reason: { type: 'service_unavailable', message: expect.stringContaining('not answered within 1 second.') },
+      });
+    }
+    await eventually(busy).toBe(0);
+    await eventually(inUse).toBe(0);
+  });
+
+  test('questions that take long leave connections to the others', async () => {
+    const gone = new AbortController();
+    const find = finder();
+    const asked = Array.from({ length: 30 }, () => ask(find, 'entity:order entityId:1*', { signal: gone.signal }));
+    const outcomes = Promise.allSettled(asked);
+    await eventually(busy).toBeGreaterThan(0);
+    const bystander = () => pool.query({ text: 'select 1 as answer' });
+    expect((await doWork({ tenant: 'bystander' }, bystander)).rows).toEqual([{ answer: 1 }]);
+    gone.abort();
+    await outcomes;
+  });
+
+  test('queries of one tenant that take long leave places to those of another tenant', async () => {
+    const gone = new AbortController();
+    const find = finder();
+    const asked = Array.from({ length: 30 }, () => ask(find, 'entity:order entityId:1*', { signal: gone.signal }));
+    const outcomes = Promise.allSettled(asked);
+    await eventually(stuck).toBeGreaterThan(0);
+    await letOthersWork(300);
+    const ofOne = await stuck();
+    const ofAnother = ask(find, 'entity:order entityId:1*', { signal: gone.signal }, 'other');
+    const other = Promise.allSettled([ofAnother]);
+    await eventually(stuck).toBe(ofOne + 1);
+    gone.abort();
+    await Promise.all([outcomes, other]);
+  });
+});
+
+test.each(queries)('whoever has gone before the question is not answered: %s', async (q) => {
+  const gone = AbortSignal.abort(new Error('gone'));
+  await expect(ask(finder(), q, { signal: gone })).rejects.toThrow('gone');
+  expect(await ask(finder(), q, {})).toBe(1);
+});

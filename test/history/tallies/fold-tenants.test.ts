@@ -1,0 +1,139 @@
+import { CompiledQuery } from 'kysely';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { foldTenants, tenantsToFold } from '../../../src/history/tallies/fold.ts';
+import type { DatabaseTransaction } from '../../../src/postgres/database.ts';
+import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { inTransaction } from '../../../src/postgres/transaction.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import {
+  createSingleTestDatabase,
+  createTestDatabase,
+  createTestDatabaseForThisTest,
+  type TestDatabase,
+} from '../../support/server/database.ts';
+import { changeOf } from '../../support/server/history.ts';
+import { lookAtOnce } from '../../support/server/look-at-once.ts';
+import { eventually } from '../../support/server/patience.ts';
+import { startTestServer } from '../../support/server/server.ts';
+
+const now = Date.UTC(2026, 8, 15);
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  for (const tenant of ['acme', 'globex', 'umbrella']) await createTenant(database.db, tenant);
+});
+
+beforeEach(async () => {
+  await database.pool.query('truncate change_entry, change_related, change_delta, change_tally, change_folded');
+});
+
+afterAll(() => database.drop());
+
+/** Each a transaction, and so a delta, of its own. */
+async function record(tenant: string, transactions: number): Promise<void> {
+  const recorder = createRecorder(database.db, tenant, () => now);
+  for (let at = now - transactions; at < now; at += 1) await recorder([changeOf({ at })]);
+}
+
+/** Rounds of folding until there is nothing more, two entries of each tenant at a time. */
+async function foldTwoByTwo({ signal = new AbortController().signal } = {}): Promise<{
+  rests: number[];
+  errors: unknown[];
+}> {
+  const rests: number[] = [];
+  const errors: unknown[] = [];
+  await foldTenants(database.db, {
+    signal,
+    portion: 2,
+    findTenants: lookAtOnce(database.db),
+    rest: async (taken) => void rests.push(taken),
+    onError: (error) => errors.push(error),
+  });
+  return { rests, errors };
+}
+
+async function foldsOf(): Promise<Record<string, number>> {
+  const { rows } = await database.pool.query<{ tenant: string; folds: number }>(
+    'select tenant, folds from change_folded',
+  );
+  return Object.fromEntries(rows.map(({ tenant, folds }) => [tenant, folds]));
+}
+
+/** Rows read and indexes asked, by this connection, of what tells the tenants with something to fold. */
+async function touchedBy(transaction: DatabaseTransaction): Promise<number> {
+  const { rows } = await transaction.executeQuery<{ touched: number }>(
+    CompiledQuery.raw(
+      `select sum(seq_tup_read + idx_scan + coalesce(idx_tup_fetch, 0))::int as touched
+         from pg_stat_xact_user_tables where relname in ('tenant', 'change_delta')`,
+    ),
+  );
+  return rows[0]?.touched ?? 0;
+}
+
+test('it goes on while a tenant has more, a portion of each in turn, and rests once there is none', async () => {
+  await record('acme', 5);
+  await record('globex', 1);
+  const { rests, errors } = await foldTwoByTwo();
+  expect(errors).toEqual([]);
+  expect(await tenantsToFold(database.db)).toEqual([]);
+  expect(await foldsOf()).toEqual({ acme: 3, globex: 1 });
+  expect(rests).toHaveLength(1);
+  expect(rests[0]).toBeGreaterThan(0);
+});
+
+test('a tenant that cannot be folded is told, and keeps none of the others from it', async () => {
+  await database.pool.query(
+    "insert into change_delta (tenant, ats, kinds, actors) values ('acme', '{1, 2}', '{null, null}', '{1, 1}')",
+  );
+  await record('globex', 3);
+  await record('umbrella', 1);
+  const { errors } = await foldTwoByTwo();
+  expect(errors).not.toEqual([]);
+  for (const error of errors) expect(error).toMatchObject({ message: expect.stringContaining('column "kind"') });
+  expect(await tenantsToFold(database.db)).toEqual(['acme']);
+});
+
+test('told to end, it folds no other tenant', async () => {
+  await record('acme', 1);
+  expect(await foldTwoByTwo({ signal: AbortSignal.abort() })).toEqual({ rests: [], errors: [] });
+  expect(await tenantsToFold(database.db)).toEqual(['acme']);
+});
+
+test('to look for tenants with something to fold costs what those are, not all tenants and not all that is to be folded', async () => {
+  // The counters of one server.
+  const { db, pool } = await createTestDatabaseForThisTest(createSingleTestDatabase);
+  await pool.query(
+    `insert into tenant (tenant) select 'idle' || i from generate_series(1, 3000) i
+       union all values ('acme'), ('globex'), ('umbrella')`,
+  );
+  await pool.query(
+    `insert into change_delta (tenant, ats, kinds, actors)
+       select tenant, '{1}', '{1}', '{1}' from (values ('acme', 20000), ('globex', 1), ('umbrella', 5)) as t (tenant, deltas)
+         cross join lateral generate_series(1, deltas)`,
+  );
+  await pool.query('analyze tenant, change_delta');
+  await inTransaction(db, async (transaction) => {
+    const before = await touchedBy(transaction);
+    expect(await tenantsToFold(transaction)).toEqual(['acme', 'globex', 'umbrella']);
+    const touched = (await touchedBy(transaction)) - before;
+    expect(touched).toBeGreaterThan(0);
+    expect(touched).toBeLessThan(20);
+  });
+});
+
+test('a server that listens folds, what was recorded before and what comes later', async () => {
+  await record('acme', 3);
+  const server = await startTestServer({ database });
+  const left = () => tenantsToFold(database.db);
+  try {
+    await eventually(left).toEqual([]);
+    await record('globex', 1);
+    await eventually(left).toEqual([]);
+  } finally {
+    await server.close();
+  }
+  await record('acme', 1);
+  expect(await left()).toEqual(['acme']);
+});

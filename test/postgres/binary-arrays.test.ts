@@ -1,0 +1,40 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { int4Array, int8Array, textArray, uuidArray } from '../../src/postgres/binary-arrays.ts';
+import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+
+afterAll(() => database.drop());
+
+async function readBack(type: string, array: Buffer): Promise<unknown> {
+  const { rows } = await database.pool.query(`select to_json($1::${type}[])::text as read`, [array]);
+  return JSON.parse(rows[0].read);
+}
+
+const text = fc.string({ unit: 'binary' }).filter((one) => !one.includes('\0') && one.isWellFormed());
+
+test.each<[string, fc.Arbitrary<unknown[]>, (values: never[]) => Buffer, (values: never[]) => unknown]>([
+  ['integer', fc.array(fc.integer()), int4Array, (values) => values],
+  ['bigint', fc.array(fc.maxSafeInteger()), int8Array, (values) => values],
+  ['text', fc.array(fc.option(text)), textArray, (values) => values],
+  [
+    'uuid',
+    fc.array(fc.uint8Array({ minLength: 16, maxLength: 16 })),
+    uuidArray,
+    (values: Uint8Array[]) => values.map((value) => Buffer.from(value).toString('hex')),
+  ],
+])('the database reads back what an array of %s was made of', async (type, arrays, write, expected) => {
+  await fc.assert(
+    fc.asyncProperty(arrays, async (values) => {
+      const read = await readBack(type, write(values as never[]));
+      const bare = type === 'uuid' ? (read as string[]).map((one) => one.replaceAll('-', '')) : read;
+      expect(bare).toEqual(expected(values as never[]));
+    }),
+    { numRuns: 60 },
+  );
+});

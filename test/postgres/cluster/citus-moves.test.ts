@@ -1,0 +1,193 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { doWork } from '../../../src/core/concurrency/work.ts';
+import { foldHistory } from '../../../src/history/tallies/fold.ts';
+import { createTenantPool } from '../../../src/postgres/connections/tenant-pool.ts';
+import type { Change } from '../../../src/recording/change.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { callAgentic, putAgent } from '../../support/server/agents.ts';
+import { moveTenant, placementOf } from '../../support/server/cluster.ts';
+import { changeOf, changesOf, now } from '../../support/server/cluster-changes.ts';
+import { annals } from '../../support/server/command.ts';
+import type { TestDatabase } from '../../support/server/database.ts';
+import { routinesOn } from '../../support/server/routines-on.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+
+// This file runs where CITUS_DATABASE_URL and CITUS_WORKERS name a cluster of a coordinator and two workers.
+const cluster = inject('cluster') ?? { url: '', workers: [] };
+const tenants = ['alpha', 'beta', 'gamma'];
+let server: TestServer;
+let vendor: Vendor;
+
+beforeAll(async () => {
+  vendor = await startVendor();
+  server = await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl }, clock: { now: () => now } });
+  for (const tenant of tenants) await server.createTenant(tenant);
+});
+
+afterAll(async () => {
+  await server.close();
+  await vendor.close();
+});
+
+test('recording, folding, pages and a chat go on while a shard moves, forth and back, and nothing is lost', async () => {
+  const tenant = 'moving';
+  const { db, pool } = server.database;
+  const token = await server.token(tenant);
+  await putAgent(server, { tenant, token, id: 'desk' });
+  const record = createRecorder(db, tenant, () => now);
+  let recorded = 0;
+  let over = false;
+  const recording = (async () => {
+    while (!over) {
+      const outcomes = await record(changesOf(tenant, recorded, recorded % 60 === 0 ? 30 : 1));
+      recorded += outcomes.filter((outcome) => outcome === 'recorded').length;
+    }
+  })();
+  const folding = (async () => {
+    while (!over) {
+      await foldHistory(db, tenant);
+      await sleep(20);
+    }
+  })();
+  const totals: number[] = [];
+  const always = encodeURIComponent('occurredAt:>="1970-01-01T00:00:00Z" entity:(e0, e1, e2, e3)');
+  const total = async () => {
+    const response = await server.call(`/changelog/${tenant}/changelogs?q=${always}`, { token });
+    expect(response.status).toBe(200);
+    const { totalElements } = (await response.json()) as { totalElements: number };
+    return totalElements;
+  };
+  const reading = (async () => {
+    while (!over) totals.push(await total());
+  })();
+  const statuses: number[] = [];
+  const chatting = (async () => {
+    while (!over) {
+      const call = { tenant, token, path: '/chat' };
+      statuses.push((await callAgentic(server, call, { agentId: 'desk', message: 'x' })).status);
+    }
+  })();
+  const first = await placementOf(pool, tenant);
+  await moveTenant(cluster, pool, tenant);
+  expect((await placementOf(pool, tenant)).port).not.toBe(first.port);
+  await moveTenant(cluster, pool, tenant);
+  expect(await placementOf(pool, tenant)).toEqual(first);
+  over = true;
+  await Promise.all([recording, folding, reading, chatting]);
+
+  expect(recorded).toBeGreaterThan(30);
+  expect(totals).toEqual([...totals].sort((one, other) => one - other));
+  expect(await total()).toBe(recorded);
+  expect(new Set(statuses)).toEqual(new Set([200]));
+  const { rows } = await pool.query<{ sequence: string; of: number }>(
+    `select max(sequence)::text as sequence, count(distinct recorded_on::text) as of from change_entry where tenant = $1`,
+    [tenant],
+  );
+  expect(Number.isSafeInteger(Number(rows[0]?.sequence))).toBe(true);
+  expect(rows[0]?.of).toBeGreaterThan(1);
+});
+
+test('a move ends only after a routine that writes to the shard, and nobody writes to the old copy after it', async () => {
+  const tenant = 'waited';
+  const { db, pool } = server.database;
+  await server.createTenant(tenant);
+  const record = createRecorder(db, tenant, () => now);
+  await record(changesOf(tenant, 0, 20));
+  const from = await placementOf(pool, tenant);
+  const earlier = await routinesOn(server.database.url, from, tenant, 'begin isolation level repeatable read');
+  const here = { schema: `annals_shard_${from.shard}`, copy: true };
+  expect(await earlier.call('shard_routines')).toEqual(here);
+  // Such a transaction has no id yet, so a move waits for its lock alone.
+  const writer = await routinesOn(server.database.url, from, tenant, 'begin');
+  expect(await writer.call('shard_routines_to_write')).toEqual(here);
+  let ended = false;
+  const moving = moveTenant(cluster, pool, tenant).finally(() => {
+    ended = true;
+  });
+  moving.catch(() => {});
+  const waiting = async () =>
+    (
+      await writer.client.query(
+        "select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock' and not granted",
+      )
+    ).rowCount;
+  await expect.poll(waiting, { timeout: 30_000 }).toBeGreaterThan(0);
+  expect(ended).toBe(false);
+  await writer.client.query('commit');
+  await moving;
+
+  // The old copy is still there. The cluster drops it some seconds later.
+  expect(await writer.call('shard_routines_to_write')).toEqual({ schema: null, copy: true });
+  const there = await routinesOn(server.database.url, await placementOf(pool, tenant), tenant);
+  expect(await there.call('shard_routines_to_write')).toEqual(here);
+  // A snapshot from before the move may read the old copy, but not write to it.
+  expect(await earlier.call('shard_routines')).toEqual(here);
+  expect(await earlier.call('shard_routines_to_write')).toEqual({ schema: null, copy: true });
+  expect(await record(changesOf(tenant, 20, 1))).toEqual(['recorded']);
+});
+
+test('entries of one millisecond keep their order when some were recorded before a move and some after', async () => {
+  const tenant = 'ordered';
+  const { db, pool } = server.database;
+  const token = await server.token(tenant);
+  const record = createRecorder(db, tenant, () => now);
+  const one = (n: number): Change => ({ ...changeOf(tenant, n), at: now - 5_000, name: `${n}` });
+  for (let n = 0; n < 6; n += 1) {
+    await record([one(n)]);
+    if (n % 2 === 1) await moveTenant(cluster, pool, tenant);
+  }
+  const response = await server.call(`/changelog/${tenant}/changelogs`, { token });
+  const { items } = (await response.json()) as { items: { name: string }[] };
+  expect(items.map(({ name }) => name)).toEqual(['5', '4', '3', '2', '1', '0']);
+});
+
+test('what a worker says of a tenant that has left it counts as a move only after a move', async () => {
+  const { pool } = server.database;
+  const tenantPool = createTenantPool(server.database.url);
+  onTestFinished(() => tenantPool.end());
+  // Where nothing moved it is a mistake: the routine asks for a tenant of the other worker.
+  const mistaken = {
+    text: "select change_pending($2, '{0}', '{0}') from tenant where tenant = $1",
+    values: await apart(pool),
+  };
+  const ask = () => doWork({ tenant: mistaken.values[0] }, () => tenantPool.query(mistaken));
+  const message = 'cannot execute a distributed query from a query on a shard';
+  await pool.query('call citus_cleanup_orphaned_resources()');
+  await expect(ask()).rejects.toMatchObject({ name: 'error', message });
+  await moveTenant(cluster, pool, 'gamma');
+  await moveTenant(cluster, pool, 'gamma');
+  await expect(ask()).rejects.toMatchObject({ name: 'TenantMoved', cause: { message } });
+});
+
+/** Two tenants on two workers. */
+async function apart(pool: TestDatabase['pool']): Promise<[string, string]> {
+  const ports = await Promise.all(tenants.map(async (tenant) => (await placementOf(pool, tenant)).port));
+  const other = tenants[ports.findIndex((port) => port !== ports[0])];
+  return [tenants[0] ?? '', other ?? ''];
+}
+
+test('annals cluster move moves a tenant, says what moved along, and does nothing where it is there already', async () => {
+  const { pool, url } = server.database;
+  await server.createTenant('wanderer');
+  const placeOf = async (tenant: string) => {
+    const { host, port } = await placementOf(pool, tenant);
+    return `${host}:${port}`;
+  };
+  const from = await placeOf('wanderer');
+  const to = cluster.workers.find((worker) => worker !== from) ?? '';
+  const environment = { DATABASE_URL: url, ANNALS_SECRET_KEY: Buffer.alloc(32, 7).toString('base64') };
+  const moved = await annals(['cluster', 'move', 'wanderer', to], environment);
+  expect(moved).toMatchObject({ code: 0, stderr: '' });
+  expect(JSON.parse(moved.stdout)).toEqual({ tenant: 'wanderer', from, to, others: expect.any(Number) });
+  expect(await placeOf('wanderer')).toBe(to);
+  const again = await annals(['cluster', 'move', 'wanderer', to], environment);
+  expect(JSON.parse(again.stdout)).toMatchObject({ from: to, to });
+  const nowhere = await annals(['cluster', 'move', 'wanderer', '127.0.0.1:1'], environment);
+  expect(nowhere).toMatchObject({ code: 1, stdout: '' });
+  expect(nowhere.stderr).toContain(`there is no worker 127.0.0.1:1; there is ${cluster.workers[0]}`);
+  const nobody = await annals(['cluster', 'move', 'nobody', to], environment);
+  expect(nobody).toMatchObject({ code: 1, stdout: '' });
+  expect(nobody.stderr).toContain('there is no tenant nobody');
+});

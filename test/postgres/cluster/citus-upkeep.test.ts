@@ -1,0 +1,274 @@
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test } from 'vitest';
+import { logExpiredChats } from '../../../src/desk/agents/expired-chats.ts';
+import { createQuota } from '../../../src/desk/completions/quota.ts';
+import { createMailQueue } from '../../../src/desk/mail/service.ts';
+import { dropExpired, setRetention } from '../../../src/history/retention/retention.ts';
+import { createLogger } from '../../../src/http/logger.ts';
+import { madeIndexes } from '../../../src/postgres/indexes/late-indexes.ts';
+import { inTransaction } from '../../../src/postgres/transaction.ts';
+import { createRecorder } from '../../../src/recording/record-change.ts';
+import { createValueIndex, valueIndexName } from '../../../src/tenants/custom-entities/value-index.ts';
+import { callAgentic, putAgent } from '../../support/server/agents.ts';
+import { placementOf, workerUrlOf } from '../../support/server/cluster.ts';
+import { takeDatabaseAway } from '../../support/server/database-away.ts';
+import { cancelIndexBuilds } from '../../support/server/index-builds.ts';
+import { endOfJob, startExport } from '../../support/server/jobs.ts';
+import { lookAtOnce } from '../../support/server/look-at-once.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { type MailServer, startMailServer } from '../../support/vendor/mail-server.ts';
+import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+
+// This file runs where CITUS_DATABASE_URL and CITUS_WORKERS name a cluster of a coordinator and two workers.
+const day = 86_400_000;
+const { signal } = new AbortController();
+const logger = createLogger('silent');
+
+let vendor: Vendor;
+let mailServer: MailServer;
+let server: TestServer;
+/** Two tenants on two workers. The worker of the first one goes away. */
+let first: string;
+let other: string;
+const tokens = new Map<string, string>();
+
+beforeAll(async () => {
+  expect(inject('cluster')).not.toBeNull();
+  vendor = await startVendor();
+  mailServer = await startMailServer();
+  server = await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl } });
+  // Ended on purpose.
+  server.database.pool.on('error', () => {});
+});
+
+afterAll(async () => {
+  await server.close();
+  await mailServer.close();
+  await vendor.close();
+});
+
+let pairs = 0;
+
+beforeEach(async () => {
+  pairs += 1;
+  first = `first${pairs}`;
+  const { port } = await placementOf(server.database.pool, first);
+  for (let n = 0; ; n += 1) {
+    other = `other${pairs}x${n}`;
+    if ((await placementOf(server.database.pool, other)).port !== port) break;
+  }
+  for (const tenant of [first, other]) tokens.set(tenant, await server.token(tenant));
+});
+
+interface Work {
+  /** Makes something that is due. */
+  prepare: (tenant: string) => Promise<unknown>;
+  upkeep: () => Promise<unknown>;
+  isDone: (tenant: string) => Promise<boolean>;
+}
+
+/** Does the upkeep while a worker is away, and again when it is back. What is due of the other tenant is done at once. */
+async function checkUpkeep({ prepare, upkeep, isDone }: Work) {
+  await prepare(first);
+  const bringBack = await takeDatabaseAway(await workerUrlOf(server.database.url, server.database.pool, first));
+  try {
+    // Only now: the server has an upkeep of its own.
+    await prepare(other);
+    await upkeep();
+    expect(await isDone(other)).toBe(true);
+    await expect(isDone(first)).rejects.toThrow();
+  } finally {
+    await bringBack();
+  }
+  await upkeep();
+  expect(await isDone(first)).toBe(true);
+}
+
+async function hasRows(statement: string, tenant: string): Promise<boolean> {
+  const { rowCount } = await server.database.pool.query(statement, [tenant]);
+  return rowCount !== 0;
+}
+
+test('e-mails of all others are sent while a worker is away', async () => {
+  const { db } = server.database;
+  const mail = { smtpUrl: mailServer.url, from: 'Annals <annals@shop.example>' };
+  const queue = createMailQueue({ db, logger, mail });
+  onTestFinished(() => queue.close());
+  const prepare = async (tenant: string) => {
+    const message = { tenant, to: 'jane@shop.example', subject: 'S', text: 'T', messageId: `<${tenant}@annals>` };
+    await inTransaction(db, (transaction) => queue.queueMail(transaction, message));
+  };
+  await checkUpkeep({
+    prepare,
+    upkeep: () => queue.deliver(signal, lookAtOnce(db)),
+    isDone: (tenant) => hasRows('select from mail where tenant = $1 and sent_at is not null', tenant),
+  });
+  for (const tenant of [first, other]) expect(mailServer.received(`<${tenant}@annals>`)).toHaveLength(1);
+});
+
+test('reservations of dead processes of all others are charged while a worker is away', async () => {
+  const { pool, db } = server.database;
+  const quota = createQuota({ pool, db, logger });
+  await checkUpkeep({
+    // The lease has ended at once.
+    prepare: async (tenant) => {
+      const reservation = await quota.reserve({ tenant, input: 10, output: 20, maxDuration: -60_000 });
+      await reservation.send();
+    },
+    upkeep: () => quota.upkeep(lookAtOnce(db)),
+    isDone: (tenant) => hasRows('select from completion_reservation where tenant = $1 and charged', tenant),
+  });
+  for (const tenant of [first, other]) {
+    expect(await quota.state(tenant)).toMatchObject({ used: { input: 10, output: 20 }, reserved: { output: 0 } });
+  }
+});
+
+test('chats of dead processes of all others are logged while a worker is away', async () => {
+  const { pool, db } = server.database;
+  const prepare = async (tenant: string) => {
+    const call = { tenant, token: tokens.get(tenant) ?? '', path: '/chat' };
+    await putAgent(server, { tenant, token: call.token, id: 'desk' });
+    await callAgentic(server, call, { agentId: 'desk', message: 'x' });
+    const { rows } = await pool.query<{ id: string }>('select id from agent_session where tenant = $1', [tenant]);
+    await pool.query(
+      `insert into agent_turn (tenant, session_id, position, request_id, agent_id, state, expires_at)
+         values ($1, $2, 99, 'r-dead', 'desk', 'running', now() - interval '1 s')`,
+      [tenant, rows[0]?.id],
+    );
+  };
+  await checkUpkeep({
+    prepare,
+    upkeep: () => logExpiredChats(db, Date.now, lookAtOnce(db)),
+    isDone: (tenant) =>
+      hasRows("select from agent_request_log where tenant = $1 and fields ->> 'requestId' = 'r-dead'", tenant),
+  });
+});
+
+test('retention deletes the entries of all others while a worker is away', async () => {
+  const { db } = server.database;
+  const now = Date.now();
+  const prepare = async (tenant: string) => {
+    await createRecorder(
+      db,
+      tenant,
+      () => now,
+    )([
+      {
+        at: now - 9 * day,
+        type: 'update',
+        entity: 'e',
+        entityId: 'd',
+        actor: 'a',
+        related: [],
+        paths: '{}',
+        identity: Buffer.alloc(16, 1),
+      },
+    ]);
+    await setRetention(db, tenant, 3, now);
+  };
+  await checkUpkeep({
+    prepare,
+    upkeep: () => dropExpired(db, { now: () => now, maxRows: 100, signal, rest: async () => {}, onError: () => {} }),
+    isDone: async (tenant) => !(await hasRows('select from change_entry where tenant = $1', tenant)),
+  });
+});
+
+test('jobs of all others run while a worker is away, and those of dead processes are free again', async () => {
+  const { pool } = server.database;
+  const callOf =
+    (tenant: string) =>
+    (path: string, init: RequestInit = {}) =>
+      server.call(path, { ...init, token: tokens.get(tenant) ?? '' });
+  const exported = async (tenant: string) => {
+    const id = await startExport(callOf(tenant), tenant, { q: '', format: 'CSV' });
+    return await endOfJob(callOf(tenant), tenant, id);
+  };
+  // Their process is dead, and the lease ends while the worker is away.
+  for (const tenant of [first, other]) {
+    await pool.query(
+      `insert into job (tenant, id, type, status, document, fields, input, held_until)
+         values ($1, 'left', 'EXPORT', 'in_progress', '{}', '{}', '{}', now() + interval '1 s')`,
+      [tenant],
+    );
+  }
+  const isFree = (tenant: string) =>
+    hasRows("select from job where tenant = $1 and id = 'left' and (held_until is null or attempt > 0)", tenant);
+  const bringBack = await takeDatabaseAway(await workerUrlOf(server.database.url, pool, first));
+  try {
+    expect((await exported(other)).status).toBe('success');
+    await expect.poll(() => isFree(other)).toBe(true);
+    await expect(exported(first)).rejects.toThrow('no export: 503');
+  } finally {
+    await bringBack();
+  }
+  await expect.poll(() => isFree(first)).toBe(true);
+  expect((await exported(first)).status).toBe('success');
+});
+
+/** Drops the index for filters, and has it built until one worker waits for a transaction that only this worker has. */
+async function buildOnWorkers() {
+  const { pool, db, url } = server.database;
+  const state = async () => (await madeIndexes(db, valueIndexName))[0]?.state;
+  // The service builds it after its start.
+  await expect.poll(state).toBe('valid');
+  await pool.query(`drop index ${valueIndexName}`);
+  const worker = new pg.Client(await workerUrlOf(url, pool, first));
+  onTestFinished(() => worker.end());
+  await worker.connect();
+  const { shard } = await placementOf(pool, first, 'custom_instance');
+  await worker.query(
+    `begin; set local citus.enable_manual_changes_to_shards = on; lock table custom_instance_${shard} in row exclusive mode`,
+  );
+  const build = createValueIndex(db).catch((error: unknown) => error);
+  const builds = 'select from pg_stat_progress_create_index where datname = current_database()';
+  await expect
+    .poll(async () => {
+      // A transaction sees the progress of others as it was when it first asked.
+      await worker.query('select pg_stat_clear_snapshot()');
+      return (await worker.query(builds)).rowCount;
+    })
+    .toBe(1);
+  // The coordinator's own part is complete.
+  expect((await pool.query(builds)).rowCount).toBe(0);
+  return { build, state, release: () => worker.query('rollback') };
+}
+
+test('while the workers build an index, no other process drops it or begins it anew', async () => {
+  const { db } = server.database;
+  const { build, state, release } = await buildOnWorkers();
+  expect(await state()).toBe('building');
+  expect(await createValueIndex(db)).toBe(false);
+  expect(await state()).toBe('building');
+  await release();
+  expect(await build).toBe(true);
+  expect(await state()).toBe('valid');
+});
+
+test('an index whose build broke off on a worker is built anew', async () => {
+  const { pool, db } = server.database;
+  const { build, state, release } = await buildOnWorkers();
+  await cancelIndexBuilds(pool);
+  expect(await build).toMatchObject({ message: 'canceling statement due to user request' });
+  await release();
+  await expect.poll(state).toBe('invalid');
+  expect(await createValueIndex(db)).toBe(true);
+  expect(await state()).toBe('valid');
+});
+
+test('looking for work opens no connection to a worker again and again', async () => {
+  const { db, pool, url } = server.database;
+  const worker = new pg.Client({ connectionString: await workerUrlOf(url, pool, first) });
+  await worker.connect();
+  onTestFinished(() => worker.end());
+  const opened = async () => {
+    const { rows } = await worker.query<{ sessions: number }>(
+      'select sessions::integer from pg_stat_database where datname = current_database()',
+    );
+    return rows[0]?.sessions ?? Number.NaN;
+  };
+  const before = await opened();
+  const looks = 50;
+  for (let n = 0; n < looks; n += 1) await lookAtOnce(db)({ table: 'job', condition: 'true' });
+  // The service beside it opens some of its own.
+  expect((await opened()) - before).toBeLessThan(looks / 2);
+});

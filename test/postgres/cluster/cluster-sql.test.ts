@@ -1,0 +1,112 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { packageFolder } from '../../../src/core/package-folder.ts';
+import { type Routine, readRoutines } from '../../../src/postgres/schema/routines.ts';
+import { faultsOfRoutine, faultsOfStore, type KnownTables, tablesOf } from '../../support/cluster-faults.ts';
+
+// Reads of all tenants. Only operators, captures and metrics use them, and they fail while a worker is away.
+const allowed = [
+  'capture/delete-documents.ts',
+  'changelog/fold/pending.ts',
+  'console/session-figures.ts',
+  'db/cluster/move-tenant.ts',
+  'jobs/queue-figures.ts',
+  'mail/mail-figures.ts',
+  'recording/rejected/rejected-figures.ts',
+];
+
+let routines: Routine[];
+let tables: KnownTables;
+
+beforeAll(async () => {
+  const folder = join(packageFolder(), 'migrations');
+  const files = (await readdir(folder)).filter((name) => name.endsWith('.sql'));
+  const texts = await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')));
+  routines = await readRoutines(join(packageFolder(), 'sql'), 'distributed');
+  const readers = routines.filter(({ text }) => isOfTenant(text) && readsTables(text)).map(({ name }) => name);
+  tables = { ...tablesOf(texts), routines: new Set(readers) };
+});
+
+const isOfTenant = (text: string) => /^create function \w+\(\s*of_tenant text/m.test(text);
+const readsTables = (text: string) => /\bfrom (change|completion|tenant)_\w+ \w|change_(rank|horizon)\(/.test(text);
+
+test('the tables of tenants and the others are those of the migrations', () => {
+  expect([...tables.distributed]).toEqual(expect.arrayContaining(['tenant', 'change_entry', 'job', 'console_link']));
+  expect([...tables.local].sort()).toEqual([
+    'capture_position',
+    'capture_table',
+    'database_origin',
+    'found_work',
+    'installation',
+    'oauth_signing_key',
+  ]);
+  expect([...tables.routines]).toEqual(
+    expect.arrayContaining(['change_rank', 'change_read', 'record_entries_numbered']),
+  );
+});
+
+test('no routine of a cluster has a statement that a cluster refuses', () => {
+  // Routines call each other on the worker, and that is allowed outside of statements about tables.
+  const faults = routines.flatMap(({ file, text }) =>
+    faultsOfRoutine(text, { ...tables, routines: new Set() }).map((fault) => ({ file, ...fault })),
+  );
+  expect(faults).toEqual([]);
+});
+
+test('no routine of a cluster keeps a plan for all tenants, and none in language SQL reads tables of its parameter', () => {
+  expect(routines.filter(({ text }) => text.includes('force_generic_plan')).map(({ file }) => file)).toEqual([]);
+  const inSql = routines.filter(({ text }) => isOfTenant(text) && /language sql/.test(text) && readsTables(text));
+  expect(inSql.map(({ file }) => file)).toEqual([]);
+});
+
+test('no store has a statement that a cluster refuses', async () => {
+  const folder = join(packageFolder(), 'src');
+  const found: object[] = [];
+  for (const file of (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.ts'))) {
+    const faults = faultsOfStore(await readFile(join(folder, file), 'utf8'), tables);
+    if (!allowed.includes(file)) found.push(...faults.map((fault) => ({ file, ...fault })));
+    else expect(faults, `${file} needs no exception any more`).not.toEqual([]);
+  }
+  expect(found).toEqual([]);
+});
+
+describe('it finds a planted', () => {
+  const inStore = (text: string) => faultsOfStore(`const rows = await sql\`${text}\`.execute(db);`, tables);
+  const rules = (faults: readonly { rule: string }[]) => faults.map(({ rule }) => rule);
+
+  test('volatile function in a condition', () => {
+    const condition = 'select * from mail where tenant = $1 and due_at <= clock_timestamp()';
+    expect(rules(inStore(condition))).toEqual(['volatile condition']);
+    expect(rules(inStore(condition.replace('clock_', 'statement_')))).toEqual([]);
+    expect(rules(inStore('update mail set sent_at = clock_timestamp() where tenant = $1'))).toEqual([]);
+    const chain = "db.selectFrom('mail').where('tenant', '=', tenant).where('due_at', '<=', sql`clock_timestamp()`)";
+    expect(rules(faultsOfStore(`${chain}.execute();\n`, tables))).toEqual(['volatile condition']);
+    const body = (moment: string) =>
+      `$$ begin delete from mail where tenant = of_tenant and due_at < ${moment}; end $$`;
+    expect(rules(faultsOfRoutine(body('clock_timestamp()'), tables))).toEqual(['volatile condition']);
+    expect(rules(faultsOfRoutine(body('moment'), tables))).toEqual([]);
+  });
+
+  test('join of local and distributed tables', () => {
+    const joined = 'select c.name from oauth_client c cross join installation i where c.tenant = $1';
+    expect(rules(inStore(joined))).toEqual(['local with distributed']);
+    expect(rules(inStore(joined.replace('installation', 'configuration')))).toEqual([]);
+  });
+
+  test('statement without the tenant', () => {
+    expect(rules(inStore('delete from job where id = $2'))).toEqual(['no tenant']);
+    expect(rules(inStore('delete from job where tenant = $1 and id = $2'))).toEqual([]);
+    expect(rules(inStore('insert into mail (tenant, message_id) values ($1, $2)'))).toEqual([]);
+    expect(rules(inStore('insert into mail (message_id) values ($2)'))).toEqual(['no tenant']);
+    const chain = "db\n.deleteFrom('job')\n.where('id', '=', id)\n.execute();\n";
+    expect(rules(faultsOfStore(chain, tables))).toEqual(['no tenant']);
+    expect(rules(faultsOfStore(chain.replace('.where', ".where('tenant', '=', tenant)\n.where"), tables))).toEqual([]);
+  });
+
+  test('routine of a tenant in a statement about tables', () => {
+    const call = 'select change_horizon(tenant, 1) from change_retention where tenant = $1';
+    expect(rules(inStore(call))).toEqual(['routine with tables']);
+    expect(rules(inStore('select change_horizon($1, 1)'))).toEqual([]);
+  });
+});

@@ -1,0 +1,216 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { foldHistory } from '../../src/history/tallies/fold.ts';
+import { buildHistoryIndexes } from '../../src/history/tallies/statistics.ts';
+import { countBacklogPortion } from '../../src/history/tallies/type-backlog.ts';
+import { createPool } from '../../src/postgres/connections/pool.ts';
+import { migrate } from '../../src/postgres/migrate/migrate.ts';
+import { readPredecessors } from '../../src/postgres/schema/predecessors.ts';
+import { createSingleTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { createReleaseDatabase, releaseData } from '../support/server/release.ts';
+import { schemaText } from '../support/server/schema-text.ts';
+import { startTestServer } from '../support/server/server.ts';
+
+const tenant = 'acme';
+const now = 1_741_000_000_000;
+
+let old: TestDatabase;
+let fresh: TestDatabase;
+
+beforeEach(async () => {
+  fresh = await createSingleTestDatabase();
+});
+afterEach(async () => {
+  await fresh.drop();
+  await old.drop();
+});
+
+const history = `/changelog/${tenant}/changelogs`;
+const all = 'occurredAt:>="2020-01-01T00:00:00Z"';
+const spring = 'occurredAt:(>="2024-01-01T00:00:00Z" AND <"2024-06-01T00:00:00Z")';
+const asked = (q: string, paging = '') => `${history}?q=${encodeURIComponent(q)}${paging}`;
+const notes = `/schema/${tenant}/custom-entities/note/instances`;
+const questions = [
+  asked(all),
+  asked(all, '&page=17&size=50'),
+  asked(all, '&page=40&size=100'),
+  asked(`entity:Order ${all}`, '&page=3'),
+  asked(`actor:user-7@acme.example ${all}`),
+  asked(`actor:user-1* type:(create, delete) ${all}`, '&page=5'),
+  asked(`compoundLogicalQuery:((type:delete) OR (actor:user-3@acme.example)) ${all}`, '&page=2'),
+  asked(`entity:Product entityId:id-20 ${all}`),
+  asked(`related:elemMatch(entity:Customer entityId:id-3) ${all}`),
+  asked(spring, '&page=2'),
+  `/changelog/${tenant}/histogram?q=${encodeURIComponent(spring)}`,
+  `/changelog/${tenant}/facets?field=type&q=${encodeURIComponent(spring)}`,
+  `${notes}?sort=rank:ASC&pageSize=50`,
+  `${notes}?sort=rank:DESC&pageNumber=2&pageSize=20`,
+  `/ai-service/${tenant}/agentic/logs/requests`,
+];
+
+async function answersOf(database: TestDatabase): Promise<string[]> {
+  const server = await startTestServer({ database, clock: { now: () => now } });
+  try {
+    const token = await server.token(tenant);
+    const answers: string[] = [];
+    for (const question of questions) {
+      const response = await server.call(question, { token, ofInventedRows: true });
+      answers.push(`${question} ${response.status} ${response.headers.get('x-total-count')} ${await response.text()}`);
+    }
+    return answers;
+  } finally {
+    await server.close();
+  }
+}
+
+async function backlogOf({ pool }: TestDatabase): Promise<unknown[]> {
+  return (await pool.query('select tenant, level from change_type_backlog')).rows;
+}
+
+/** Those of the tenant. Actors get theirs from the first fold after the upgrade on. */
+async function talliesByType({ pool }: TestDatabase): Promise<unknown[]> {
+  const { rows } = await pool.query(
+    'select * from change_tally where actor = 0 and kind < 0 order by tenant, level, bucket, kind',
+  );
+  return rows;
+}
+
+/** As so many processes do that start at the same moment. Returns the migrations that any of them ran. */
+async function migrateAtOnce({ url }: TestDatabase, processes: number): Promise<string[]> {
+  const pools = Array.from({ length: processes }, () => createPool(url, { maximum: 2 }));
+  const ran = await Promise.all(pools.map((pool) => migrate(pool)));
+  await Promise.all(pools.map((pool) => pool.end()));
+  return ran.flat();
+}
+
+describe.each([
+  ['2a90738', 1],
+  ['c471d83', 3],
+] as const)('a database that %s made', (release, processes) => {
+  test(`has the schema, the routines and the answers of a fresh one after an upgrade by ${processes} at once`, async () => {
+    const [data, later] = await releaseData();
+    old = await createReleaseDatabase(release);
+    await old.pool.query(data);
+    await old.pool.query(`select change_fold('${tenant}')`);
+    await old.pool.query(later);
+    const ran = await migrateAtOnce(old, processes);
+    expect(ran.filter((name) => name === '0014-change-folded.sql')).toHaveLength(1);
+    expect(new Set(ran).size).toBe(ran.length);
+    await fresh.pool.query(data);
+    await foldHistory(fresh.db, tenant);
+    await fresh.pool.query(later);
+    // What an upgrade leaves to the service, which builds it beside writers.
+    for (const { db } of [old, fresh]) await buildHistoryIndexes(db);
+    expect(await schemaText(old.pool)).toBe(await schemaText(fresh.pool));
+    expect(await backlogOf(old)).toEqual([{ tenant, level: 4 }]);
+    const answers = await answersOf(old);
+    expect(answers.map((answer) => answer.split(' ')[1])).toEqual(questions.map(() => '200'));
+    for (const answer of answers) expect(answer).toMatch(/"(entityId|rank|messages|buckets|values)"/);
+    expect(answers).toEqual(await answersOf(fresh));
+    expect(await backlogOf(fresh)).toEqual([]);
+    for (const { db } of [old, fresh]) await foldHistory(db, tenant);
+    while ((await backlogOf(old)).length > 0) await countBacklogPortion(old.db, tenant);
+    const tallies = await talliesByType(old);
+    expect(tallies.length).toBeGreaterThan(3);
+    expect(tallies).toEqual(await talliesByType(fresh));
+  });
+});
+
+test('a database of an early form without change_folded gets it, and its withdrawn migrations are forgotten', async () => {
+  old = await createReleaseDatabase('2a90738', (name, text) =>
+    name.startsWith('0011') ? text.replace(/create table change_folded[^;]*;/, '') : text,
+  );
+  await old.pool.query(
+    `insert into migration (number, name) values (9, '0009-record-entries.sql'), (15, '0015-record-entries.sql')`,
+  );
+  await old.pool.query(
+    'create function change_scans(text[], bigint[], integer[]) returns integer language sql as $$ select 1 $$',
+  );
+  await old.pool.query('create function change_scans(text) returns integer language sql as $$ select 1 $$');
+  await migrate(old.pool);
+  expect(await schemaText(old.pool, { leaveOut: ['change_scans'] })).toContain('table change_folded');
+  const { rows } = await old.pool.query(
+    `select oid::regprocedure::text as kept from pg_proc where proname = 'change_scans'`,
+  );
+  expect(rows).toEqual([{ kept: 'change_scans(text)' }]);
+  expect((await old.pool.query(`select from migration where name like '%record-entries%'`)).rowCount).toBe(1);
+});
+
+test('a stored checksum of a form that was committed counts as that of the file', async () => {
+  old = await createReleaseDatabase('2a90738');
+  await migrate(old.pool);
+  const { migrations } = await readPredecessors();
+  for (const checksum of migrations['0011-read-change-history.sql'] ?? []) {
+    await old.pool.query('update migration set checksum = $1 where number = 11', [checksum]);
+    expect(await migrate(old.pool)).toEqual([]);
+  }
+  expect(migrations['0011-read-change-history.sql']?.length).toBeGreaterThan(10);
+  await old.pool.query(`update migration set checksum = 'another' where number = 11`);
+  await expect(migrate(old.pool)).rejects.toThrow('The migration 0011-read-change-history.sql was edited');
+});
+
+test.each([
+  [
+    'a column less',
+    '0003-change-history.sql',
+    '  schema_version text collate "C",\n',
+    '',
+    'The table change_entry of the database is not as 0008-jobs.sql makes it',
+  ],
+  [
+    'another primary key',
+    '0011-read-change-history.sql',
+    '(tenant, level, bucket, actor, kind);',
+    '(tenant, level, actor, bucket, kind);',
+    'The table change_tally of the database is not as 0011-read-change-history.sql makes it',
+  ],
+  [
+    'an index less',
+    '0003-change-history.sql',
+    'create index change_related_document on change_related (tenant, document, at, sequence);',
+    '',
+    'The table change_related of the database is not as 0003-change-history.sql makes it',
+  ],
+  [
+    'a column more',
+    '0004-configuration.sql',
+    '  key         text',
+    '  owner text not null,\n  key         text',
+    'The table configuration of the database is not as 0004-configuration.sql makes it',
+  ],
+])(
+  'a database of an edited migration is refused, and unchanged: %s',
+  async (_title, file, text, replacement, message) => {
+    let edited = 0;
+    old = await createReleaseDatabase('2a90738', (name, sql) => {
+      // with a column less, what reads it cannot be there either
+      if (name !== file) return name > file && replacement === '' && name > '0010' ? undefined : sql;
+      edited += 1;
+      expect(sql).toContain(text);
+      return sql.replace(text, replacement);
+    });
+    expect(edited).toBe(1);
+    const before = await schemaText(old.pool);
+    await expect(migrate(old.pool)).rejects.toThrow(message);
+    expect(await schemaText(old.pool)).toBe(before);
+  },
+);
+
+test('the routines have a higher version than those of every release that they differ from', async () => {
+  old = await createReleaseDatabase('2a90738');
+  await migrate(old.pool);
+  const { rows } = await old.pool.query('select version from routine_set where replaced_at is null');
+  // 2a90738 had its routines in its migrations: version 0.
+  expect(rows[0].version).toBeGreaterThan(0);
+});
+
+test.each([
+  { queues: ['annals.export', '__pgboss__send-it'], left: false },
+  { queues: ['annals.export', 'invoices'], left: true },
+])('the queue schema of a release with the queues $queues is left: $left', async ({ queues, left }) => {
+  old = await createReleaseDatabase('2a90738');
+  await old.pool.query('create schema pgboss; create table pgboss.queue (name text)');
+  await old.pool.query('insert into pgboss.queue select unnest($1::text[])', [queues]);
+  await migrate(old.pool);
+  const { rows } = await old.pool.query(`select to_regnamespace('pgboss') is not null as left`);
+  expect(rows).toEqual([{ left }]);
+});

@@ -1,0 +1,27 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createSingleTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import { schemaText } from '../support/server/schema-text.ts';
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createSingleTestDatabase();
+});
+afterAll(() => database.drop());
+
+test('the schema that results from nothing is test/postgres/schema.sql', async () => {
+  await expect(
+    await schemaText(database.pool),
+    'To write the file anew: npx vitest run test/postgres/schema.test.ts --update',
+  ).toMatchFileSnapshot('./schema.sql');
+});
+
+test('every primary key of a table of tenants begins with the tenant', async () => {
+  const { rows } = await database.pool.query(`
+    select c.relname as name
+      from pg_class c
+      join pg_attribute t on t.attrelid = c.oid and t.attname = 'tenant'
+      left join pg_index i on i.indrelid = c.oid and i.indisprimary
+      where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace and i.indkey[0] is distinct from t.attnum`);
+  expect(rows).toEqual([]);
+});

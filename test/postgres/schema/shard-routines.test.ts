@@ -1,0 +1,143 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { packageFolder } from '../../../src/core/package-folder.ts';
+import { type Routine, readRoutines } from '../../../src/postgres/schema/routines.ts';
+import { createForShard, isForShards, preferShardRoutine } from '../../../src/postgres/schema/shard-routines.ts';
+import { tablesOf } from '../../support/cluster-faults.ts';
+
+let routines: Routine[];
+let names: { schema: string; tables: Map<string, string> };
+
+beforeAll(async () => {
+  const folder = join(packageFolder(), 'migrations');
+  const files = (await readdir(folder)).filter((name) => name.endsWith('.sql'));
+  const { distributed } = tablesOf(await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8'))));
+  names = { schema: 'annals_shard_7', tables: new Map([...distributed].map((name) => [name, `public.${name}_8`])) };
+  routines = (await readRoutines(join(packageFolder(), 'sql'), 'shard')).filter(isForShards);
+});
+
+/** The body of the statement that creates a routine, without comments and texts in quotes. */
+const bodyOf = (statement: string) =>
+  (/\$\$([\s\S]*)\$\$/.exec(statement)?.[1] ?? '').replaceAll(/--[^\n]*/g, '').replaceAll(/'[^'\n]*'/g, "''");
+
+/** Names of distributed tables in a body. "tenant" and "job" are columns too, so those count only where a table stands. */
+function tablesIn(body: string): string[] {
+  const history = [...names.tables.keys()].filter((name) => /^(change|usage)_/.test(name));
+  const named = [...body.matchAll(/(?<![\w.])(\w+)\b(?!\()/g)].map(([, name = '']) => name);
+  const placed = [...body.matchAll(/\b(?:from|join|into|update|table|,)\s+(?:only\s+)?(\w+)\s+\w/g)].map(
+    ([, name = '']) => name,
+  );
+  return [...named.filter((name) => history.includes(name)), ...placed.filter((name) => names.tables.has(name))];
+}
+
+test('a routine of a shard names the tables and routines of the shard alone', () => {
+  expect(routines.map(({ name }) => name)).toEqual(
+    expect.arrayContaining([
+      'change_read',
+      'change_read_documents',
+      'change_rank',
+      'change_fold',
+      'change_fold_actor_types',
+      'record_entries_numbered',
+    ]),
+  );
+  for (const routine of routines) {
+    const statement = createForShard(routine, routines, names);
+    expect(statement).toContain(`create function annals_shard_7.${routine.name}(`);
+    expect({ routine: routine.name, tables: tablesIn(bodyOf(statement)) }).toEqual({
+      routine: routine.name,
+      tables: [],
+    });
+    const called = [...bodyOf(statement).matchAll(/(?<![\w.])(\w+)\(/g)].map(([, name = '']) => name);
+    expect(called.filter((name) => routines.some((one) => one.name === name))).toEqual([]);
+  }
+});
+
+test('the check of tables finds one that was left', () => {
+  const [routine] = routines.filter(({ name }) => name === 'change_summary');
+  expect(tablesIn(bodyOf(routine?.text ?? ''))).toContain('change_entry');
+});
+
+test('a routine that reads its shard alone keeps the plans that it has on one server', () => {
+  const [read] = routines.filter(({ name }) => name === 'change_read');
+  if (read === undefined) throw new Error('change_read is missing');
+  expect(createForShard(read, routines, names)).toContain('set plan_cache_mode = force_generic_plan');
+});
+
+test('the routines of a page keep a plan of their own on a worker, and are a part of the statement on one server', async () => {
+  const folder = join(packageFolder(), 'sql');
+  const languages = (all: readonly Routine[]) =>
+    all
+      .filter(({ name }) => /^change_page(_documents)?$/.test(name))
+      .map(({ text }) => /language (\w+)/.exec(text)?.[1])
+      .join(' ');
+  expect(languages(await readRoutines(folder))).toBe('sql sql');
+  expect(languages(await readRoutines(folder, 'distributed'))).toBe('plpgsql plpgsql');
+  expect(languages(routines)).toBe('plpgsql plpgsql');
+});
+
+test('a routine of a cluster first looks for that of the shard, with each parameter in its place', () => {
+  const routine = (name: string, text: string): Routine => ({
+    name,
+    text,
+    kind: 'function',
+    file: `${name}.sql`,
+    indexed: false,
+  });
+  const body = '$$\ndeclare\n  a int;\nbegin\n  return 1;\nend\n$$;';
+  const scalar = preferShardRoutine(
+    routine(
+      'one',
+      `create function one(of_tenant text, now bigint default 1)\nreturns bigint[] language plpgsql stable as ${body}`,
+    ),
+  );
+  expect(scalar.text).toBe(`create function one(of_tenant text, now bigint default 1)
+returns bigint[] language plpgsql stable as $$
+declare
+  shard_schema constant text := shard_routines(of_tenant);
+  shard_result bigint[];
+begin
+  if shard_schema is not null then
+    execute format('select %I.one($1, $2)', shard_schema) into shard_result using of_tenant, now;
+    return shard_result;
+  end if;
+declare
+  a int;
+begin
+  return 1;
+end;
+end
+$$;`);
+  const set = preferShardRoutine(
+    routine(
+      'two',
+      `create function two(of_tenant text)\nreturns table (a int) language plpgsql stable as ${body.replace('$$\n', '$$$$\n#variable_conflict use_column\n')}`,
+    ),
+  );
+  expect(set.text).toMatch(/as \$\$\n#variable_conflict use_column\n+declare\n/);
+  expect(set.text).toContain(
+    "return query execute format('select * from %I.two($1)', shard_schema) using of_tenant;\n    return;",
+  );
+});
+
+test('a routine that writes takes the lock of a write first, and one that is no routine of a shard stays as it is', async () => {
+  const cluster = await readRoutines(join(packageFolder(), 'sql'), 'distributed');
+  const changed = cluster.filter((routine) => preferShardRoutine(routine).text !== routine.text);
+  const writing = changed.filter((routine) =>
+    preferShardRoutine(routine).text.includes('shard_routines_to_write(of_tenant)'),
+  );
+  expect(writing.map(({ name }) => name).sort()).toEqual([
+    'change_fold',
+    'change_fold_actor_types',
+    'record_entries_numbered',
+  ]);
+  const same = cluster.filter((routine) => !changed.includes(routine)).map(({ name }) => name);
+  // Those with out parameters, those about places, and those of one or two statements that write.
+  expect(same).toEqual(
+    expect.arrayContaining(['change_places', 'change_placement', 'change_lineage', 'change_fold_types']),
+  );
+  expect(changed.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['change_read', 'change_facet_values', 'change_horizon']),
+  );
+});

@@ -1,0 +1,20 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { writeOnce } from '../../src/postgres/write-once.ts';
+
+let folder: string;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'annals-once-'));
+});
+
+afterEach(() => rm(folder, { recursive: true }));
+
+test('of several that write a file once, one succeeds and all get its content', async () => {
+  const path = join(folder, 'once');
+  const contents = await Promise.all(['a', 'b', 'c', 'd'].map((content) => writeOnce(path, content)));
+  expect(new Set(contents)).toEqual(new Set([await readFile(path, 'utf8')]));
+  expect(await readdir(folder)).toEqual(['once']);
+});

@@ -1,0 +1,102 @@
+import { onTestFinished } from 'vitest';
+import type { Tracer } from '../../../src/core/concurrency/trace.ts';
+import { createSealer } from '../../../src/core/sealing.ts';
+import { readSource } from '../../../src/postgres/source/source.ts';
+import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
+import { createTakeChanges } from '../../../src/recording/rejected/take-changes.ts';
+import { capture } from '../../../src/sources/capture/capture.ts';
+import type { CaptureLog, StartChoice } from '../../../src/sources/capture/capture-options.ts';
+import { CaptureFigures } from '../../../src/sources/capture/figures.ts';
+import { createTestDatabaseForThisTest, type TestDatabase } from '../../support/server/database.ts';
+import { createSourceDatabase, type SourceDatabase, type SourceServer } from '../../support/server/source-server.ts';
+
+export const tenant = 'acme';
+
+/** A database of Annals for this test, with the tenant. */
+export async function createHistory(): Promise<TestDatabase> {
+  const database = await createTestDatabaseForThisTest();
+  await createTenant(database.db, tenant);
+  return database;
+}
+
+export interface RunningCapture {
+  /** Resolves when capture reads the log; rejects where it ends before. */
+  running: Promise<void>;
+  ended: Promise<void>;
+  figures: CaptureFigures;
+  /** The messages of the log. */
+  messages: string[];
+  logged: { fields: unknown; message: string }[];
+  stop(): Promise<void>;
+}
+
+export interface CaptureSetup {
+  source: SourceDatabase;
+  history: TestDatabase;
+  /** Tables of the mapping, or the whole of it. */
+  tables?: Record<string, object>;
+  mapping?: object;
+  choice?: Partial<StartChoice>;
+  strict?: boolean;
+  url?: string;
+  now?: () => number;
+  heartbeat?: number;
+  tracer?: Tracer;
+}
+
+/** Captures in this process until the test ends. */
+export function startCapture({ source, history, tables, mapping, choice, ...setup }: CaptureSetup): RunningCapture {
+  const controller = new AbortController();
+  const messages: string[] = [];
+  const logged: RunningCapture['logged'] = [];
+  const keep = (fields: unknown, message: string) => {
+    messages.push(message);
+    logged.push({ fields, message });
+  };
+  const log: CaptureLog = { info: keep, warn: keep };
+  const figures = new CaptureFigures();
+  const { promise: running, resolve, reject } = Promise.withResolvers<void>();
+  running.catch(() => {});
+  const now = setup.now ?? Date.now;
+  const ended = capture({
+    source: readSource(setup.url ?? source.url),
+    db: history.db,
+    mapping: readMapping(JSON.stringify(mapping ?? { version: 1, tenant: { value: tenant }, tables })),
+    slot: source.slot,
+    choice: { snapshot: false, resync: false, acceptGap: false, alter: false, ...choice },
+    strict: setup.strict ?? false,
+    takeChanges: createTakeChanges({ sealer: createSealer([Buffer.alloc(32)]), now }),
+    log,
+    signal: controller.signal,
+    figures,
+    tracer: setup.tracer,
+    ...(setup.heartbeat === undefined ? {} : { heartbeat: setup.heartbeat }),
+    onRunning: resolve,
+  });
+  ended.then(
+    () => reject(new Error('capture ended')),
+    (error) => reject(error),
+  );
+  const stop = async () => {
+    controller.abort();
+    await ended.catch(() => {});
+  };
+  onTestFinished(stop);
+  return { running, ended, figures, messages, logged, stop };
+}
+
+/** A source with one table `orders`, and a capture of it that runs. */
+export async function captureOrders(
+  server: SourceServer,
+  definition = 'create table orders (id int primary key, title text, total numeric); alter table orders replica identity full',
+  rules: object = { entity: 'order' },
+) {
+  const source = await createSourceDatabase(server);
+  await source.pool.query(definition);
+  const history = await createHistory();
+  const setup = { source, history, tables: { 'public.orders': rules } };
+  const running = startCapture(setup);
+  await running.running;
+  return { source, history, setup, running };
+}

@@ -1,0 +1,124 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createPool } from '../../../src/postgres/connections/pool.ts';
+import { migrate } from '../../../src/postgres/migrate/migrate.ts';
+import { type RunningCommand, startAnnals } from '../../support/server/command.ts';
+import { homeOf } from '../../support/server/data-folder.ts';
+import { eventually } from '../../support/server/patience.ts';
+import { type SourceServer, startSourceServer } from '../../support/server/source-server.ts';
+
+let server: SourceServer;
+let folder: string;
+let shop: string;
+let annals: string;
+beforeAll(async () => {
+  server = await startSourceServer();
+  folder = await mkdtemp(join(tmpdir(), 'annals-capture-'));
+  const client = new pg.Client(server.url);
+  await client.connect();
+  await client.query('create database shop');
+  await client.query('create database annals_history');
+  await client.end();
+  [shop, annals] = ['shop', 'annals_history'].map(
+    (name) => Object.assign(new URL(server.url), { pathname: name }).href,
+  ) as [string, string];
+  const pool = createPool(annals);
+  await migrate(pool);
+  await pool.query(`insert into tenant (tenant) values ('acme')`);
+  await pool.end();
+});
+afterAll(async () => {
+  await server.close();
+  await rm(folder, { recursive: true });
+});
+
+/** Asks until the server answers: it is killed now and then. */
+async function ask(url: string, statement: string, values: unknown[] = []): Promise<Record<string, unknown>[]> {
+  for (;;) {
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      return (await client.query(statement, values)).rows;
+    } catch {
+      await sleep(50);
+    } finally {
+      await client.end().catch(() => {});
+    }
+  }
+}
+
+test('kill -9 of capture and of both databases: every committed change is an entry exactly once, in its order', async () => {
+  // The application's own table of what happened, written by its own transactions.
+  await ask(
+    shop,
+    `create table items (id int primary key, version int not null);
+     alter table items replica identity full;
+     create table happened (id int, version int);
+     create function happen() returns trigger language plpgsql as
+       $$ begin insert into happened values (new.id, new.version); return new; end $$;
+     create trigger happen after insert or update on items for each row execute function happen();
+     insert into items select n, 0 from generate_series(1, 8) n`,
+  );
+  const mapping = join(folder, 'mapping.json');
+  const tables = { 'public.items': { entity: 'item' } };
+  await writeFile(mapping, JSON.stringify({ version: 1, tenant: { value: 'acme' }, tables }));
+  const environment = {
+    DATABASE_URL: annals,
+    ANNALS_SECRET_KEY: randomBytes(32).toString('base64'),
+    ANNALS_SOURCE_URL: shop,
+    ANNALS_RECORDER_MAPPING: mapping,
+  };
+  const start = () => startAnnals(['capture', '--snapshot'], environment);
+  let capture: RunningCommand = start();
+  await capture.firstLine;
+
+  let isWriting = true;
+  const writers = [1, 2, 3, 4].map(async (writer) => {
+    for (let round = 0; isWriting; round++) {
+      const many = round % 10 === 0;
+      await ask(
+        shop,
+        many
+          ? 'update items set version = version + 1 where id in (select id from items order by id for update)'
+          : 'update items set version = version + 1 where id = $1',
+        many ? [] : [1 + ((writer + round) % 8)],
+      );
+    }
+  });
+  const entries = async () => Number((await ask(annals, 'select count(*) from change_entry'))[0]?.count);
+  const untilMore = async () => {
+    const before = await entries();
+    await eventually(entries).toBeGreaterThan(before + 20);
+  };
+  for (const victim of ['capture', 'databases', 'capture'] as const) {
+    await untilMore();
+    if (victim === 'capture') {
+      capture.process.kill('SIGKILL');
+      await capture.ended;
+      capture = start();
+    } else {
+      const pidFile = await readFile(join(await homeOf(server.dataDir), 'cluster', 'postmaster.pid'), 'utf8');
+      process.kill(Number(pidFile.split('\n')[0]), 'SIGKILL');
+    }
+  }
+  await untilMore();
+  isWriting = false;
+  await Promise.all(writers);
+
+  const happened = await ask(shop, 'select id::text, version from happened order by id, version');
+  await eventually(entries).toBe(happened.length);
+  const recorded = await ask(
+    annals,
+    `select entity_id as id, (paths::jsonb -> 'version' ->> 'after')::int as version
+       from change_entry order by entity_id, at, sequence`,
+  );
+  expect(recorded).toEqual(happened);
+  capture.process.kill('SIGTERM');
+  expect((await capture.ended).code).toBe(0);
+});

@@ -1,0 +1,327 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { connectSource, readSource } from '../../../src/postgres/source/source.ts';
+import { removeCapture } from '../../../src/sources/capture/remove.ts';
+import type { TestDatabase } from '../../support/server/database.ts';
+import { entriesOf } from '../../support/server/entries.ts';
+import { eventually } from '../../support/server/patience.ts';
+import {
+  createSourceDatabase,
+  type SourceDatabase,
+  type SourceServer,
+  startSourceServer,
+} from '../../support/server/source-server.ts';
+import { type CaptureSetup, createHistory, startCapture, tenant } from './captured.ts';
+
+let server: SourceServer;
+beforeAll(async () => {
+  server = await startSourceServer();
+});
+afterAll(async () => {
+  await server.close();
+});
+
+const orders = 'create table orders (id int primary key, title text); alter table orders replica identity full';
+const tables = { 'public.orders': { entity: 'order' } };
+
+async function prepared(
+  definition = orders,
+): Promise<CaptureSetup & { source: SourceDatabase; history: TestDatabase }> {
+  const source = await createSourceDatabase(server);
+  await source.pool.query(definition);
+  return { source, history: await createHistory(), tables };
+}
+
+/** The server ends its side of a replication connection a moment after the client has left. */
+async function slotIsFree({ pool, slot }: CaptureSetup['source']): Promise<void> {
+  const active = 'select count(*)::int as count from pg_replication_slots where slot_name = $1 and active';
+  await eventually(async () => (await pool.query<{ count: number }>(active, [slot])).rows[0]?.count).toBe(0);
+}
+
+const idsOf = async (history: TestDatabase) =>
+  (await entriesOf(history)).map(({ type, entityId }) => `${type} ${entityId}`);
+
+describe('the application is never broken', () => {
+  test('a table without replica identity is refused with the statement to run, and nothing is published', async () => {
+    const setup = await prepared('create table orders (id int, title text)');
+    const tablesWithId = { 'public.orders': { entity: 'order', id: ['id'] } };
+    await expect(startCapture({ ...setup, tables: tablesWithId }).ended).rejects.toThrow(
+      'alter table "public"."orders" replica identity full;',
+    );
+    await setup.source.pool.query(`insert into orders values (1, 'one')`);
+    await setup.source.pool.query(`update orders set title = 'two'`);
+    const { rows } = await setup.source.pool.query('select 1 from pg_publication');
+    expect(rows).toEqual([]);
+    await startCapture({ ...setup, tables: tablesWithId, choice: { alter: true } }).running;
+    await setup.source.pool.query(`update orders set title = 'three'`);
+    await eventually(() => idsOf(setup.history)).toEqual(['update 1']);
+  });
+
+  test('a name outside of the replica identity is refused', async () => {
+    const setup = await prepared('create table orders (id int primary key, title text)');
+    const named = { 'public.orders': { entity: 'order', name: 'title' } };
+    await expect(startCapture({ ...setup, tables: named }).ended).rejects.toThrow(
+      'title is not in its replica identity',
+    );
+  });
+
+  test('every partition needs the identity of its root, and a partitioned table needs a primary key', async () => {
+    const setup = await prepared(
+      `create table orders (id int, region text, primary key (id, region)) partition by list (region);
+       create table orders_north partition of orders for values in ('north');
+       alter table orders replica identity full;
+       create table log (id int, region text) partition by list (region);
+       alter table log replica identity full`,
+    );
+    await expect(startCapture(setup).ended).rejects.toThrow(
+      'alter table "public"."orders_north" replica identity full;',
+    );
+    const log = { 'public.log': { entity: 'log', id: ['id'] } };
+    await expect(startCapture({ ...setup, tables: log }).ended).rejects.toThrow(
+      'is partitioned and has no primary key',
+    );
+  });
+
+  test('a role without rights gets the statements for an owner, and after them capture works', async () => {
+    const setup = await prepared();
+    const { pool, slot } = setup.source;
+    const role = `role_${slot}`;
+    await pool.query(`create role ${role} login password 'hunter2'; grant select on orders to ${role}`);
+    try {
+      const url = new URL(setup.source.url);
+      url.username = role;
+      url.password = 'hunter2';
+      const start = () => startCapture({ ...setup, url: url.href });
+      const forbidden = await start().ended.catch((error: Error) => error.message);
+      expect(forbidden).toContain('alter role NAME replication;');
+      expect(forbidden).not.toContain('hunter2');
+      await pool.query(`alter role ${role} replication`);
+      const refused = await start().ended.catch((error: Error) => error.message);
+      expect(refused).toContain('Let an owner run');
+      const statements = String(refused).split('\n').slice(1).join('\n');
+      await pool.query(statements);
+      const running = start();
+      await running.running;
+      await pool.query(`insert into orders values (1, 'one')`);
+      await eventually(() => idsOf(setup.history)).toEqual(['create 1']);
+      await running.stop();
+      await expect(removeCapture(readSource(url.href), slot)).rejects.toThrow(`drop publication "${slot}";`);
+    } finally {
+      await pool.query(`drop owned by ${role}; drop role ${role}`);
+    }
+  });
+
+  test('--remove drops slot and publication, and may run again', async () => {
+    const setup = await prepared();
+    const running = startCapture(setup);
+    await running.running;
+    await running.stop();
+    const source = readSource(setup.source.url);
+    expect(await removeCapture(source, setup.source.slot)).toEqual({ slot: true, publication: true });
+    expect(await removeCapture(source, setup.source.slot)).toEqual({ slot: false, publication: false });
+  });
+});
+
+describe('a gap is told and never passed over', () => {
+  interface Gap {
+    what: string;
+    message: string;
+    make: (source: SourceDatabase, history: TestDatabase) => Promise<unknown>;
+    /** Whether the slot begins anew, so that what happened meanwhile is missing. */
+    isLost: boolean;
+  }
+  const gaps: Gap[] = [
+    {
+      what: 'the slot was dropped',
+      message: 'is missing',
+      make: ({ pool, slot }) => pool.query('select pg_drop_replication_slot($1)', [slot]),
+      isLost: true,
+    },
+    {
+      what: 'the slot was dropped and made again',
+      message: 'and the log was recorded until',
+      make: async ({ pool, slot }) => {
+        await pool.query('select pg_drop_replication_slot($1)', [slot]);
+        await pool.query(`insert into orders values (50, 'between')`);
+        await pool.query(`select pg_create_logical_replication_slot($1, 'pgoutput')`, [slot]);
+      },
+      isLost: false,
+    },
+    {
+      what: 'the slot was advanced',
+      message: 'and the log was recorded until',
+      make: async ({ pool, slot }) => {
+        await pool.query(`insert into orders values (50, 'between')`);
+        await pool.query('select pg_replication_slot_advance($1, pg_current_wal_lsn())', [slot]);
+      },
+      isLost: false,
+    },
+    {
+      what: 'the source was restored and its log ends before the position',
+      message: "the source's log ends at",
+      make: (_source, { pool }) =>
+        pool.query(`update capture_position set commit_lsn = commit_lsn + 1000000000, end_lsn = end_lsn + 1000000000`),
+      isLost: false,
+    },
+    {
+      what: 'the source was restored and went another way',
+      message: 'does not have the transaction',
+      make: async ({ pool }, { pool: annals }) => {
+        await pool.query(`insert into orders values (50, 'between')`);
+        await annals.query(
+          `update capture_position set xid = xid + 1, commit_lsn = commit_lsn + 1, end_lsn = end_lsn + 1`,
+        );
+      },
+      isLost: false,
+    },
+    {
+      what: 'Annals was restored',
+      message: 'and the log was recorded until',
+      make: (_source, { pool }) =>
+        pool.query(`update capture_position set end_lsn = end_lsn - 1000, commit_lsn = commit_lsn - 1000`),
+      isLost: false,
+    },
+    {
+      what: 'Annals lost the position',
+      message: 'Annals has no position for it',
+      make: (_source, { pool }) => pool.query('delete from capture_position'),
+      isLost: false,
+    },
+    {
+      what: 'the source is another server',
+      message: 'another server',
+      make: (_source, { pool }) => pool.query(`update capture_position set system_identifier = '1'`),
+      isLost: false,
+    },
+    {
+      what: 'the publication was dropped',
+      message: 'publication',
+      make: ({ pool, slot }) => pool.query(`drop publication ${slot}`),
+      isLost: true,
+    },
+    {
+      what: 'the publication was altered',
+      message: 'was altered',
+      make: ({ pool, slot }) => pool.query(`alter publication ${slot} set (publish = 'insert')`),
+      isLost: true,
+    },
+  ];
+
+  test.each(gaps)('$what', async ({ make, message, isLost }) => {
+    const setup = await prepared();
+    const first = startCapture(setup);
+    await first.running;
+    await setup.source.pool.query(`insert into orders values (1, 'one')`);
+    await eventually(() => idsOf(setup.history)).toEqual(['create 1']);
+    await first.stop();
+    await slotIsFree(setup.source);
+    await make(setup.source, setup.history);
+    await setup.source.pool.query(`insert into orders values (2, 'two')`);
+    const told = await startCapture(setup).ended.catch((error: Error) => error.message);
+    expect(told).toMatch(/^gap: /);
+    expect(told).toContain(message);
+    expect(await idsOf(setup.history)).toEqual(['create 1']);
+
+    const accepting = startCapture({ ...setup, choice: { acceptGap: true } });
+    await accepting.running;
+    await setup.source.pool.query(`insert into orders values (3, 'three')`);
+    await eventually(() => idsOf(setup.history)).toContain('create 3');
+    expect((await idsOf(setup.history)).includes('create 2')).toBe(!isLost);
+    await accepting.stop();
+    if (!isLost) return;
+
+    await setup.source.pool.query('delete from orders where id = 1');
+    const resyncing = startCapture({ ...setup, choice: { resync: true } });
+    await resyncing.running;
+    const ids = await idsOf(setup.history);
+    expect(ids).toContain('create 2');
+    expect(ids).toContain('delete 1');
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+});
+
+describe('the snapshot', () => {
+  test('what the history does not know is created, what differs updated, what is gone deleted, what is equal left alone', async () => {
+    const setup = await prepared();
+    const { source, history } = setup;
+    await source.pool.query(`insert into orders select n, 'order ' || n from generate_series(1, 250) n`);
+    const first = startCapture({ ...setup, choice: { snapshot: true } });
+    await first.running;
+    expect(await idsOf(history)).toHaveLength(250);
+    await source.pool.query(`insert into orders values (251, 'live')`);
+    await eventually(() => idsOf(history)).toHaveLength(251);
+    await first.stop();
+    await slotIsFree(source);
+    await source.pool.query(`select pg_drop_replication_slot($1)`, [source.slot]);
+    await source.pool.query(
+      `update orders set title = 'changed' where id = 7; delete from orders where id = 9; insert into orders values (300, 'new')`,
+    );
+    await startCapture({ ...setup, choice: { resync: true } }).running;
+    const entries = (await entriesOf(history)).slice(251);
+    expect(entries.map(({ type, entityId, actor, paths }) => [type, entityId, actor, paths])).toEqual([
+      ['update', '7', 'system', { title: { before: 'order 7', after: 'changed' } }],
+      ['create', '300', 'system', { id: { after: 300 }, title: { after: 'new' } }],
+      ['delete', '9', 'system', { id: { before: 9 }, title: { before: 'order 9' } }],
+    ]);
+  });
+
+  test('the comparison of a large table tells its progress', async () => {
+    const setup = await prepared();
+    await setup.source.pool.query(`insert into orders select n, 'x' from generate_series(1, 11000) n; analyze orders`);
+    const running = startCapture({ ...setup, choice: { snapshot: true } });
+    await running.running;
+    const told = running.logged.filter(({ message }) => message === 'a table is being compared with the history');
+    expect(told.map(({ fields }) => fields)).toMatchObject([{ table: 'public.orders', ofAbout: 11000 }]);
+    expect(running.messages).toContain('documents whose rows are gone are looked for in the history');
+  });
+
+  test('a snapshot that was broken off begins anew, also without the option', async () => {
+    const setup = await prepared();
+    const { source, history } = setup;
+    await source.pool.query(`insert into orders values (1, 'one')`);
+    const first = startCapture({ ...setup, choice: { snapshot: true } });
+    await first.running;
+    await first.stop();
+    // As if it had been killed in the middle: the position says so, and only a part is recorded.
+    await history.pool.query(`update capture_position set phase = 'copying'`);
+    await source.pool.query(`insert into orders values (2, 'two')`);
+    await startCapture(setup).running;
+    expect(await idsOf(history)).toEqual(['create 1', 'create 2']);
+  });
+
+  test('a start without a snapshot records what comes, and --snapshot later does nothing', async () => {
+    const setup = await prepared();
+    await setup.source.pool.query(`insert into orders values (1, 'one')`);
+    const first = startCapture(setup);
+    await first.running;
+    await first.stop();
+    await startCapture({ ...setup, choice: { snapshot: true } }).running;
+    await setup.source.pool.query(`insert into orders values (2, 'two')`);
+    await eventually(() => idsOf(setup.history)).toEqual(['create 2']);
+  });
+
+  test('a source without the database of the URL refuses, and is not said to be away', async () => {
+    const url = new URL((await prepared()).source.url);
+    url.pathname = '/nowhere';
+    await expect(connectSource(readSource(url.href), 'statements')).rejects.toThrow(
+      'the source refuses: database "nowhere" does not exist (3D000)',
+    );
+  });
+
+  test('a policy that hides rows stops the snapshot', async () => {
+    const setup = await prepared(
+      `${orders}; insert into orders values (1, 'one'), (2, 'two');
+       alter table orders enable row level security; create policy own on orders using (id = 1)`,
+    );
+    const { pool, slot, url } = setup.source;
+    const role = `role_${slot}`;
+    await pool.query(`create role ${role} login replication password 'hunter2'; grant select on orders to ${role}`);
+    await pool.query(`create publication ${slot} for table only orders with (publish_via_partition_root = true)`);
+    const asRole = new URL(url);
+    asRole.username = role;
+    asRole.password = 'hunter2';
+    const refused = startCapture({ ...setup, url: asRole.href, choice: { snapshot: true } });
+    await expect(refused.ended).rejects.toThrow('may not read every row');
+    expect(await entriesOf(setup.history, tenant)).toEqual([]);
+    await pool.query(`drop owned by ${role}; drop role ${role}`);
+  });
+});

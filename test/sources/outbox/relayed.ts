@@ -1,0 +1,87 @@
+import pg from 'pg';
+import { onTestFinished } from 'vitest';
+import type { Tracer } from '../../../src/core/concurrency/trace.ts';
+import { createSealer } from '../../../src/core/sealing.ts';
+import { readSource } from '../../../src/postgres/source/source.ts';
+import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
+import { createTakeChanges } from '../../../src/recording/rejected/take-changes.ts';
+import { outboxSql } from '../../../src/sources/outbox/outbox-sql.ts';
+import { recordDirectly, relay } from '../../../src/sources/outbox/relay.ts';
+import {
+  createEmptyTestDatabase,
+  createTestDatabaseForThisTest,
+  type TestDatabase,
+} from '../../support/server/database.ts';
+
+export const tenant = 'acme';
+
+export interface Application {
+  /** The URL of its owner, a superuser. */
+  url: string;
+  pool: pg.Pool;
+  history: TestDatabase;
+  mapping: object;
+  /** Runs the SQL of annals outbox. */
+  install(): Promise<void>;
+}
+
+/** A database of an application, with tables, a mapping of them, and a history. Both are dropped when the test ends. */
+export async function createApplication(definition: string, tables: object, rest: object = {}): Promise<Application> {
+  const database = await createEmptyTestDatabase();
+  const url = new URL(database.url);
+  url.username = 'postgres';
+  const pool = new pg.Pool({ connectionString: url.href, max: 8 });
+  pool.on('error', () => {});
+  onTestFinished(async () => {
+    await pool.end();
+    // The relay's sessions are a superuser's, which another role may not end.
+    await dropAsSuperuser(url);
+    await database.drop();
+  });
+  await pool.query(definition);
+  const history = await createTestDatabaseForThisTest();
+  await createTenant(history.db, tenant);
+  const mapping = { version: 1, tenant: { value: tenant }, tables, ...rest };
+  const install = async () => {
+    await pool.query(outboxSql(readMapping(JSON.stringify(mapping))));
+  };
+  await install();
+  return { url: url.href, pool, history, mapping, install };
+}
+
+async function dropAsSuperuser(url: URL): Promise<void> {
+  const client = new pg.Client(Object.assign(new URL(url), { pathname: 'postgres' }).href);
+  await client.connect();
+  await client.query(`drop database if exists ${url.pathname.slice(1)} with (force)`);
+  await client.end();
+}
+
+/** Relays in this process until the test ends. */
+export function startRelay(
+  { url, history, mapping }: Pick<Application, 'url' | 'history' | 'mapping'>,
+  tracer?: Tracer,
+) {
+  const controller = new AbortController();
+  const messages: string[] = [];
+  const keep = (_fields: unknown, message: string) => void messages.push(message);
+  const takeChanges = createTakeChanges({ sealer: createSealer([Buffer.alloc(32)]), now: Date.now });
+  const { promise: running, resolve } = Promise.withResolvers<void>();
+  const ended = relay({
+    source: readSource(url),
+    mapping: readMapping(JSON.stringify(mapping)),
+    record: recordDirectly({ db: history.db, takeChanges, name: 'outbox', strict: false }),
+    log: { info: keep, warn: keep },
+    tracer,
+    lookInterval: 50,
+    signal: controller.signal,
+    onRunning: resolve,
+  });
+  ended.catch(() => {});
+  const stop = async () => {
+    controller.abort();
+    await ended.catch(() => {});
+  };
+  onTestFinished(stop);
+  return { running, ended, messages, stop };
+}

@@ -1,0 +1,277 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
+import { openKept } from '../../../src/recording/rejected/kept-change.ts';
+import { listRejected } from '../../../src/recording/rejected/rejected-store.ts';
+import { retryRejected } from '../../../src/recording/rejected/retry-rejected.ts';
+import { createTakeChanges } from '../../../src/recording/rejected/take-changes.ts';
+import { type PostOptions, startTestRecorder, type TestRecorder } from '../../support/server/recorder.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+
+const tenant = 'acme';
+const canary = '4111-1111-8712';
+const mapping = JSON.stringify({
+  version: 1,
+  tenant: { column: 'org' },
+  tables: {
+    'public.orders': { entity: 'order', id: ['id'], mask: ['card'], ignore: ['touched'] },
+    'public.drafts': { entity: 'draft', id: ['id'], mask: ['card'] },
+    'shop.people': { entity: 'person' },
+  },
+  entities: { customer: { mask: ['card'] } },
+});
+const counts = { read: 0, recorded: 0, unchanged: 0, duplicate: 0, expired: 0, ignored: 0, rejected: [] };
+
+let server: TestServer;
+let recorder: TestRecorder;
+let token: string;
+let lsn = 0;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  recorder = await startTestRecorder(server, { mapping });
+  token = await server.token(tenant, { name: 'Debezium' });
+});
+
+afterAll(async () => {
+  await recorder.close();
+  await server.close();
+});
+
+async function post(body: unknown, options: PostOptions = {}): Promise<unknown> {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const answer = await recorder.post(tenant, text, { token, type: 'application/json', ...options });
+  expect(answer.status).toBe(200);
+  return await answer.json();
+}
+
+function event(op: string, before: object | null, after: object | null, table = 'orders'): object {
+  lsn += 1;
+  const at = Date.now() - 60_000 + lsn;
+  const source = {
+    version: '3.2.0',
+    connector: 'postgresql',
+    name: 'shop',
+    ts_ms: at,
+    db: 'shop',
+    schema: 'public',
+    table,
+    lsn,
+  };
+  return { op, before, after, source, ts_ms: at + 5, transaction: null };
+}
+
+const row = (id: number, members: object = {}) => ({
+  id,
+  org: tenant,
+  card: canary,
+  touched: lsn,
+  total: '1.10',
+  ...members,
+});
+
+async function historyOf(entity: string, entityId: string): Promise<Record<string, unknown>[]> {
+  const q = encodeURIComponent(`entity:${entity} entityId:${entityId}`);
+  const answer = await server.call(`/changelog/${tenant}/changelogs?q=${q}`, { token });
+  return ((await answer.json()) as { items: Record<string, unknown>[] }).items;
+}
+
+describe('events of Debezium', () => {
+  test('become changes by the mapping, once, whatever the envelope they come in', async () => {
+    const create = event('c', null, row(1));
+    const update = event('u', row(1), row(1, { total: '2.20' }));
+    const touch = event('u', row(1, { total: '2.20' }), row(1, { total: '2.20', touched: -1 }));
+    const remove = event('d', row(1, { total: '2.20' }), null);
+    expect(await post(create)).toEqual({ ...counts, read: 1, recorded: 1 });
+    expect(await post({ schema: null, payload: update })).toEqual({ ...counts, read: 1, recorded: 1 });
+    const rest = [create, touch, remove, null, { ...create, op: 'm' }].map((one) => JSON.stringify(one)).join('\n');
+    expect(await post(rest, { type: 'application/x-ndjson' })).toEqual({
+      ...counts,
+      read: 5,
+      recorded: 1,
+      unchanged: 1,
+      duplicate: 1,
+      ignored: 2,
+    });
+    const history = await historyOf('order', '1');
+    expect(history.map(({ type, actor }) => ({ type, actor }))).toEqual(
+      ['delete', 'update', 'create'].map((type) => ({ type, actor: 'Debezium' })),
+    );
+    expect(history[1]?.paths).toEqual({ total: { before: '1.10', after: '2.20' } });
+    expect(history[2]?.paths).toMatchObject({ card: { after: '********' } });
+  });
+
+  test('of a snapshot are a create, no change or an update, by what the history has', async () => {
+    expect(await post(event('r', null, row(2)))).toEqual({ ...counts, read: 1, recorded: 1 });
+    expect(await post([event('r', null, row(2)), event('r', null, row(3))])).toEqual({
+      ...counts,
+      read: 2,
+      recorded: 1,
+      unchanged: 1,
+    });
+    expect(await post(event('r', null, row(2, { total: '3' })))).toEqual({ ...counts, read: 1, recorded: 1 });
+    const history = await historyOf('order', '2');
+    expect(history.map(({ type, actor }) => ({ type, actor }))).toEqual(
+      ['update', 'create'].map((type) => ({ type, actor: 'system' })),
+    );
+    expect(history[0]?.paths).toEqual({ total: { before: '1.10', after: '3' } });
+  });
+
+  test('of a truncate delete what exists, once', async () => {
+    const drafts = [1, 2, 3].map((id) => event('c', null, row(id), 'drafts'));
+    await post([...drafts, event('d', row(3), null, 'drafts')]);
+    const truncate = event('t', null, null, 'drafts');
+    expect(await post(truncate)).toEqual({ ...counts, read: 2, recorded: 2 });
+    expect(await post(truncate)).toEqual({ ...counts, read: 1, ignored: 1 });
+    expect(await historyOf('draft', '1')).toMatchObject([
+      { type: 'delete', paths: { total: { before: '1.10' } } },
+      { type: 'create' },
+    ]);
+  });
+
+  test('of a truncate leave alone what was created since, when they come again', async () => {
+    const truncate = event('t', null, null, 'drafts');
+    await post([event('c', null, row(21), 'drafts'), truncate, event('c', null, row(22), 'drafts')]);
+    await post(truncate);
+    expect(await historyOf('draft', '22')).toMatchObject([{ type: 'create' }]);
+  });
+
+  test('are rejected where they are of another tenant, and ignored where their table is not mapped', async () => {
+    expect(await post([event('c', null, row(9, { org: 'other' })), event('c', null, row(9), 'unknown')])).toEqual({
+      ...counts,
+      read: 2,
+      ignored: 1,
+      rejected: [{ index: 0, reason: 'is mapped to another tenant than that of the path' }],
+    });
+  });
+});
+
+describe("what Debezium's sink sends beside an event", () => {
+  const change = (id: number) => ({ ...event('d', null, null, 'people'), source: mongodbSource(id), before: null });
+  const mongodbSource = (ord: number) => ({
+    connector: 'mongodb',
+    name: 'm',
+    ts_ms: Date.now() - 1_000,
+    db: 'shop',
+    collection: 'people',
+    ord,
+  });
+  const headers = { 'x-debezium-key': Buffer.from('{"id":"7"}').toString('base64') };
+
+  test('is of an event alone: a batch has the headers of its first event', async () => {
+    expect(await post(change(1), { headers })).toEqual({ ...counts, read: 1, recorded: 1 });
+    expect(await historyOf('person', '7')).toMatchObject([{ type: 'delete' }]);
+    expect(await post([change(2), change(3)], { headers })).toMatchObject({
+      read: 2,
+      rejected: [{ index: 0 }, { index: 1 }],
+    });
+  });
+
+  test('may be an array of CloudEvents with the content type of a single one', async () => {
+    const { op, before, after, source } = event('c', null, row(70)) as Record<string, Record<string, unknown>>;
+    const attributes = Object.entries(source ?? {}).map(([name, value]) => [
+      `iodebezium${name.replaceAll('_', '')}`,
+      String(value),
+    ]);
+    const one = {
+      specversion: '1.0',
+      id: 'x',
+      source: '/debezium/postgresql/shop',
+      type: 'io.debezium.connector.postgresql.DataChangeEvent',
+      iodebeziumop: op,
+      ...Object.fromEntries(attributes),
+      data: { before, after },
+    };
+    const other = { ...one, data: { before, after: row(71) } };
+    const type = 'application/cloudevents+json';
+    expect(await post([one, other], { type })).toEqual({ ...counts, read: 2, recorded: 2 });
+    expect(await historyOf('order', '71')).toMatchObject([{ type: 'create' }]);
+  });
+});
+
+test('a row that is refused is kept, masked, and recorded by a retry with the mapping', async () => {
+  const { rows: before } = await server.database.pool.query('select id from change_rejected');
+  const foreign = { ...event('c', null, row(72, { org: 'later' })) };
+  expect(await post(foreign)).toMatchObject({ rejected: [{ index: 0 }] });
+  const { db, sealer } = server.context;
+  const kept = (await listRejected(db, tenant, { after: undefined, count: 500 })).find(
+    ({ id }) => !before.some((former) => former.id === id),
+  );
+  const content =
+    kept?.sealed === null || kept === undefined ? '' : openKept(sealer, tenant, kept.id, kept.sealed).line;
+  expect(JSON.parse(content)).toMatchObject({ table: 'public.orders', after: { id: 72, card: '********' } });
+  const own = readMapping(mapping.replace('"version":1,', '"version":1,"tenants":{"later":"acme"},'));
+  const take = createTakeChanges({ sealer, now: Date.now });
+  const clientOf = async () => ({ name: 'Debezium', tenant, maySetActor: true });
+  await retryRejected({ db, sealer, take, mapping: own, clientOf }, { tenant });
+  expect(await historyOf('order', '72')).toMatchObject([{ type: 'create', actor: 'Debezium' }]);
+});
+
+describe('CloudEvents', () => {
+  const data = (entityId: string) => ({
+    op: 'insert',
+    entity: 'customer',
+    entityId,
+    after: { card: canary, name: 'É' },
+  });
+  const cloudEvent = (entityId: string, id = randomUUID()) => ({
+    specversion: '1.0',
+    id,
+    source: '/shop',
+    type: 'customer.created',
+    time: new Date().toISOString(),
+    data: data(entityId),
+  });
+
+  test('come structured, as a batch and in binary mode, and are identified by source and id', async () => {
+    const type = 'application/cloudevents+json';
+    const one = cloudEvent('c1');
+    expect(await post(one, { type })).toEqual({ ...counts, read: 1, recorded: 1 });
+    expect(await post(one, { type })).toEqual({ ...counts, read: 1, duplicate: 1 });
+    expect(await post({ ...one, source: '/other' }, { type })).toEqual({ ...counts, read: 1, recorded: 1 });
+    const batch = [cloudEvent('c2'), { ...cloudEvent('c3'), specversion: '0.3' }];
+    expect(await post(batch, { type: 'application/cloudevents-batch+json' })).toEqual({
+      ...counts,
+      read: 2,
+      recorded: 1,
+      rejected: [{ index: 1, reason: 'has a "specversion" that is not 1.0' }],
+    });
+    const headers = {
+      'ce-specversion': '1.0',
+      'ce-id': 'b1',
+      'ce-source': '/sh%C3%B6p',
+      'ce-type': 'customer.created',
+      'ce-time': new Date().toISOString(),
+    };
+    expect(await post(data('c4'), { headers })).toEqual({ ...counts, read: 1, recorded: 1 });
+    expect(await historyOf('customer', 'c4')).toMatchObject([
+      { paths: { card: { after: '********' }, name: { after: 'É' } }, actor: 'Debezium' },
+    ]);
+  });
+
+  test('a batch that is no array cannot be read', async () => {
+    const answer = await recorder.post(tenant, '{}', { token, type: 'application/cloudevents-batch+json' });
+    expect(answer.status).toBe(400);
+  });
+});
+
+test('a masked value is in no table and no line of the log, also where its change is rejected', async () => {
+  const line = { op: 'insert', entity: 'customer', entityId: 'm', id: randomUUID(), after: { card: canary } };
+  const good = { ...line, at: new Date().toISOString() };
+  const lines = [
+    good,
+    line,
+    { ...good, after: { card: `${canary}0` } },
+    { ...good, id: 'x', at: '2099-01-01T00:00:00Z' },
+  ];
+  const body = `${lines.map((one) => JSON.stringify(one)).join('\n')}\n{"entity":"customer","after":{"card":"${canary}"`;
+  expect(await post(body, { type: 'application/x-ndjson' })).toMatchObject({ read: 5, recorded: 1, duplicate: 1 });
+  const { rows: tables } = await server.database.pool.query<{ name: string }>(
+    `select c.oid::regclass::text as name from pg_class c where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace`,
+  );
+  for (const { name } of tables) {
+    const { rows } = await server.database.pool.query(`select t::text as text from ${name} t`);
+    expect(JSON.stringify(rows), name).not.toContain(canary);
+  }
+  expect(server.logLines.join('')).not.toContain(canary);
+});

@@ -1,0 +1,130 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+
+const json = { 'content-type': 'application/json' };
+let vendor: Vendor;
+let server: TestServer;
+let tenants = 0;
+
+beforeAll(async () => {
+  vendor = await startVendor();
+  server = await startTestServer({
+    environment: { OPENAI_BASE_URL: vendor.baseUrl, ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared' },
+  });
+});
+
+afterEach(() => vendor.behave({ kind: 'answer' }));
+
+afterAll(async () => {
+  await server.close();
+  await vendor.close();
+});
+
+async function newTenant() {
+  tenants += 1;
+  const tenant = `tenant${tenants}`;
+  const token = await server.token(tenant);
+  const send = async (method: string, path: string, body?: unknown, by = server) => {
+    const response = await by.call(path.replace('TENANT', tenant), {
+      token,
+      method,
+      ...(body === undefined ? {} : { headers: json, body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
+  };
+  const base = '/configuration/TENANT/configurations';
+  return {
+    tenant,
+    base,
+    send,
+    set: (key: string, value: unknown, more: object = {}) => send('POST', base, [{ key, value, ...more }]),
+    complete: (by = server) => {
+      const messages = [{ role: 'USER', content: 'Hello' }];
+      return send('POST', '/ai-service/TENANT/completions', { messages }, by);
+    },
+  };
+}
+
+const usedToken = () => vendor.requests.at(-1)?.headers.authorization;
+
+test('openAiApiToken is always secured, and serves where providerApiToken is not set', async () => {
+  const { base, send, set, complete } = await newTenant();
+  expect((await set('openAiApiToken', 'with blank')).body.details).toEqual([
+    { field: '0.value', message: 'must be 1 to 4096 visible ASCII characters without blanks' },
+  ]);
+  const made = await set('openAiApiToken', 'sk-family', { secured: false, restricted: false, readOnly: false });
+  expect(made.body).toEqual([{ key: 'openAiApiToken', value: '********', version: 1, secured: true }]);
+  expect((await complete()).status).toBe(200);
+  expect(usedToken()).toBe('Bearer sk-family');
+  await set('providerApiToken', 'sk-own');
+  await complete();
+  expect(usedToken()).toBe('Bearer sk-own');
+  await send('DELETE', `${base}/providerApiToken`);
+  await complete();
+  expect(usedToken()).toBe('Bearer sk-family');
+  await send('DELETE', `${base}/openAiApiToken`);
+  await complete();
+  expect(usedToken()).toBe('Bearer sk-shared');
+});
+
+test('a refused token names the item that it is from', async () => {
+  const { set, complete } = await newTenant();
+  vendor.behave({ kind: 'status', status: 401 });
+  for (const key of ['openAiApiToken', 'providerApiToken']) {
+    await set(key, 'sk-refused');
+    expect(await complete()).toMatchObject({
+      status: 400,
+      body: { details: [{ field: key, message: 'is refused by the provider' }] },
+    });
+  }
+});
+
+test('restricted and readOnly: false is taken, true is 400 and told what to write instead', async () => {
+  const { base, send, set } = await newTenant();
+  expect((await set('site', 'x', { restricted: false, readOnly: false })).status).toBe(201);
+  const put = (more: object) => send('PUT', `${base}/site`, { value: 'y', ...more });
+  expect((await put({ restricted: false, readOnly: false })).status).toBe(200);
+  for (const name of ['restricted', 'readOnly']) {
+    const message = expect.stringMatching(/^must be false or left out: /);
+    const details = (field: string) => ({ status: 400, body: { details: [{ field, message }] } });
+    expect(await set('other', 'x', { [name]: true })).toMatchObject(details(`0.${name}`));
+    expect(await put({ [name]: true })).toMatchObject(details(name));
+  }
+});
+
+test('an openAiApiToken from before is sealed at the first start, once, with a warning', async () => {
+  const { tenant, base, send, complete } = await newTenant();
+  const odd = await newTenant();
+  const insert = 'insert into configuration (tenant, key, value, version, description) values ($1, $2, $3, 3, $4)';
+  await server.database.pool.query(insert, [tenant, 'openAiApiToken', '"sk-\\u0063lear"', 'kept']);
+  await server.database.pool.query(insert, [odd.tenant, 'openAiApiToken', '{"no": "token"}', null]);
+  const { database } = server;
+  const started = await Promise.all(
+    [1, 2].map(() => startTestServer({ database, environment: { OPENAI_BASE_URL: vendor.baseUrl } })),
+  );
+  try {
+    expect((await send('GET', `${base}/openAiApiToken`)).body).toEqual({
+      key: 'openAiApiToken',
+      value: '********',
+      version: 3,
+      description: 'kept',
+      secured: true,
+    });
+    const warnings = started.flatMap(({ logLines }) => logLines.filter((line) => line.includes('is sealed now')));
+    expect(warnings.map((line) => JSON.parse(line).tenant).toSorted()).toEqual([tenant, odd.tenant].toSorted());
+    expect(warnings.join()).toContain('older change entries still show it');
+    const { rows } = await database.pool.query('select value from configuration where tenant = any($1)', [
+      [tenant, odd.tenant],
+    ]);
+    expect(rows).toEqual([{ value: null }, { value: null }]);
+    expect((await complete()).status).toBe(200);
+    expect(usedToken()).toBe('Bearer sk-clear');
+    // What is no token is kept, and not sent to the provider.
+    await odd.complete();
+    expect(usedToken()).toBe('Bearer sk-shared');
+  } finally {
+    for (const one of started) await one.close();
+  }
+});

@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { annals } from '../../support/server/command.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+
+const [old = Buffer.alloc(0), fresh = Buffer.alloc(0)] = [randomBytes(32), randomBytes(32)];
+const body = JSON.stringify({ messages: [{ role: 'USER', content: 'Hello' }] });
+
+let database: TestDatabase;
+let vendor: Vendor;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  vendor = await startVendor();
+});
+
+afterAll(async () => {
+  await vendor.close();
+  await database.drop();
+});
+
+test('a key in front seals, reseal finishes the rotation, and then the old key is needed no more', async () => {
+  const before = await serverWith([old]);
+  const client = await before.createClient('acme');
+  const accessToken = await before.tokenOf(client);
+  await before.call('/configuration/acme/configurations', {
+    method: 'POST',
+    token: accessToken,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify([1, 2, 3].map((number) => ({ key: `k${number}`, value: `secret ${number}`, secured: true }))),
+  });
+  const answer = await complete(before, accessToken);
+  await before.close();
+
+  const rotating = await serverWith([fresh, old]);
+  expect(await rotating.context.configuration.read('acme', 'k1')).toMatchObject({ secret: 'secret 1' });
+  const sent = { json: '"secret 1!"', size: { bytes: 11, values: 1, levels: 0 }, value: 'secret 1!' };
+  await rotating.context.configuration.replace('acme', 'k1', sent, 'Jane Doe');
+  await rotating.close();
+
+  // k2, k3, the outcome of the completion and the signing key; k1 was sealed anew when it changed.
+  expect(await reseal([fresh, old])).toEqual({ code: 0, counts: { resealed: 4, current: 1, unreadable: 0 } });
+  expect(await reseal([fresh, old])).toEqual({ code: 0, counts: { resealed: 0, current: 5, unreadable: 0 } });
+
+  const after = await serverWith([fresh]);
+  const secrets = ['k1', 'k2', 'k3'].map((key) => after.context.configuration.read('acme', key));
+  expect(await Promise.all(secrets)).toMatchObject(['secret 1!', 'secret 2', 'secret 3'].map((secret) => ({ secret })));
+  expect(await complete(after, accessToken)).toBe(answer);
+  expect(vendor.requests).toHaveLength(1);
+  await after.close();
+});
+
+test('what none of the keys opens is left, told, and exit code 1', async () => {
+  const { code, counts } = await reseal([randomBytes(32)]);
+  expect({ code, counts }).toEqual({ code: 1, counts: { resealed: 0, current: 0, unreadable: 5 } });
+  expect(await reseal([fresh])).toEqual({ code: 0, counts: { resealed: 0, current: 5, unreadable: 0 } });
+});
+
+test('anything but reseal is wrong usage', async () => {
+  expect((await annals(['secrets'])).code).toBe(2);
+  expect((await annals(['secrets', 'show'])).code).toBe(2);
+  expect((await annals(['secrets', 'reseal', 'all'])).code).toBe(2);
+});
+
+async function serverWith(secretKeys: readonly Uint8Array[]): Promise<TestServer> {
+  const environment = { OPENAI_BASE_URL: vendor.baseUrl, ANNALS_SHARED_PROVIDER_TOKEN: 'sk-shared' };
+  return await startTestServer({ database, secretKeys, environment });
+}
+
+async function complete(server: TestServer, token: string): Promise<string> {
+  const headers = { 'content-type': 'application/json', 'idempotency-key': 'once' };
+  const response = await server.call('/ai-service/acme/completions', { method: 'POST', token, headers, body });
+  expect(response.status).toBe(200);
+  return await response.text();
+}
+
+async function reseal(keys: readonly Buffer[]) {
+  const { code, stdout } = await annals(['secrets', 'reseal'], {
+    DATABASE_URL: database.url,
+    ANNALS_SECRET_KEY: keys.map((key) => key.toString('base64')).join(','),
+    LOG_LEVEL: 'silent',
+  });
+  return { code, counts: JSON.parse(stdout) };
+}

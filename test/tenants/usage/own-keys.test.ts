@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
+
+const tenant = 'acme';
+const calls = 30;
+
+let vendor: Vendor;
+let server: TestServer;
+let token: string;
+
+beforeAll(async () => {
+  vendor = await startVendor();
+  vendor.behave({ kind: 'answer', usage: { input: 10, output: 5 } });
+  server = await startTestServer({ environment: { OPENAI_BASE_URL: vendor.baseUrl } });
+  token = await server.token(tenant);
+  await send(`/configuration/${tenant}/configurations`, [{ key: 'providerApiToken', value: 'sk-own' }]);
+});
+
+afterAll(async () => {
+  await server.close();
+  await vendor.close();
+});
+
+async function send(path: string, body: unknown): Promise<number> {
+  const headers = { 'content-type': 'application/json' };
+  return (await server.call(path, { token, method: 'POST', headers, body: JSON.stringify(body) })).status;
+}
+
+const complete = () => send(`/ai-service/${tenant}/completions`, { messages: [{ role: 'USER', content: 'x' }] });
+
+async function used(): Promise<unknown> {
+  const days = (await (await server.call(`/usage/${tenant}`, { token })).json()) as Record<string, number>[];
+  return [days.at(-1)?.inputTokens, days.at(-1)?.outputTokens];
+}
+
+test('whoever has the answer of a call with an own key sees its tokens', async () => {
+  for (let call = 1; call <= 3; call += 1) {
+    expect(await complete()).toBe(200);
+    expect(await used()).toEqual([call * 10, call * 5]);
+  }
+});
+
+test('while tokens of own keys cannot be stored, calls are answered, the log has no line for each, and all are stored later', async () => {
+  const { pool } = server.database;
+  const before = (await used()) as number[];
+  const lines = server.logLines.length;
+  await pool.query('alter table usage_count rename to usage_count_away');
+  for (let call = 0; call < calls; call += 1) expect(await complete()).toBe(200);
+  await server.context.usage.store();
+  await pool.query('alter table usage_count_away rename to usage_count');
+  const told = server.logLines.slice(lines).filter((line) => line.includes('what tenants have used'));
+  expect(told.length).toBeGreaterThan(0);
+  expect(told.length).toBeLessThan(calls / 2);
+  await server.context.usage.store();
+  expect(await used()).toEqual([(before[0] ?? 0) + calls * 10, (before[1] ?? 0) + calls * 5]);
+});

@@ -1,0 +1,113 @@
+import { afterEach, expect, test } from 'vitest';
+import { UsageCounter } from '../../../src/tenants/usage/usage-counter.ts';
+import { type AddedMeasure, OutcomeUnknown } from '../../../src/tenants/usage/usage-store.ts';
+
+let failure: Error | undefined;
+/** When the database answers. */
+let answered: Promise<void> = Promise.resolve();
+const stored: AddedMeasure[] = [];
+const errors: unknown[] = [];
+const counters: UsageCounter[] = [];
+
+function newCounter(): UsageCounter {
+  stored.length = 0;
+  errors.length = 0;
+  failure = undefined;
+  const counter = new UsageCounter({
+    add: async (counted, onSent) => {
+      onSent();
+      await answered;
+      if (failure !== undefined) throw failure;
+      stored.push(...counted.map((part) => ({ ...part })));
+    },
+    onError: (error) => errors.push(error),
+    every: 1_000_000,
+  });
+  counters.push(counter);
+  return counter;
+}
+
+afterEach(async () => {
+  for (const counter of counters.splice(0)) await counter.close();
+});
+
+test('many requests are one count of a tenant and a day', async () => {
+  const counter = newCounter();
+  for (let request = 0; request < 1_000; request += 1) counter.count(once(request % 4 === 0 ? 'alpha' : 'beta'));
+  counter.count(once('alpha', 1));
+  await counter.store();
+  expect(stored).toEqual([
+    { tenant: 'alpha', day: 0, measure: 'requests', amount: 250 },
+    { tenant: 'beta', day: 0, measure: 'requests', amount: 750 },
+    { tenant: 'alpha', day: 1, measure: 'requests', amount: 1 },
+  ]);
+  await counter.store();
+  expect(stored).toHaveLength(3);
+});
+
+test('what the database refused is stored the next time, with what came since', async () => {
+  const counter = newCounter();
+  counter.count(once('alpha'));
+  failure = new Error('the database is away');
+  await counter.store();
+  counter.count(once('alpha'));
+  failure = undefined;
+  await counter.store();
+  expect(stored).toEqual([{ tenant: 'alpha', day: 0, measure: 'requests', amount: 2 }]);
+  expect(errors).toHaveLength(1);
+});
+
+test('what may have been stored is not stored again', async () => {
+  const counter = newCounter();
+  counter.count(once('alpha'));
+  failure = new OutcomeUnknown('the connection was lost');
+  await counter.store();
+  failure = undefined;
+  await counter.close();
+  expect(stored).toEqual([]);
+  expect(errors).toHaveLength(1);
+});
+
+test('a close stores what was counted while a round was under way', async () => {
+  const counter = newCounter();
+  counter.count(once('alpha'));
+  const round = counter.store();
+  counter.count(once('beta'));
+  await counter.close();
+  await round;
+  expect(stored.map(({ tenant }) => tenant)).toEqual(['alpha', 'beta']);
+});
+
+test('callers that wait while a statement is under way go with the next one, together, and wait until it is sent', async () => {
+  const counter = newCounter();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  answered = promise;
+  await counter.countNow(once('alpha'));
+  const sent: number[] = [];
+  const waiting = [1, 2, 3].map((number) => counter.countNow(once('alpha')).then(() => sent.push(number)));
+  await new Promise(setImmediate);
+  expect({ stored, sent }).toEqual({ stored: [], sent: [] });
+  answered = Promise.resolve();
+  resolve();
+  await Promise.all(waiting);
+  await counter.store();
+  expect(stored.map(({ amount }) => amount)).toEqual([1, 3]);
+});
+
+test('while the database refuses, callers go on, rounds fail and not calls, and all is stored at last', async () => {
+  const counter = newCounter();
+  failure = new Error('the database is away');
+  for (let call = 0; call < 20; call += 1) await counter.countNow(once('alpha'));
+  await counter.store();
+  expect(errors.length).toBeLessThanOrEqual(2);
+  failure = undefined;
+  await counter.store();
+  expect(stored).toEqual([{ tenant: 'alpha', day: 0, measure: 'requests', amount: 20 }]);
+  await counter.countNow(once('alpha'));
+  await counter.store();
+  expect(stored).toHaveLength(2);
+});
+
+function once(tenant: string, day = 0): AddedMeasure[] {
+  return [{ tenant, day, measure: 'requests', amount: 1 }];
+}
