@@ -1,96 +1,70 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { basename, dirname, join, relative } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
+import { drawArchitecture } from './support/architecture/draw.ts';
+import {
+  cyclesOfFolders,
+  importsOf,
+  isAgainstTheDirection,
+  layerOf,
+  moduleOf,
+  sourceFiles,
+} from './support/architecture/imports.ts';
 
-const source = join(import.meta.dirname, '..', 'src');
-
-/**
- * The dependency direction: main, cli → app → context → modules → ports → query | pagination | recording | providers | http → json | db → concurrency → errors.
- * A part may import from the layers below its own and from itself; parts of one layer do not know each other.
- */
-const layers: readonly (readonly string[])[] = [
-  ['main', 'cli'],
-  ['app'],
-  ['context'],
-  ['installation-figures'],
-  [
-    'changelog',
-    'models',
-    'completions',
-    'configuration',
-    'agents',
-    'jobs',
-    'mail',
-    'custom-entities',
-    'oauth',
-    'demo',
-    'capture',
-    'console',
-    'relay',
-    'docs',
-    'recorder',
-    'usage',
-    'metrics',
-    'tracing',
-  ],
-  // What one module makes and another uses, as types; context.ts hands it over.
-  ['ports'],
-  ['query', 'pagination', 'recording', 'providers', 'http'],
-  ['json', 'db'],
-  ['concurrency'],
-  ['errors', 'sealing', 'repeat', 'stop-signal', 'config', 'package-folder'],
-];
-
-// The two doors of the command line, one after the other.
-const allowed = new Set(['main → cli']);
-// What knows no table, no tenant and no clock has no business in the database either.
-const forbidden = new Set(['query → db', 'pagination → db', 'json → db']);
-
-interface Import {
-  from: string;
-  to: string;
-}
-
-function importsOf(file: string): Import[] {
-  const text = readFileSync(join(source, file), 'utf8');
-  const pattern = /\b(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g;
-  return [...text.matchAll(pattern)].map(([, path = '']) => ({
-    from: file,
-    to: relative(source, join(source, dirname(file), path)),
-  }));
-}
-
-function partOf(file: string): string {
-  return (file.split('/')[0] ?? '').replace(/\.ts$/, '');
-}
-
-function layerOf(part: string): number {
-  return layers.findIndex((parts) => parts.includes(part));
-}
-
-const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
-const imports = files.flatMap(importsOf);
+const root = join(import.meta.dirname, '..');
+const files = sourceFiles(root);
+const imports = importsOf(root, files);
 
 test('every module stands in a layer', () => {
   expect(files.length).toBeGreaterThan(50);
-  for (const file of files) expect(layerOf(partOf(file)), file).not.toBe(-1);
-});
-
-test('the guide to the architecture names every folder of the sources', () => {
-  const guide = readFileSync(join(source, '../docs/architecture.md'), 'utf8');
-  const folders = new Set(files.map((file) => dirname(file)).filter((folder) => folder !== '.'));
-  const isNamed = (folder: string) => guide.includes(`\`${folder}/\``) || guide.includes(`\`${basename(folder)}/\``);
-  expect([...folders].filter((folder) => !isNamed(folder))).toEqual([]);
+  for (const file of files) expect(layerOf(moduleOf(file)), file).not.toBe(-1);
 });
 
 test('imports lead to lower layers, and never from one module into another of its layer', () => {
-  const against = imports.filter(({ from, to }) => {
-    const [importer, imported] = [partOf(from), partOf(to)];
-    const step = `${importer} → ${imported}`;
-    if (forbidden.has(step)) return true;
-    return importer !== imported && layerOf(imported) <= layerOf(importer) && !allowed.has(step);
-  });
-  expect(against.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
+  expect(imports.filter(isAgainstTheDirection).map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
+});
+
+test('the query language and the pagination know the core alone', () => {
+  const others = imports.filter(
+    ({ from, to }) =>
+      ['query', 'pagination'].includes(moduleOf(from)) && ![moduleOf(from), 'core'].includes(moduleOf(to)),
+  );
+  expect(others).toEqual([]);
+});
+
+test('inside a module no import leads back up: its folders have an order', () => {
+  expect(cyclesOfFolders(imports.filter(({ from }) => moduleOf(from) !== 'cli'))).toEqual([]);
+});
+
+test.each<{ what: string; steps: [string, string][]; expected: string[] }>([
+  {
+    what: 'to and fro',
+    steps: [
+      ['a/b/1.ts', 'a/2.ts'],
+      ['a/3.ts', 'a/b/4.ts'],
+    ],
+    expected: ['a/b → a', 'a → a/b'],
+  },
+  {
+    what: 'over a third folder',
+    steps: [
+      ['a/b/1.ts', 'a/c/2.ts'],
+      ['a/c/3.ts', 'a/d/4.ts'],
+      ['a/d/4.ts', 'a/b/1.ts'],
+    ],
+    expected: ['a/b → a/c', 'a/c → a/d', 'a/d → a/b'],
+  },
+  {
+    what: 'in one direction',
+    steps: [
+      ['a/b/1.ts', 'a/2.ts'],
+      ['a/b/3.ts', 'a/c/4.ts'],
+      ['a/1.ts', 'b/1.ts'],
+    ],
+    expected: [],
+  },
+])('the search for imports that lead back up: $what', ({ steps, expected }) => {
+  expect(cyclesOfFolders(steps.map(([from, to]) => ({ from, to })))).toEqual(expected);
 });
 
 test('what is imported is there, and nothing is imported from outside of src', () => {
@@ -98,9 +72,19 @@ test('what is imported is there, and nothing is imported from outside of src', (
 });
 
 test('imports of every kind are checked', () => {
-  const errors = imports.filter(({ to }) => to === 'errors.ts');
-  expect(errors.length).toBeGreaterThan(10);
-  expect(imports).toContainEqual({ from: 'oauth/clients.ts', to: 'oauth/tables.ts' });
+  expect(imports.filter(({ to }) => to === 'core/errors.ts').length).toBeGreaterThan(10);
+  expect(imports).toContainEqual({ from: 'access/oauth/clients.ts', to: 'access/oauth/tables.ts' });
+});
+
+test('the guide to the architecture names every folder of the sources', () => {
+  const guide = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
+  const folders = new Set(files.map((file) => dirname(file)).filter((folder) => folder !== '.'));
+  const isNamed = (folder: string) => guide.includes(`\`${folder}/\``) || guide.includes(`\`${basename(folder)}/\``);
+  expect([...folders].filter((folder) => !isNamed(folder))).toEqual([]);
+});
+
+test('the picture of the architecture is what the code is: npx node test/support/architecture/write.ts', () => {
+  expect(readFileSync(join(root, 'docs/images/architecture.svg'), 'utf8')).toBe(drawArchitecture(files, imports));
 });
 
 /** A function literal that is assigned to a property: `owner.name = () => …`, with `=`, `??=` or `||=`. */
@@ -109,7 +93,7 @@ const assignedFunction =
 
 test('no function literal is assigned to a property, so that requests are garbage soon (decision 0058)', () => {
   const found = files.flatMap((file) =>
-    [...readFileSync(join(source, file), 'utf8').matchAll(assignedFunction)].map(([text]) => `${file}: ${text}`),
+    [...readFileSync(join(root, 'src', file), 'utf8').matchAll(assignedFunction)].map(([text]) => `${file}: ${text}`),
   );
   expect(found).toEqual([]);
 });

@@ -1,4 +1,5 @@
-import { type Context, createContext, type WorkerName } from '../context/context.ts';
+import { type Context, createContext } from '../context/context.ts';
+import type { WorkerName } from '../context/foundation.ts';
 import type { Config } from '../core/config/config.ts';
 import type { SchemaWatch } from '../postgres/schema/watch-schema.ts';
 import type { CommandIo } from './command.ts';

@@ -7,12 +7,12 @@ import { faultsOfRoutine, faultsOfStore, type KnownTables, tablesOf } from '../.
 
 // Reads of all tenants. Only operators, captures and metrics use them, and they fail while a worker is away.
 const allowed = [
-  'capture/delete-documents.ts',
-  'changelog/fold/pending.ts',
+  'sources/capture/delete-documents.ts',
+  'history/tallies/pending.ts',
   'console/session-figures.ts',
-  'db/cluster/move-tenant.ts',
-  'jobs/queue-figures.ts',
-  'mail/mail-figures.ts',
+  'postgres/cluster/move-tenant.ts',
+  'desk/jobs/queue-figures.ts',
+  'desk/mail/mail-figures.ts',
   'recording/rejected/rejected-figures.ts',
 ];
 

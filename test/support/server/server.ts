@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { createClient, type NewClient } from '../../../src/access/oauth/clients.ts';
 import { buildApp } from '../../../src/app.ts';
-import { type Clock, type Context, createContext } from '../../../src/context/context.ts';
+import { type Context, createContext } from '../../../src/context/context.ts';
+import type { Clock } from '../../../src/context/foundation.ts';
 import { readConfig } from '../../../src/core/config/config.ts';
 import type { CompletionTimes } from '../../../src/desk/completions/service.ts';
 import { basePathOf, withoutBasePath } from '../../../src/http/base-path.ts';

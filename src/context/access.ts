@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import { deleteClientWithoutSecret, findClient } from '../access/oauth/clients.ts';
+import { createOAuthService, type OAuthService } from '../access/oauth/service.ts';
+import { type Console, createConsole } from '../console/service.ts';
+import { packageFolder } from '../core/package-folder.ts';
+import { TenantRate } from '../http/tenant-rate.ts';
+import { createTakePortion } from '../http/tenant-rate-store.ts';
+import type { Foundation } from './foundation.ts';
+
+/** Who may call, from where, and how often. */
+export interface AccessServices {
+  oauth: OAuthService;
+  webConsole: Console;
+  /** Undefined if there is no such limit. */
+  tenantRate: TenantRate | undefined;
+}
+
+export async function createAccess(foundation: Foundation, consoleFolder: string | undefined): Promise<AccessServices> {
+  const { config, clock, logger, sealer, db, vital } = foundation;
+  const oauth = await createOAuthService({
+    db: vital.db,
+    sealer,
+    baseUrl: config.baseUrl,
+    now: () => clock.now(),
+    elapsed: () => clock.elapsed(),
+    onUnreadableKey: (kid) => logger.warn({ kid }, 'no secret key opens this signing key; its tokens are refused'),
+  });
+  const webConsole = createConsole({
+    db,
+    vital: vital.db,
+    sealer,
+    clients: {
+      checkSecret: oauth.checkSecret,
+      tryOnce: oauth.tryOnce,
+      find: findClient,
+      findState: oauth.findClientState,
+      remove: deleteClientWithoutSecret,
+    },
+    installation: oauth.installation,
+    baseUrl: config.baseUrl,
+    allowsInsecure: config.consoleInsecure,
+    folder: consoleFolder ?? join(packageFolder(), 'console', 'dist'),
+  });
+  return { oauth, webConsole, tenantRate: tenantRateOf(foundation) };
+}
+
+function tenantRateOf({ config: { tenantRate }, clock, logger, vital }: Foundation): TenantRate | undefined {
+  if (tenantRate === undefined) return undefined;
+  return new TenantRate({
+    rate: tenantRate,
+    take: createTakePortion(vital.db, tenantRate),
+    elapsed: () => clock.elapsed(),
+    onUnreachable: (error) => logger.warn({ err: error }, 'the database cannot be asked for the rate of a tenant'),
+  });
+}

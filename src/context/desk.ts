@@ -1,0 +1,101 @@
+import { findClient } from '../access/oauth/clients.ts';
+import type { ScopesNow } from '../desk/agents/ports.ts';
+import { runQueuedChat } from '../desk/agents/queued-chat.ts';
+import { type Agents, createAgents } from '../desk/agents/service.ts';
+import { waitsForSession } from '../desk/agents/turn-store.ts';
+import { type Completions, type CompletionTimes, createCompletions } from '../desk/completions/service.ts';
+import { createJobs, type Jobs } from '../desk/jobs/service.ts';
+import { createMailQueue, type MailQueue } from '../desk/mail/service.ts';
+import { readModels } from '../desk/models/read-models.ts';
+import type { ModelList } from '../desk/models/schemas.ts';
+import { createAnswerQuery } from '../history/answer.ts';
+import { createLanguageModels } from '../providers/language-models.ts';
+import { providerCallObserver, quotaRefusalObserver } from '../providers/measured-calls.ts';
+import { observedCalls } from '../providers/observed-calls.ts';
+import type { LanguageModels } from '../providers/port.ts';
+import { createSelfHostedTransport } from '../providers/self-hosted.ts';
+import { tracedCalls } from '../providers/traced-calls.ts';
+import { createTransport } from '../providers/transport.ts';
+import { readNotificationEmail } from '../tenants/configuration/notification-email.ts';
+import type { Foundation } from './foundation.ts';
+import type { HistoryServices } from './history.ts';
+import type { TenantServices } from './tenants.ts';
+
+/** The AI desk: models, completions, agents with their chats, jobs and mail. */
+export interface DeskServices {
+  models: ModelList;
+  languageModels: LanguageModels;
+  completions: Completions;
+  agents: Agents;
+  jobs: Jobs;
+  mail: MailQueue;
+}
+
+export async function createDesk(
+  foundation: Foundation,
+  { findPage, exportHistory, languageModels }: HistoryServices & Pick<DeskServices, 'languageModels'>,
+  tenants: TenantServices,
+  times: CompletionTimes | undefined,
+): Promise<DeskServices> {
+  const { config, db, vital, sealer, logger, clock, tracer, metrics } = foundation;
+  const { configuration, documents, usage } = tenants;
+  const now = () => clock.now();
+  const completions = createCompletions({
+    db,
+    vital,
+    sealer,
+    logger,
+    languageModels,
+    config,
+    ownToken: (tenant) => configuration.readProviderToken(tenant),
+    countOwn: (tenant, used) => usage.addTokens(tenant, used),
+    times,
+    onRefusal: metrics && quotaRefusalObserver(metrics),
+  });
+  const mail = createMailQueue({ db, logger, mail: config.mail });
+  const scopesNow: ScopesNow = async (tenant, clientId) => {
+    const client = await findClient(db, tenant, clientId);
+    return client === undefined || client.revoked ? undefined : client.scopes;
+  };
+  const jobs: Jobs = createJobs({
+    db,
+    logger,
+    now,
+    documents,
+    exportHistory,
+    runChat: (chat, run) => runQueuedChat({ chats: agents.chats, scopesNow }, chat, run),
+    waitsForSession,
+    tracer,
+    onEnded: (type, status) => metrics?.count('annals_jobs_ended_total', { type, status }),
+  });
+  const agents: Agents = createAgents({
+    db,
+    sealer,
+    logger,
+    now,
+    documents,
+    askHistory: createAnswerQuery(findPage),
+    caller: completions.caller,
+    queueMail: mail.queueMail,
+    jobs,
+    notificationEmail: (tenant) => readNotificationEmail(configuration, tenant),
+  });
+  return { models: await readModels(config.modelsFile), languageModels, completions, agents, jobs, mail };
+}
+
+/** The vendors' models and self-hosted ones, measured and traced. `closing` gets what closes their connections. */
+export function createProviders(
+  { config, metrics, tracer }: Foundation,
+  closing: AsyncDisposableStack,
+): LanguageModels {
+  const transports = { vendors: createTransport(), selfHosted: createSelfHostedTransport(config.selfHostedAllow) };
+  closing.defer(() => {
+    transports.vendors.close();
+    transports.selfHosted.close();
+  });
+  const observers = [metrics && providerCallObserver(metrics), tracer && tracedCalls(tracer)];
+  return observers.reduce<LanguageModels>(
+    (observed, observer) => (observer === undefined ? observed : observedCalls(observed, observer)),
+    createLanguageModels({ baseUrls: config.providerBaseUrls, transports }),
+  );
+}

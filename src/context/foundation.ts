@@ -1,0 +1,100 @@
+import type { FastifyBaseLogger } from 'fastify';
+import type pg from 'pg';
+import type { Tracer } from '../core/concurrency/trace.ts';
+import type { Config } from '../core/config/config.ts';
+import { productVersion } from '../core/package-folder.ts';
+import { createSealer, type Sealer } from '../core/sealing.ts';
+import type { CompletionTimes } from '../desk/completions/service.ts';
+import { createLogger } from '../http/logger.ts';
+import { measureConnections } from '../metrics/connections.ts';
+import { Metrics } from '../metrics/metrics.ts';
+import { measureProcess } from '../metrics/process.ts';
+import { createPaginator, type Paginator } from '../pagination/paginator.ts';
+import type { TenantPool } from '../postgres/connections/tenant-pool.ts';
+import type { Database } from '../postgres/database.ts';
+import { RegexMatcherPool } from '../query/regex-pool.ts';
+import { openTracer } from '../tracing/open-tracer.ts';
+import { type Connections, createConnections } from './connections.ts';
+import { measureInstallation } from './installation-figures.ts';
+
+export interface Clock {
+  /** Milliseconds since 1970-01-01T00:00:00Z. */
+  now(): number;
+  /** Milliseconds since some moment. It never goes back, even if the date changes. */
+  elapsed(): number;
+}
+
+/** One of the processes that answer on one port and divide connections and memory among them. */
+export interface WorkerName {
+  /** From 1 to `of`. A worker that takes the place of a dead one has its number. */
+  number: number;
+  of: number;
+}
+
+export interface ContextOptions {
+  config: Config;
+  databaseUrl: string;
+  /** 32 bytes each. The first key seals; every key opens. */
+  secretKeys: readonly Uint8Array[];
+  /** Left out: no other process answers on the same port. */
+  worker?: WorkerName | undefined;
+  /** For tests: replaces what the settings would make. */
+  overrides?: {
+    clock?: Clock;
+    logger?: FastifyBaseLogger;
+    completionTimes?: CompletionTimes;
+    /** Where the page of the console was built. */
+    consoleFolder?: string | undefined;
+  };
+}
+
+/** What no module owns and every module may be given. */
+export interface Foundation {
+  config: Config;
+  clock: Clock;
+  logger: FastifyBaseLogger;
+  /** Connections that tenants share. */
+  pool: TenantPool;
+  db: Database;
+  /** Connections for what every call needs: only quick statements, so that no slow statement delays them. */
+  vital: { pool: pg.Pool; db: Database };
+  exports: Connections['exports'];
+  sealer: Sealer;
+  paginator: Paginator;
+  regexes: RegexMatcherPool;
+  /** Undefined if traces are not exported. */
+  tracer: Tracer | undefined;
+  /** Undefined if nobody reads them. */
+  metrics: Metrics | undefined;
+}
+
+/** Makes the foundation. `closing` gets what closes it. */
+export async function createFoundation(options: ContextOptions, closing: AsyncDisposableStack): Promise<Foundation> {
+  const { config, databaseUrl, secretKeys, worker, overrides = {} } = options;
+  const clock = overrides.clock ?? { now: () => Date.now(), elapsed: () => performance.now() };
+  const logger = overrides.logger ?? createLogger(config.logLevel, undefined, worker?.number);
+  const tracer = await openTracer(config.traces, logger);
+  closing.defer(async () => await tracer?.close());
+  const { close, ...connections } = createConnections({
+    databaseUrl,
+    processes: worker?.of ?? 1,
+    onLostConnection: (error) => logger.warn({ err: error }, 'a connection to the database was lost'),
+    tracer,
+  });
+  closing.defer(close);
+  const regexes = new RegexMatcherPool();
+  closing.defer(() => regexes.close());
+  const metrics = config.metrics === undefined ? undefined : createMetrics(connections);
+  if (metrics !== undefined && worker === undefined) closing.defer(measureInstallation(metrics, databaseUrl));
+  const sealer = createSealer(secretKeys);
+  const paginator = createPaginator({ sealer, now: () => clock.now() });
+  return { config, clock, logger, ...connections, sealer, paginator, regexes, tracer, metrics };
+}
+
+function createMetrics({ pool, vital, exports }: Omit<Connections, 'close'>): Metrics {
+  const metrics = new Metrics();
+  measureProcess(metrics, productVersion());
+  const [shared = [], own = []] = pool.pools.map((one) => [one]);
+  measureConnections(metrics, { shared, own, vital: [vital.pool], exports: exports.pool.pools });
+  return metrics;
+}

@@ -1,0 +1,24 @@
+import type { ExportHistory } from '../core/export-history.ts';
+import { createExportHistory } from '../history/export/export-history.ts';
+import { createFindPage, type FindPage } from '../history/find-page.ts';
+import { createHistoryReads, type HistoryReads } from '../history/history-reads.ts';
+import { DictionaryCache, maxNameBytes } from '../history/names/dictionary-cache.ts';
+import type { Foundation } from './foundation.ts';
+
+/** The reads of the change history. */
+export interface HistoryServices {
+  findPage: FindPage;
+  historyReads: HistoryReads;
+  exportHistory: ExportHistory;
+}
+
+/** @param processes how many processes share the memory for names */
+export function createHistory({ pool, db, exports, regexes, clock }: Foundation, processes: number): HistoryServices {
+  const dictionaries = new DictionaryCache(pool, { maxBytes: Math.floor(maxNameBytes / processes) });
+  const history = { pool, db, regexes, now: () => clock.now(), dictionaries };
+  return {
+    findPage: createFindPage(history),
+    historyReads: createHistoryReads(history),
+    exportHistory: createExportHistory({ ...history, db: exports.db }),
+  };
+}

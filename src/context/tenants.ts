@@ -1,0 +1,32 @@
+import type { DocumentLists } from '../pagination/document-lists.ts';
+import { recordChange } from '../recording/record-change.ts';
+import { type Configuration, createConfiguration } from '../tenants/configuration/service.ts';
+import { createDocumentLists } from '../tenants/custom-entities/document-lists.ts';
+import { createSchemaChecker } from '../tenants/custom-entities/schema-checker.ts';
+import { type CustomEntities, createCustomEntities } from '../tenants/custom-entities/service.ts';
+import { createUsage, type Usage } from '../tenants/usage/service.ts';
+import type { Foundation } from './foundation.ts';
+
+/** What a tenant has of its own. */
+export interface TenantServices {
+  configuration: Configuration;
+  customEntities: CustomEntities;
+  documents: DocumentLists;
+  usage: Usage;
+}
+
+/** `closing` gets what closes them. */
+export function createTenants(foundation: Foundation, closing: AsyncDisposableStack): TenantServices {
+  const { pool, db, vital, sealer, logger, regexes, paginator, clock } = foundation;
+  const now = () => clock.now();
+  const schemas = createSchemaChecker();
+  closing.defer(() => schemas.close());
+  const usage = createUsage({ pool, vital, logger, now });
+  closing.defer(() => usage.close());
+  return {
+    configuration: createConfiguration({ pool, db, sealer, now }),
+    customEntities: createCustomEntities({ db, logger, regexes, paginator, schemas, now, record: recordChange }),
+    documents: createDocumentLists({ db, regexes, paginator }),
+    usage,
+  };
+}
