@@ -166,7 +166,7 @@ export async function buildRecorderApp(
     take: createTakeChanges({
       sealer,
       now,
-      onKept: (kept) => logger.warn(kept, 'a change that can never be recorded was kept'),
+      onKept: (kept) => logger.warn(kept, 'a rejected change was stored'),
       onTaken: metrics && takenObserver(metrics),
     }),
   });

@@ -56,7 +56,7 @@ Example:
     return await withDatabase(io, async ({ db, now }, watch) => {
       const signal = AbortSignal.any([stop, watch.signal]);
       if (!(await tenantExists(db, tenant))) {
-        throw new OperatorError(`there is no tenant ${tenant}; make it with: annals tenant create ${tenant}`);
+        throw new OperatorError(`there is no tenant ${tenant}; create it with: annals tenant create ${tenant}`);
       }
       if (values.follow) {
         const code = await runFollow({ db, now, tenant, file, rules, acceptGap, signal }, io);

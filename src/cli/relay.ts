@@ -67,7 +67,7 @@ Example:
           const takeChanges = createTakeChanges({
             sealer,
             now,
-            onKept: (kept) => log.warn(kept, 'a change can never be recorded and is kept aside'),
+            onKept: (kept) => log.warn(kept, 'a change can never be recorded; Annals stores it as rejected'),
             onTaken: metrics && takenObserver(metrics),
           });
           await relay({

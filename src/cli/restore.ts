@@ -70,7 +70,7 @@ async function restore(
   const missing = backup.useKeys(await findSecretKeys(config));
   if (!backup.isAuthenticated) {
     io.tell(
-      'annals: the backup is of a version that did not authenticate backups; nobody can tell whether it was changed',
+      'annals: the backup is of a version that did not authenticate backups; Annals cannot check whether somebody changed it',
     );
   }
   if (missing > 0) {

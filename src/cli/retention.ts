@@ -33,7 +33,7 @@ Example:
     }
     return await withDatabase(io, async ({ db, now }) => {
       if (!(await tenantExists(db, tenant)))
-        throw new OperatorError(`there is no tenant ${tenant}; make it with: annals tenant create ${tenant}`);
+        throw new OperatorError(`there is no tenant ${tenant}; create it with: annals tenant create ${tenant}`);
       const { horizon } = await setRetention(db, tenant, keepDays, now());
       io.answer(JSON.stringify({ tenant, keepDays, horizon: new Date(horizon).toISOString() }));
       return 0;

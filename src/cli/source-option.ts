@@ -25,7 +25,7 @@ export function mappingFileOf(file: string | undefined, { environment }: Command
 export async function requireTenant(db: Database, { tenant: rule }: Mapping): Promise<void> {
   if (rule === undefined) throw new OperatorError('the mapping names no tenant');
   if (rule.kind !== 'value' || (await tenantExists(db, rule.tenant))) return;
-  throw new OperatorError(`there is no tenant ${rule.tenant}; make it with: annals tenant create ${rule.tenant}`);
+  throw new OperatorError(`there is no tenant ${rule.tenant}; create it with: annals tenant create ${rule.tenant}`);
 }
 
 /** Runs work with a source. What an operator can correct is shown without a stack. */

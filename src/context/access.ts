@@ -50,6 +50,6 @@ function tenantRateOf({ config: { tenantRate }, clock, logger, vital }: Foundati
     rate: tenantRate,
     take: createTakePortion(vital.db, tenantRate),
     elapsed: () => clock.elapsed(),
-    onUnreachable: (error) => logger.warn({ err: error }, 'the database cannot be asked for the rate of a tenant'),
+    onUnreachable: (error) => logger.warn({ err: error }, 'the database cannot count the rate of a tenant'),
   });
 }

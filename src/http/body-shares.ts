@@ -130,7 +130,7 @@ class BodyShares {
     const { maxWait, maxBytes, maxLargeBodies } = this.#limits;
     return new AnnalsError(
       'service_unavailable',
-      `The request body waited ${maxWait / 1000} s for its turn: the bodies under way have at most ${maxBytes} bytes, and at ` +
+      `The request body waited ${maxWait / 1000} s: the bodies in progress have at most ${maxBytes} bytes, and at ` +
         `most ${maxLargeBodies} of them have many values. One tenant has at most half of both.`,
       { headers: { 'Retry-After': '1' } },
     );

@@ -101,7 +101,7 @@ test('what is not there is exit code 1 with what to do', async () => {
   expect(await annals(['import', '--tenant', 'nobody', '-'], environment)).toEqual({
     code: 1,
     stdout: '',
-    stderr: 'annals: there is no tenant nobody; make it with: annals tenant create nobody\n',
+    stderr: 'annals: there is no tenant nobody; create it with: annals tenant create nobody\n',
   });
   const client = await annals(['client', 'revoke', 'acme.0'], environment);
   expect(client).toEqual({ code: 1, stdout: '', stderr: 'annals: there is no client acme.0\n' });

@@ -139,7 +139,7 @@ test('a backup of an earlier version is restored with --unauthenticated and a wa
   const done = await annals(['restore', '--unauthenticated', file], environment);
   expect(done).toMatchObject({
     code: 0,
-    stderr: expect.stringMatching(/^annals: .* nobody can tell whether it was changed\n$/),
+    stderr: expect.stringMatching(/^annals: .* Annals cannot check whether somebody changed it\n$/),
   });
   expect(await rowsOfTables(target)).toEqual(await rowsOfTables(source));
 });

@@ -55,7 +55,7 @@ test('a tenant that is not there is exit 1', async () => {
   expect(await retention('--tenant', 'nobody', '--keep-days', '7')).toEqual({
     code: 1,
     stdout: '',
-    stderr: 'annals: there is no tenant nobody; make it with: annals tenant create nobody\n',
+    stderr: 'annals: there is no tenant nobody; create it with: annals tenant create nobody\n',
   });
 });
 

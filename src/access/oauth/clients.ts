@@ -73,7 +73,7 @@ async function insertClient(db: Database, { tenant, scope, name }: ClientDescrip
   if (!(await tenantExists(db, tenant))) {
     throw new AnnalsError(
       'resource_not_found',
-      `There is no tenant ${tenant}; make it with: annals tenant create ${tenant}`,
+      `There is no tenant ${tenant}; create it with: annals tenant create ${tenant}`,
     );
   }
   await db

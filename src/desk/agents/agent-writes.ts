@@ -139,7 +139,7 @@ export function agentNotFound(): AnnalsError {
 }
 
 function oldVersion(): AnnalsError {
-  return new AnnalsError('conflict_resource', 'The agent has been changed since: its metadata.version is another one.');
+  return new AnnalsError('conflict_resource', 'The agent has changed: its metadata.version is a different one.');
 }
 
 function keyIsMasked(message: string): AnnalsError {

@@ -190,5 +190,5 @@ function tooMuchText(): AnnalsError {
 }
 
 function tooManyRounds(): AnnalsError {
-  return new AnnalsError('provider_error', `The model asked for its tools more than ${toolLimits.rounds} times.`);
+  return new AnnalsError('provider_error', `The model called its tools more than ${toolLimits.rounds} times.`);
 }

@@ -44,7 +44,7 @@ export async function runQueuedChat(
 async function scopesLeft(scopesNow: ScopesNow, { tenant, credentials }: QueuedChat): Promise<readonly Scope[]> {
   const now = await scopesNow(tenant, credentials.clientId);
   if (now === undefined) {
-    throw new AnnalsError('insufficient_permissions', 'The client that asked for the chat has been revoked.');
+    throw new AnnalsError('insufficient_permissions', 'The client of this chat has been revoked.');
   }
   const left = credentials.scopes.filter((scope) => now.includes(scope));
   if (!left.includes('ai.agentexecution_manage')) throw mayNot('chat with agents');
@@ -52,5 +52,5 @@ async function scopesLeft(scopesNow: ScopesNow, { tenant, credentials }: QueuedC
 }
 
 function mayNot(what: string): AnnalsError {
-  return new AnnalsError('insufficient_permissions', `The client that asked for the chat may not ${what} any more.`);
+  return new AnnalsError('insufficient_permissions', `The client of this chat may not ${what} any more.`);
 }

@@ -81,7 +81,7 @@ export function noteOf(noted: {
   return guarded ? { ...line, guarded } : line;
 }
 
-const withheld = 'A call of a tool: what it asked and found is shown to clients that may read the change history.';
+const withheld = 'A call of a tool. Only clients that may read the change history see its query and its result.';
 
 /**
  * The log for clients that may not read the change history. Returns the same object where the log tells nothing of it.

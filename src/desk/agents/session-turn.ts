@@ -19,7 +19,7 @@ export async function waitForTurnInSession(
   const end = performance.now() + maxWait;
   for (let pause = minPause; await earlierAreUnderWay(); pause = Math.min(maxPause, pause * 1.5)) {
     if (performance.now() > end) {
-      throw new AnnalsError('service_unavailable', 'Earlier requests of the session are still under way.', {
+      throw new AnnalsError('service_unavailable', 'Earlier requests of the session are still in progress.', {
         headers: { 'Retry-After': '5' },
       });
     }

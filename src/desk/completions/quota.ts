@@ -211,7 +211,7 @@ function tokensOf(usage: FailedUsage): { input: number | undefined; output: numb
 function quotaExceeded(): AnnalsError {
   return new AnnalsError(
     'quota_exceeded',
-    'The quota of the shared provider token is used up. Set providerApiToken to go on with a token of your own.',
+    'The quota of the shared provider token is used up. Set providerApiToken to use your own token.',
   );
 }
 

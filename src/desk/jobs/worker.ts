@@ -46,7 +46,7 @@ export function createWorker(options: WorkerOptions): Worker {
 
   async function perform(job: TakenJob, stop: AbortController, turn: StopSignal): Promise<void> {
     if (job.stalled > maxStalls) {
-      throw new AnnalsError('internal_service_error', `Taken up ${maxStalls} times, the job did not get on.`);
+      throw new AnnalsError('internal_service_error', `The job was started ${maxStalls} times without progress.`);
     }
     if (job.type === 'EXPORT') await runExport(options, job, { stop, turn });
     else await runAgentChat(options, job, stop);

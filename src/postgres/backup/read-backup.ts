@@ -168,7 +168,7 @@ function tableOf({ name }: ArchivedFile): string {
 const changed =
   'The backup was changed after it was made: none of the secret keys confirms it. Use another copy, or its own key.';
 const notAuthenticated =
-  'The backup is of a version of Annals that did not authenticate backups, so nobody can tell whether it was changed. If you trust ' +
+  'The backup is of a version of Annals that did not authenticate backups, so Annals cannot check whether somebody changed it. If you trust ' +
   'the place where it was kept, restore it with --unauthenticated.';
 
 /** In bytes. Descriptions of a backup have some 20 kB. */

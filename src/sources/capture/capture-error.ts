@@ -15,8 +15,8 @@ export class CaptureError extends SourceError {
 export class GapError extends CaptureError {
   constructor(what: string) {
     super(
-      `gap: ${what}. Start again with --resync to compare the tables with the history, or with --accept-gap to go on without ` +
-        'the changes that are missing',
+      `gap: ${what}. Start again with --resync to compare the tables with the history, or with --accept-gap to continue ` +
+        'without the missing changes',
     );
     this.name = 'GapError';
   }

@@ -110,9 +110,9 @@ function withCatalogue(
 function identityAdvice(table: CatalogueTable): TableFault[] {
   if (table.replicaIdentity === 'f' || (table.kind !== 'r' && table.kind !== 'p')) return [];
   const message =
-    `${plainTable(table)}: its log has the key alone of a row before a change. Capture compares updates with the history, where that has the ` +
-    'whole document; otherwise they show the new row. A delete shows the key, and a masked value counts as changed in each update. ' +
-    'With replica identity full all values before a change are in the log, which grows by them';
+    `${plainTable(table)}: its log has only the key of a row before a change. Capture compares an update with the document in the history, if that ` +
+    'is complete; otherwise the entry has the new row. A delete has only the key, and a masked value counts as changed in each ' +
+    'update. With replica identity full the log has all values before a change, and becomes larger';
   return [table, ...table.partitions].map((one, place) => ({
     ...(place === 0 ? { message } : { message: `${plainTable(one)}: the same, for this partition` }),
     statement: `alter table ${quotedTable(one)} replica identity full;`,

@@ -109,7 +109,7 @@ class Copy {
       // A document of a table that is not compared would look like a document whose row is gone.
       for (const mapped of mapping.tables.values()) if (!mapped.snapshot) entities.delete(mapped.entity);
       for (const entity of entities) {
-        log.info({ entity }, 'documents whose rows are gone are looked for in the history');
+        log.info({ entity }, 'looking in the history for documents without a row');
         await this.#deleteGone(entity);
       }
       signal.throwIfAborted();
@@ -157,7 +157,7 @@ class Copy {
       if (count - told < progressRows) continue;
       told = count;
       const { log } = this.#options;
-      log.info({ table: name, rows: count, ofAbout: total }, 'a table is being compared with the history');
+      log.info({ table: name, rows: count, ofAbout: total }, 'comparing a table with the history');
     }
     await this.#client.query('close annals_rows');
     return count;

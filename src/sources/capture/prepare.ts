@@ -66,7 +66,7 @@ export async function prepare(client: pg.Client, version: number, options: Captu
   }
   const what = gap ?? `the slot ${name} is there, and Annals has no position for it`;
   if (!choice.acceptGap) throw new GapError(what);
-  options.log.warn({ gap: what }, 'capture goes on without the changes that are missing');
+  options.log.warn({ gap: what }, 'capture continues without the missing changes');
   return await goOnAtSlot(source, position, options);
 }
 

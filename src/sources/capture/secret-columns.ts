@@ -14,8 +14,8 @@ export function secretWarnings(table: TableMapping, primaryKey: readonly string[
     columns.flatMap((column) => {
       if (column === undefined || !secretWords.test(snakeCase(column))) return [];
       return [
-        `${table.table}: its ${use} is the column ${column}, which sounds like a secret. Entries show it as it is, and it cannot be masked. ` +
-          'Name another column, or leave the table out',
+        `${table.table}: its ${use} is the column ${column}, which seems to be a secret. Entries show its value, and a mask cannot cover it. ` +
+          'Use another column, or leave the table out',
       ];
     }),
   );

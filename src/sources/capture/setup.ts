@@ -54,7 +54,7 @@ function refusal(faults: readonly TableFault[]): CaptureError {
     [
       'these tables cannot be captured, and nothing was changed:',
       ...faults.map(({ message }) => `  ${message}`),
-      ...(statements.length === 0 ? [] : ['This mends them; --alter runs it:', ...statements]),
+      ...(statements.length === 0 ? [] : ['These statements solve the problems; --alter runs them:', ...statements]),
     ].join('\n'),
   );
 }

@@ -100,7 +100,7 @@ export class TableWatch {
     if (known.identity === 'f' && relation.replicaIdentity !== 'f') {
       log.warn(
         {},
-        `${name} has no longer replica identity full: its log lacks the values before a change. Run alter table … replica identity full`,
+        `${name} no longer has replica identity full: its log lacks the values before a change. Run alter table … replica identity full`,
       );
     }
     if (news !== undefined || known.identity !== relation.replicaIdentity)
@@ -119,7 +119,7 @@ export class TableWatch {
   }
 }
 
-const remedy = 'Run capture once with --resync to record them as the rows are';
+const remedy = 'Run capture once with --resync to record the present rows';
 
 function nameOf([name]: readonly [string, number]): string {
   return name;

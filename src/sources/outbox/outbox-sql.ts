@@ -29,7 +29,7 @@ export function outboxSql(mapping: Mapping): string {
     refuseForeignSchema,
     'commit;',
     '-- The relay logs in as a role of yours that is a member of annals_relay:  grant annals_relay to …;',
-    '-- Who may write changes by hand:  grant usage on schema annals to …; grant execute on function annals.record to …;',
+    '-- To let a role write changes by hand:  grant usage on schema annals to …; grant execute on function annals.record to …;',
     '',
   ].join('\n');
 }

@@ -101,7 +101,10 @@ async function readChanges(bodies: BodyReader, request: FastifyRequest, body: Bu
     read = await bodies.read({ ...asked, reserved: bodyLimit });
   }
   if (read === 'longer') {
-    throw new AnnalsError('payload_too_large', `The request body must have at most ${bodyLimit} bytes once unpacked.`);
+    throw new AnnalsError(
+      'payload_too_large',
+      `The request body must have at most ${bodyLimit} bytes after decompression.`,
+    );
   }
   return recordables(read, body, request);
 }

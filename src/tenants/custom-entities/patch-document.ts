@@ -39,7 +39,7 @@ function refusalOf({ index, reason, at }: PatchFault, operation: ReadOperation):
   const pointer = operation[at];
   switch (reason) {
     case 'test failed':
-      return new AnnalsError('conflict_resource', 'The document is not what the patch expects.', {
+      return new AnnalsError('conflict_resource', 'The document differs from the one that the patch expects.', {
         details: [{ field: String(index), message: `the test of ${pointer} failed` }],
       });
     case 'too many bytes':

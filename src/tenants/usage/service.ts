@@ -38,8 +38,7 @@ export function createUsage(options: {
 }): Usage {
   const { pool, vital, logger, now } = options;
   const onError = (err: unknown, counted: readonly AddedMeasure[]) => {
-    if (err instanceof OutcomeUnknown)
-      logger.error({ err, counted }, 'what tenants have used may not have been counted');
+    if (err instanceof OutcomeUnknown) logger.error({ err, counted }, 'the usage of tenants may not have been counted');
     else logger.warn({ err }, 'what tenants have used could not be counted; it is tried again');
   };
   const requests = new UsageCounter({ add: (counted, onSent) => addMeasures(pool, counted, onSent), onError });

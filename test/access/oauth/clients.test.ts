@@ -98,7 +98,7 @@ describe('names', () => {
 test('a client of no tenant is not made', async () => {
   await expect(createClient(database.db, { tenant: 'nobody', scope })).rejects.toMatchObject({
     type: 'resource_not_found',
-    message: 'There is no tenant nobody; make it with: annals tenant create nobody',
+    message: 'There is no tenant nobody; create it with: annals tenant create nobody',
   });
 });
 

@@ -18,7 +18,7 @@ test('a request waits 5 minutes for earlier ones of its session, and is 503 afte
   await waitFor(maxWaitForSession);
   await expect(waitFor(maxWaitForSession + 1)).rejects.toMatchObject({
     status: 503,
-    message: 'Earlier requests of the session are still under way.',
+    message: 'Earlier requests of the session are still in progress.',
     headers: { 'Retry-After': '5' },
   });
 });

@@ -131,8 +131,7 @@ test('near the end the output cap shrinks to what is left, and at the end the an
     body: {
       status: 403,
       type: 'quota_exceeded',
-      message:
-        'The quota of the shared provider token is used up. Set providerApiToken to go on with a token of your own.',
+      message: 'The quota of the shared provider token is used up. Set providerApiToken to use your own token.',
     },
   });
 });

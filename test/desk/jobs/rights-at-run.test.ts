@@ -35,7 +35,7 @@ afterAll(async () => {
   await vendor.close();
 });
 
-const revoked = 'The client that asked for the chat has been revoked.';
+const revoked = 'The client of this chat has been revoked.';
 
 describe('a chat that was queued, and before it runs', () => {
   test.each([
@@ -45,7 +45,7 @@ describe('a chat that was queued, and before it runs', () => {
       setClient({ scopes: ['changelog.changelog_read', 'ai.agent_manage'] }),
       'failure',
       'insufficient_permissions',
-      'The client that asked for the chat may not chat with agents any more.',
+      'The client of this chat may not chat with agents any more.',
     ],
     ['its agent is disabled', setAgent(false), 'skipped', 'conflict_resource', 'The agent is disabled.'],
     ['its agent is deleted', setAgent(undefined), 'skipped', 'resource_not_found', 'There is no such agent.'],

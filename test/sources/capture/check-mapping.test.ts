@@ -121,7 +121,7 @@ test('what stands against publishing a table is told with the statement that men
 test('an id, a name or a related id that sounds like a secret is told: nothing can mask it', async () => {
   const told = async (tables: Record<string, object>) =>
     (await reports(tables)).flatMap(({ advice }) =>
-      advice.map(({ message }) => message.replace(/, which sounds.*/, '')),
+      advice.map(({ message }) => message.replace(/, which seems.*/, '')),
     );
   expect(
     await told({
@@ -173,9 +173,9 @@ test('the command prints a line of JSON for each table, and exits with 1 where s
   await write({ entity: 'line' });
   const good = await annals(['mapping', 'check', file, '--from', database.url]);
   const note =
-    'annals: note: shop.lines: its log has the key alone of a row before a change. Capture compares updates with the history, where that has the ' +
-    'whole document; otherwise they show the new row. A delete shows the key, and a masked value counts as changed in each update. ' +
-    'With replica identity full all values before a change are in the log, which grows by them; to have that, run: ' +
+    'annals: note: shop.lines: its log has only the key of a row before a change. Capture compares an update with the document in the history, if that ' +
+    'is complete; otherwise the entry has the new row. A delete has only the key, and a masked value counts as changed in each ' +
+    'update. With replica identity full the log has all values before a change, and becomes larger; to have that, run: ' +
     'alter table "shop"."lines" replica identity full;\n';
   expect({ code: good.code, stderr: good.stderr }).toEqual({ code: 0, stderr: note });
   expect(JSON.parse(good.stdout)).toMatchObject({ table: 'shop.lines', id: ['id'], missing: [] });

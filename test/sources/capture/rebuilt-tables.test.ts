@@ -116,8 +116,8 @@ describe('what leaves the documents of the history other than the rows is told, 
     await source.pool.query(`alter table orders attach partition east for values in ('east')`);
     await source.pool.query('alter table orders detach partition north');
     await eventually(async () => toldBy(first)).toEqual([
-      'public.east was attached to public.orders: the rows that it had are not recorded. Run capture once with --resync to record them as the rows are',
-      'public.north was detached from public.orders: no deletes of its rows are recorded. Run capture once with --resync to record them as the rows are',
+      'public.east was attached to public.orders: the rows that it had are not recorded. Run capture once with --resync to record the present rows',
+      'public.north was detached from public.orders: no deletes of its rows are recorded. Run capture once with --resync to record the present rows',
     ]);
     await first.stop();
     await source.pool.query('drop table south');
@@ -125,7 +125,7 @@ describe('what leaves the documents of the history other than the rows is told, 
     await second.running;
     await eventually(async () => toldBy(second)).toEqual([
       'public.south was dropped, and was a partition of public.orders: no deletes of its rows are recorded. ' +
-        'Run capture once with --resync to record them as the rows are',
+        'Run capture once with --resync to record the present rows',
     ]);
   });
 
@@ -137,7 +137,7 @@ describe('what leaves the documents of the history other than the rows is told, 
       `insert into orders values (1, 'one'); alter table orders replica identity default; update orders set title = 'two'`,
     );
     await eventually(async () => running.messages.filter((message) => message.includes('replica identity'))).toEqual([
-      'public.orders has no longer replica identity full: its log lacks the values before a change. Run alter table … replica identity full',
+      'public.orders no longer has replica identity full: its log lacks the values before a change. Run alter table … replica identity full',
     ]);
   });
 });

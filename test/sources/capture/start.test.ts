@@ -269,9 +269,9 @@ describe('the snapshot', () => {
     await setup.source.pool.query(`insert into orders select n, 'x' from generate_series(1, 11000) n; analyze orders`);
     const running = startCapture({ ...setup, choice: { snapshot: true } });
     await running.running;
-    const told = running.logged.filter(({ message }) => message === 'a table is being compared with the history');
+    const told = running.logged.filter(({ message }) => message === 'comparing a table with the history');
     expect(told.map(({ fields }) => fields)).toMatchObject([{ table: 'public.orders', ofAbout: 11000 }]);
-    expect(running.messages).toContain('documents whose rows are gone are looked for in the history');
+    expect(running.messages).toContain('looking in the history for documents without a row');
   });
 
   test('a snapshot that was broken off begins anew, also without the option', async () => {
