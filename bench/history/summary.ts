@@ -7,7 +7,6 @@ import { createFindPage } from '../../src/history/find-page.ts';
 import { createHistoryReads } from '../../src/history/history-reads.ts';
 import { DictionaryCache } from '../../src/history/names/dictionary-cache.ts';
 import { foldHistory } from '../../src/history/tallies/fold.ts';
-import { countBacklogPortion } from '../../src/history/tallies/type-backlog.ts';
 import { createPool } from '../../src/postgres/connections/pool.ts';
 import { createDatabase } from '../../src/postgres/database.ts';
 import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';
@@ -118,21 +117,7 @@ async function openData(url: string, entries: number, kinds: number): Promise<pg
   await server.end();
   const pool = createPool(target.href, { maximum: 5 });
   await migrate(pool);
-  await countBacklog(pool, name);
   return pool;
-}
-
-/** What an earlier version folded is counted by type, as the service does it in the background. */
-async function countBacklog(pool: pg.Pool, name: string): Promise<void> {
-  const db = createDatabase(pool);
-  const begun = performance.now();
-  let portions = 1;
-  while (!(await countBacklogPortion(db, tenant))) portions += 1;
-  if (portions === 1) return;
-  process.stderr.write(
-    `${name}: counted by type in ${portions} portions, ${((performance.now() - begun) / 1000).toFixed(1)} s\n`,
-  );
-  await pool.query('vacuum (analyze) change_tally');
 }
 
 /** Entries as they come: most of few kinds and of few people, more by day than by night. */

@@ -1,8 +1,11 @@
--- How many entries of each type parts have in each range, see change_count_parts. The parts are told apart by kind or by type.
+-- How many entries of each type parts have in each range: what change_count_parts counts by kind, added up by type. The parts are told
+-- apart by kind. The settings are explained in change_count.
 create function change_count_types(of_tenant text, splits text[], actor_sets text[], kind_sets text[], moment_sets text[],
                                    befores bigint[], first_places integer[])
 returns table (type text, place integer, entries bigint)
-language plpgsql stable set jit = off as $$
+language plpgsql stable
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off
+set enable_sort = off set enable_incremental_sort = off as $$
 declare
   places integer[];
   keys bigint[];
@@ -12,13 +15,9 @@ begin
   select array_agg(part.place), array_agg(part.key), array_agg(part.entries) into places, keys, sums
     from change_count_parts(of_tenant, splits, actor_sets, kind_sets, moment_sets, befores, first_places) as part;
   return query
-    select n.type, counted.place, sum(counted.entries)::bigint
+    select k.type, counted.place, sum(counted.entries)::bigint
       from unnest(places, keys, sums) as counted (place, key, entries)
-      join (
-        select k.kind, k.type from change_kind k where k.tenant = of_tenant
-        union all
-        select change_type_number(t.type), t.type from unnest(array['create', 'update', 'delete']) as t (type)
-      ) as n on n.kind = counted.key
+      join change_kind k on k.tenant = of_tenant and k.kind = counted.key
       group by 1, 2;
 end
 $$;

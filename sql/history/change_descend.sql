@@ -1,6 +1,8 @@
 -- A moment that has at most `skip` entries of one key at or after it, and how many it has (`newer`): the end of the coarsest
--- cell with at most `few` of the key's entries in which the entry stands that has `skip` newer ones, or of a finest one. In
--- the tallies alone, of an actor, a kind or (0, 0) the tenant, which must have more than `skip` entries.
+-- cell with at most `few` of the key's entries in which the entry stands that has `skip` newer ones, or of a finest one.
+-- Null where the tallies have no more than `skip` entries of the key.
+--
+-- The key is an actor, a kind or (0, 0) the tenant. It reads the tallies of this key alone, one a level by the primary key.
 create function change_descend(of_tenant text, of_actor bigint, of_kind bigint, skip bigint, few bigint,
                                out moment bigint, out newer bigint)
 language plpgsql stable as $$
@@ -19,7 +21,11 @@ begin
   loop
     exit when skip < newer + entries;
     newer := newer + entries;
+    cell := null;
   end loop;
+  if cell is null then
+    return;
+  end if;
   for depth in 0..4 loop
     select t.children, t.upto into children, upto from change_tally t
       where t.tenant = of_tenant and t.level = depth and t.bucket = cell and t.actor = of_actor and t.kind = of_kind;

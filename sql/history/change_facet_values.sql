@@ -1,11 +1,13 @@
 -- The values of a field (entity, type or actor) with most entries, ties by code point, and how many entries there are in all. It counts
 -- parts (see change_count_parts), and adds entries that the caller has counted by their kinds or actors. Without any entry there is
--- one row without a value.
+-- one row without a value. The settings are explained in change_count.
 create function change_facet_values(of_tenant text, splits text[], actor_sets text[], kind_sets text[], moment_sets text[],
                                     befores bigint[], first_places integer[], field text, counted_keys bigint[],
                                     counted_entries bigint[], size bigint)
 returns table (total bigint, value text, count bigint)
-language plpgsql stable set jit = off as $$
+language plpgsql stable
+set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off
+set enable_sort = off set enable_incremental_sort = off as $$
 declare
   keys bigint[];
   sums bigint[];
@@ -22,35 +24,22 @@ begin
         ) as one
         group by one.key
     ) as counted;
-  -- Two recorders may have registered a name under two numbers.
-  if field = 'actor' then
-    return query
-      with named as materialized (
-        select n.name as value, sum(counted.entries)::bigint as count
-          from unnest(keys, sums) as counted (key, entries)
-          join change_actor n on n.tenant = of_tenant and n.actor = counted.key
-          group by 1 having sum(counted.entries) > 0
-      )
-      select (select sum(named.count) from named)::bigint, top.value, top.count
-        from (select) as one
-        left join lateral (select * from named order by named.count desc, named.value limit size) as top on true
-        order by top.count desc, top.value;
-  else
-    return query
-      with named as materialized (
-        select case field when 'entity' then n.entity else n.type end as value, sum(counted.entries)::bigint as count
-          from unnest(keys, sums) as counted (key, entries)
-          join (
-            select k.kind, k.entity, k.type from change_kind k where k.tenant = of_tenant
-            union all
-            select change_type_number(t.type), null, t.type from unnest(array['create', 'update', 'delete']) as t (type)
-          ) as n on n.kind = counted.key
-          group by 1 having sum(counted.entries) > 0
-      )
-      select (select sum(named.count) from named)::bigint, top.value, top.count
-        from (select) as one
-        left join lateral (select * from named order by named.count desc, named.value limit size) as top on true
-        order by top.count desc, top.value;
-  end if;
+  return query
+    with named as materialized (
+      -- Two recorders may have registered a name under two numbers.
+      select n.value, sum(counted.entries)::bigint as count
+        from unnest(keys, sums) as counted (key, entries)
+        cross join lateral (
+          select a.name as value from change_actor a where field = 'actor' and a.tenant = of_tenant and a.actor = counted.key
+          union all
+          select case field when 'entity' then k.entity else k.type end from change_kind k
+            where field <> 'actor' and k.tenant = of_tenant and k.kind = counted.key
+        ) as n
+        group by 1 having sum(counted.entries) > 0
+    )
+    select (select sum(named.count) from named)::bigint, top.value, top.count
+      from (select) as one
+      left join lateral (select * from named order by named.count desc, named.value limit size) as top on true
+      order by top.count desc, top.value;
 end
 $$;

@@ -4,7 +4,6 @@ import { reservationWork } from '../desk/completions/quota-store.ts';
 import { jobWork } from '../desk/jobs/queue-store.ts';
 import { dueMail } from '../desk/mail/mail-store.ts';
 import { unfolded } from '../history/tallies/fold.ts';
-import { uncounted } from '../history/tallies/type-backlog.ts';
 import { warmUpStatements } from '../history/warm-up.ts';
 import { type FindTenants, sharedLook } from '../postgres/tenants/tenants-with.ts';
 import { type AccessServices, createAccess } from './access.ts';
@@ -16,7 +15,6 @@ import { createTenants, type TenantServices } from './tenants.ts';
 /** What every process that does upkeep looks for, all the time. */
 const allWork = [
   unfolded,
-  uncounted,
   ...Object.values(jobWork),
   dueMail,
   ...Object.values(reservationWork),

@@ -6,7 +6,6 @@ import type { FindTenants } from '../postgres/tenants/tenants-with.ts';
 import { dropExpired } from './retention/retention.ts';
 import { foldTenants } from './tallies/fold.ts';
 import { analyseHistory, buildHistoryIndexes } from './tallies/statistics.ts';
-import { countBacklogs } from './tallies/type-backlog.ts';
 
 export interface UpkeepOptions {
   db: Database;
@@ -25,7 +24,6 @@ export interface FoldObserver {
 
 // Milliseconds. A query adds up the entries that are not folded yet, so one second of them costs little.
 const foldEvery = 1_000;
-const countEvery = 10_000;
 const dropEvery = 60_000;
 const analyseEvery = 10_000;
 const buildEvery = 600_000;
@@ -49,11 +47,6 @@ export async function changelogUpkeep(app: HttpServer, { db, now, findTenants, f
             },
             rest: restAfter(signal),
           }),
-      },
-      {
-        what: 'counting the change history by type',
-        every: countEvery,
-        work: (signal, onError) => countBacklogs(db, { signal, onError, findTenants, rest: restAfter(signal) }),
       },
       {
         what: 'dropping expired history',

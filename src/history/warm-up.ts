@@ -20,28 +20,28 @@ const settings = Object.entries(settingsOfReads)
 
 const everything = { since: 0, before: null, selections: [{ actors: null, kinds: null }] };
 
+/** A call of change_count, one for each way that entries are read. */
+const count = (actors: string, kinds: string, split: string) =>
+  `(select count(*) from change_count($1, '${actors}', '${kinds}', '{0}', 1, '${split}'))`;
+
 /** Calls of the routines that read pages, histograms and facets, one for each way that they read. */
 const calls = [
-  `change_direct($1, '{1}', '{}', '{1}', '{1}', 0)`,
-  `change_direct($1, '{1}', '{1}', '{1}', '{1}', 0)`,
-  `change_direct($1, '{0}', '{1}', '{1}', '{1}', 0)`,
-  `change_direct($1, '{0}', '{0}', '{1}', '{1}', 0)`,
-  `(change_rank($1, '{"{1}","{0}"}', '{"{1}","{1}"}', '{0}'))[1]`,
+  count('{0}', '{0}', ''),
+  count('{0}', '{1}', 'kind'),
+  count('{1}', '{}', 'actor'),
+  count('{1}', '{1}', 'kind'),
+  `change_total($1, '{"{0}"}', '{"{0}"}', 0, null)`,
   `(select count(*) from change_newest($1, 1, '{"{0}"}', '{"{0}"}', 0, 1, 0, 1, 1))`,
   `(select count(*) from change_newest($1, 1, '{"{0}"}', '{"{1}"}', 0, 1, 0, 1, 1))`,
   `(select count(*) from change_newest($1, 1, '{"{1}"}', '{"{}"}', 0, 1, 0, 1, 1))`,
   `(select count(*) from change_newest($1, 1, '{"{0}"}', '{"{1,2}"}', 0, 1, 0, 1, 1))`,
-  'change_tallied($1, 0)',
   '(select entries from change_extent($1, 0, null))',
   `(select count(oldest) from change_oldest($1, '{0}', '{0}', 0, 1))`,
   `(select count(oldest) from change_oldest($1, '{1}', '{}', 0, 1))`,
   `(select count(oldest) from change_oldest($1, '{0}', '{1}', 0, 1))`,
   `(select count(oldest) from change_oldest($1, '{1}', '{1}', 0, 1))`,
-  `(select count(*) from change_count_types($1, '{type,kind,kind,kind}', '{"{0}","{1}","{0}","{0}"}', '{"{-1}","{-1,1}","{1}","{}"}',
-     '{"{0}","{0}","{0}","{0}"}', '{1,1,1,1}', '{0,0,0,0}'))`,
+  `(select count(*) from change_count_types($1, '{kind}', '{"{0}"}', '{"{1}"}', '{"{0}"}', '{1}', '{0}'))`,
   `(select count(value) from change_facet_values($1, '{kind}', '{"{0}"}', '{"{1}"}', '{"{0}"}', '{1}', '{0}', 'type', '{}', '{}', 1))`,
-  `(select count(*) from change_top_actors($1, '{1}', 0, 1, 1, '{}', '{}'))`,
-  `(select count(*) from change_top_entities($1, '{1}', '{1}', '{1}', 0, 1, 1))`,
 ];
 
 /** Statements after which a connection has the plans of most reads. They read nothing. */

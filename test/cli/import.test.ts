@@ -80,7 +80,7 @@ async function entriesOf(url: string, tenant: string): Promise<{ entries: string
       [tenant],
     );
     const total = await pool.query<{ total: number }>(
-      `select (change_rank($1, '{"{0}"}', '{"{0}"}', array[0]))[1] as total`,
+      `select change_total($1, '{"{0}"}', '{"{0}"}', 0, null) as total`,
       [tenant],
     );
     return { entries: rows.map((row) => row.entry), tallied: total.rows[0]?.total ?? -1 };

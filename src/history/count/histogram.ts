@@ -2,11 +2,9 @@ import { timeBounds } from '../ask/time-bounds.ts';
 import { partsOf } from '../page/query-parts.ts';
 import type { QuerySnapshot } from '../page/query-snapshot.ts';
 import { type Calendar, utcCalendar } from './calendar.ts';
-import { cheaperParts, defaultCosts, keysOf, talliesByType } from './counting-costs.ts';
+import { partsInRanges } from './counted-parts.ts';
 import { boundariesOf, type HistogramInterval, intervalFor } from './histogram-interval.ts';
-import { countParts, countSearch, estimateEntries, oldestOfActors, readExtentOfParts } from './summary-store.ts';
-import { areOfActors, byTypes, partsInRanges } from './tally-counts.ts';
-import { entryTypes, talliedTypes } from './types-of-selection.ts';
+import { countParts, countSearch, oldestOfParts } from './summary-store.ts';
 
 export interface HistogramBucket {
   /** Its begin, in milliseconds since 1970. */
@@ -28,6 +26,8 @@ export interface Histogram {
   readonly after: number;
 }
 
+const entryTypes = ['create', 'update', 'delete'] as const;
+
 /** Times that RFC 3339 can write. */
 const firstTime = 0;
 const lastTime = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
@@ -42,15 +42,10 @@ export interface HistogramWanted {
 export async function readHistogram(
   snapshot: QuerySnapshot,
   { maxBuckets, calendar = utcCalendar }: HistogramWanted,
-  costs = defaultCosts,
 ): Promise<Histogram> {
-  const { expression, dictionary, since, now } = snapshot;
-  const parts = await partsOf(snapshot, (selection) => talliesByType(selection, dictionary));
-  const types = await talliedTypes(snapshot, parts);
-  const ofActors = areOfActors(parts, types);
-  const { total: known, oldest } = ofActors
-    ? { total: undefined, oldest: await oldestOfActors(snapshot, parts) }
-    : await readExtentOfParts(snapshot, parts);
+  const { expression, since, now } = snapshot;
+  const parts = await partsOf(snapshot, { split: 'kind', ranges: maxBuckets });
+  const oldest = await oldestOfParts(snapshot, parts);
   const bounds = timeBounds(expression);
   const isOpen = bounds.to === Number.POSITIVE_INFINITY;
   const to = isOpen ? now : writable(bounds.to);
@@ -61,12 +56,8 @@ export async function readHistogram(
   const interval = intervalFor({ from, end }, maxBuckets, calendar);
   const begins = boundariesOf({ from, end }, interval, calendar).slice(0, -1);
   const moments = [...begins, end];
-  const keys = keysOf(parts, 'kind', dictionary, types) * moments.length * costs.range;
-  const read = known ?? (await estimateEntries(snapshot, parts));
-  const { intervals, search } = cheaperParts(parts, { keys, entries: read * costs.entry });
-  const inRanges = partsInRanges(intervals, moments, 'kind');
-  const counts = await countParts(snapshot, byTypes(inRanges, dictionary, types));
-  if (search !== undefined) counts.push(...(await countSearch(snapshot, search, moments)));
+  const counts = await countParts(snapshot, partsInRanges(parts.intervals, moments, 'kind'));
+  if (parts.search !== undefined) counts.push(...(await countSearch(snapshot, parts.search, moments)));
   const buckets = begins.map((at) => ({ at, count: 0, create: 0, update: 0, delete: 0 }));
   let after = 0;
   for (const { type: typeName, place, entries } of counts) {
@@ -78,7 +69,7 @@ export async function readHistogram(
       bucket[type] += entries;
     }
   }
-  const total = known ?? counts.reduce((sum, { entries }) => sum + entries, 0);
+  const total = counts.reduce((sum, { entries }) => sum + entries, 0);
   return { from, to, interval, total, buckets, after };
 }
 

@@ -2,89 +2,42 @@ import { sql } from 'kysely';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { statementsOf } from '../../postgres/statements.ts';
 import { type Interval, isLarge, planOf } from '../ask/tally-plan.ts';
-import type { QueryParts } from '../page/query-parts.ts';
+import type { QueryParts, Split } from '../page/query-parts.ts';
 import type { QuerySnapshot } from '../page/query-snapshot.ts';
 import { found, runSearch, type Search } from '../page/search-store.ts';
 import { readTalliedPlaces } from '../page/tallied-page.ts';
-import { type CountedPart, columnsOfParts, type Split } from './tally-counts.ts';
+import { type CountedPart, columnsOfParts } from './counted-parts.ts';
 
-/** How many entries the tallies count of a query. */
-export async function countTallied(
-  { transaction, tenant, now }: QuerySnapshot,
-  { intervals }: Pick<QueryParts, 'intervals'>,
-): Promise<number> {
-  if (intervals.length === 0) return 0;
-  return (await readTalliedPlaces(transaction, tenant, { now, intervals, skip: 0, size: 0 })).total;
+/** When the oldest entry of a query occurred, in milliseconds since 1970. Undefined: there is none. */
+export async function oldestOfParts(snapshot: QuerySnapshot, parts: QueryParts): Promise<number | undefined> {
+  const { intervals, search } = parts;
+  const times = [
+    ...(intervals.length === 0 ? [] : await oldestTallied(snapshot, parts)),
+    ...(search === undefined ? [] : await oldestFound(snapshot, search)),
+  ];
+  return times.length === 0 ? undefined : Math.min(...times);
 }
 
-/**
- * How many entries of any actor and kind the tallies have in the intervals, about: without those of the first seconds and
- * those that are not folded yet.
- */
-export async function estimateEntries(
-  { transaction, tenant }: QuerySnapshot,
-  { intervals }: Pick<QueryParts, 'intervals'>,
-): Promise<number> {
-  const { rows } = await statementsOf(transaction).query<{ entries: number }>({
-    text: `select sum(change_tallied($1, i.since) - case when i.before is null then 0 else change_tallied($1, i.before) end)::bigint as entries
-      from unnest($2::bigint[], $3::bigint[]) as i (since, before)`,
-    values: [tenant, intervals.map(({ since }) => since), intervals.map(({ before }) => before)],
-  });
-  return rows[0]?.entries ?? 0;
-}
-
-/** How many entries satisfy a query, and when the oldest of them occurred. Undefined: there is none. */
-export async function readExtentOfParts(
-  snapshot: QuerySnapshot,
-  { intervals, search }: QueryParts,
-): Promise<{ total: number; oldest: number | undefined }> {
-  const { transaction } = snapshot;
-  const total = await countTallied(snapshot, { intervals });
-  const tallied = total === 0 ? undefined : await oldestTallied(snapshot, intervals, total);
-  if (search === undefined) return { total, oldest: tallied };
-  const statement = sql<{ total: number; oldest: number | null }>`
-    select count(*) as total, min(e.at) as oldest ${found(search)}`;
-  const [others] = await runSearch(transaction, search, statement);
-  if (others === undefined || others.oldest === null) return { total, oldest: tallied };
-  return { total: total + others.total, oldest: Math.min(tallied ?? others.oldest, others.oldest) };
+async function oldestFound({ transaction }: QuerySnapshot, search: Search): Promise<number[]> {
+  const statement = sql<{ oldest: number | null }>`select min(e.at) as oldest ${found(search)}`;
+  const rows = await runSearch(transaction, search, statement);
+  return rows.flatMap(({ oldest }) => oldest ?? []);
 }
 
 /** To ask more intervals than this for their oldest entry one by one costs more than to look for it by tallies. */
 const maxAsked = 8;
 
-/** When the oldest of the `total` entries occurred that the tallies count. Undefined: there is none. */
-async function oldestTallied(
-  snapshot: QuerySnapshot,
-  intervals: readonly Interval[],
-  total: number,
-): Promise<number | undefined> {
+/** The time of the oldest entry that tallies count; none if there is no entry. */
+async function oldestTallied(snapshot: QuerySnapshot, { intervals, everything }: QueryParts): Promise<number[]> {
   const asked = await oldestAsked(snapshot, intervals);
-  return asked === undefined ? await oldestByRank(snapshot, intervals, total) : asked.at(0);
-}
-
-/** The same where nobody has counted the entries, which are those of actors. */
-export async function oldestOfActors(
-  snapshot: QuerySnapshot,
-  { intervals, everything }: Pick<QueryParts, 'intervals' | 'everything'>,
-): Promise<number | undefined> {
-  const asked = await oldestAsked(snapshot, intervals);
-  if (asked !== undefined) return asked.at(0);
-  if (!isLarge(planOf(intervals))) {
-    const total = await countTallied(snapshot, { intervals });
-    return total === 0 ? undefined : await oldestByRank(snapshot, intervals, total);
-  }
-  const statement = sql<{ oldest: number | null }>`select min(e.at) as oldest ${found(everything)}`;
-  const rows = await runSearch(snapshot.transaction, everything, statement);
-  return rows[0]?.oldest ?? undefined;
-}
-
-async function oldestByRank(
-  { transaction, tenant, now }: QuerySnapshot,
-  intervals: readonly Interval[],
-  total: number,
-): Promise<number | undefined> {
-  const { places } = await readTalliedPlaces(transaction, tenant, { now, intervals, skip: total - 1, size: 1 });
-  return places.at(0)?.at;
+  if (asked !== undefined) return asked;
+  if (isLarge(planOf(intervals))) return await oldestFound(snapshot, everything);
+  const { transaction, tenant, now } = snapshot;
+  const page = { now, intervals, skip: 0, size: 0 };
+  const { total } = await readTalliedPlaces(transaction, tenant, page);
+  if (total === 0) return [];
+  const { places } = await readTalliedPlaces(transaction, tenant, { ...page, skip: total - 1, size: 1 });
+  return places.map(({ at }) => at);
 }
 
 /** The time of the oldest entry of all selections; none if there is no entry. Undefined: there are many, or it is hard to find. */

@@ -8,7 +8,7 @@ export interface Routine {
   /** The name in the database, which is also the name of the file. */
   name: string;
   kind: 'function' | 'procedure' | 'aggregate';
-  /** The path of the file inside the folder of routines: `changelog/change_rank.sql`. */
+  /** The path of the file inside the folder of routines: `changelog/change_total.sql`. */
   file: string;
   text: string;
   /** Whether indexes or columns may use it: its folder is named `indexed`. */

@@ -4,7 +4,7 @@ import type pg from 'pg';
 export interface StoredRoutine {
   oid: number;
   name: string;
-  /** `change_rank(text,text[],text[],bigint)` */
+  /** `change_total(text,text[],text[],bigint,bigint)` */
   signature: string;
   /** A new value after each change. */
   version: string;

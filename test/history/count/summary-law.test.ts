@@ -3,7 +3,6 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { changelogDialect } from '../../../src/history/ask/dialect.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
-import { countBacklogPortion } from '../../../src/history/tallies/type-backlog.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
@@ -12,7 +11,6 @@ import { checkLaw, someOf } from '../../support/oracle/law.ts';
 import { arbitraryQuery } from '../../support/oracle/query-arbitrary.ts';
 import { matches } from '../../support/oracle/query-evaluator.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
-import { withoutTalliesByType } from '../../support/server/tallies.ts';
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const tenant = 'alpha';
@@ -37,8 +35,6 @@ test('buckets, facets and others are what an evaluator counts that tests every e
   const scenario = arbitraryHistory([tenant], now).chain((history) =>
     fc.record({
       history: fc.constant(history),
-      // How many portions of an earlier version's tallies are counted by type; undefined: there is no such version.
-      portions: fc.constantFrom(undefined, undefined, 0, 2, 20),
       asked: someOf(
         fc.record({
           query: arbitraryQuery(history.vocabulary),
@@ -51,8 +47,8 @@ test('buckets, facets and others are what an evaluator counts that tests every e
       ),
     }),
   );
-  await checkLaw(scenario, { runs: Math.ceil(pairs / queriesOfHistory) }, async ({ history, portions, asked }) => {
-    const recorded = await recordAnew(history, portions);
+  await checkLaw(scenario, { runs: Math.ceil(pairs / queriesOfHistory) }, async ({ history, asked }) => {
+    const recorded = await recordAnew(history);
     for (const { query, buckets, timeZone, field, size } of asked) {
       const q = query.text;
       const parsed = parseQuery(q, changelogDialect);
@@ -138,9 +134,9 @@ function facetsOf(wanted: readonly Entry[], field: 'entity' | 'type' | 'actor', 
 }
 
 /** Empties the tenant, records the history, and answers its entries. */
-async function recordAnew({ batches }: HistorySketch, portions: number | undefined): Promise<Entry[]> {
+async function recordAnew({ batches }: HistorySketch): Promise<Entry[]> {
   await server.database.pool.query(
-    'truncate change_entry, change_related, change_delta, change_tally, change_type_backlog; update change_folded set folds = folds + 1',
+    'truncate change_entry, change_related, change_delta, change_tally; update change_folded set folds = folds + 1',
   );
   const recorded: Entry[] = [];
   for (const { changes, fold } of batches) {
@@ -148,9 +144,7 @@ async function recordAnew({ batches }: HistorySketch, portions: number | undefin
     await record(changes.map((change) => ({ ...change, identity: randomBytes(16) })));
     recorded.push(...changes);
     if (fold) await foldHistory(server.context.db, tenant);
-    if (portions !== undefined && fold) await withoutTalliesByType(server.database.pool, tenant);
   }
-  for (let portion = 0; portion < (portions ?? 0); portion++) await countBacklogPortion(server.context.db, tenant, 100);
   return recorded;
 }
 

@@ -2,19 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { CompiledQuery } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { changelogDialect } from '../../../src/history/ask/dialect.ts';
-import { defaultCosts } from '../../../src/history/count/counting-costs.ts';
 import { readFacets } from '../../../src/history/count/facets.ts';
 import { readHistogram } from '../../../src/history/count/histogram.ts';
 import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
 import { inQuerySnapshot, type QuerySnapshot, queryAt } from '../../../src/history/page/query-snapshot.ts';
 import { foldHistory } from '../../../src/history/tallies/fold.ts';
-import { countBacklogPortion } from '../../../src/history/tallies/type-backlog.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
-import { withoutTalliesByType } from '../../support/server/tallies.ts';
 
 const tenant = 'acme';
 const minute = 60_000;
@@ -94,9 +91,7 @@ async function check(snapshot: QuerySnapshot, q: string, where: string): Promise
     );
     return rows;
   };
-  // As it is cheaper, by tallies, or by reading the entries.
-  const costs = [defaultCosts, { ...defaultCosts, entry: 1e9 }, { ...defaultCosts, entry: 0 }][random.below(3)];
-  const histogram = await readHistogram(snapshot, { maxBuckets: [1, 24, 60, 500][random.below(4)] ?? 60 }, costs);
+  const histogram = await readHistogram(snapshot, { maxBuckets: [1, 24, 60, 500][random.below(4)] ?? 60 });
   const end = histogram.to + 1;
   const moments = [...histogram.buckets.map(({ at }) => at), end];
   const place = `k.type || ' ' || width_bucket(e.at, $3::bigint[]) - 1`;
@@ -118,7 +113,7 @@ async function check(snapshot: QuerySnapshot, q: string, where: string): Promise
   const field = fields[random.below(3)] ?? 'actor';
   const size = [1, 3, 100][random.below(3)] ?? 3;
   const values = await count({ entity: 'k.entity', type: 'k.type', actor: 'a.name' }[field]);
-  expect({ q, ...(await readFacets(snapshot, { field, size }, costs)) }).toEqual({
+  expect({ q, ...(await readFacets(snapshot, { field, size })) }).toEqual({
     q,
     field,
     total,
@@ -127,7 +122,7 @@ async function check(snapshot: QuerySnapshot, q: string, where: string): Promise
   });
 }
 
-test('buckets, facets and others are those of the snapshot while others record, fold and count by type', async () => {
+test('buckets, facets and others are those of the snapshot while others record and fold', async () => {
   const { database, regexes } = history;
   const dictionaries = new DictionaryCache(database.pool);
   const reading = { pool: database.pool, db: database.db, regexes };
@@ -138,9 +133,6 @@ test('buckets, facets and others are those of the snapshot while others record, 
     while (!isDone) {
       await record(someChanges());
       if (random.below(3) === 0) await foldHistory(database.db, tenant);
-      // Of some snapshots the tallies by type are complete, of others not.
-      if (random.below(12) === 0) await withoutTalliesByType(database.pool, tenant);
-      if (random.below(2) === 0) await countBacklogPortion(database.db, tenant, 10_000);
     }
   })();
   try {

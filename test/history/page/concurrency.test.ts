@@ -252,11 +252,11 @@ async function compareInOneSnapshot(pool: pg.Pool, below: (limit: number) => num
       if (ofActors?.length === 0 || ofKinds?.length === 0) continue;
       const actorSet = ofActors === undefined ? '{0}' : `{${ofActors}}`;
       const kindSet = ofKinds !== undefined ? `{${ofKinds}}` : ofActors === undefined ? '{0}' : '{}';
-      const [ranked] = await numbers('change_rank($1, $2::text[], $3::text[], $4::bigint[])', [
+      const [ranked] = await numbers('array[change_total($1, $2::text[], $3::text[], $4, null)]', [
         tenant,
         [actorSet],
         [kindSet],
-        [since],
+        since,
       ]);
       const counted = await client.query<{ count: number }>(
         `select count(*) as count from change_entry where tenant = $1 and at >= $2

@@ -35,7 +35,7 @@ test.each([
   [1, 6],
   [seed, 3],
 ])(
-  'rank, seek and page agree with what all entries say, whenever they were folded: seed %d, %d rounds',
+  'count, seek and page agree with what all entries say, whenever they were folded: seed %d, %d rounds',
   async (start, rounds) => {
     const random = new Random(start);
     await database.pool.query('truncate change_entry, change_related, change_delta, change_tally, change_folded');
@@ -53,7 +53,7 @@ test.each([
       for (let trial = 0; trial < 20; trial++) {
         const selections = randomSelections(random, kinds, actors);
         const matching = entries.filter(isSelected(selections));
-        await checkRank(random, selections, matching, entries);
+        await checkCount(random, selections, { entries, kinds });
         await checkSeek(random, selections, matching);
         await checkPage(random, entries, kinds, actors);
       }
@@ -71,27 +71,50 @@ async function foldPartly(random: Random): Promise<void> {
   }
 }
 
-async function checkRank(random: Random, selections: Sets[], matching: Entry[], entries: Entry[]): Promise<void> {
-  const moments = [0, randomBound(random, entries), randomBound(random, entries)];
-  const { ranks } = await firstRow<{ ranks: string[] }>(database, 'change_rank($1, $2, $3, $4) as ranks', [
-    tenant,
-    ...columnsOf(selections),
-    moments,
-  ]);
-  expect({ selections, moments, ranks: ranks.map(Number) }).toEqual({
-    selections,
-    moments,
-    ranks: moments.map((since) => matching.filter((entry) => entry.at >= since).length),
-  });
+/** What is counted in ranges, whatever it is told apart by, is what the entries say. */
+async function checkCount(
+  random: Random,
+  selections: Sets[],
+  { entries, kinds }: { entries: Entry[]; kinds: number[] },
+): Promise<void> {
+  const bounds = Array.from({ length: 1 + random.below(6) }, () => randomBound(random, entries));
+  const cuts = [...new Set([random.pick([0, randomBound(random, entries)]), ...bounds])].sort(
+    (one, other) => one - other,
+  );
+  const before = cuts.length > 1 && random.below(2) === 0 ? (cuts.pop() ?? null) : null;
+  const split = random.pick(['', 'kind', 'actor'] as const);
+  for (const selection of selections) {
+    const isAny = selection.kinds.length === 0 || selection.kinds[0] === 0;
+    const ofKinds = split === 'kind' && isAny ? kinds : selection.kinds;
+    const { rows } = await database.pool.query<{ key: number; range: number; entries: number }>(
+      `select key, range, sum(entries)::integer as entries from change_count($1, $2, $3, $4, $5, $6)
+         group by 1, 2 having sum(entries) <> 0`,
+      [tenant, selection.actors, ofKinds, cuts, before, split],
+    );
+    const counted = new Map<string, number>();
+    for (const entry of entries.filter(isSelected([selection]))) {
+      const range = cuts.findLastIndex((cut) => cut <= entry.at) + 1;
+      if (range === 0 || (before !== null && entry.at >= before)) continue;
+      const name = `${split === '' ? 0 : entry[split]} ${range}`;
+      counted.set(name, (counted.get(name) ?? 0) + 1);
+    }
+    const found = Object.fromEntries(rows.map(({ key, range, entries: number }) => [`${key} ${range}`, number]));
+    expect({ selection, cuts, before, split, found }).toEqual({
+      selection,
+      cuts,
+      before,
+      split,
+      found: Object.fromEntries(counted),
+    });
+  }
 }
 
 /** A checkpoint has no more newer entries than are wanted, and as many as it tells. */
 async function checkSeek(random: Random, selections: Sets[], matching: Entry[]): Promise<void> {
   if (matching.length === 0) return;
-  const end = 2 ** 52;
   for (const wanted of [0, random.below(matching.length), matching.length - 1]) {
-    const call = 'change_seek($1, $2, $3, $4, 0, $5, $6, 0)';
-    const asked = [tenant, ...columnsOf(selections), wanted, matching.length, end];
+    const call = 'change_seek($1, $2, $3, $4, 0, $5, $6)';
+    const asked = [tenant, ...columnsOf(selections), wanted, 2 ** 52, matching.length];
     const { moment, newer } = await firstRow<{ moment: number; newer: number }>(database, call, asked);
     const found = matching.filter((entry) => entry.at >= moment).length;
     expect({ selections, wanted, newer, isNewer: newer <= wanted }).toEqual({

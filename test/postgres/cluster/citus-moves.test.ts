@@ -149,7 +149,7 @@ test('what a worker says of a tenant that has left it counts as a move only afte
   onTestFinished(() => tenantPool.end());
   // Where nothing moved it is a mistake: the routine asks for a tenant of the other worker.
   const mistaken = {
-    text: "select change_pending($2, '{0}', '{0}') from tenant where tenant = $1",
+    text: `select change_total($2, '{"{0}"}', '{"{0}"}', 0, null) from tenant where tenant = $1`,
     values: await apart(pool),
   };
   const ask = () => doWork({ tenant: mistaken.values[0] }, () => tenantPool.query(mistaken));

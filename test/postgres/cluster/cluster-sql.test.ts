@@ -29,7 +29,8 @@ beforeAll(async () => {
 });
 
 const isOfTenant = (text: string) => /^create function \w+\(\s*of_tenant text/m.test(text);
-const readsTables = (text: string) => /\bfrom (change|completion|tenant)_\w+ \w|change_(rank|horizon)\(/.test(text);
+const readsTables = (text: string) =>
+  /\bfrom (change|completion|tenant)_\w+ \w|change_(count|total|horizon)\(/.test(text);
 
 test('the tables of tenants and the others are those of the migrations', () => {
   expect([...tables.distributed]).toEqual(expect.arrayContaining(['tenant', 'change_entry', 'job', 'console_link']));
@@ -42,7 +43,7 @@ test('the tables of tenants and the others are those of the migrations', () => {
     'oauth_signing_key',
   ]);
   expect([...tables.routines]).toEqual(
-    expect.arrayContaining(['change_rank', 'change_read', 'record_entries_numbered']),
+    expect.arrayContaining(['change_count', 'change_read', 'record_entries_numbered']),
   );
 });
 

@@ -1,12 +1,8 @@
 import type { Interval, Selection } from '../ask/tally-plan.ts';
 import type { Dictionary } from '../names/dictionary.ts';
-import type { QueryParts } from '../page/query-parts.ts';
-import type { TalliedTypes } from './types-of-selection.ts';
+import type { Split } from '../page/query-parts.ts';
 
-/** What entries are told apart by. */
-export type Split = 'kind' | 'actor' | 'type';
-
-/** Entries of one selection in a range of time. */
+/** Entries of one selection in ranges of time. */
 export interface CountedPart {
   readonly split: Split;
   readonly selection: Selection;
@@ -21,11 +17,7 @@ export interface CountedPart {
  * The parts of intervals in the ranges that `moments` begin, in ascending order. The last range has no end. No entry of the
  * intervals is before the first moment.
  */
-export function partsInRanges(
-  intervals: readonly Interval[],
-  moments: readonly number[],
-  split: 'kind' | 'actor',
-): CountedPart[] {
+export function partsInRanges(intervals: readonly Interval[], moments: readonly number[], split: Split): CountedPart[] {
   return intervals.flatMap(({ since, before, selections }) => {
     const begun = moments.findLastIndex((moment) => moment <= since);
     const firstPlace = Math.max(0, begun);
@@ -34,39 +26,6 @@ export function partsInRanges(
     if (before !== null && before <= first) return [];
     return selections.map((selection) => ({ split, selection, moments: [first, ...inside], firstPlace, before }));
   });
-}
-
-/**
- * The same parts. Those that tallies by type count are told apart by type, with the numbers of types as their kinds. Those
- * of actors have these numbers beside their kinds: in a cell with few kinds, an actor has no tallies by type.
- */
-export function byTypes(
-  parts: readonly CountedPart[],
-  dictionary: Dictionary,
-  talliedTypes: TalliedTypes,
-): CountedPart[] {
-  return parts.map((part) => {
-    const types = talliedTypes(part.selection);
-    if (types === undefined) return part;
-    const { actors, kinds } = part.selection;
-    if (actors === null) return { ...part, selection: { actors, kinds: types }, split: 'type' };
-    return { ...part, selection: { actors, kinds: [...types, ...(kinds ?? dictionary.kinds.map(({ id }) => id))] } };
-  });
-}
-
-/**
- * Whether change_counts decides for itself, actor by actor, between tallies and entries: then nobody has to count all matches
- * before. It does so where a query selects actors, and whole types or nothing else.
- */
-export function areOfActors(
-  { intervals, search }: Pick<QueryParts, 'intervals' | 'search'>,
-  talliedTypes: TalliedTypes,
-): boolean {
-  const selections = intervals.flatMap((interval) => interval.selections);
-  return (
-    search === undefined &&
-    selections.every((selection) => selection.actors !== null && talliedTypes(selection) !== undefined)
-  );
 }
 
 /** The parts as the parameters of change_count_parts: arrays of their splits, actors, kinds, moments, ends and first places. */

@@ -1,8 +1,9 @@
 import { CompiledQuery } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { changelogDialect } from '../../../src/history/ask/dialect.ts';
-import { defaultCosts } from '../../../src/history/count/counting-costs.ts';
 import { type Facets, readFacets } from '../../../src/history/count/facets.ts';
+import { readHistogram } from '../../../src/history/count/histogram.ts';
+import type { FacetField } from '../../../src/history/count/summary-store.ts';
 import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
 import { inQuerySnapshot, queryAt } from '../../../src/history/page/query-snapshot.ts';
 import { dropPortion, setRetention } from '../../../src/history/retention/retention.ts';
@@ -13,7 +14,6 @@ import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder, recordChange } from '../../../src/recording/record-change.ts';
 import { Random } from '../../support/oracle/random.ts';
 import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
-import { recordStatements } from '../../support/server/statements.ts';
 
 const tenant = 'acme';
 const minute = 60_000;
@@ -84,8 +84,7 @@ function someRange(): { q: string; where: string } {
     { q: '', where: 'true' },
     { q: 'type:update', where: `k.type = 'update'` },
     { q: 'type:(create,delete)', where: `k.type <> 'update'` },
-    // Of actors, tallies do not tell how many of some kinds there are.
-    ...(actors.q === '' ? [{ q: 'entity:~[0-4]$', where: `k.entity ~ '[0-4]$'` }] : []),
+    { q: 'entity:~[0-4]$', where: `k.entity ~ '[0-4]$'` },
   ];
   const ofKinds = kinds[random.below(kinds.length)] ?? { q: '', where: 'true' };
   const q = `${actors.q} ${ofKinds.q}`;
@@ -98,13 +97,13 @@ function someRange(): { q: string; where: string } {
   };
 }
 
-const forTallies = { ...defaultCosts, key: 0, candidate: 0, tally: 0 };
+const columns = { entity: 'k.entity', type: 'k.type', actor: 'a.name' } as const;
+const fields = ['entity', 'type', 'actor'] as const;
 
-/** The facet by entity, whatever its tallies cost, and a plain count in the same snapshot. */
+/** The values of a field, and a plain count in the same snapshot. */
 async function ask(
   dictionaries: DictionaryCache,
-  { q, where, size }: { q: string; where: string; size: number },
-  costs = forTallies,
+  { q, where, size, field }: { q: string; where: string; size: number; field: FacetField },
 ): Promise<{ found: Facets; counted: { value: string; count: number }[] }> {
   const { database, regexes } = history;
   const { db, pool } = database;
@@ -113,13 +112,13 @@ async function ask(
   return await inQuerySnapshot({ pool, db, regexes }, query, known, async (snapshot) => {
     const { rows } = await snapshot.transaction.executeQuery<{ value: string; count: number }>(
       CompiledQuery.raw(
-        `select k.entity as value, count(*) as count
+        `select ${columns[field]} as value, count(*) as count
            from change_entry e join change_actor a using (tenant, actor) join change_kind k using (tenant, kind)
            where e.tenant = $1 and e.at >= $2 and ${where} group by 1 order by 2 desc, 1`,
         [tenant, snapshot.since],
       ),
     );
-    const found = await readFacets(snapshot, { field: 'entity', size }, costs);
+    const found = await readFacets(snapshot, { field, size });
     return { found, counted: rows };
   });
 }
@@ -127,15 +126,12 @@ async function ask(
 const sumOf = (values: readonly { count: number }[]) => values.reduce((all, { count }) => all + count, 0);
 
 test(
-  'the entity types with most entries, of some actors or of all, are those of a plain count, ties, twins and what is not folded included',
+  'the values with most entries, of some actors or of all, are those of a plain count, ties, twins and what is not folded included',
   async () => {
     const { db, pool } = history.database;
     const dictionaries = new DictionaryCache(pool);
     const record = createRecorder(db, tenant, () => now);
-    const statements = recordStatements(pool);
     let compared = 0;
-    // A range that nothing can be in needs no count.
-    let empty = 0;
     for (let round = 0; compared < asked; round++) {
       for (let batch = 0; batch < 3; batch++) await record(someChanges());
       if (round < 3) await recordTwins(round);
@@ -147,13 +143,13 @@ test(
       }
       for (let query = 0; query < 8; query++) {
         const range = someRange();
-        const size = [1, 3, 20, 100][random.below(4)] ?? 20;
-        const { found, counted } = await ask(dictionaries, { ...range, size });
-        if (counted.length === 0) empty += 1;
+        const size = random.pick([1, 3, 20, 100]);
+        const field = random.pick(fields);
+        const { found, counted } = await ask(dictionaries, { ...range, size, field });
         expect({ ...range, size, ...found }).toEqual({
           ...range,
           size,
-          field: 'entity',
+          field,
           total: sumOf(counted),
           values: counted.slice(0, size),
           others: sumOf(counted.slice(size)),
@@ -161,39 +157,61 @@ test(
         compared += 1;
       }
     }
-    expect(statements.filter(({ text }) => text.includes('change_top_entities')).length).toBeGreaterThanOrEqual(
-      compared - empty,
-    );
   },
   180_000 + asked * 5_000,
 );
 
-test('entity types that others have most entries of are not counted, and those that may be among the first all are', async () => {
+async function firstTimeOf(q: string): Promise<number> {
+  const { pool, db } = history.database;
+  const known = await new DictionaryCache(pool).get(tenant);
+  const query = queryAt(tenant, parseQuery(q, changelogDialect), now);
+  const reading = { pool, db, regexes: history.regexes };
+  const { from } = await inQuerySnapshot(reading, query, known, (snapshot) =>
+    readHistogram(snapshot, { maxBuckets: 60 }),
+  );
+  return from;
+}
+
+test('the oldest entry of some kinds is looked for among 1,000 entries of an actor, or by tallies', async () => {
   const { db, pool } = history.database;
-  // Of the entity types that everybody uses, the actor has few entries: the first round finds none of those that it has most of.
-  const changes = Array.from({ length: 600 }, (_none, index) => {
-    const own = index % 3 === 0;
-    return changeOf({
-      at: now - index * minute,
-      actor: own ? 'loner' : `other ${index % 2}`,
-      entity: own ? `rare ${index % 36}` : `common ${index % 4}`,
-    });
-  });
-  const few = ['common 0', 'common 1'].map((entity) => changeOf({ at: now - minute, actor: 'loner', entity }));
-  await createRecorder(db, tenant, () => now)([...changes, ...few]);
-  await foldHistory(db, tenant);
-  const range = { q: 'actor:loner', where: `a.name = 'loner' and e.at >= ${now - 30 * day}`, size: 2 };
-  const statements = recordStatements(pool);
-  const byTallies = () => statements.filter(({ text }) => text.includes('change_top_entities')).length;
-  const { found, counted } = await ask(new DictionaryCache(pool), range);
-  expect(found).toEqual({
-    field: 'entity',
-    total: 202,
-    values: counted.slice(0, 2),
-    others: 202 - sumOf(counted.slice(0, 2)),
-  });
-  expect(byTallies()).toBe(1);
-  // To read 202 entries costs less than to find out how many of each kind there may be.
-  expect((await ask(new DictionaryCache(pool), range, defaultCosts)).found).toEqual(found);
-  expect(byTallies()).toBe(1);
+  const record = createRecorder(db, tenant, () => now);
+  const begin = now - 10 * day;
+  const updates = Array.from({ length: 999 }, (_none, index) =>
+    changeOf({ at: begin + index, actor: 'slow', entity: 'x' }),
+  );
+  await record([...updates, changeOf({ at: begin + 2_000, actor: 'slow', entity: 'x', type: 'delete' })]);
+  const askOldest = async (actors: string[], type: string) => {
+    // One statement for each: a cluster joins no tables by anything but the tenant.
+    const foundActors = await pool.query('select actor from change_actor where tenant = $1 and name = any ($2)', [
+      tenant,
+      actors,
+    ]);
+    const foundKinds = await pool.query(
+      `select kind from change_kind where tenant = $1 and entity = 'x' and type = $2`,
+      [tenant, type],
+    );
+    const { rows } = await pool.query('select oldest, decided from change_oldest($1, $2, $3, $4, null)', [
+      tenant,
+      foundActors.rows.map(({ actor }) => actor),
+      foundKinds.rows.map(({ kind }) => kind),
+      begin,
+    ]);
+    return rows;
+  };
+  expect(await askOldest(['slow'], 'delete')).toEqual([{ oldest: begin + 2_000, decided: true }]);
+  await record([changeOf({ at: begin + 1_500, actor: 'slow', entity: 'x' })]);
+  expect(await askOldest(['slow'], 'delete')).toEqual([{ oldest: null, decided: false }]);
+  expect(await askOldest(['slow'], 'update')).toEqual([{ oldest: begin, decided: true }]);
+  expect(await firstTimeOf('actor:slow type:delete')).toBe(begin + 2_000);
+  // One of another actor counts where it is older than the 1,000 that were looked at.
+  await record([changeOf({ at: begin + 1_600, actor: 'late', entity: 'x', type: 'delete' })]);
+  expect(await askOldest(['slow', 'late'], 'delete')).toEqual([{ oldest: begin + 1_600, decided: false }]);
+  await record([changeOf({ at: begin + 1_400, actor: 'late', entity: 'x', type: 'delete' })]);
+  expect(await askOldest(['slow', 'late'], 'delete')).toEqual([{ oldest: begin + 1_400, decided: true }]);
+  expect(await firstTimeOf('actor:(slow,late) type:delete')).toBe(begin + 1_400);
+  // Of several selections the oldest counts, whichever comes first.
+  const [late, slow] = ['(actor:late type:delete)', '(actor:slow type:update)'];
+  for (const arms of [`(${late} OR ${slow})`, `(${slow} OR ${late})`]) {
+    expect(await firstTimeOf(`compoundLogicalQuery:${arms}`)).toBe(begin);
+  }
 });

@@ -1,0 +1,159 @@
+import { createHash } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { parseArgs } from 'node:util';
+import * as fc from 'fast-check';
+import pg from 'pg';
+import { changelogDialect } from '../../src/history/ask/dialect.ts';
+import { calendarOf } from '../../src/history/count/calendar.ts';
+import { createFindPage } from '../../src/history/find-page.ts';
+import { createHistoryReads } from '../../src/history/history-reads.ts';
+import { historyBody } from '../../src/history/page/history-stream.ts';
+import { foldHistory } from '../../src/history/tallies/fold.ts';
+import { createPool } from '../../src/postgres/connections/pool.ts';
+import { createDatabase, type Database } from '../../src/postgres/database.ts';
+import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';
+import { migrate } from '../../src/postgres/migrate/migrate.ts';
+import { createTenant } from '../../src/postgres/tenants/tenants.ts';
+import { parseQuery } from '../../src/query/parse.ts';
+import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
+import type { Change } from '../../src/recording/change.ts';
+import { createRecorder } from '../../src/recording/record-change.ts';
+import { arbitraryQuery, hardExpressions, hardNames } from '../../test/support/oracle/query-arbitrary.ts';
+import { Random } from '../../test/support/oracle/random.ts';
+
+// Writes what every query of a list, and so many random ones, answers on the same data: to compare two versions byte for byte.
+const { values: settings } = parseArgs({
+  options: {
+    random: { type: 'string', default: '3000' },
+    seed: { type: 'string', default: '7' },
+    data: { type: 'string', default: join(import.meta.dirname, '../../data/bench') },
+    out: { type: 'string', default: 'answers.json' },
+    /** Answers of another version. The run fails where one differs. */
+    compare: { type: 'string' },
+  },
+});
+
+const tenant = 'answers';
+const minute = 60_000;
+const day = 86_400_000;
+const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
+const size = 20;
+const people = Array.from({ length: 300 }, (_none, index) => `name${index}`);
+const entities = Array.from({ length: 25 }, (_none, index) => `entity${index}`);
+const vocabulary = {
+  entities: [...entities.slice(0, 6), ...hardNames.slice(0, 12)],
+  entityIds: [...Array.from({ length: 20 }, (_none, index) => `d${index}`), ...hardNames.slice(0, 8)],
+  actors: [...people.slice(0, 6), ...hardNames.slice(0, 20)],
+  expressions: [...hardExpressions, '^name[0-9]$', '[02468]$', '^d1'],
+  times: [now, now - 3 * day, now - 3 * day - 17 * minute, now - 30 * day, now - 45 * day],
+};
+
+const embedded = process.env.DATABASE_URL
+  ? { url: process.env.DATABASE_URL, release: async () => {} }
+  : await openEmbeddedDatabase({ dataDir: settings.data, log: (line: string) => process.stderr.write(`${line}\n`) });
+const name = `annals_bench_answers_${process.pid}`;
+const server = new pg.Client(embedded.url);
+await server.connect();
+try {
+  await server.query(`create database ${name}`);
+  const url = new URL(embedded.url);
+  url.pathname = name;
+  const pool = createPool(url.href, { maximum: 5 });
+  const answers = await answersOf(pool);
+  await pool.end();
+  await writeFile(settings.out, JSON.stringify(answers, null, 1));
+  if (settings.compare !== undefined) await compare(answers, settings.compare);
+} finally {
+  await server.query(`drop database if exists ${name} with (force)`);
+  await server.end();
+  await embedded.release();
+}
+
+async function answersOf(pool: pg.Pool): Promise<Record<string, string>> {
+  await migrate(pool);
+  const db = createDatabase(pool);
+  await createTenant(db, tenant);
+  await record(db);
+  const regexes = new RegexMatcherPool();
+  const history = { pool, db, regexes, now: () => now };
+  const findPage = createFindPage(history);
+  const reads = createHistoryReads(history);
+  const listed = (await readFile(join(import.meta.dirname, 'answers.txt'), 'utf8')).split('\n').filter((q) => q !== '');
+  const drawn = fc.sample(arbitraryQuery(vocabulary), {
+    numRuns: Number(settings.random),
+    seed: Number(settings.seed),
+  });
+  const answers: Record<string, string> = {};
+  for (const [place, q] of ['', ...listed, ...drawn.map((query) => query.text)].entries()) {
+    const query = parseQuery(q, changelogDialect);
+    const page = async (number: number) => {
+      const found = await findPage(tenant, query, { skip: (number - 1) * size, size });
+      const body = historyBody(found, { page: number, size });
+      return { total: found.total, body: typeof body === 'string' ? body : await text(body) };
+    };
+    const first = await page(1);
+    const last = Math.max(1, Math.ceil(first.total / size));
+    const parts = [first.body, (await page(Math.ceil(last / 2))).body, (await page(last)).body];
+    for (const [maxBuckets, timeZone] of [
+      [60, undefined],
+      [1 + (place % 499), 'Europe/Berlin'],
+    ] as const) {
+      const calendar = timeZone === undefined ? undefined : calendarOf(timeZone);
+      parts.push(JSON.stringify(await reads.histogram(tenant, query, { maxBuckets, calendar })));
+    }
+    for (const field of ['entity', 'type', 'actor'] as const) {
+      parts.push(JSON.stringify(await reads.facets(tenant, query, { field, size: 1 + (place % 20) })));
+    }
+    const hashes = parts.map((part) => createHash('sha256').update(part).digest('hex').slice(0, 16));
+    answers[`${place} ${q}`] = `${first.total} ${hashes.join(' ')}`;
+  }
+  await regexes.close();
+  return answers;
+}
+
+/** Entries as they come, with a crowded hour and dense actors. All but the last batch are folded. */
+async function record(db: Database): Promise<void> {
+  const random = new Random(7);
+  const recorder = createRecorder(db, tenant, () => now);
+  const skewed = <Item>(items: readonly Item[]) => items[Math.floor(items.length * random.next() * random.next())];
+  const timeOf = () => {
+    const kind = random.below(10);
+    if (kind === 0) return now - random.below(1_500 * day);
+    if (kind === 1) return now - 3 * day - random.below(60 * minute);
+    if (kind === 2) return now - 3 * day - 17 * minute - random.below(1_000);
+    if (kind === 3) return now - random.below(60) * day;
+    return now - random.below(60 * day);
+  };
+  let number = 0;
+  for (let batch = 0; batch < 15; batch++) {
+    const changes: Change[] = Array.from({ length: 2_000 }, () => {
+      number += 1;
+      const isHard = random.below(12) === 0;
+      return {
+        identity: createHash('md5').update(String(number)).digest(),
+        at: timeOf(),
+        type: skewed(['update', 'create', 'delete'] as const) ?? 'update',
+        entity: (isHard ? random.pick(vocabulary.entities) : skewed(entities)) ?? 'order',
+        entityId: isHard ? random.pick(vocabulary.entityIds) : `d${random.below(900)}`,
+        actor: (isHard ? random.pick(vocabulary.actors) : random.below(4) === 0 ? 'name0' : skewed(people)) ?? 'x',
+        related: random.below(8) === 0 ? [{ entity: 'group', entityId: `d${random.below(20)}` }] : [],
+        paths: `{"a":{"after":${number}}}`,
+      };
+    });
+    await recorder(changes);
+    if (batch < 14) await foldHistory(db, tenant, 3_000);
+  }
+}
+
+async function compare(answers: Record<string, string>, file: string): Promise<void> {
+  const others = JSON.parse(await readFile(file, 'utf8')) as Record<string, string>;
+  const names = new Set([...Object.keys(answers), ...Object.keys(others)]);
+  const different = [...names].filter((query) => answers[query] !== others[query]);
+  for (const query of different.slice(0, 20)) {
+    process.stdout.write(`${query}\n  ${others[query]}\n  ${answers[query]}\n`);
+  }
+  process.stdout.write(`${names.size} queries, ${different.length} different answers\n`);
+  if (different.length > 0) process.exitCode = 1;
+}
