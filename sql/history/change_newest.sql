@@ -1,4 +1,4 @@
--- The entries of some selections (see change_rank) in [since, before), newest first and of one millisecond the latest recorded
+-- The entries of some selections (see change_total) in [since, before), newest first and of one millisecond the latest recorded
 -- first, without the first `skip`, `size` at most. Those of several keys are merged: they are looked for in the last `span`
 -- milliseconds before `before`, or before `now` where that is earlier, and further back where these have too few.
 create function change_newest(of_tenant text, now bigint, actor_sets text[], kind_sets text[], since bigint, before bigint,
