@@ -128,7 +128,8 @@ async function stream(
   const pid = await pidOf(replication);
   replication.query(incoming);
   try {
-    await untilStarted(client, pid, slot, confirmedFlush, incoming);
+    const started = await untilStarted({ client, pid, slot, start: confirmedFlush, incoming, signal });
+    if (!started) return;
     log.info({ slot, from: formatLsn(confirmedFlush) }, 'capture reads the log of the source');
     events.onRunning();
     const slice = new TimeSlice(sliceLength);
@@ -164,14 +165,28 @@ async function stream(
   }
 }
 
-/** Waits until the server streams to this connection, and checks where it began: from then on nobody else can move the slot. */
-async function untilStarted(client: pg.Client, pid: number, slot: string, start: Lsn, incoming: ReplicationStream) {
+interface Start {
+  readonly client: pg.Client;
+  /** The server's process of the stream. */
+  readonly pid: number;
+  readonly slot: string;
+  readonly start: Lsn;
+  readonly incoming: ReplicationStream;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Waits until the server streams to this connection, and checks where it began: from then on nobody else can move the slot. False where
+ * the signal came before.
+ */
+async function untilStarted({ client, pid, slot, start, incoming, signal }: Start): Promise<boolean> {
   for (;;) {
     const found = await readSlot(client, slot);
     if (found?.activePid === pid) {
-      if (found.confirmedFlush === start) return;
+      if (found.confirmedFlush === start) return true;
       throw new GapError(`the slot ${slot} was moved from ${formatLsn(start)} while capture began`);
     }
+    if (signal.aborted) return false;
     await sleep(startPause);
     await incoming.untilMessage(0);
   }

@@ -27,6 +27,7 @@ export class SlotWatch {
   #warningBytes = firstWarningBytes;
   #warningLag = firstWarningLag;
   #isInDanger = false;
+  #isBlind = false;
   #nextLook = 0;
   /** When the transaction was committed that was recorded last, in milliseconds since 1970. */
   #committedAt: number | undefined;
@@ -42,13 +43,20 @@ export class SlotWatch {
     this.#tellTime();
   }
 
-  /** Looks on a connection of its own, where it is time. A source that is away is not looked at. */
+  /** Looks on a connection of its own, where it is time. Tells once that it cannot: nobody then warns of a disk that fills. */
   async lookWhileAway(source: Source): Promise<void> {
     if (performance.now() < this.#nextLook) return;
     this.#nextLook = performance.now() + this.#options.interval;
     // Heartbeats are committed all the time, so there is something to record.
     this.#tellTime();
-    await withSource(source, (client) => this.look(client)).catch(() => {});
+    try {
+      await withSource(source, (client) => this.look(client));
+      this.#isBlind = false;
+    } catch (error) {
+      const { slot, log } = this.#options;
+      if (!this.#isBlind) log.warn({ slot, err: error }, 'capture cannot see how much of its log the source keeps');
+      this.#isBlind = true;
+    }
   }
 
   async look(client: pg.Client): Promise<void> {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { measureCapture } from '../../../src/context/installation-figures.ts';
 import { Metrics, textOf } from '../../../src/metrics/metrics.ts';
 import { startTracing, treesOf } from '../../support/server/collector.ts';
+import { startDatabaseProxy } from '../../support/server/database-proxy.ts';
 import { entriesOf } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
 import { createSourceDatabase, type SourceServer, startSourceServer } from '../../support/server/source-server.ts';
@@ -77,6 +78,35 @@ test('while Annals cannot record, capture still watches how much of its log the 
   await eventually(() => Promise.resolve(figures.lagMilliseconds > lagMilliseconds)).toBe(true);
   await history.pool.query('alter table hidden_position rename to capture_position');
   await eventually(() => entriesOf(history)).toHaveLength(2000);
+});
+
+test('capture tells once that it cannot look at a source that is away, where nobody sees its disk fill', async () => {
+  const source = await createSourceDatabase(server);
+  await source.pool.query('create table orders (id int primary key)');
+  const history = await createHistory();
+  const proxy = await startDatabaseProxy(source.url);
+  onTestFinished(() => proxy.close());
+  const tables = { 'public.orders': { entity: 'order' } };
+  const capture = startCapture({ source, history, tables, url: proxy.url, heartbeat: 50 });
+  await capture.running;
+  const told = (text: string) => capture.messages.filter((message) => message.includes(text)).length;
+  proxy.failAfter(0, 'away');
+  await eventually(async () => told('tries again')).toBeGreaterThan(2);
+  expect(told('cannot see how much of its log the source keeps')).toBe(1);
+});
+
+test('a capture that waits for its stream to begin ends when it is told to', async () => {
+  const source = await createSourceDatabase(server);
+  await source.pool.query('create table orders (id int primary key)');
+  const history = await createHistory();
+  const proxy = await startDatabaseProxy(source.url);
+  onTestFinished(() => proxy.close());
+  proxy.swallow('START_REPLICATION');
+  const tables = { 'public.orders': { entity: 'order' } };
+  const capture = startCapture({ source, history, tables, url: proxy.url });
+  await eventually(async () => proxy.swallowed).toBe(1);
+  await capture.stop();
+  await expect(capture.running).rejects.toThrow('capture ended');
 });
 
 test('a portion of capture is a trace with its steps, and the port tells how far capture is', async () => {

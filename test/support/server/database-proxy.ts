@@ -13,6 +13,10 @@ export interface DatabaseProxy {
   failAfter(pieces: number, fault: LinkFault): void;
   /** Passes on nothing that the server sends on the connections of now. Later ones are good. */
   loseAnswers(): void;
+  /** How many pieces were swallowed. */
+  readonly swallowed: number;
+  /** Passes on no piece of a client that contains the text. */
+  swallow(text: string): void;
   /** Ends the fault: new connections are good. */
   mend(): void;
   close(): Promise<void>;
@@ -24,6 +28,8 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
   const sockets = new Set<Socket>();
   /** Connections to the server whose answers are lost. */
   const deaf = new WeakSet<Socket>();
+  let unwanted: string | undefined;
+  let swallowed = 0;
   let sent = 0;
   let failAt = Number.POSITIVE_INFINITY;
   let fault: LinkFault = 'cut';
@@ -59,6 +65,10 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
     client.on('data', (piece) => {
       if (sent >= failAt) fail();
       sent += 1;
+      if (unwanted !== undefined && piece.includes(unwanted)) {
+        swallowed += 1;
+        return;
+      }
       if (!isSilent && !upstream.destroyed) upstream.write(piece);
     });
   });
@@ -73,6 +83,9 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
     get sent() {
       return sent;
     },
+    get swallowed() {
+      return swallowed;
+    },
     failAfter(pieces, what) {
       sent = 0;
       fault = what;
@@ -81,7 +94,11 @@ export async function startDatabaseProxy(databaseUrl: string): Promise<DatabaseP
     loseAnswers() {
       for (const socket of sockets) deaf.add(socket);
     },
+    swallow(text) {
+      unwanted = text;
+    },
     mend() {
+      unwanted = undefined;
       failAt = Number.POSITIVE_INFINITY;
       isAway = false;
       // What was silent has lost what it should have passed on.
