@@ -49,7 +49,7 @@ export function createFindPage(options: HistoryOptions): FindPage {
     if (withContext || withIdentity) return await readInSnapshot(reading, page, dictionary);
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const read = await readInSingleStatement(reading, page, dictionary);
-      if (read.kind === 'page') return { total: read.total, entries: read.entries };
+      if (read.kind === 'page') return { way: read.way, total: read.total, entries: read.entries };
       if (read.kind === 'several statements') break;
       dictionary = await dictionaries.get(tenant, dictionary);
     }

@@ -94,7 +94,7 @@ export function createHistoryReads(options: HistoryOptions): HistoryReads {
         const place = await findPlace(transaction, tenant, entry, horizon);
         if (place === undefined) return undefined;
         const page = { tenant, inPieces: true, withContext, withIdentity: true };
-        return { total: 1, ...(await readPlaces(reading.pool, transaction, [place], page)) };
+        return { way: 'search', total: 1, ...(await readPlaces(reading.pool, transaction, [place], page)) };
       });
     },
 

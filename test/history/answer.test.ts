@@ -21,7 +21,7 @@ test('an answer has the first entries that fit into its bytes, and tells how man
   async function* pieces() {
     yield later;
   }
-  const answer = createAnswerQuery(async () => ({ total: 9, entries, pieces: pieces() }));
+  const answer = createAnswerQuery(async () => ({ way: 'tallies', total: 9, entries, pieces: pieces() }));
   const bytes = Buffer.byteLength(entryText(entryOf('a')));
   for (const [maxBytes, shown] of [
     [bytes - 1, 0],

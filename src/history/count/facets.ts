@@ -1,10 +1,12 @@
-import { partsOf } from '../page/query-parts.ts';
+import { partsOf, wayOf } from '../page/query-parts.ts';
 import type { QuerySnapshot } from '../page/query-snapshot.ts';
+import type { Way } from '../page/store.ts';
 import { partsInRanges } from './counted-parts.ts';
 import { type FacetField, type FacetValue, readFacetValues } from './summary-store.ts';
 
 /** The values of a field with most entries. */
 export interface Facets {
+  readonly way: Way;
   readonly field: FacetField;
   readonly total: number;
   readonly values: readonly FacetValue[];
@@ -15,9 +17,9 @@ export interface Facets {
 /** Counts the entries of a query by the values of a field, and takes the `size` values with most entries. */
 export async function readFacets(snapshot: QuerySnapshot, asked: { field: FacetField; size: number }): Promise<Facets> {
   const split = asked.field === 'actor' ? 'actor' : 'kind';
-  const { intervals, search } = await partsOf(snapshot, { split, ranges: 1 });
-  const parts = partsInRanges(intervals, [snapshot.since], split);
-  const { total, values } = await readFacetValues(snapshot, { parts, search }, asked);
+  const parts = await partsOf(snapshot, { split, ranges: 1 });
+  const counted = partsInRanges(parts.intervals, [snapshot.since], split);
+  const { total, values } = await readFacetValues(snapshot, { parts: counted, search: parts.search }, asked);
   const others = values.reduce((left, { count }) => left - count, total);
-  return { field: asked.field, total, values, others };
+  return { way: wayOf(parts), field: asked.field, total, values, others };
 }

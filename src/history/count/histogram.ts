@@ -1,6 +1,7 @@
 import { timeBounds } from '../ask/time-bounds.ts';
-import { partsOf } from '../page/query-parts.ts';
+import { partsOf, wayOf } from '../page/query-parts.ts';
 import type { QuerySnapshot } from '../page/query-snapshot.ts';
+import type { Way } from '../page/store.ts';
 import { type Calendar, utcCalendar } from './calendar.ts';
 import { partsInRanges } from './counted-parts.ts';
 import { boundariesOf, type HistogramInterval, intervalFor } from './histogram-interval.ts';
@@ -17,6 +18,7 @@ export interface HistogramBucket {
 
 /** Entries over time. All times are milliseconds since 1970. */
 export interface Histogram {
+  readonly way: Way;
   readonly from: number;
   readonly to: number;
   readonly interval: HistogramInterval;
@@ -70,7 +72,7 @@ export async function readHistogram(
     }
   }
   const total = counts.reduce((sum, { entries }) => sum + entries, 0);
-  return { from, to, interval, total, buckets, after };
+  return { way: wayOf(parts), from, to, interval, total, buckets, after };
 }
 
 function writable(time: number): number {

@@ -51,5 +51,5 @@ export async function readDocumentsPage(
       page.dictionary.lineage,
     ],
   });
-  return pageOf(rows, page.dictionary);
+  return pageOf(rows, page.dictionary, 'documents');
 }

@@ -1,9 +1,9 @@
 import type { Dictionary } from '../names/dictionary.ts';
-import type { EntryRow } from './store.ts';
+import type { EntryRow, Way } from './store.ts';
 
 /** The result of one statement that reads a page. */
 export type PageRead =
-  | { readonly kind: 'page'; readonly total: number; readonly entries: EntryRow[] }
+  | { readonly kind: 'page'; readonly way: Way; readonly total: number; readonly entries: EntryRow[] }
   /** The statement's snapshot has names that the dictionary lacks. */
   | { readonly kind: 'outdated names' }
   /** One statement cannot answer, or should not: the plan is large, or an entry has much text. */
@@ -27,7 +27,7 @@ export interface PageRow {
 }
 
 /** Converts the row to a page: names replace the numbers of kinds and actors. */
-export function pageOf([row]: readonly PageRow[], dictionary: Dictionary): PageRead {
+export function pageOf([row]: readonly PageRow[], dictionary: Dictionary, way: Way): PageRead {
   if (row === undefined) throw new Error('a page came without its total');
   const parts = row.page.split(separator);
   const [total = '', current, count] = parts;
@@ -42,7 +42,7 @@ export function pageOf([row]: readonly PageRow[], dictionary: Dictionary): PageR
     if (entry.paths === '') return severalStatements;
     entries.push(entry);
   }
-  return { kind: 'page', total: Number(total), entries };
+  return { kind: 'page', way, total: Number(total), entries };
 }
 
 /** The entry whose parts begin at a place; undefined if the dictionary lacks its names. */

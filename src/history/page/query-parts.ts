@@ -7,7 +7,7 @@ import { entryConditions, isOnTexts } from './predicate.ts';
 import type { QuerySnapshot } from './query-snapshot.ts';
 import { searchOf } from './search.ts';
 import type { Search } from './search-store.ts';
-import { type Extent, readExtent } from './store.ts';
+import { type Extent, readExtent, type Way } from './store.ts';
 
 /** The entries that satisfy a query, in two parts that share no entry. */
 export interface QueryParts {
@@ -19,6 +19,13 @@ export interface QueryParts {
   readonly everything: Search;
   /** The entries to look through, if `search` is a scan along the time because tallies would be more work. */
   readonly scanned: number | undefined;
+}
+
+/** How a query of such parts is answered. */
+export function wayOf({ intervals, search, scanned }: QueryParts): Way {
+  if (scanned !== undefined) return 'scan';
+  if (search === undefined) return 'tallies';
+  return intervals.length === 0 ? 'search' : 'merged';
 }
 
 /** What entries are told apart by. */

@@ -3,7 +3,7 @@ import type { Dictionary } from '../names/dictionary.ts';
 import { readPlaces } from './long-page.ts';
 import { mergedPage } from './merged-page.ts';
 import type { PageQuery } from './page-query.ts';
-import { partsOf } from './query-parts.ts';
+import { partsOf, type QueryParts, wayOf } from './query-parts.ts';
 import { inQuerySnapshot, type QuerySnapshot, type Reading } from './query-snapshot.ts';
 import { countEntries, findPlaces, type Search, searchPage } from './search-store.ts';
 import type { PageOfEntries, Place } from './store.ts';
@@ -12,17 +12,18 @@ import { readTalliedPlaces } from './tallied-page.ts';
 /** Answers a page with several statements in one snapshot, with the names of that snapshot. */
 export async function readInSnapshot(reading: Reading, page: PageQuery, known: Dictionary): Promise<PageOfEntries> {
   return await inQuerySnapshot(reading, page, known, async (snapshot) => {
-    const { total, places } = await findPlacesOfPage(snapshot, page);
-    return { total, ...(await readPlaces(reading.pool, snapshot.transaction, places, page)) };
+    const parts = await partsOf(snapshot);
+    const { total, places } = await findPlacesOfPage(snapshot, parts, page);
+    return { way: wayOf(parts), total, ...(await readPlaces(reading.pool, snapshot.transaction, places, page)) };
   });
 }
 
 async function findPlacesOfPage(
   snapshot: QuerySnapshot,
+  { intervals, search, everything, scanned }: QueryParts,
   { skip, size }: PageQuery,
 ): Promise<{ total: number; places: Place[] }> {
   const { transaction, tenant, now } = snapshot;
-  const { intervals, search, everything, scanned } = await partsOf(snapshot);
   if (scanned !== undefined) return await scanPage(transaction, everything, { skip, size, entries: scanned });
   const tallied = { now, intervals };
   if (search === undefined) return await readTalliedPlaces(transaction, tenant, { ...tallied, skip, size });

@@ -34,7 +34,7 @@ export async function readTalliedPage(
   const { since, recent, lineage } = dictionary;
   const names = byNames ? [since, recent, lineage] : [null, null, lineage];
   const { rows } = await statements.query<PageRow>(talliedPageStatement(tenant, page, names));
-  return pageOf(rows, dictionary);
+  return pageOf(rows, dictionary, 'tallies');
 }
 
 /** The statement of a page. `names`: what change_snapshot takes of them. */

@@ -1,7 +1,10 @@
 import type { Circumstances, EntryRow, PageOfEntries } from './store.ts';
 
 /** The body of the answer (spec: change history response) as JSON text. Values go out as they were recorded. */
-export function historyText({ total, entries }: PageOfEntries, { page, size }: { page: number; size: number }): string {
+export function historyText(
+  { total, entries }: Pick<PageOfEntries, 'total' | 'entries'>,
+  { page, size }: { page: number; size: number },
+): string {
   return (
     `{"items":[${entries.map(entryText).join(',')}],"page":${page},"size":${size},` +
     `"totalElements":${total},"totalPages":${Math.ceil(total / size)}}`

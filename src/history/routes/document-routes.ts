@@ -6,7 +6,7 @@ import type { AskedDocument } from '../document/document-at.ts';
 import { documentBody } from '../document/view.ts';
 import type { HistoryReads } from '../history-reads.ts';
 import { DocumentAnswer, DocumentQuery } from './document-schemas.ts';
-import { historyOperation } from './operation.ts';
+import { historyOperation, timingOf } from './operation.ts';
 import { HistoryPath } from './schemas.ts';
 
 /** A document as it was (contract 4, further reads). */
@@ -25,14 +25,18 @@ export async function documentRoutes(
         description: 'Rebuilds the document from its history, as it was at a moment or after a number of changes.',
         params: HistoryPath,
         querystring: DocumentQuery,
-        response: { 200: jsonStream(DocumentAnswer, { description: 'The document as it was.' }) },
+        response: {
+          200: jsonStream(DocumentAnswer, { description: 'The document as it was.', headers: ['Server-Timing'] }),
+        },
       },
     },
     async (request, reply) => {
       const { entity, entityId, at, changes } = request.query;
       const when = changes === undefined ? { at: momentOf(at, now) } : { changes: onlyChanges(changes, at) };
       const asked: AskedDocument = { entity, entityId, when };
+      const begun = performance.now();
       const { found, release } = await reads.document(request.params.tenant, asked);
+      reply.headers(timingOf('documents', begun));
       // A client may take a large document slowly; until it has it, the document counts.
       reply.raw.once('close', release);
       if (reply.raw.closed) release();

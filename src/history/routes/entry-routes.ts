@@ -8,7 +8,7 @@ import { showEntries } from '../entry/shown-entries.ts';
 import type { HistoryReads } from '../history-reads.ts';
 import type { PageOfEntries } from '../page/store.ts';
 import { entryText } from '../page/view.ts';
-import { historyOperation, mayShowContext, refuseContextWithoutScope } from './operation.ts';
+import { historyOperation, mayShowContext, refuseContextWithoutScope, timingOf } from './operation.ts';
 import { ChangelogChangeItem, EntryQuery, HistoryPath } from './schemas.ts';
 
 /** One entry of the history (contract 4, further reads). */
@@ -28,15 +28,17 @@ export async function entryRoutes(
         description: 'The change with a `ref`. The list of changes shows refs with `ref=true`.',
         params: HistoryPath,
         querystring: EntryQuery,
-        response: { 200: jsonStream(ChangelogChangeItem, { description: 'The change.' }) },
+        response: { 200: jsonStream(ChangelogChangeItem, { description: 'The change.', headers: ['Server-Timing'] }) },
       },
     },
     async (request, reply) => {
       const { ref, context, valueLimit } = request.query;
       const { tenant } = request.params;
       const withContext = mayShowContext(context, request.credentials.scopes);
+      const begun = performance.now();
       const found = await reads.entry(tenant, openRef(sealer, tenant, ref), withContext);
       if (found === undefined) throw new AnnalsError('resource_not_found', 'This change is not kept any more.');
+      reply.headers(timingOf(found.way, begun));
       const shown = await showEntries(sealer, tenant, found, { ref: true, valueLimit });
       return await reply.type('application/json; charset=utf-8').send(entryBody(shown));
     },

@@ -10,7 +10,7 @@ import { historyBody } from '../page/history-stream.ts';
 import { documentRoutes } from './document-routes.ts';
 import { entryRoutes } from './entry-routes.ts';
 import { nameRoutes } from './name-routes.ts';
-import { historyOperation, mayShowContext, refuseContextWithoutScope } from './operation.ts';
+import { historyOperation, mayShowContext, refuseContextWithoutScope, timingOf } from './operation.ts';
 import { changeRecorderRoutes } from './recorder-routes.ts';
 import { ChangelogHistoryResponse, HistoryPath, HistoryQuery } from './schemas.ts';
 import { summaryRoutes } from './summary-routes.ts';
@@ -43,7 +43,12 @@ export async function changelogRoutes(app: HttpServer, options: ChangelogRoutesO
         description: 'Version 0.0.1, preview: some features may not be fully operational.',
         params: HistoryPath,
         querystring: HistoryQuery,
-        response: { 200: jsonStream(ChangelogHistoryResponse, { description: 'A page of changes, newest first.' }) },
+        response: {
+          200: jsonStream(ChangelogHistoryResponse, {
+            description: 'A page of changes, newest first.',
+            headers: ['Server-Timing'],
+          }),
+        },
       },
     },
     async (request, reply) => {
@@ -53,7 +58,9 @@ export async function changelogRoutes(app: HttpServer, options: ChangelogRoutesO
       const withIdentity = request.query.ref === 'true';
       const query = parseQuery(q, changelogDialect);
       const asked = { skip: (page - 1) * size, size, inPieces: true, withContext, withIdentity };
+      const begun = performance.now();
       const found = await findPage(tenant, query, asked);
+      reply.headers(timingOf(found.way, begun));
       const shown = await showEntries(sealer, tenant, found, { ref: withIdentity, valueLimit });
       const body = historyBody(shown, { page, size });
       return await reply.type('application/json; charset=utf-8').send(body);

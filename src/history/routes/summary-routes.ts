@@ -5,7 +5,7 @@ import { parseQuery } from '../../query/parse.ts';
 import { changelogDialect } from '../ask/dialect.ts';
 import { calendarOf } from '../count/calendar.ts';
 import type { HistoryReads } from '../history-reads.ts';
-import { historyOperation } from './operation.ts';
+import { historyOperation, timingOf } from './operation.ts';
 import { HistoryPath } from './schemas.ts';
 import { FacetsAnswer, FacetsQuery, HistogramAnswer, HistogramQuery } from './summary-schemas.ts';
 
@@ -22,15 +22,22 @@ export async function summaryRoutes(app: HttpServer, { reads }: { reads: History
         description: 'Counts the changes that match, by time and type. The counts are exact.',
         params: HistoryPath,
         querystring: HistogramQuery,
-        response: { 200: json(HistogramAnswer, { description: 'The changes over time, the oldest first.' }) },
+        response: {
+          200: json(HistogramAnswer, {
+            description: 'The changes over time, the oldest first.',
+            headers: ['Server-Timing'],
+          }),
+        },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { q = '', buckets: maxBuckets = 60, timeZone } = request.query;
       const calendar = timeZone === undefined ? undefined : calendarOf(timeZone);
       if (timeZone !== undefined && calendar === undefined) throw noSuchZone();
       const query = parseQuery(q, changelogDialect);
+      const begun = performance.now();
       const found = await reads.histogram(request.params.tenant, query, { maxBuckets, calendar });
+      reply.headers(timingOf(found.way, begun));
       return {
         from: timeOf(found.from),
         to: timeOf(found.to),
@@ -53,13 +60,17 @@ export async function summaryRoutes(app: HttpServer, { reads }: { reads: History
         description: 'The most frequent values of a field among the changes that match. The counts are exact.',
         params: HistoryPath,
         querystring: FacetsQuery,
-        response: { 200: json(FacetsAnswer, { description: 'The values with most changes.' }) },
+        response: {
+          200: json(FacetsAnswer, { description: 'The values with most changes.', headers: ['Server-Timing'] }),
+        },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { q = '', field, size = 20 } = request.query;
       const query = parseQuery(q, changelogDialect);
-      const { total, values, others } = await reads.facets(request.params.tenant, query, { field, size });
+      const begun = performance.now();
+      const { way, total, values, others } = await reads.facets(request.params.tenant, query, { field, size });
+      reply.headers(timingOf(way, begun));
       return { field, totalElements: total, values: [...values], others };
     },
   );

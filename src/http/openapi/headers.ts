@@ -19,9 +19,10 @@ export const answerHeaders = {
     example: 42,
   },
   'Server-Timing': {
-    description: 'The missing index. Present only if the page was slow without it.',
+    description:
+      'Of a list of instances: the missing index, if the page was slow without it. Of a read of the change history: how it was answered (`tallies`, `documents`, `search`, `scan` or `merged`), and the milliseconds that it took.',
     schema: { type: 'string' },
-    example: 'list;dur=2786.2;desc="sort without an index"',
+    example: 'tallies;dur=2.4',
   },
   Location: {
     description: 'The path of the new resource.',
