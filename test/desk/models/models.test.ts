@@ -42,7 +42,7 @@ test('managing agents reads the listing too, and no other scope does', async () 
 });
 
 test.each(builtInModels)('the installed package of $provider names every model of the catalogue', (group) => {
-  const path = new URL(`../../node_modules/@ai-sdk/${group.provider}/dist/index.d.ts`, import.meta.url);
+  const path = new URL(`../../../node_modules/@ai-sdk/${group.provider}/dist/index.d.ts`, import.meta.url);
   const types = readFileSync(path, 'utf8');
   const unnamed = group.models.filter(({ id }) => !types.includes(`'${id}'`));
   expect(unnamed).toEqual([]);
