@@ -91,7 +91,7 @@ test('the picture of the architecture is what the code is: npx node test/support
 const assignedFunction =
   /[\w)\]](?:\.#?\w+|\[[^\]\n]*\])\s+(?:\?\?|\|\|)?=\s+(?:async\s+)?(?:function\b|\([^()]*\)(?::\s*[\w<>[\]|. ]+)?\s*=>|\w+\s*=>)/g;
 
-test('no function literal is assigned to a property, so that requests are garbage soon (decision 0058)', () => {
+test('no function literal is assigned to a property, so that requests are garbage soon (docs/decisions/requests.md)', () => {
   const found = files.flatMap((file) =>
     [...readFileSync(join(root, 'src', file), 'utf8').matchAll(assignedFunction)].map(([text]) => `${file}: ${text}`),
   );

@@ -23,7 +23,7 @@ import {
 } from '../../test/support/server/cluster.ts';
 
 // The same work in a database of the coordinator that is not distributed, in one that is, and in one whose shards have no routines
-// of their own (decision 0052). What is compared is the processor time of all database processes. All of them run on this machine.
+// of their own (docs/decisions/cluster.md). What is compared is the processor time of all database processes. All of them run on this machine.
 const { values: settings } = parseArgs({
   options: { entries: { type: 'string', default: '20000' }, rounds: { type: 'string', default: '5' } },
 });

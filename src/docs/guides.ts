@@ -4,7 +4,7 @@ import { renderGuide } from './render-guide.ts';
 import { type Section, sectionsOf } from './sections.ts';
 
 export interface Guide {
-  /** The path of its file without `.md`: `operations`, `decisions/0001-house-and-stack`. */
+  /** The path of its file without `.md`: `operations`, `decisions/house`. */
   readonly name: string;
   readonly title: string;
   /** HTML of the whole guide. */

@@ -48,7 +48,7 @@ test('every guide of the folder is listed and shown, and its links lead to pages
   expect(guides.length).toBeGreaterThan(20);
   expect(guides).toContain('/docs/guides/query-language');
   // The index of the records comes first among them.
-  const [index, record] = ['decisions/README', 'decisions/0001-house-and-stack'].map((name) =>
+  const [index, record] = ['decisions/README', 'decisions/access'].map((name) =>
     guides.indexOf(`/docs/guides/${name}`),
   );
   expect(index).toBe((record ?? 0) - 1);
@@ -95,7 +95,7 @@ test('every guide has a purpose in the list, and every section is in the index o
   expect(answer.status).toBe(200);
   const sections = (await answer.json()) as { path: string; id: string; heading: string; text: string }[];
   const paths = [...new Set(sections.map(({ path }) => path))];
-  expect(paths.length).toBeGreaterThan(80);
+  expect(paths.length).toBeGreaterThan(50);
   for (const path of paths) {
     const shown = await page(path);
     const ids = [...shown.html.matchAll(/<h\d id="([^"]+)"/g)].map(([, id]) => id);

@@ -100,7 +100,7 @@ async function isQuietWithinASecond(): Promise<boolean> {
   return isQuiet;
 }
 
-// The first test: after slow statements the tenant has fewer at once (record 0042).
+// The first test: after slow statements the tenant has fewer at once (docs/decisions/fairness.md).
 test('a second after the clients of many slow requests have gone, the database is quiet', async () => {
   const gone = new AbortController();
   const calls = [...requests, ...requests, ...requests].map(([path, init]) =>

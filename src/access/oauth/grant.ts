@@ -24,7 +24,7 @@ interface GrantedClient extends OAuth2Server.Client {
   scopes: Scope[];
 }
 
-/** The client credentials grant (RFC 6749, 4.4), its flow run by the grant library; see docs/decisions/0002. */
+/** The client credentials grant (RFC 6749, 4.4), its flow run by the grant library; see docs/decisions/access.md. */
 export function createGrant(options: {
   db: Database;
   keys: SigningKeys;

@@ -77,7 +77,7 @@ export async function readSequences(
   return sequences;
 }
 
-/** The last number that a cluster has given to rows of all tables (decision 0040). Undefined where the database is no cluster. */
+/** The last number that a cluster has given to rows of all tables (docs/decisions/cluster.md). Undefined where the database is no cluster. */
 async function readClusterNumber(client: pg.ClientBase): Promise<string | undefined> {
   const { rows: found } = await client.query(`select where to_regclass('change_number') is not null`);
   if (found.length === 0) return undefined;

@@ -72,7 +72,7 @@ async function distributeTable(client: pg.ClientBase, name: string, shards: numb
 }
 
 /**
- * Makes the sequence that numbers rows of all workers (decision 0040) go on behind all numbers that there are. The
+ * Makes the sequence that numbers rows of all workers (docs/decisions/cluster.md) go on behind all numbers that there are. The
  * cluster's own numbers differ from worker to worker.
  */
 export async function raiseNumbers(client: pg.ClientBase): Promise<void> {

@@ -173,7 +173,7 @@ function toPool(client: pg.PoolClient, destroy: boolean | Error): void {
 
 /**
  * The driver's answer. It is asked by a callback: the driver's own promise assigns a function literal to a property, and so
- * each statement, its rows and its request would live until the next full garbage collection (decision 0058).
+ * each statement, its rows and its request would live until the next full garbage collection (docs/decisions/requests.md).
  */
 function answerOf(
   client: pg.PoolClient,

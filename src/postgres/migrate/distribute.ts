@@ -17,7 +17,7 @@ export interface Distribution {
   /** The tables that this call distributed. */
   tables: string[];
   shards: number;
-  /** The number of shards that have routines of their own (decision 0052). */
+  /** The number of shards that have routines of their own (docs/decisions/cluster.md). */
   shardsWithRoutines: number;
   /** The workers that have shards, as `host:port`. */
   workers: string[];

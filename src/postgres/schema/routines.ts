@@ -20,8 +20,8 @@ export interface Routine {
 const beginning = /^(?:--[^\n]*\n|\s*\n)*create (function|procedure|aggregate) (?::"schema"\.)?([a-z_][a-z0-9_]*)\s*\(/;
 
 /**
- * The form of the routines: for one server, for a cluster whose workers have the tenants (decision 0040), or for the tables of one
- * shard, which are to a worker as those of one server (decision 0052).
+ * The form of the routines: for one server, for a cluster whose workers have the tenants (docs/decisions/cluster.md), or for the tables of one
+ * shard, which are to a worker as those of one server (docs/decisions/cluster.md).
  */
 export type RoutineForm = 'single' | 'distributed' | 'shard';
 

@@ -11,7 +11,7 @@ const allowWrites = 'set citus.enable_manual_changes_to_shards = on';
 const isOfTenant = /^create function \w+\(\s*of_tenant text\b/m;
 const isStable = /\bstable\b/;
 
-/** The table and routine names that a shard routine uses, each with the name of the shard's own (decision 0052). */
+/** The table and routine names that a shard routine uses, each with the name of the shard's own (docs/decisions/cluster.md). */
 export interface ShardNames {
   /** The quoted name of the schema that the routine is for. */
   schema: string;

@@ -16,7 +16,7 @@ export const hasOwnTransactionIds = `
 const insufficientPrivilege = '42501';
 
 /**
- * Resets all transaction ids and snapshots that the database keeps, where another server gave them (decision 0037): what is
+ * Resets all transaction ids and snapshots that the database keeps, where another server gave them (docs/decisions/backups.md): what is
  * there then counts as recorded before every snapshot, and exports begin anew. It takes the same time however many entries
  * there are, besides the indexes of names. Several processes may call this at once. Returns whether it has reset them.
  */

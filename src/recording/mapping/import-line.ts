@@ -43,7 +43,7 @@ const typeOfOp: ReadonlyMap<string, ChangeType> = new Map([
   ['delete', 'delete'],
 ]);
 
-/** The members of a change (contract 6), `masked` of decision 0035 included. */
+/** The members of a change (contract 6), `masked` included. */
 export const changeMembers: ReadonlySet<string> = new Set([
   'op',
   'entity',
@@ -73,7 +73,7 @@ class Rejection extends Error {}
  * The limit of nesting holds for `before` and `after`; the object of the line comes on top of it. For `id`, `name`, `actor`,
  * `schemaVersion`, `related` and `context`, null means absent; for `before` and `after` it is a value. A member that is not known
  * rejects the line (contract 3).
- * `rules` say by entity what is masked and left out (recording.md 3). `masked` names masked values that differ (decision 0035).
+ * `rules` say by entity what is masked and left out (recording.md 3). `masked` names masked values that differ (docs/decisions/outbox.md).
  */
 export function readImportLine(
   line: Buffer,

@@ -18,8 +18,8 @@ const maxKept = 16 * 1024 * 1024;
 const maxDocument = 1024 * 1024;
 
 /**
- * Gives updates whose row before is not in the log the values before them from the history, where it has the whole document (decision
- * 0075). Documents that changed last are kept, so that one with many changes is not read for each of them.
+ * Gives updates whose row before is not in the log the values before them from the history, where it has the whole document
+ * (docs/decisions/capture.md). Documents that changed last are kept, so that one with many changes is not read for each of them.
  */
 export class HistoryComparison {
   readonly #mapping: Mapping;

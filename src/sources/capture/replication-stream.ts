@@ -19,7 +19,7 @@ interface CopyData {
 /**
  * A logical replication stream on a connection of the driver that was opened with `replication: 'database'`. It reads the
  * socket only as quickly as the caller takes messages, and tells the server nothing as flushed but what `acknowledge` was
- * called with (decision 0029). An iteration ends with an error when the connection is lost.
+ * called with (docs/decisions/capture.md). An iteration ends with an error when the connection is lost.
  *
  * @example
  * const stream = new ReplicationStream('annals', 'annals', start);

@@ -20,7 +20,7 @@ export interface TableWatchOptions {
 }
 
 /**
- * Watches what else than rows changes at the mapped tables (decision 0074). What makes rows be missing is a gap. A change that the mapping
+ * Watches what else than rows changes at the mapped tables (docs/decisions/capture.md). What makes rows be missing is a gap. A change that the mapping
  * does not fit any more stops capture before a row of the table is recorded. What leaves documents of the history other than the rows are
  * is told, with what to do.
  */

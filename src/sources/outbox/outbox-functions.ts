@@ -18,7 +18,7 @@ const laterColumns = `array(select a.attname::text from pg_attribute a
       and a.attnum || ' ' || a.attname <> all (tg_argv[5]::text[]))`;
 const maskLater = `  if later <> '{}' then rules := annals.with_masks(rules, later); end if;`;
 
-/** The functions of the triggers, made as the owner of the outbox (decision 0034). */
+/** The functions of the triggers, made as the owner of the outbox (docs/decisions/outbox.md). */
 export const createFunctions = `-- Takes a value away, or puts a token in its place that tells only whether both sides are equal. A path that meets an array goes on in
 -- each of its elements.
 create or replace function annals.hide(inout before jsonb, inout after jsonb, path text[], masks boolean)

@@ -18,7 +18,7 @@ const maxLines = 2_000;
 const maxBytes = 7 * 1024 * 1024;
 
 /**
- * Records through a recorder (decision 0035). Each change has an id that is made of its row in the outbox, so what is sent again is a
+ * Records through a recorder (docs/decisions/outbox.md). Each change has an id that is made of its row in the outbox, so what is sent again is a
  * duplicate there. The order of the changes is kept, also over several requests.
  */
 export function recordOverHttp({ target, strict, log }: HttpRecording): RelayOptions['record'] {

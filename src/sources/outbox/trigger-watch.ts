@@ -15,7 +15,7 @@ const argumentsOfTriggers = 6;
 const runAgain = 'Run the SQL of annals outbox again';
 
 /**
- * Watches what becomes of the mapped tables and their triggers while the relay runs (decision 0074). Each state is told once, and once
+ * Watches what becomes of the mapped tables and their triggers while the relay runs (docs/decisions/capture.md). Each state is told once, and once
  * more when it comes back.
  */
 export class TriggerWatch {
@@ -86,7 +86,7 @@ export class TriggerWatch {
     });
   }
 
-  /** Tables whose triggers run once a statement, and which now need triggers for each row (decision 0034). */
+  /** Tables whose triggers run once a statement, and which now need triggers for each row (docs/decisions/outbox.md). */
   async #lateTriggers(client: pg.Client, names: readonly string[]): Promise<string[]> {
     // SQL of an older version has no such function, and triggers for each row alone.
     const { rows: found } = await client.query(`select from pg_catalog.pg_proc

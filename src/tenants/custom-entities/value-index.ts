@@ -5,7 +5,7 @@ import { step } from '../../query/array-values.ts';
 import { isArrayIndex } from '../../query/document-field.ts';
 import { dropUnfinished } from './unfinished-index.ts';
 
-/** The index that answers `field:value` of any field of instances (docs/decisions/0014-lists-and-indexes.md). */
+/** The index that answers `field:value` of any field of instances (docs/decisions/documents.md). */
 export const valueIndexName = 'custom_instance_narrow_values';
 
 /** The index that leads to the instances which that index leaves out. */
