@@ -2,6 +2,7 @@ import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { clientAliases } from './console/client-aliases.ts';
 import { findChromium } from './console/test/support/find-chromium.ts';
+import { pureTests } from './test/support/pure-tests.ts';
 import { findPgbouncer } from './test/support/server/pgbouncer-program.ts';
 import { findPostgresPrograms } from './test/support/server/postgres-programs.ts';
 
@@ -44,10 +45,17 @@ class LongFilesFirst extends BaseSequencer {
   }
 }
 
-export default defineConfig({
+const servers = [
+  'test/support/server/memory-folder.ts',
+  'test/support/server/bundle-of-run.ts',
+  'test/support/server/database-server.ts',
+];
+
+/** `--mode quick`: the tests that need no server, process or browser. */
+export default defineConfig(({ mode }) => ({
   resolve: { alias: clientAliases },
   test: {
-    include: ['test/**/*.test.ts', 'console/test/**/*.test.ts'],
+    include: mode === 'quick' ? pureTests(import.meta.dirname) : ['test/**/*.test.ts', 'console/test/**/*.test.ts'],
     exclude: [
       ...configDefaults.exclude,
       ...(leavesOutPooler ? [poolerTest] : []),
@@ -55,12 +63,7 @@ export default defineConfig({
       ...(leavesOutCluster ? [clusterTests] : []),
       ...(leavesOutBrowser ? browserTests : []),
     ],
-    globalSetup: [
-      'test/support/oracle/seed-of-run.ts',
-      'test/support/server/memory-folder.ts',
-      'test/support/server/bundle-of-run.ts',
-      'test/support/server/database-server.ts',
-    ],
+    globalSetup: ['test/support/oracle/seed-of-run.ts', ...(mode === 'quick' ? [] : servers)],
     pool: 'forks',
     // Tests of processes wait much: with two workers two cores stand still for a quarter of the run.
     maxWorkers: 4,
@@ -74,4 +77,4 @@ export default defineConfig({
     // CI runs on shared machines that may stand still for seconds. The run shows each test that it had to repeat.
     retry: process.env.CI === undefined ? 0 : 1,
   },
-});
+}));
