@@ -38,7 +38,7 @@ export const maxHeadTime = 60_000;
 /** Milliseconds that a connection stays open between two requests, as `Keep-Alive` tells the client. */
 export const keepAliveTime = 65_000;
 /** It stays open for so many milliseconds longer: a client that is late would write into a connection that closes. */
-export const keepAliveMargin = 10_000;
+const keepAliveMargin = 10_000;
 /** Milliseconds between two looks at requests that have not arrived yet. */
 export const lookForLateRequests = 30_000;
 

@@ -26,7 +26,7 @@ export const quotaLimits: Tokens = { input: 3_000_000, output: 1_000_000 };
 export const defaultUnsentLease = 30_000;
 
 /** A call for a shorter answer is not worth its cost (contract: completions). */
-export const minOutput = 16;
+const minOutput = 16;
 
 export interface QuotaRequest {
   tenant: string;

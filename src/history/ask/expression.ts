@@ -58,8 +58,8 @@ export interface FoundIds {
   readonly hashes: string;
 }
 
-export const always: Group = { kind: 'and', operands: [] };
-export const never: Group = { kind: 'or', operands: [] };
+const always: Group = { kind: 'and', operands: [] };
+const never: Group = { kind: 'or', operands: [] };
 
 export function isGroup(expression: Expression): expression is Group {
   return expression.kind === 'and' || expression.kind === 'or';

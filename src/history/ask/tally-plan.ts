@@ -93,7 +93,7 @@ export function planOf(intervals: readonly Interval[], talliesOf: (selection: Se
 }
 
 /** How many tallies tell at one moment how many entries of a selection there are: by actor and kind. */
-export function keysOf({ actors, kinds }: Selection): number {
+function keysOf({ actors, kinds }: Selection): number {
   return (actors?.length ?? 1) * (actors === null ? (kinds?.length ?? 1) : 1 + (kinds?.length ?? 0));
 }
 

@@ -57,7 +57,7 @@ const lostInUse = /^(Connection terminated unexpectedly|Client has encountered a
  * Whether an error of the driver means that a connection was lost under a statement, though the next one may well be answered: the
  * coordinator of a cluster ends its sessions that kept a connection to a worker which goes away, whatever tenant they ask for.
  */
-export function isLost(error: unknown): boolean {
+function isLost(error: unknown): boolean {
   if (isWorkerUnreachable(error)) return true;
   if (error instanceof pg.DatabaseError) return error.code === '57P01' || error.code === '57P02';
   if (!(error instanceof Error)) return false;

@@ -67,7 +67,7 @@ export function lostColumns(
 }
 
 /** The names of the columns that the log has, in their order. */
-export function loggedColumns({ columns }: Pick<CatalogueTable, 'columns'>): string[] {
+function loggedColumns({ columns }: Pick<CatalogueTable, 'columns'>): string[] {
   return columns.flatMap(({ name, isGenerated }) => (isGenerated ? [] : [name]));
 }
 

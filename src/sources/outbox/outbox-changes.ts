@@ -121,7 +121,7 @@ function foundActor({ document }: OutboxRow): string | undefined {
   return labelOf(new Map([['actor', JSON.stringify(actor)]]), 'actor');
 }
 
-export function typeOf({ before, after }: OutboxRow): ChangeType {
+function typeOf({ before, after }: OutboxRow): ChangeType {
   return before === null ? 'create' : after === null ? 'delete' : 'update';
 }
 

@@ -60,7 +60,7 @@ const members = `
      and r.rolname not in (current_user, session_user)`;
 
 /** What belongs to somebody else of the schema, in words; no row where all of it is ours. */
-export const foreignOwners = `${parts} select fault from foreign_owners`;
+const foreignOwners = `${parts} select fault from foreign_owners`;
 
 /** The same with rights that the SQL of the outbox does not give, by which others could read or write what is captured. */
 export const schemaFaults = `${parts}${rights} select fault from foreign_owners union all select fault from foreign_rights`;

@@ -7,7 +7,7 @@ export interface Days {
   readonly last: number;
 }
 
-export const maxDays = 366;
+const maxDays = 366;
 const defaultDays = 30;
 const dayLength = 86_400_000;
 
