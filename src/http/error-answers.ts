@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AnnalsError, type ErrorType } from '../core/errors.ts';
-import { isAtLimit, isUnreachable, isWorkerUnreachable } from '../postgres/connections/unreachable.ts';
+import { isAtLimit, isReadOnly, isUnreachable, isWorkerUnreachable } from '../postgres/connections/unreachable.ts';
 import { AccessTokenFault } from './access-token-fault.ts';
 import { ClientGone } from './client-gone.ts';
 import { errorMessageBody } from './error-bodies.ts';
@@ -37,12 +37,12 @@ function answerError(error: unknown, request: FastifyRequest, reply: FastifyRepl
 /** Seconds after which a client may call again while the database is away. */
 const databaseRetryAfter = '1';
 
-/** Seconds after which a client may call again while the database lacks room. An operator has to make some. */
+/** Seconds after which a client may call again while the database lacks room, or takes no writes. An operator has to change that. */
 const limitRetryAfter = '5';
 
 /**
  * A 500 never carries an internal detail; the log line with the same request id does (contract: errors). While the database
- * cannot be reached, or is at its limit, an operation without a message of its own is 503 instead. While a worker of a
+ * cannot be reached, is at its limit or takes no writes, an operation without a message of its own is 503 instead. While a worker of a
  * cluster cannot be reached, every operation of its tenants is.
  */
 function internalError(cause: unknown, request: FastifyRequest): AnnalsError {
@@ -60,6 +60,10 @@ export function answerOfFault(cause: unknown): AnnalsError {
   if (isAtLimit(cause)) {
     const headers = { 'Retry-After': limitRetryAfter };
     return new AnnalsError('service_unavailable', 'The database is at its limit.', { headers, cause });
+  }
+  if (isReadOnly(cause)) {
+    const headers = { 'Retry-After': limitRetryAfter };
+    return new AnnalsError('service_unavailable', 'The database takes no writes.', { headers, cause });
   }
   return new AnnalsError('internal_service_error', 'An internal error occurred.', { cause });
 }

@@ -1,5 +1,5 @@
 import type { LogFn, Logger } from 'pino';
-import { isUnreachable, isWorkerUnreachable } from '../postgres/connections/unreachable.ts';
+import { isAtLimit, isReadOnly, isUnreachable, isWorkerUnreachable } from '../postgres/connections/unreachable.ts';
 
 // Milliseconds. A state ends when its line has not come for so long.
 const quiet = 10_000;
@@ -17,8 +17,9 @@ interface State {
 }
 
 /**
- * While the database or a worker of a cluster is away, everything that asks it fails each second in the same words. Of such warnings
- * the first is written at once; those that follow are counted, and a line tells their number (`repeated`) each minute and at the end.
+ * While the database or a worker of a cluster is away, or takes no writes, everything that needs it fails each second in the same words.
+ * Of such warnings the first is written at once; those that follow are counted, and a line tells their number (`repeated`) each minute
+ * and at the end.
  * Errors are never left out: the answer 500 of a request has its own line.
  */
 export class RepeatedLines {
@@ -64,6 +65,9 @@ export class RepeatedLines {
   }
 }
 
+/** How an error tells that the database is not as it should be, for all who ask it. */
+const states = [isUnreachable, isWorkerUnreachable, isAtLimit, isReadOnly];
+
 /** The worker that an error of the coordinator names. The words around it differ from one second to the next. */
 function workerOf({ message }: Error): string {
   return message.match(/@\S+:\d+/)?.[0] ?? '';
@@ -75,5 +79,5 @@ function lineOf(args: readonly unknown[]): { fields: object; message: string; er
     return undefined;
   const error = fields.err;
   if (!(error instanceof Error)) return undefined;
-  return isUnreachable(error) || isWorkerUnreachable(error) ? { fields, message, error } : undefined;
+  return states.some((holds) => holds(error)) ? { fields, message, error } : undefined;
 }

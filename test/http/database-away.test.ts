@@ -99,3 +99,25 @@ test('while the disk of the database is full what writes is 503 with Retry-After
   await makeRoom();
   expect((await write()).status).toBeLessThan(300);
 });
+
+test('while the database takes no writes what writes is 503 with Retry-After, and what reads goes on', async () => {
+  const token = await server.token(tenant);
+  const { pool } = server.database;
+  const readOnly = {
+    table: 'change_entry',
+    on: 'insert',
+    message: 'cannot execute INSERT in a read-only transaction',
+    condition: 'read_only_sql_transaction',
+  } as const;
+  const takeWrites = await refuseStatements(pool, readOnly);
+  const body = JSON.stringify([{ key: 'country', value: 'DE' }]);
+  const write = () => answer(`/configuration/${tenant}/configurations`, { method: 'POST', headers: json, body, token });
+  expect(await write()).toMatchObject({
+    status: 503,
+    retryAfter: '5',
+    body: { type: 'service_unavailable', message: 'The database takes no writes.' },
+  });
+  expect((await answer(history, { token })).status).toBe(200);
+  await takeWrites();
+  expect((await write()).status).toBeLessThan(300);
+});

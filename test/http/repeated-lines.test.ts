@@ -33,6 +33,16 @@ test('a warning that a server is away is written once, and each minute with the 
   ]);
 });
 
+test.each(['53100', '25006'])('so is a warning that the database takes no writes (%s)', (code) => {
+  const error = Object.assign(new pg.DatabaseError('cannot write', 12, 'error'), { severity: 'ERROR', code });
+  for (let n = 0; n < 3; n += 1) logger.warn({ err: error }, 'folding failed');
+  vi.advanceTimersByTime(15 * second);
+  expect(told()).toEqual([
+    ['folding failed', undefined],
+    ['folding failed', 2],
+  ]);
+});
+
 test('one state may be told in several words', () => {
   logger.warn({ err: away() }, 'folding failed');
   logger.warn({ err: away('127.0.0.1:6511', 'the database system is starting up') }, 'folding failed');

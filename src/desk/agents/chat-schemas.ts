@@ -10,7 +10,7 @@ export const Chat = Type.Object(
     message: Type.String({
       minLength: 1,
       pattern: '^[^\\ud800-\\udfff]*$',
-      'x-must': 'not contain lone surrogates',
+      'x-must': 'be a string without lone surrogates',
       description: 'The message to the agent.',
     }),
     ...unsupportedOfChats,

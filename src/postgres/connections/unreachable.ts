@@ -81,3 +81,8 @@ export async function readAgainIfLost<Result>(
 export function isAtLimit(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code?.startsWith('53') === true;
 }
+
+/** Whether an error of the driver means that the server is a standby, or was set to read alone. */
+export function isReadOnly(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '25006';
+}

@@ -40,7 +40,9 @@ export function keptLine(text: Buffer, clientName: string, mapping: Mapping | un
 export function lineWithActor(line: Buffer, clientName: string): string {
   const text = line.toString('utf8');
   const end = text.lastIndexOf('}');
-  return `${text.slice(0, end)},"actor":${JSON.stringify(clientName)}${text.slice(end)}`;
+  const members = text.slice(0, end);
+  const comma = members.trimEnd().endsWith('{') ? '' : ',';
+  return `${members}${comma}"actor":${JSON.stringify(clientName)}${text.slice(end)}`;
 }
 
 function keep(kept: [string, JsonNode | string][], name: string, value: JsonNode | undefined): void {

@@ -22,7 +22,7 @@ const Value = Type.Unknown({
 const Description = Type.String({
   maxLength: 4_096,
   pattern: textPattern,
-  'x-must': 'not contain NUL or lone surrogates',
+  'x-must': 'be a string without NUL and lone surrogates',
 });
 
 const securedDescription =

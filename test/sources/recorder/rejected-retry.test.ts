@@ -146,6 +146,15 @@ test('a posted line in the shape of a kept row is a line', async () => {
   expect(await actorOf({ entityId })).toBeUndefined();
 });
 
+test('an empty object is kept as JSON, with the name of its client', async () => {
+  const client = await clientOf();
+  await client.post({});
+  const { answers } = await rejected('list', '--content');
+  expect(answers.map(({ actor, change: kept }) => [actor, JSON.parse(String(kept))])).toEqual([
+    [client.name, { actor: client.name }],
+  ]);
+});
+
 test('a change without an id is not recorded by a retry, and a CloudEvent has the identity that it came with', async () => {
   const client = await clientOf();
   const { id: _id, ...withoutId } = change();

@@ -230,6 +230,15 @@ test.each([
   expect(await send('POST', base, body)).toMatchObject({ status: 400, body: { type: 'validation_violation' } });
 });
 
+test('a description that is no string is told so', async () => {
+  expect(await send('POST', base, '[{"key":"m","value":1,"description":null}]')).toMatchObject({
+    status: 400,
+    body: {
+      details: [{ field: '0.description', message: 'must be a string without NUL and lone surrogates' }],
+    },
+  });
+});
+
 test('a key that no database can hold is just not there, and no path', async () => {
   expect((await send('GET', `${base}/%00`)).status).toBe(400);
   expect(await send('GET', `${base}?keys=%00,l`)).toMatchObject({ status: 200, body: [{ key: 'l' }] });
