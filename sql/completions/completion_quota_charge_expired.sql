@@ -1,6 +1,6 @@
--- Ends the reservations that have outlived their lease. The caller holds the lock on the tenant's quota. One whose call was never sent
--- is given back. The others are charged in full: they count as used on the day on which the lease ended, so that a later
--- correction finds the same day.
+-- Ends the reservations that have outlived their lease. The caller holds the lock on the tenant's quota. One whose
+-- call was never sent is given back. The others are charged in full: they count as used on the day on which the lease
+-- ended, so that a later correction finds the same day.
 create function completion_quota_charge_expired(of_tenant text) returns void language plpgsql as $$
 declare
   moment constant timestamptz := clock_timestamp();

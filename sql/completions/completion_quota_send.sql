@@ -1,6 +1,6 @@
--- Answers which of these reservations may be sent, each with the lease that its call needs. Commits with the server's own
--- setting, so that they are on the disk before their calls leave, and all earlier commits with them. One whose lease has ended is
--- not there any more, or is about to go.
+-- Answers which of these reservations may be sent, each with the lease that its call needs. Commits with the server's
+-- own setting, so that they are on the disk before their calls leave, and all earlier commits with them. One whose
+-- lease has ended is not there any more, or is about to go.
 create function completion_quota_send(of_tenant text, reservations uuid[], leases interval[])
 returns setof uuid language plpgsql as $$
 declare

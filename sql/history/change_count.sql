@@ -5,27 +5,36 @@
 --   {0} and {k,l}    entries of the kinds k and l, by any actor
 --   {a,b} and {}     entries of the actors a and b, of any kind
 --   {a,b} and {k,l}  entries of the actors a and b of the kinds k and l
--- `moments`, in ascending order, begin the ranges; the last one ends at `before` (null: it has no end). `split` says what the entries are
--- told apart by: 'kind' (then `of_kinds` names them), 'actor', or '' for nothing (key 0). With 'actor', {0} means each actor.
--- Out: a key, a range (from 1) and a number. A range of a key may come in several rows, some of them negative; their sum is the number.
+-- `moments`, in ascending order, begin the ranges; the last one ends at `before` (null: it has no end). `split` says
+-- what the entries are told apart by: 'kind' (then `of_kinds` names them), 'actor', or '' for nothing (key 0). With
+-- 'actor', {0} means each actor.
 --
--- How: cells of time nest (change_cell), and the tally of a key in a cell has running totals over the children of the cell. So it says how
--- many entries of the cell come after the child that a moment is in, and how many come between two moments. The cells that hold moments are
--- read on all levels. What a moment leaves open is the child that it is in. If that child is dense (64 entries or more), it has a tally on
--- the next level; otherwise its entries are read. So each key costs at most five tallies a moment and 63 entries, or those of one second.
+-- Out: a key, a range (from 1) and a number. A range of a key may come in several rows, some of them negative; their
+-- sum is the number.
 --
--- Which plan: every key is one range of an index. The routines that Annals calls set how statements are planned, this one inherits it; they
--- do so because of what is explained here, once, and called a fence elsewhere:
---   plan_cache_mode                       Planning takes longer than the statement. A plan is made once for a connection, and may be from a
---                                         time when the tables were empty. So it must not depend on their sizes:
---   cross join lateral (… offset 0)       PostgreSQL does not merge such a subquery into the statement around it. It runs once for each
---                                         row to the left, here for each key and cell, and nothing but an index can serve it.
---   order by at, sequence                 Only the index that is meant has this order together with the range, and
---   enable_sort = off                     PostgreSQL does not read another index and sort; and
---   enable_seqscan = off                  it does not read a table that was empty when the plan was made as a whole.
---   case when x in (select unnest(a)) …   A list is hashed, however short the planner believes it to be.
---   jit = off                             To compile a statement takes longer than to run it.
-create function change_count(of_tenant text, of_actors bigint[], of_kinds bigint[], moments bigint[], before bigint, split text)
+-- How: cells of time nest (change_cell), and the tally of a key in a cell has running totals over the children of the
+-- cell. So it says how many entries of the cell come after the child that a moment is in. What comes after moment i is
+-- in range i or in a later one: it is added to range i, and taken from range i - 1. The cells that hold moments are
+-- read on all levels. What a moment leaves open is the child that it is in. If that child is dense (change_dense), it
+-- has a tally on the next level; otherwise its entries are read. So each key costs at most five tallies a moment, and
+-- 63 entries or those of one second.
+--
+-- Which plan: every key is one range of an index. The routines that Annals calls set how statements are planned, and
+-- this one inherits it. Why they do so is explained here, once:
+--   plan_cache_mode   Planning takes longer than the statement. So a plan is made once for a connection, perhaps at a
+--                     time when the tables were empty, and must not depend on their sizes:
+--   cross join lateral (... offset 0)
+--                     A fence: PostgreSQL does not merge such a subquery into the statement around it. It runs once
+--                     for each row to the left, a key or a cell, and nothing but an index can serve it.
+--   order by at, sequence with enable_sort = off
+--                     Only the index that is meant has the range and this order. Another one would have to be sorted.
+--   enable_seqscan = off
+--                     A table that was empty when the plan was made is not read as a whole.
+--   case when x in (select unnest(a)) then true end
+--                     A list is hashed, however short the planner believes it to be.
+--   jit = off         To compile a statement takes longer than to run it.
+create function change_count(of_tenant text, of_actors bigint[], of_kinds bigint[], moments bigint[],
+                             before bigint, split text)
 returns table (key bigint, range integer, entries bigint)
 language plpgsql stable as $$
 #variable_conflict use_column
@@ -43,7 +52,7 @@ declare
                         else of_actors end;
   -- the kinds of an actor's tallies that are read; the kind 0 tells how dense the actor is
   kinds constant bigint[] := case when of_any_kind then '{0}' else 0::bigint || of_kinds end;
-  highest_kind constant bigint := case when by_actors and not of_any_kind then (select max(k) from unnest(of_kinds) as k) else 0 end;
+  highest_kind constant bigint := (select max(k) from unnest(kinds) as k);
   -- the cells of level 0 after the first one
   later bigint[] := '{}';
   number bigint := moments[1] / change_cell(0);
@@ -63,7 +72,8 @@ declare
   mark_children smallint[] := '{}';
   mark_ranges integer[] := '{}';
   mark_factors integer[] := '{}';
-  -- if moments cut the child: its length, the first of them, its end, and the range in which it begins (0: before the first one)
+  -- if moments cut the child: its length, the first of them, its end, and the range in which it begins (0: before the
+  -- first one)
   mark_lengths bigint[] := '{}';
   mark_sinces bigint[] := '{}';
   mark_ends bigint[] := '{}';
@@ -87,7 +97,6 @@ begin
     later := later || number;
   end loop;
 
-  -- What comes after moment i is in range i or in a later one: it is added to range i, and taken from range i - 1.
   for depth in 0..4 loop
     length := change_cell(depth);
     part_length := change_cell(depth + 1);
@@ -160,10 +169,14 @@ begin
           from unnest(keys) as of (key)
           cross join unnest(moments[1] / change_cell(0) || later) with ordinality as coarse (bucket, place)
           cross join lateral (
-            select one.upto[cardinality(one.upto)] - case when coarse.place > 1 then 0 else coalesce(
-                     one.upto[width_bucket((moments[1] % change_cell(0) / change_cell(1) - 1)::smallint, one.children)], 0) end as entries
+            -- of the first cell without the children that end before the first moment
+            select one.upto[cardinality(one.upto)]
+                     - case coarse.place when 1 then coalesce(one.upto[width_bucket(
+                         (moments[1] % change_cell(0) / change_cell(1) - 1)::smallint, one.children)], 0) else 0 end
+                     as entries
               from change_tally one
-              where one.tenant = of_tenant and one.level = 0 and one.bucket = coarse.bucket and one.actor = of.key and one.kind = 0
+              where one.tenant = of_tenant and one.level = 0 and one.bucket = coarse.bucket and one.actor = of.key
+                and one.kind = 0
               offset 0
           ) as t
           group by 1
@@ -174,7 +187,8 @@ begin
   while first_depth <= 4 and (keys is not null or only_plans) loop
     -- most of many keys are sparse already on level 0
     last_depth := case when first_depth = 0 and cardinality(keys) > 16 then 0 else 4 end;
-    select array_agg(case split when 'kind' then one.kind when 'actor' then one.key else 0 end) filter (where one.counts),
+    select array_agg(case split when 'kind' then one.kind when 'actor' then one.key else 0 end)
+             filter (where one.counts),
            array_agg(mark_ranges[one.mark]) filter (where one.counts),
            array_agg(mark_factors[one.mark] * one.entries) filter (where one.counts),
            array_agg(one.key) filter (where one.is_cut and not one.is_dense),
@@ -182,11 +196,13 @@ begin
            array_agg(one.key) filter (where one.is_cut and one.is_dense)
       into found_keys, found_ranges, found_entries, few_keys, few_marks, keys
       from (
-        select tally.key, tally.kind, tally.mark, mark_factors[tally.mark] <> 0 and (of_any_kind or tally.kind <> 0) as counts,
+        select tally.key, tally.kind, tally.mark, 
+               mark_factors[tally.mark] <> 0 and (of_any_kind or tally.kind <> 0) as counts,
                tally.upto[cardinality(tally.upto)] - coalesce(tally.upto[tally.place], 0) as entries,
                mark_sinces[tally.mark] is not null and (tally.kind = 0 or not by_actors)
                  and tally.children[tally.place] = mark_children[tally.mark] as is_cut,
-               tally.depth < 4 and tally.upto[tally.place] - coalesce(tally.upto[tally.place - 1], 0) >= change_dense() as is_dense
+               tally.depth < 4
+                 and tally.upto[tally.place] - coalesce(tally.upto[tally.place - 1], 0) >= change_dense() as is_dense
           from (
             select marked.*, width_bucket(mark_children[marked.mark], marked.children) as place
               from (
@@ -226,8 +242,10 @@ begin
               and one.at >= mark_sinces[sparse.mark] and one.at < mark_ends[sparse.mark]
             order by one.at, one.sequence offset 0
         ) as e
-        cross join lateral (values (width_bucket(e.at, cuts), 1::bigint), (mark_earliers[sparse.mark], -1)) as place (range, entries)
-        where place.range between 1 and last_range and case when of_any_kind or e.kind in (select unnest(of_kinds)) then true end;
+        cross join lateral (values (width_bucket(e.at, cuts), 1::bigint), (mark_earliers[sparse.mark], -1))
+          as place (range, entries)
+        where place.range between 1 and last_range
+          and case when of_any_kind or e.kind in (select unnest(of_kinds)) then true end;
   end if;
   if only_plans or not by_actors and not of_any_kind and cardinality(sparse_keys) > 0 then
     return query
@@ -239,7 +257,8 @@ begin
               and one.at >= mark_sinces[sparse.mark] and one.at < mark_ends[sparse.mark]
             order by one.at, one.sequence offset 0
         ) as e
-        cross join lateral (values (width_bucket(e.at, cuts), 1::bigint), (mark_earliers[sparse.mark], -1)) as place (range, entries)
+        cross join lateral (values (width_bucket(e.at, cuts), 1::bigint), (mark_earliers[sparse.mark], -1))
+          as place (range, entries)
         where place.range between 1 and last_range;
   end if;
   if only_plans or not by_actors and of_any_kind and cardinality(sparse_keys) > 0 then
@@ -251,7 +270,8 @@ begin
             where one.tenant = of_tenant and one.at >= mark_sinces[sparse.mark] and one.at < mark_ends[sparse.mark]
             order by one.at, one.sequence offset 0
         ) as e
-        cross join lateral (values (width_bucket(e.at, cuts), 1::bigint), (mark_earliers[sparse.mark], -1)) as place (range, entries)
+        cross join lateral (values (width_bucket(e.at, cuts), 1::bigint), (mark_earliers[sparse.mark], -1))
+          as place (range, entries)
         where place.range between 1 and last_range;
   end if;
 
@@ -267,7 +287,8 @@ begin
             and (of_actors = '{0}' or p.actor in (select unnest(of_actors)))
             and (of_any_kind or p.kind in (select unnest(of_kinds)))
       ), child as materialized (
-        select mark, mark_lengths[mark] as length, mark_sinces[mark] / mark_lengths[mark] as number from generate_series(1, marks) as mark
+        select mark, mark_lengths[mark] as length, mark_sinces[mark] / mark_lengths[mark] as number
+          from generate_series(1, marks) as mark
           where mark_lengths[mark] is not null
       ), placed as (
         select waiting.name, width_bucket(waiting.at, cuts) as range, 1 as entries from waiting

@@ -1,7 +1,8 @@
--- The values of a field (entity, type or actor) with most entries, ties by code point, and how many entries there are in all. It counts
--- parts (see change_count_parts), and adds entries that the caller has counted by their kinds or actors. Without any entry there is
--- one row without a value. The settings are explained in change_count.
-create function change_facet_values(of_tenant text, splits text[], actor_sets text[], kind_sets text[], moment_sets text[],
+-- The values of a field (entity, type or actor) with most entries, ties by code point, and how many entries there are
+-- in all. It counts parts (see change_count_parts), and adds entries that the caller has counted by their kinds or
+-- actors. Without any entry there is one row without a value. The settings are explained in change_count.
+create function change_facet_values(of_tenant text, splits text[], actor_sets text[], kind_sets text[],
+  moment_sets text[],
                                     befores bigint[], first_places integer[], field text, counted_keys bigint[],
                                     counted_entries bigint[], size bigint)
 returns table (total bigint, value text, count bigint)
@@ -18,7 +19,8 @@ begin
       select one.key, sum(one.entries)::bigint as entries
         from (
           select part.key, part.entries
-            from change_count_parts(of_tenant, splits, actor_sets, kind_sets, moment_sets, befores, first_places) as part
+            from change_count_parts(of_tenant, splits, actor_sets, kind_sets, moment_sets, befores,
+              first_places) as part
           union all
           select more.key, more.entries from unnest(counted_keys, counted_entries) as more (key, entries)
         ) as one
@@ -30,7 +32,8 @@ begin
       select n.value, sum(counted.entries)::bigint as count
         from unnest(keys, sums) as counted (key, entries)
         cross join lateral (
-          select a.name as value from change_actor a where field = 'actor' and a.tenant = of_tenant and a.actor = counted.key
+          select a.name as value from change_actor a where field = 'actor' and a.tenant = of_tenant
+            and a.actor = counted.key
           union all
           select case field when 'entity' then k.entity else k.type end from change_kind k
             where field <> 'actor' and k.tenant = of_tenant and k.kind = counted.key

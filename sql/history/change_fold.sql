@@ -1,17 +1,20 @@
--- Moves deltas into the tallies, the oldest first, and answers how many entries they had; null where another fold of the tenant is at
--- work. It takes some `most` entries and may leave others.
+-- Moves deltas into the tallies, the oldest first, and answers how many entries they had; null where another fold of
+-- the tenant is at work. It takes some `most` entries and may leave others.
 --
--- To be called alone in a transaction that is repeatable read: the entries it sees, without those of the deltas that it leaves, are
--- then just those that the tallies hold afterwards. So a cell that has become dense can be built from its entries.
+-- To be called alone in a transaction that is repeatable read: the entries it sees, without those of the deltas that
+-- it leaves, are then just those that the tallies hold afterwards. So a cell that has become dense can be built from
+-- its entries.
 --
--- It goes from the coarsest cells to the finest ones. On each level it adds the entries to the rows of the keys (the tenant, a kind, an
--- actor, and an actor's kinds), and finds out which children have become dense. These are the cells of the next level. One that has no
--- row there yet is built. What a statement finds goes on in arrays, because a cluster refuses a statement that writes in a WITH query
--- and reads other rows beside it.
+-- It goes from the coarsest cells to the finest ones. On each level it adds the entries to the rows of the keys (the
+-- tenant, a kind, an actor, and an actor's kinds), and finds out which children have become dense. These are the
+-- cells of the next level. One that has no row there yet is built. What a statement finds goes on in arrays, because
+-- a cluster refuses a statement that writes in a WITH query and reads other rows beside it.
 --
--- Planned each time, with the numbers of rows there are. A cell is one range of the index in whose order it is read (see change_count).
+-- Planned each time, with the numbers of rows there are. A cell is one range of the index in whose order it is read
+-- (see change_count).
 create function change_fold(of_tenant text, most bigint default 500000) returns bigint
-language plpgsql set plan_cache_mode = force_custom_plan set enable_mergejoin = off set enable_sort = off set jit = off as $$
+language plpgsql set plan_cache_mode = force_custom_plan set enable_mergejoin = off set enable_sort = off
+set jit = off as $$
 declare
   folded bigint := 0;
   last_delta bigint;
@@ -25,13 +28,15 @@ declare
   ats bigint[];
   kinds bigint[];
   actors bigint[];
-  -- the cells of a level that are to have rows: of the tenant, of a kind or of an actor (0: not told apart), and whether
-  -- it is known what they hold already, in a row or because they are new, so that only what is new has to be added
+  -- the cells of a level that are to have rows: of the tenant, of a kind or of an actor (0: not told apart), and
+  -- whether it is known what they hold already, in a row or because they are new, so that only what is new has to be
+  -- added
   dense_kinds bigint[] := '{}';
   dense_actors bigint[] := '{}';
   dense_buckets bigint[] := '{}';
   dense_known boolean[] := '{}';
-  -- what the rows of a level hold afterwards, by child; whether the fold has touched it, and whether it was empty before
+  -- what the rows of a level hold afterwards, by child; whether the fold has touched it, and whether it was empty
+  -- before
   merged_kinds bigint[];
   merged_actors bigint[];
   merged_buckets bigint[];
@@ -43,7 +48,8 @@ begin
   if not pg_try_advisory_xact_lock(hashtextextended('change_fold ' || of_tenant, 0)) then
     return null;
   end if;
-  for taking in select d.delta, cardinality(d.ats) as entries from change_delta d where d.tenant = of_tenant order by d.delta loop
+  for taking in select d.delta, cardinality(d.ats) as entries from change_delta d where d.tenant = of_tenant
+    order by d.delta loop
     last_delta := taking.delta;
     folded := folded + taking.entries;
     exit when folded >= most;
@@ -79,7 +85,8 @@ begin
     parts := cell / part;
     with entry as materialized (
       -- as many as there are to be told apart: children are numbered from 1970 on
-      select w.kind, w.actor, w.at / part as child, count(*) as entries from unnest(ats, kinds, actors) as w (at, kind, actor) group by 1, 2, 3
+      select w.kind, w.actor, w.at / part as child, count(*) as entries from unnest(ats, kinds, actors)
+        as w (at, kind, actor) group by 1, 2, 3
     ), by_kind as materialized (
       select entry.kind, entry.child, sum(entry.entries) as entries from entry group by 1, 2
     ), dense as materialized (
@@ -119,10 +126,12 @@ begin
       select dense.kind, dense.actor, unfolded.kind, unfolded.child, -1
         from (
           -- fenced: what is left may be millions of entries, and each is looked up under its three keys
-          select pending.kind, pending.at / part as child, pending.at / cell as bucket, key.kind as key_kind, key.actor as key_actor
+          select pending.kind, pending.at / part as child, pending.at / cell as bucket, key.kind as key_kind,
+            key.actor as key_actor
             from change_delta d
             cross join lateral unnest(d.ats, d.kinds, d.actors) as pending (at, kind, actor)
-            cross join lateral (values (0::bigint, 0::bigint), (pending.kind, 0), (0, pending.actor)) as key (kind, actor)
+            cross join lateral (values (0::bigint, 0::bigint), (pending.kind, 0), (0, pending.actor))
+              as key (kind, actor)
             where any_left and (select not bool_and(one.known) from dense one)
               and d.tenant = of_tenant and d.delta > last_delta
             offset 0
@@ -132,7 +141,8 @@ begin
     ), added as materialized (
       select 0::bigint as kind, 0::bigint as actor, by_kind.child, sum(by_kind.entries) as entries, false as built
         from by_kind
-        where depth = 0 or (0, 0, by_kind.child / parts) in (select dense.kind, dense.actor, dense.bucket from dense where dense.known)
+        where depth = 0 or (0, 0, by_kind.child / parts) in (select dense.kind, dense.actor, dense.bucket from dense
+          where dense.known)
         group by by_kind.child
       union all
       select by_kind.kind, 0, by_kind.child, by_kind.entries, false
@@ -157,11 +167,13 @@ begin
         ) as key
         group by key.kind, built.of_actor, built.child
     ), merged as materialized (
-      select side.kind, side.actor, side.bucket, side.child, sum(side.entries)::bigint as entries, bool_or(side.new) as touched,
+      select side.kind, side.actor, side.bucket, side.child, sum(side.entries)::bigint as entries,
+        bool_or(side.new) as touched,
              -- before this there was none, so that what is new is all that there is
              not bool_or(side.built) and not bool_or(not side.new) as fresh
         from (
-          select added.kind, added.actor, added.child / parts as bucket, added.child % parts as child, added.entries, added.built,
+          select added.kind, added.actor, added.child / parts as bucket, added.child % parts as child, added.entries,
+            added.built,
                  true as new
             from added
           union all
@@ -198,9 +210,11 @@ begin
       into dense_kinds, dense_actors, dense_buckets, dense_known
       from (
         select merged.kind, merged.actor, merged.bucket * parts + merged.child as bucket, merged.fresh
-          from unnest(merged_kinds, merged_actors, merged_buckets, merged_children, merged_entries, merged_touched, merged_fresh)
+          from unnest(merged_kinds, merged_actors, merged_buckets, merged_children, merged_entries, merged_touched,
+            merged_fresh)
             as merged (kind, actor, bucket, child, entries, touched, fresh)
-          where depth < 4 and merged.touched and merged.entries >= change_dense() and (merged.kind = 0 or merged.actor = 0)
+          where depth < 4 and merged.touched and merged.entries >= change_dense() and (merged.kind = 0
+            or merged.actor = 0)
       ) as next
       cross join lateral (
         select next.fresh or exists (

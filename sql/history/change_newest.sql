@@ -1,7 +1,9 @@
--- The entries of some selections (see change_total) in [since, before), newest first and of one millisecond the latest recorded
--- first, without the first `skip`, `size` at most. Those of several keys are merged: they are looked for in the last `span`
--- milliseconds before `before`, or before `now` where that is earlier, and further back where these have too few.
-create function change_newest(of_tenant text, now bigint, actor_sets text[], kind_sets text[], since bigint, before bigint,
+-- The entries of some selections (see change_total) in [since, before), newest first and of one millisecond the
+-- latest recorded first, without the first `skip`, `size` at most. Those of several keys are merged: they are looked
+-- for in the last `span` milliseconds before `before`, or before `now` where that is earlier, and further back where
+-- these have too few.
+create function change_newest(of_tenant text, now bigint, actor_sets text[], kind_sets text[], since bigint,
+  before bigint,
                               skip bigint, size bigint, span bigint)
 returns setof change_entry language plpgsql stable rows 50 as $$
 declare
@@ -18,7 +20,8 @@ begin
     if kinds = '{0}' then
       return query
         select e.* from change_entry e
-          where e.tenant = of_tenant and e.at >= since and e.at < before order by e.at desc, e.sequence desc offset skip limit size;
+          where e.tenant = of_tenant and e.at >= since and e.at < before
+            order by e.at desc, e.sequence desc offset skip limit size;
     else
       return query
         select e.* from change_entry e
@@ -35,7 +38,8 @@ begin
     sequences := '{}';
     for place in 1..cardinality(actor_sets) loop
       select n.ats, n.sequences into newest
-        from change_places(of_tenant, actor_sets[place]::bigint[], kind_sets[place]::bigint[], first_moment, before, most) n;
+        from change_places(of_tenant, actor_sets[place]::bigint[], kind_sets[place]::bigint[], first_moment, before,
+          most) n;
       ats := ats || newest.ats;
       sequences := sequences || newest.sequences;
     end loop;
@@ -44,7 +48,8 @@ begin
   end loop;
   return query
     select e.* from (
-      select p.at, p.sequence from unnest(ats, sequences) as p (at, sequence) order by p.at desc, p.sequence desc offset skip limit size
+      select p.at, p.sequence from unnest(ats, sequences) as p (at, sequence)
+        order by p.at desc, p.sequence desc offset skip limit size
     ) as page
     -- a place as a range that is read in order: a plan from when the tables were small would go through all entries
     cross join lateral (

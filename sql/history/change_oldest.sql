@@ -1,6 +1,6 @@
--- The time of the oldest entry of a selection (see change_count) in [since, before), without an end where `before` is null; null: there is
--- none. Each key is a range of an index. Of some kinds, an actor may have none among its oldest 1,000 entries, and it would take long to find
--- one: then `decided` is false, unless another actor has an older one.
+-- The time of the oldest entry of a selection (see change_count) in [since, before), without an end where `before` is
+-- null; null: there is none. Each key is a range of an index. Of some kinds, an actor may have none among its oldest
+-- 1,000 entries, and it would take long to find one: then `decided` is false, unless another actor has an older one.
 create function change_oldest(of_tenant text, actors bigint[], kinds bigint[], since bigint, before bigint)
 returns table (oldest bigint, decided boolean)
 language plpgsql stable
@@ -26,7 +26,8 @@ begin
         ) as first on true
         left join lateral (
           select one.at from change_entry one
-            where first.at is null and one.tenant = of_tenant and one.actor = key.actor and one.at >= since and one.at < last_moment
+            where first.at is null and one.tenant = of_tenant and one.actor = key.actor and one.at >= since
+              and one.at < last_moment
             order by one.at, one.sequence offset 999 limit 1
         ) as reached on true;
   elsif actors <> '{0}' then

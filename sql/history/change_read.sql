@@ -2,18 +2,21 @@
 -- selection_ends[i - 1] + 1 to selection_ends[i]. An interval is [sinces[i], befores[i]); an infinite one ends at null.
 -- Without the first `skip` entries, `size` at most.
 --
--- The first row has the total alone, the others the entries of the page, with kinds and actors as numbers that the service
--- has names for; `current` is that of change_snapshot. All is read in the snapshot of the calling statement.
+-- The first row has the total alone, the others the entries of the page, with kinds and actors as numbers that the
+-- service has names for; `current` is that of change_snapshot. All is read in the snapshot of the calling statement.
 --
--- Each interval is counted (change_total). In the one where the page begins, change_seek finds a moment near the page if that is far
--- from the interval's end, and change_newest reads from there on. The settings are explained in change_count.
+-- Each interval is counted (change_total). In the one where the page begins, change_seek finds a moment near the page
+-- if that is far from the interval's end, and change_newest reads from there on. The settings are explained in
+-- change_count.
 create function change_read(of_tenant text, now bigint, sinces bigint[], befores bigint[], selection_ends integer[],
-                            actor_sets text[], kind_sets text[], skip bigint, size bigint, names_since xid8, recent bigint,
+                            actor_sets text[], kind_sets text[], skip bigint, size bigint, names_since xid8,
+                              recent bigint,
                             lineage text)
 returns table (total bigint, current boolean, at bigint, sequence bigint, kind bigint, actor bigint, entity_id text,
                name text, schema_version text, related text, paths text)
 language plpgsql stable
--- besides: where most entries share a moment, to sort what an index finds by the time alone would read all of them for each row
+-- besides: where most entries share a moment, to sort what an index finds by the time alone would read all of them
+-- for each row
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off
 set enable_sort = off set enable_incremental_sort = off as $$
 declare
@@ -29,7 +32,8 @@ declare
   newer bigint;
   added bigint;
 begin
-  select s.horizon, s.current into horizon, current from change_snapshot(of_tenant, now, names_since, recent, lineage) s;
+  select s.horizon, s.current into horizon, current from change_snapshot(of_tenant, now, names_since, recent,
+    lineage) s;
   total := 0;
   first_selection := 1;
   for i in 1..cardinality(sinces) loop
@@ -63,10 +67,12 @@ begin
       left_out := left_out - newer;
     end if;
     return query
-      select change_read.total, change_read.current, e.at, e.sequence, e.kind, e.actor, e.entity_id, e.name, e.schema_version,
+      select change_read.total, change_read.current, e.at, e.sequence, e.kind, e.actor, e.entity_id, e.name,
+        e.schema_version,
              e.related, e.paths
         from change_newest(of_tenant, now, some_actors, some_kinds, sinces[i], checkpoint, left_out, wanted,
-                           -- twice as long as it takes where entries are spread evenly; not as integers, whose product may be too large
+                           -- twice as long as it takes where entries are spread evenly; not as integers, whose
+                           -- product may be too large
                            (1000 + least(2 * (left_out + wanted)::float8 / counts[i], 1)
                                    * greatest(least(befores[i], now) - sinces[i], 1))::bigint) as e;
     get diagnostics added = row_count;

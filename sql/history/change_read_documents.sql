@@ -1,15 +1,17 @@
--- The history of documents that are named one by one, of what is related to such documents, or of documents whose ids are
--- like `ids_like`, from `ids_from` up to `ids_before`, in [since, before), as change_read answers
--- it. Null stands for any: kinds, actors, and the entity types of the related items; ids are those of kinds. The total is null
--- where more than 20,000 entries have such ids: then there may be a better way to read them.
+-- The history of documents that are named one by one, of what is related to such documents, or of documents whose ids
+-- are like `ids_like`, from `ids_from` up to `ids_before`, in [since, before), as change_read answers it. Null stands
+-- for any: kinds, actors, and the entity types of the related items; ids are those of kinds. The total is null where
+-- more than 20,000 entries have such ids: then there may be a better way to read them.
 create function change_read_documents(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[],
-                                      actors bigint[], documents uuid[], related_documents uuid[], related_entities text[],
+                                      actors bigint[], documents uuid[], related_documents uuid[],
+                                        related_entities text[],
                                       ids_from text, ids_before text, ids_like text,
                                       skip bigint, size bigint, names_since xid8, recent bigint, lineage text)
 returns table (total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text,
                name text, schema_version text, related text, paths text)
 language plpgsql stable
--- a row is found by its time and number: to sort what another index finds by the time alone would read all entries of the moment, for each row
+-- a row is found by its time and number: to sort what another index finds by the time alone would read all entries of
+-- the moment, for each row
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off
 set enable_sort = off set enable_incremental_sort = off as $$
 #variable_conflict use_column
@@ -21,13 +23,15 @@ begin
   select greatest(since, s.horizon), s.current into first_moment, names_current
     from change_snapshot(of_tenant, now, names_since, recent, lineage) s;
   if related_documents is null and cardinality(documents) = 1 and actors is null then
-    -- The usual query. The index of documents has the kinds, so it alone counts, and finds the places of the page. It has no
-    -- actors: a condition on them, even one that is null, would read each entry of the document.
+    -- The usual query. The index of documents has the kinds, so it alone counts, and finds the places of the page. It
+    -- has no actors: a condition on them, even one that is null, would read each entry of the document.
     return query
-      select counted.total, names_current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+      select counted.total, names_current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related,
+        e.paths
         from (
           select count(*) as total from change_entry one
-            where one.tenant = of_tenant and one.document = documents[1] and one.at >= first_moment and one.at < last_moment
+            where one.tenant = of_tenant and one.document = documents[1] and one.at >= first_moment
+              and one.at < last_moment
               and (kinds is null or one.kind = any (kinds))
         ) as counted
         left join lateral (
@@ -49,15 +53,18 @@ begin
   end if;
   if related_documents is null and cardinality(documents) = 1 then
     return query
-      select counted.total, names_current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+      select counted.total, names_current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related,
+        e.paths
         from (
           select count(*) as total from change_entry one
-            where one.tenant = of_tenant and one.document = documents[1] and one.at >= first_moment and one.at < last_moment
+            where one.tenant = of_tenant and one.document = documents[1] and one.at >= first_moment
+              and one.at < last_moment
               and (kinds is null or one.kind = any (kinds)) and (actors is null or one.actor = any (actors))
         ) as counted
         left join lateral (
           select one.* from change_entry one
-            where one.tenant = of_tenant and one.document = documents[1] and one.at >= first_moment and one.at < last_moment
+            where one.tenant = of_tenant and one.document = documents[1] and one.at >= first_moment
+              and one.at < last_moment
               and (kinds is null or one.kind = any (kinds)) and (actors is null or one.actor = any (actors))
             order by one.at desc, one.sequence desc offset skip limit size
         ) as e on true
@@ -73,7 +80,8 @@ begin
       select place.at, place.sequence
         from (
           select distinct r.at, r.sequence from change_related r
-            where r.tenant = of_tenant and r.document = any (related_documents) and r.at >= first_moment and r.at < last_moment
+            where r.tenant = of_tenant and r.document = any (related_documents) and r.at >= first_moment
+              and r.at < last_moment
               and (related_entities is null or r.entity = any (related_entities))
         ) as place
         where kinds is null and actors is null or exists (
@@ -103,7 +111,8 @@ begin
          where actors is null or e.actor = any (actors)
          limit 20001)
     )
-    select counted.total, names_current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+    select counted.total, names_current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related,
+      e.paths
       from (select case when ids_from is null or count(*) <= 20000 then count(*) end as total from found) as counted
       left join lateral (
         select one.* from (select * from found order by at desc, sequence desc offset skip limit size) as place

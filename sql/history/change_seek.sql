@@ -1,10 +1,12 @@
--- A checkpoint near the entry of some selections (see change_total) that has `wanted` newer ones before `before`: a moment, and how
--- many entries are from it on (`newer`), which are no more than `wanted`. There are `total` entries in [oldest, before).
+-- A checkpoint near the entry of some selections (see change_total) that has `wanted` newer ones before `before`: a
+-- moment, and how many entries are from it on (`newer`), which are no more than `wanted`. There are `total` entries
+-- in [oldest, before).
 --
--- A guide tells where to look: the tallies of the one key, or those of the tenant, in which the entries of most selections
--- are spread alike. Each step guesses how many newer entries the guide has at the checkpoint, looks there (change_descend), and
--- counts (change_total). It reads nothing itself.
-create function change_seek(of_tenant text, actor_sets text[], kind_sets text[], wanted bigint, oldest bigint, before bigint,
+-- A guide tells where to look: the tallies of the one key, or those of the tenant, in which the entries of most
+-- selections are spread alike. Each step guesses how many newer entries the guide has at the checkpoint, looks there
+-- (change_descend), and counts (change_total). It reads nothing itself.
+create function change_seek(of_tenant text, actor_sets text[], kind_sets text[], wanted bigint, oldest bigint,
+  before bigint,
                             total bigint, out moment bigint, out newer bigint)
 language plpgsql stable as $$
 declare
@@ -19,9 +21,11 @@ declare
   -- what may be read entry by entry: the more keys there are, the more it costs to count instead
   few constant bigint := 400 + 15 * (cardinality(actors) + cardinality(kinds));
   margin constant bigint := case when one_key then 0 else few / 4 end;
-  -- the entries from the other moment on that is known, and of both moments the guide's newer ones, those after `before` too
+  -- the entries from the other moment on that is known, and of both moments the guide's newer ones, those after
+  -- `before` too
   total_newer bigint := total;
-  guide_newer bigint := case when before is null then 0 else change_total(of_tenant, guide_actors, guide_kinds, before, null) end;
+  guide_newer bigint := case when before is null then 0 else change_total(of_tenant, guide_actors, guide_kinds,
+    before, null) end;
   guide_oldest bigint;
   -- how many entries of the guide a cell may have
   cell bigint := few / 2;
@@ -33,7 +37,8 @@ declare
 begin
   moment := coalesce(before, 9223372036854775807);
   newer := 0;
-  guide_oldest := guide_newer + case when one_key then total else change_total(of_tenant, guide_actors, guide_kinds, oldest, before) end;
+  guide_oldest := guide_newer + case when one_key then total else change_total(of_tenant, guide_actors, guide_kinds,
+    oldest, before) end;
   if not one_key then
     cell := cell * greatest(guide_oldest - guide_newer, 1) / greatest(total, 1);
   end if;

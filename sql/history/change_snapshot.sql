@@ -1,5 +1,5 @@
--- What a snapshot says of a tenant: the first moment whose history it still has, and whether it knows no names besides those
--- that somebody read before, as many as `recent` registered by transactions from `names_since` on.
+-- What a snapshot says of a tenant: the first moment whose history it still has, and whether it knows no names
+-- besides those that somebody read before, as many as `recent` registered by transactions from `names_since` on.
 create function change_snapshot(of_tenant text, now bigint, names_since xid8, recent bigint, lineage text)
 returns table (horizon bigint, current boolean) language sql stable as $$
   select change_horizon(of_tenant, now),

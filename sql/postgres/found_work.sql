@@ -1,6 +1,7 @@
--- For each question the list of the tenants of tenants_with, in the order of the questions. Who comes when the answers are old looks. All
--- others get what it found, for half a second at least, and for 50 times as long as the look took: all processes together look for
--- 2 % of the time at most. After a clock has gone back the answers are old.
+-- For each question the list of the tenants of tenants_with, in the order of the questions. Who comes when the
+-- answers are old looks. All others get what it found, for half a second at least, and for 50 times as long as the
+-- look took: all processes together look for 2 % of the time at most. After a clock has gone back the answers are
+-- old.
 create function found_work(of_questions uuid, of_tables text[], conditions text[]) returns jsonb language plpgsql as $$
 declare
   known found_work%rowtype;
@@ -22,7 +23,8 @@ begin
   began := clock_timestamp();
   select jsonb_agg(answer.tenants order by answer.question) into found_tenants
     from (
-      select q.question, coalesce(jsonb_agg(t.tenant order by t.tenant collate "C") filter (where t.tenant is not null), '[]') as tenants
+      select q.question, coalesce(jsonb_agg(t.tenant order by t.tenant collate "C")
+        filter (where t.tenant is not null), '[]') as tenants
         from generate_series(1, cardinality(of_tables)) q (question)
         left join tenants_with(of_tables, conditions) t on t.question = q.question
         group by q.question

@@ -11,7 +11,8 @@ begin
     'with recursive found (tenant) as (
        (select t.tenant from %1$s t order by t.tenant limit 1)
        union all
-       select (select t.tenant from %1$s t where t.tenant > f.tenant order by t.tenant limit 1) from found f where f.tenant is not null
+       select (select t.tenant from %1$s t where t.tenant > f.tenant order by t.tenant limit 1) from found f
+         where f.tenant is not null
      )
      select f.tenant::text from found f where f.tenant is not null', of_table);
 end

@@ -1,7 +1,7 @@
--- The values that a path leads to in a document, as elements of a JSON array. A path that meets an array goes on in each
--- of its elements, in arrays within arrays too; what it ends at counts, and of an array all elements as well. For each
--- segment of the path `keys` has the step that takes the member of objects, and `places` the step that takes an element
--- of arrays, null for a segment that is no place.
+-- The values that a path leads to in a document, as elements of a JSON array. A path that meets an array goes on in
+-- each of its elements, in arrays within arrays too; what it ends at counts, and of an array all elements as well.
+-- For each segment of the path `keys` has the step that takes the member of objects, and `places` the step that takes
+-- an element of arrays, null for a segment that is no place.
 create function document_values(document jsonb, keys jsonpath[], places jsonpath[]) returns jsonb
 language plpgsql immutable parallel safe cost 1000 as $$
 declare

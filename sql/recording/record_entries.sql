@@ -28,7 +28,8 @@ declare
   any_known boolean;
 begin
   if way not in ('import', 'service') then
-    recorder := (select min(r.recorder) from change_recorder r where r.tenant = of_tenant and r.lookup = recorder_lookup);
+    recorder := (select min(r.recorder) from change_recorder r where r.tenant = of_tenant
+      and r.lookup = recorder_lookup);
     if recorder is null then
       insert into change_recorder as r (tenant, lookup, way, name)
         values (of_tenant, recorder_lookup, record_entries.way, recorder_name) returning r.recorder into recorder;
@@ -46,7 +47,8 @@ begin
                 array(select json_array_elements_text(kind_related_entities[1]::json)))
         returning kind into kind_of_entry;
     end if;
-    actor_of_entry := (select min(a.actor) from change_actor a where a.tenant = of_tenant and a.lookup = actor_lookups[1]);
+    actor_of_entry := (select min(a.actor) from change_actor a where a.tenant = of_tenant
+      and a.lookup = actor_lookups[1]);
     if actor_of_entry is null then
       insert into change_actor (tenant, lookup, name) values (of_tenant, actor_lookups[1], actor_names[1])
         returning actor into actor_of_entry;
@@ -62,7 +64,8 @@ begin
       complete := found;
       if found then
         insert into change_delta (tenant, ats, kinds, actors, recorder, recorded, day, bytes)
-          values (of_tenant, array[entry_ats[1]], array[kind_of_entry], array[actor_of_entry], coalesce(recorder, 2), now, now / 86400000,
+          values (of_tenant, array[entry_ats[1]], array[kind_of_entry], array[actor_of_entry], coalesce(recorder, 2),
+            now, now / 86400000,
                   octet_length(entry_ids[1]) + octet_length(entry_paths[1]) + coalesce(octet_length(entry_names[1]), 0)
                     + coalesce(octet_length(entry_schema_versions[1]), 0) + coalesce(octet_length(entry_marks[1]), 0)
                     + coalesce(octet_length(entry_contexts[1]), 0));
@@ -72,8 +75,9 @@ begin
     return;
   end if;
 
-  -- Many changes, which nearly always are new. Rows that may conflict would cost a lock and a record of the log each, and unnest
-  -- costs several times what arrays do that are read by index. It takes more statements, so few changes go the way below.
+  -- Many changes, which nearly always are new. Rows that may conflict would cost a lock and a record of the log each,
+  -- and unnest costs several times what arrays do that are read by index. It takes more statements, so few changes go
+  -- the way below.
   if entries >= 64 then
     since := change_horizon(of_tenant, now);
     with wanted as (
@@ -120,17 +124,21 @@ begin
           -- fenced: each is looked up, however few entries there were when this was planned
           cross join lateral (
             select from change_entry known
-              where known.tenant = of_tenant and known.at = entry_ats[e.i] and known.identity = entry_identities[e.i] offset 0
+              where known.tenant = of_tenant and known.at = entry_ats[e.i]
+                and known.identity = entry_identities[e.i] offset 0
           ) as known);
     end if;
     if oldest >= since and not any_known then
       begin
         with entry as (
           insert into change_entry
-              (tenant, at, kind, actor, document, identity, entity_id, name, schema_version, related, paths, marks, context,
+              (tenant, at, kind, actor, document, identity, entity_id, name, schema_version, related, paths, marks,
+                context,
                recorded_by)
-            select of_tenant, entry_ats[e.i], kind_ids[entry_kinds[e.i]], actor_ids[entry_actors[e.i]], entry_documents[e.i],
-                   entry_identities[e.i], entry_ids[e.i], entry_names[e.i], entry_schema_versions[e.i], entry_related[e.i],
+            select of_tenant, entry_ats[e.i], kind_ids[entry_kinds[e.i]], actor_ids[entry_actors[e.i]],
+              entry_documents[e.i],
+                   entry_identities[e.i], entry_ids[e.i], entry_names[e.i], entry_schema_versions[e.i],
+                     entry_related[e.i],
                    entry_paths[e.i], entry_marks[e.i], entry_contexts[e.i], recorder
               from generate_series(1, entries) as e (i)
             returning sequence, octet_length(entity_id)::bigint + octet_length(paths) + coalesce(octet_length(name), 0)
@@ -143,12 +151,14 @@ begin
                  coalesce(recorder, 2), now, now / 86400000, all_bytes
             from generate_series(1, entries) as e (i);
         insert into change_related (tenant, at, sequence, item, document, entity, entity_id)
-          select of_tenant, entry_ats[item.i], sequences[item.i], item.place, change_document(item.entity_id), item.entity,
+          select of_tenant, entry_ats[item.i], sequences[item.i], item.place, change_document(item.entity_id),
+            item.entity,
                  item.entity_id
             from (
               select e.i, r.entity, r.entity_id, min(r.place)::integer as place
                 from generate_series(1, entries) as e (i)
-                cross join lateral rows from (json_to_recordset(entry_related[e.i]::json) as (entity text, "entityId" text))
+                cross join lateral rows from (json_to_recordset(entry_related[e.i]::json) as (entity text,
+                  "entityId" text))
                   with ordinality as r (entity, entity_id, place)
                 where entry_related[e.i] is not null
                 group by e.i, r.entity, r.entity_id
@@ -205,7 +215,8 @@ begin
              recorder
         from unnest($9::bigint[], $10::integer[], $11::integer[], $12::uuid[], $13::uuid[], $14::text[], $15::text[],
                     $16::text[], $17::text[], $18::text[], $19::text[], $20::text[]) with ordinality
-          as input (at, kind, actor, document, identity, entity_id, name, schema_version, related, paths, marks, context, place)
+          as input (at, kind, actor, document, identity, entity_id, name, schema_version, related, paths, marks,
+            context, place)
         cross join horizon cross join kind cross join actor
         where input.at >= horizon.since
         order by input.place
@@ -216,10 +227,12 @@ begin
                   + coalesce(octet_length(marks), 0) + coalesce(octet_length(context), 0) as bytes
   ), delta as (
     insert into change_delta (tenant, ats, kinds, actors, recorder, recorded, day, bytes)
-      select $1, array_agg(at), array_agg(kind), array_agg(actor), coalesce(recorder, 2), $2, $2 / 86400000, sum(bytes) from entry having count(*) > 0
+      select $1, array_agg(at), array_agg(kind), array_agg(actor), coalesce(recorder, 2), $2, $2 / 86400000,
+        sum(bytes) from entry having count(*) > 0
   ), related as (
     insert into change_related (tenant, at, sequence, item, document, entity, entity_id)
-      select $1, entry.at, entry.sequence, row_number() over (partition by entry.at, entry.sequence), change_document(item.entity_id),
+      select $1, entry.at, entry.sequence, row_number() over (partition by entry.at, entry.sequence),
+        change_document(item.entity_id),
              item.entity, item.entity_id
         from entry
         cross join lateral (

@@ -1,5 +1,5 @@
--- Adds tokens to what the tenant has used on these days (days since 1970). A correction may be negative. The order is that of
--- every writer of these rows, so none waits for another in a circle.
+-- Adds tokens to what the tenant has used on these days (days since 1970). A correction may be negative. The order is
+-- that of every writer of these rows, so none waits for another in a circle.
 create function usage_add_tokens(of_tenant text, days integer[], inputs bigint[], outputs bigint[]) returns void
 language plpgsql as $$
 begin

@@ -1,4 +1,5 @@
--- change_snapshot of one server, in PL/pgSQL: a cluster refuses parameters in functions of language SQL that read tables.
+-- change_snapshot of one server, in PL/pgSQL: a cluster refuses parameters in functions of language SQL that read
+-- tables.
 create function change_snapshot(of_tenant text, now bigint, names_since xid8, recent bigint, lineage text)
 returns table (horizon bigint, current boolean) language plpgsql stable as $$
 begin

@@ -1,6 +1,7 @@
--- tenants_with of one server, of the shards of the worker that would have of_tenant. It runs there, in one call for all of them. A shard
--- that has never had a row costs no statement.
-create function tenants_of_worker(of_tenant text, of_tables text[], conditions text[]) returns table (question integer, tenant text)
+-- tenants_with of one server, of the shards of the worker that would have of_tenant. It runs there, in one call for
+-- all of them. A shard that has never had a row costs no statement.
+create function tenants_of_worker(of_tenant text, of_tables text[],
+  conditions text[]) returns table (question integer, tenant text)
 language plpgsql as $$
 begin
   return query

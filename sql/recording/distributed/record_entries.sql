@@ -1,5 +1,5 @@
--- record_entries of one server: the coordinator gives the numbers, and the worker that has the tenant does the rest. The name
--- of the first parameter says so: Annals leaves to workers the routines whose first parameter is of_tenant.
+-- record_entries of one server: the coordinator gives the numbers, and the worker that has the tenant does the rest.
+-- The name of the first parameter says so: Annals leaves to workers the routines whose first parameter is of_tenant.
 create function record_entries(
   for_tenant text, now bigint,
   kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[],
@@ -15,7 +15,8 @@ declare
 begin
   if wanted = 5 then
     -- one change: a statement takes longer to start than to take five numbers
-    numbers := array[nextval('change_number'), nextval('change_number'), nextval('change_number'), nextval('change_number'),
+    numbers := array[nextval('change_number'), nextval('change_number'), nextval('change_number'),
+      nextval('change_number'),
                      nextval('change_number')];
   else
     numbers := array(select nextval('change_number') from generate_series(1, wanted));
@@ -25,7 +26,8 @@ begin
       from record_entries_numbered(
         for_tenant, now, kind_lookups, kind_entities, kind_types, kind_related_entities, actor_lookups, actor_names,
         entry_ats, entry_kinds, entry_actors, entry_documents, entry_identities, entry_ids, entry_names,
-        entry_schema_versions, entry_related, entry_paths, entry_marks, entry_contexts, way, recorder_lookup, recorder_name,
+        entry_schema_versions, entry_related, entry_paths, entry_marks, entry_contexts, way, recorder_lookup,
+          recorder_name,
         numbers) as recorded;
 end
 $$;

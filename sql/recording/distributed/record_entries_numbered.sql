@@ -1,6 +1,7 @@
--- record_entries of one server, with arrays between statements: a cluster refuses statements that write in a WITH query and read
--- other rows beside it. The numbers of rows are those of the coordinator, so that a tenant's go on after it has moved to another
--- worker: first one for each entry, in their order, then one for each kind, each actor, the recorder and the delta.
+-- record_entries of one server, with arrays between statements: a cluster refuses statements that write in a WITH
+-- query and read other rows beside it. The numbers of rows are those of the coordinator, so that a tenant's go on
+-- after it has moved to another worker: first one for each entry, in their order, then one for each kind, each actor,
+-- the recorder and the delta.
 create function record_entries_numbered(
   of_tenant text, now bigint,
   kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[],
@@ -34,7 +35,8 @@ declare
   all_bytes bigint := 0;
 begin
   if way not in ('import', 'service') then
-    recorder := (select min(r.recorder) from change_recorder r where r.tenant = of_tenant and r.lookup = recorder_lookup);
+    recorder := (select min(r.recorder) from change_recorder r where r.tenant = of_tenant
+      and r.lookup = recorder_lookup);
     if recorder is null then
       recorder := numbers[rest + 1];
       insert into change_recorder (tenant, recorder, lookup, way, name) overriding system value
@@ -69,15 +71,19 @@ begin
     horizon := since;
     if entry_ats[1] >= since then
       insert into change_entry
-          (tenant, at, sequence, kind, actor, document, identity, entity_id, name, schema_version, related, paths, marks, context,
+          (tenant, at, sequence, kind, actor, document, identity, entity_id, name, schema_version, related, paths,
+            marks, context,
            recorded_by, recorded, recorded_on) overriding system value
-        values (of_tenant, entry_ats[1], numbers[1], kind_ids[entry_kinds[1]], actor_ids[entry_actors[1]], entry_documents[1],
-                entry_identities[1], entry_ids[1], entry_names[1], entry_schema_versions[1], null, entry_paths[1], entry_marks[1],
+        values (of_tenant, entry_ats[1], numbers[1], kind_ids[entry_kinds[1]], actor_ids[entry_actors[1]],
+          entry_documents[1],
+                entry_identities[1], entry_ids[1], entry_names[1], entry_schema_versions[1], null, entry_paths[1],
+                  entry_marks[1],
                 entry_contexts[1], recorder, this_transaction, placement)
         on conflict (tenant, at, identity) do nothing;
       complete := found;
       if found then
-        insert into change_delta (tenant, delta, ats, kinds, actors, recorder, recorded, day, bytes) overriding system value
+        insert into change_delta (tenant, delta, ats, kinds, actors, recorder, recorded, day,
+          bytes) overriding system value
           values (of_tenant, numbers[rest + 2], array[entry_ats[1]], array[kind_ids[entry_kinds[1]]],
                   array[actor_ids[entry_actors[1]]], coalesce(recorder, 2), now, now / 86400000,
                   octet_length(entry_ids[1]) + octet_length(entry_paths[1]) + coalesce(octet_length(entry_names[1]), 0)
@@ -91,14 +97,18 @@ begin
 
   for one in
     insert into change_entry
-        (tenant, at, sequence, kind, actor, document, identity, entity_id, name, schema_version, related, paths, marks, context,
+        (tenant, at, sequence, kind, actor, document, identity, entity_id, name, schema_version, related, paths,
+          marks, context,
          recorded_by, recorded, recorded_on) overriding system value
-      select of_tenant, input.at, input.sequence, kind_ids[input.kind], actor_ids[input.actor], input.document, input.identity,
+      select of_tenant, input.at, input.sequence, kind_ids[input.kind], actor_ids[input.actor], input.document,
+        input.identity,
              input.entity_id, input.name, input.schema_version, input.related, input.paths, input.marks, input.context,
              recorder, this_transaction, placement
-        from unnest(entry_ats, numbers[1:entries], entry_kinds, entry_actors, entry_documents, entry_identities, entry_ids,
+        from unnest(entry_ats, numbers[1:entries], entry_kinds, entry_actors, entry_documents, entry_identities,
+          entry_ids,
                     entry_names, entry_schema_versions, entry_related, entry_paths, entry_marks, entry_contexts)
-          as input (at, sequence, kind, actor, document, identity, entity_id, name, schema_version, related, paths, marks, context)
+          as input (at, sequence, kind, actor, document, identity, entity_id, name, schema_version, related, paths,
+            marks, context)
         where input.at >= since
         order by input.sequence
       on conflict (tenant, at, identity) do nothing

@@ -1,7 +1,6 @@
 import pg from 'pg';
 import type { Tracer } from '../../core/concurrency/trace.ts';
 import { socketOf } from './connection-socket.ts';
-import { withoutCopies } from './named-statements.ts';
 import { clientsInTurn } from './opening-in-turn.ts';
 import { isBehindPooler, withoutNames } from './pooler.ts';
 import { withSettings } from './session-settings.ts';
@@ -70,7 +69,6 @@ export function createPool(url: string, options: PoolOptions = {}): pg.Pool {
   pool.on('connect', (client) => {
     client.on('error', () => {});
     if (silenceLimit !== Number.POSITIVE_INFINITY) endSilence(client, silenceLimit, options.isAtWork);
-    withoutCopies(client);
     if (pooled) withoutNames(client);
     if (options.tracer !== undefined) traceStatements(client, options.tracer);
   });

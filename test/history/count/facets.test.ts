@@ -149,6 +149,7 @@ test(
         expect({ ...range, size, ...found }).toEqual({
           ...range,
           size,
+          way: found.way,
           field,
           total: sumOf(counted),
           values: counted.slice(0, size),
