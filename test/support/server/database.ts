@@ -15,6 +15,8 @@ export interface TestDatabase {
 }
 
 const templateName = 'annals_template';
+/** The files of the run's own server are in memory: to copy them takes half the time of writing all pages to the log, and to drop them too. */
+const strategy = process.env.ANNALS_TEST_DATABASE_URL === undefined ? ' strategy file_copy' : '';
 
 /** A fresh database with all migrations applied: a clone of the template, made in some 50 ms. */
 export async function createTestDatabase(): Promise<TestDatabase> {
@@ -47,7 +49,7 @@ export async function createTestDatabaseForThisTest(create = createTestDatabase)
 async function openTestDatabase(template: string): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
   const cluster = inject('cluster');
-  if (cluster === null) await administer(`create database ${name} template ${template}`);
+  if (cluster === null) await administer(`create database ${name} template ${template}${strategy}`);
   else await cloneOnCluster(cluster, name, template);
   const url = new URL(inject('databaseUrl'));
   url.pathname = name;
