@@ -28,8 +28,6 @@ export interface Lent {
   readonly step?: Step | undefined;
   /** Called when the caller has released the connection. */
   readonly giveBack?: () => void;
-  /** Takes the connection when it is released and good; default: the pool does. */
-  readonly keep?: (client: pg.PoolClient) => void;
   /** Sends the statements; default: at once. */
   readonly inTurn?: InTurn;
 }
@@ -46,7 +44,6 @@ export class TenantConnection {
   /** Something other than the server's answer has ended a statement, so the state of the connection is unknown. */
   #broken = false;
   #giveBack = nothing;
-  #keep: ((client: pg.PoolClient) => void) | undefined;
   #inTurn = atOnce;
   /** Tells the statement under way from others, where a pooler chooses the server process. */
   #mark: string | undefined;
@@ -64,11 +61,10 @@ export class TenantConnection {
   }
 
   /** Only for the pool: the connection belongs to another caller now. */
-  begin({ step, giveBack = nothing, keep, inTurn = atOnce }: Lent): this {
+  begin({ step, giveBack = nothing, inTurn = atOnce }: Lent): this {
     this.#step = step;
     this.#inTurn = inTurn;
     this.#giveBack = giveBack;
-    this.#keep = keep;
     return this;
   }
 
@@ -99,14 +95,11 @@ export class TenantConnection {
 
   /** Returns the connection to the pool, or closes it. */
   release(destroy: boolean | Error = false): void {
-    const [step, giveBack, keep] = [this.#step, this.#giveBack, this.#keep];
+    const [step, giveBack] = [this.#step, this.#giveBack];
     this.#step = undefined;
     this.#giveBack = nothing;
-    this.#keep = undefined;
     try {
-      const isGood = destroy === false && !this.#broken;
-      if (isGood && keep !== undefined) keep(this.#client);
-      else this.#release(this.#client, destroy || this.#broken);
+      this.#release(this.#client, destroy || this.#broken);
     } finally {
       step?.end();
       giveBack();

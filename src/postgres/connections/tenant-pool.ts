@@ -7,7 +7,6 @@ import type { Statements } from '../statements.ts';
 import { hasMovedTenants } from '../tenant-moved.ts';
 import { createCanceller } from './canceller.ts';
 import { maxSilence as defaultSilence } from './dead-connections.ts';
-import { createJustReleased } from './just-released.ts';
 import { createPool, type PoolOptions } from './pool.ts';
 import { isBehindPooler } from './pooler.ts';
 import { SlowStatements } from './slow-statements.ts';
@@ -130,7 +129,6 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
   });
   const connections = new WeakMap<pg.PoolClient, TenantConnection>();
   const release = (client: pg.PoolClient, destroy: boolean | Error) => warm.giveBack(client, destroy);
-  const justReleased = createJustReleased(release);
 
   /** A statement of upkeep or of an export may take as long as it takes, without a word from the server. */
   async function isAtWork(client: pg.PoolClient): Promise<boolean> {
@@ -174,11 +172,10 @@ export function createTenantPool(url: string, options: TenantPoolOptions = {}): 
       if (!work.writes && shares.writes.taken() > 0) releases.push(await beginBesideWrites(work.tenant, step.signal));
       const share = work.writes ? shares.writes : shares.reads;
       releases.push(await share.acquire(work.tenant, step.signal));
-      const connection = connectionOf(justReleased.take() ?? (await shared.connect()));
-      const { keep } = justReleased;
-      if (work.writes) return connection.begin({ step, giveBack, keep });
+      const connection = connectionOf(await shared.connect());
+      if (work.writes) return connection.begin({ step, giveBack });
       const inTurn: InTurn = (text, send) => slowStatements.run(work.tenant, text, step.signal, send);
-      return connection.begin({ step, giveBack, keep, inTurn });
+      return connection.begin({ step, giveBack, inTurn });
     } catch (error) {
       giveBack();
       step.end();

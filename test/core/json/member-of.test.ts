@@ -18,20 +18,20 @@ function objectOf(members: readonly (readonly [string, unknown])[], isEscaped: b
   return `{ ${written.join(' , ')} }`;
 }
 
-test('a member is the one that JSON.parse finds, however keys are written and from text or from bytes', () => {
+// The texts are the measure, not JSON.parse: that of V8 14.6 reads {"a":1,"\n":2} with the key "\" if it has read {"a":1,"\\":2} before.
+test('a member is the last one of its key, however keys are written and from text or from bytes', () => {
   fc.assert(
     fc.property(pairs, key, fc.boolean(), (members, other, isEscaped) => {
       const text = objectOf(members, isEscaped);
-      // An object of JSON.parse takes __proto__ as a key, but a look-up by it is none.
-      const expected = new Map(Object.entries(JSON.parse(text)));
+      const expected = new Map(members.map(([name, value]) => [name, JSON.stringify(value)]));
       for (const node of [parseJson(text), parseJson(Buffer.from(text))]) {
-        for (const name of [other, ...members.map(([given]) => given)]) {
+        for (const name of [other, ...expected.keys()]) {
           const member = memberOf(node, name);
-          expect(member && JSON.parse(compactText(member)), `${name} of ${text}`).toEqual(expected.get(name));
+          expect(member && compactText(member), `${name} of ${text}`).toBe(expected.get(name));
         }
-        const entries = entriesOf(node).map(([name, value]) => [name, compactText(value)]);
+        const entries = entriesOf(node).map(([name, value]): [string, string] => [name, compactText(value)]);
         expect(entries).toEqual([...membersOf(node)].map(([name, value]) => [name, compactText(value)]));
-        expect(new Map(entries.map(([name = '', value = '']) => [name, JSON.parse(value)]))).toEqual(expected);
+        expect(new Map(entries)).toEqual(expected);
       }
     }),
     { numRuns: 500 },

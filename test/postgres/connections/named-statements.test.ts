@@ -1,0 +1,88 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { doWork } from '../../../src/core/concurrency/work.ts';
+import { Stop } from '../../../src/core/stop-signal.ts';
+import { createTenantPool } from '../../../src/postgres/connections/tenant-pool.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
+import { startDatabaseProxy } from '../../support/server/database-proxy.ts';
+
+let database: TestDatabase;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+
+afterAll(async () => {
+  await database.drop();
+});
+
+test('statements on few connections that are cancelled, late, wrong or good each have their own end', async () => {
+  const few = createTenantPool(database.url, { reads: 4, writes: 0, own: 1 });
+  const named = {
+    name: 'ends',
+    text: `select $1::int as number, n / $2::int as n, pg_sleep($3::float8)::text as slept from generate_series(1, 2) as n`,
+  };
+  const kind = fc.constantFrom('good', 'wrong', 'malformed', 'late', 'gone', 'gone at once');
+  const calls = fc.array(
+    fc.record({ kind, sleep: fc.integer({ min: 0, max: 4 }), tenant: fc.constantFrom('one', 'two') }),
+    {
+      minLength: 1,
+      maxLength: 40,
+    },
+  );
+  const call = async (
+    { kind: what, sleep, tenant }: { kind: string; sleep: number; tenant: string },
+    number: number,
+  ) => {
+    const stop = new Stop();
+    const values = [
+      what === 'malformed' ? 'none' : number,
+      what === 'wrong' ? 0 : 1,
+      (what === 'late' ? 10 * sleep : sleep) / 1000,
+    ];
+    const options = what === 'late' ? { tenant, timeLimit: 1 + sleep } : { tenant, signal: stop };
+    const asked = doWork(options, () => few.query({ ...named, values }));
+    if (what === 'gone') setTimeout(() => stop.abort(new Error('gone')), sleep);
+    if (what === 'gone at once') stop.abort(new Error('gone'));
+    return await asked.then(
+      ({ rows }) => rows.map((row) => `${row.number}:${row.n}`).join(),
+      (error: Error & { code?: string; type?: string }) => error.code ?? error.type ?? error.message,
+    );
+  };
+  await fc.assert(
+    fc.asyncProperty(calls, async (given) => {
+      const ends = await Promise.all(given.map(call));
+      for (const [number, { kind: what }] of given.entries()) {
+        const answer = `${number}:1,${number}:2`;
+        const expected = {
+          good: [answer],
+          wrong: ['22012'],
+          malformed: ['22P02'],
+          late: [answer, 'service_unavailable'],
+          gone: [answer, 'gone'],
+          'gone at once': ['gone'],
+        }[what];
+        expect(expected).toContain(ends[number]);
+      }
+      expect(few.pools[0]?.totalCount).toBeLessThanOrEqual(4);
+    }),
+    { numRuns: 40 },
+  );
+  await few.end();
+});
+
+test('a connection that dies ends the statement under way, and the next one prepares anew', async () => {
+  const proxy = await startDatabaseProxy(database.url);
+  const behind = createTenantPool(proxy.url, { reads: 2, writes: 0, own: 1, maxSilence: 300 });
+  const statement = { name: 'dies', text: 'select $1::int as n', values: [1] };
+  const asked = async () => (await doWork({ tenant: 'acme' }, () => behind.query(statement))).rows;
+  for (const fault of ['cut', 'away'] as const) {
+    for (let time = 0; time < 3; time++) expect(await asked()).toEqual([{ n: 1 }]);
+    proxy.failAfter(0, fault);
+    await expect(asked()).rejects.toThrow();
+    proxy.mend();
+    for (let time = 0; time < 3; time++) expect(await asked()).toEqual([{ n: 1 }]);
+  }
+  await behind.end();
+  await proxy.close();
+});
