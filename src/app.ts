@@ -1,8 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
 import { oauthRoutes } from './access/oauth/routes.ts';
-import { consoleRoutes } from './console/routes.ts';
-import { consoleUpkeep } from './console/upkeep.ts';
+import { consoleRoutes, consoleUpkeep } from './console/routes.ts';
 import type { Context } from './context/context.ts';
 import { productVersion } from './core/package-folder.ts';
 import { agenticRoutes } from './desk/agents/routes.ts';

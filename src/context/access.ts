@@ -3,8 +3,7 @@ import { deleteClientWithoutSecret, findClient } from '../access/oauth/clients.t
 import { createOAuthService, type OAuthService } from '../access/oauth/service.ts';
 import { type Console, createConsole } from '../console/service.ts';
 import { packageFolder } from '../core/package-folder.ts';
-import { TenantRate } from '../http/tenant-rate.ts';
-import { createTakePortion } from '../http/tenant-rate-store.ts';
+import { createTakePortion, TenantRate } from '../http/tenant-rate.ts';
 import type { Foundation } from './foundation.ts';
 
 /** Who may call, from where, and how often. */

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { plainText, slugs } from './heading-ids.ts';
 import { renderGuide } from './render-guide.ts';
-import { type Section, sectionsOf } from './sections.ts';
 
 export interface Guide {
   /** The path of its file without `.md`: `operations`, `decisions/house`. */
@@ -129,4 +129,35 @@ function byPlace(one: { name: string; place: number }, other: { name: string; pl
   // The page that a folder begins with stands before its others.
   const withoutReadme = ({ name }: { name: string }) => name.replace(/README$/, '');
   return one.place - other.place || (withoutReadme(one) < withoutReadme(other) ? -1 : 1);
+}
+
+/** A part of a guide, from a heading to the next one. */
+interface Section {
+  readonly heading: string;
+  /** The id of the heading on its page. */
+  readonly id: string;
+  readonly text: string;
+}
+
+/** The sections of a guide in Markdown, for a search. The first one has the title. */
+function sectionsOf(markdown: string): Section[] {
+  const idOf = slugs();
+  const sections: { heading: string; id: string; lines: string[] }[] = [];
+  let isCode = false;
+  for (const line of markdown.split('\n')) {
+    if (/^\s*```/.test(line)) isCode = !isCode;
+    const [, heading] = isCode ? [] : (/^#{1,6} (.+)$/.exec(line) ?? []);
+    if (heading === undefined) sections.at(-1)?.lines.push(line);
+    else sections.push({ heading: plainText(heading), id: idOf(plainText(heading)), lines: [] });
+  }
+  return sections.map(({ heading, id, lines }) => ({ heading, id, text: textOf(lines.join('\n')) }));
+}
+
+/** The words of Markdown, without its marks. */
+function textOf(markdown: string): string {
+  return markdown
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replace(/[`*|]|^[-\s|:]+$/gm, ' ')
+    .replace(/\s+/g, ' ')
+    .trim();
 }

@@ -1,7 +1,8 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { type FastifyBaseLogger, fastify, LogController } from 'fastify';
 import type { Tracer } from '../core/concurrency/trace.ts';
-import { logRequests } from './access-log.ts';
 import { locateUnder } from './base-path.ts';
 import { limitBodies } from './body-shares.ts';
 import { closeGracefully } from './closing.ts';
@@ -15,8 +16,7 @@ import { answerMalformedRequest } from './malformed-request.ts';
 import { checkInOrder } from './order-of-checks.ts';
 import { parseQueryString } from './query-string.ts';
 import { faultOfHead, maxParsedHead, maxRequestLine } from './request-head.ts';
-import { requestIdOf } from './request-id.ts';
-import { routableTarget } from './request-target.ts';
+import { pathOf, routableTarget } from './request-target.ts';
 import { requestLoggers, traceRequests } from './request-trace.ts';
 import { beginRequestsInTurns } from './request-turns.ts';
 import { limitRequests } from './request-work.ts';
@@ -140,4 +140,33 @@ export async function createHttpServer(options: {
   // An expectation that nobody knows is let be; Node would refuse it without a body.
   app.server.on('checkExpectation', (message, response) => app.server.emit('request', message, response));
   return app;
+}
+
+/** An id that is safe in a log line and in a header. Any other id is replaced. */
+const safeId = /^[A-Za-z0-9._:-]{1,128}$/;
+
+/** The caller's `x-request-id` where it is safe, otherwise a UUID. */
+function requestIdOf(message: IncomingMessage): string {
+  const given = message.headers['x-request-id'];
+  return typeof given === 'string' && safeId.test(given) ? given : randomUUID();
+}
+
+const maxLoggedPath = 1_000;
+
+/** Logs one line for each request: path without query, status, milliseconds, tenant and client. */
+function logRequests(app: HttpServer): void {
+  app.addHook('onResponse', (request, reply, done) => {
+    request.log.info(
+      {
+        method: request.method,
+        path: pathOf(request.originalUrl).slice(0, maxLoggedPath),
+        status: reply.statusCode,
+        milliseconds: Math.round(reply.elapsedTime * 100) / 100,
+        tenant: request.verifiedCredentials?.tenant,
+        clientId: request.verifiedCredentials?.clientId,
+      },
+      'request',
+    );
+    done();
+  });
 }

@@ -1,5 +1,7 @@
+import { sql } from 'kysely';
 import { within } from '../core/concurrency/deadline.ts';
 import { AnnalsError } from '../core/errors.ts';
+import type { Database } from '../postgres/database.ts';
 import type { HttpServer } from './http-server-type.ts';
 
 /** Takes up to `portion` requests from the tenant's bucket; `seconds` is how long until there is one, if there was none. */
@@ -123,4 +125,16 @@ export function limitRate(app: HttpServer, rate: TenantRate): void {
     if (tenant === undefined || rate.hasPortion(tenant)) done();
     else rate.admit(tenant).then(() => done(), done);
   });
+}
+
+/** Takes portions from the buckets in the database, which all processes share. `rate` is in requests a second. */
+export function createTakePortion(db: Database, rate: number): TakePortion {
+  return async (tenant, portion) => {
+    const { rows } = await sql<{ granted: number; seconds: number }>`
+      select granted, seconds from tenant_rate_take(${tenant}, ${rate}::double precision, ${portion}::integer)
+    `.execute(db);
+    const [row] = rows;
+    if (row === undefined) throw new Error('tenant_rate_take gave no row');
+    return row;
+  };
 }

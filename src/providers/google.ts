@@ -1,6 +1,6 @@
 import { createGoogle } from '@ai-sdk/google';
 import { type Adapter, promptMessage, systemFirst } from './adapter.ts';
-import { googleAnswers } from './google-answers.ts';
+import { errorIn, listOf, type Read, type StreamReader, stringOr, unknown } from './answer-reader.ts';
 import { figure, memberOf } from './members.ts';
 
 /** Instructions are a separate field of the request. */
@@ -29,7 +29,8 @@ export const google: Adapter = {
     return { inputTokens, outputTokens: said ?? rest };
   },
 
-  answers: googleAnswers,
+  // Of `generateContent`. A stream sends several. Parts of unknown kinds are passed over.
+  answers: { whole: read, stream: () => new ContentStream() },
 
   // Gateways that speak several formats write the usage of an error under the name of the others.
   usageIn: (event) => memberOf(event, 'usageMetadata') ?? memberOf(event, 'usage'),
@@ -44,3 +45,49 @@ export const google: Adapter = {
       : undefined;
   },
 };
+
+class ContentStream implements StreamReader {
+  isComplete = false;
+
+  read(event: unknown): Read {
+    if (finishReasonOf(event) !== null || blockReasonOf(event) !== null) this.isComplete = true;
+    return read(event);
+  }
+}
+
+function read(answer: unknown): Read {
+  const candidates = memberOf(answer, 'candidates');
+  const error = errorIn(answer);
+  if (error !== undefined) return error;
+  const blockReason = blockReasonOf(answer);
+  const isKnown = Array.isArray(candidates) || blockReason !== null || memberOf(answer, 'usageMetadata') !== undefined;
+  if (!isKnown) return unknown;
+  const parts = listOf(memberOf(memberOf(listOf(candidates)[0], 'content'), 'parts')).flatMap(partOf);
+  const candidate = { content: { parts }, finishReason: finishReasonOf(answer) };
+  const value = {
+    candidates: listOf(candidates).length === 0 ? [] : [candidate],
+    ...(blockReason === null ? {} : { promptFeedback: { blockReason } }),
+  };
+  return { is: 'answer', value };
+}
+
+function finishReasonOf(answer: unknown): string | null {
+  return stringOr(memberOf(listOf(memberOf(answer, 'candidates'))[0], 'finishReason'), null);
+}
+
+function blockReasonOf(answer: unknown): string | null {
+  return stringOr(memberOf(memberOf(answer, 'promptFeedback'), 'blockReason'), null);
+}
+
+/** A part that Annals uses, or none. The signature of a thought goes back to the vendor with the call that it belongs to. */
+function partOf(part: unknown): object[] {
+  const signature = memberOf(part, 'thoughtSignature');
+  const signed = typeof signature === 'string' ? { thoughtSignature: signature } : {};
+  const text = memberOf(part, 'text');
+  if (typeof text === 'string') return [{ text, thought: memberOf(part, 'thought') === true, ...signed }];
+  const call = memberOf(part, 'functionCall');
+  const name = memberOf(call, 'name');
+  if (typeof name !== 'string') return [];
+  const id = stringOr(memberOf(call, 'id'), null);
+  return [{ functionCall: { id, name, args: memberOf(call, 'args') ?? {} }, ...signed }];
+}

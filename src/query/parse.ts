@@ -15,7 +15,6 @@ import {
 } from './ast.ts';
 import { Cursor } from './cursor.ts';
 import type { Dialect, ItemDialect } from './dialect.ts';
-import { documentDialect } from './document-dialect.ts';
 import { checkNeeds } from './field-needs.ts';
 import { parseDocumentTerm } from './parse-document-term.ts';
 import { parseRange } from './parse-range.ts';
@@ -23,6 +22,13 @@ import type { ValueContext } from './parse-text.ts';
 import { parseValue } from './parse-value.ts';
 import { QueryError } from './query-error.ts';
 import { regexWorkLimit } from './regex.ts';
+
+/** Every field there may be in a JSON document, its path with dots between the keys (contract 9). */
+const documentDialect: Dialect = {
+  field: (name) => (name === 'compoundLogicalQuery' ? { kind: 'group' } : { kind: 'value' }),
+  fields: 'a field of the document',
+  needs: [],
+};
 
 /**
  * The limits of the query language (contract 4). Characters are code points. A level is a group. `elemMatch` and

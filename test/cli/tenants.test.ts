@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { tenantTables } from '../../src/postgres/tenants/tenant-tables.ts';
+import { tenantTables } from '../../src/postgres/tenants/delete-tenant.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { annals, startAnnals } from '../support/server/command.ts';
 import { createTestDatabaseForThisTest, type TestDatabase } from '../support/server/database.ts';

@@ -2,8 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readConfig } from '../../src/core/config/config.ts';
-import { ownSegments } from '../../src/core/config/urls.ts';
+import { ownSegments, readConfig } from '../../src/core/config/config.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 const publicUrl = 'https://shop.example.org/tools/annals';

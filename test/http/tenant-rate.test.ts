@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { AnnalsError } from '../../src/core/errors.ts';
-import { type TakePortion, TenantRate } from '../../src/http/tenant-rate.ts';
-import { createTakePortion } from '../../src/http/tenant-rate-store.ts';
+import { createTakePortion, type TakePortion, TenantRate } from '../../src/http/tenant-rate.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
 /** A bucket in memory that does what the one in the database does. */

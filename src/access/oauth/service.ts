@@ -6,11 +6,12 @@ import { type CheckSecret, createSecretChecker, type TryOnce } from './check-sec
 import { createClientStates, type FindClientState } from './client-states.ts';
 import { createGrant, type GrantToken } from './grant.ts';
 import { createGuessLimiter, type GuessLimiter } from './guess-limiter.ts';
-import { readInstallationId } from './installation.ts';
-import { createSigningKeys } from './signing-keys.ts';
+import { createSigningKeys, type SigningKeys } from './signing-keys.ts';
 import { createAccessTokenVerifier } from './verify-access-token.ts';
 import { createBasicVerifier } from './verify-basic.ts';
-import { warmUpTokens } from './warm-up.ts';
+import './tables.ts';
+import { readAccessToken, signAccessToken } from './access-token.ts';
+import { TokenError } from './token-error.ts';
 
 export interface OAuthService {
   issuer: string;
@@ -64,4 +65,35 @@ export async function createOAuthService(options: {
     publishedKeys: () => keys.published(),
     warmUp: () => warmUpTokens({ keys, issuer, now, grantToken }),
   };
+}
+
+/**
+ * The id of the installation, a UUID. All processes on one database have the same. Where no public address is set it names
+ * the token issuer (contract: settings).
+ */
+async function readInstallationId(db: Database): Promise<string> {
+  const { id } = await db.selectFrom('installation').select('id').executeTakeFirstOrThrow();
+  return id;
+}
+
+/**
+ * Makes the first token request and the first call with a token as quick as later ones: makes or reads the signing key,
+ * signs a token that nobody gets, verifies it, and runs the grant for a client that cannot exist.
+ */
+async function warmUpTokens(options: {
+  keys: SigningKeys;
+  issuer: string;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  grantToken: GrantToken;
+}): Promise<void> {
+  const { keys, issuer, now, grantToken } = options;
+  const nobody = { tenant: '', clientId: '' };
+  const token = await signAccessToken(await keys.toSign(), { issuer, now: now(), client: nobody, scopes: [] });
+  await readAccessToken(token, { issuer, now: now(), findKey: (kid) => keys.toVerify(kid) });
+  try {
+    await grantToken({ grantType: 'client_credentials', clientId: '-', clientSecret: '-', scope: undefined });
+  } catch (error) {
+    if (!(error instanceof TokenError)) throw error;
+  }
 }

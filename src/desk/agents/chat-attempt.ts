@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import { AnnalsError } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
@@ -12,7 +13,6 @@ import type { Target } from './model-caller.ts';
 import { noteOf } from './request-log.ts';
 import type { RunningChat } from './running-chat.ts';
 import { openKey } from './secrets.ts';
-import { waitForTurnInSession } from './session-turn.ts';
 import { hasEarlierRunning, readEarlierTurns } from './turn-store.ts';
 
 export interface ChatAttemptOptions extends ConverseOptions {
@@ -94,4 +94,33 @@ export function createChatAttempt(options: ChatAttemptOptions): ChatAttempt {
       return { failure: error instanceof AnnalsError ? { error, isConfiguration: false } : undefined, error };
     }
   };
+}
+
+/** Milliseconds in which a request waits for earlier requests of its session. */
+export const maxWaitForSession = 300_000;
+const minPause = 15;
+const maxPause = 150;
+
+/**
+ * Waits as long as earlier requests of the session are under way; `maxWait` is in milliseconds. Returns whether it waited.
+ * Throws service_unavailable (503) after `maxWait`, and the signal's reason after an abort.
+ */
+export async function waitForTurnInSession(
+  earlierAreUnderWay: () => Promise<boolean>,
+  signal: AbortSignal | undefined,
+  maxWait = maxWaitForSession,
+): Promise<boolean> {
+  let waited = false;
+  const end = performance.now() + maxWait;
+  for (let pause = minPause; await earlierAreUnderWay(); pause = Math.min(maxPause, pause * 1.5)) {
+    if (performance.now() > end) {
+      throw new AnnalsError('service_unavailable', 'Earlier requests of the session are still in progress.', {
+        headers: { 'Retry-After': '5' },
+      });
+    }
+    waited = true;
+    await sleep(pause, undefined, { signal });
+  }
+  signal?.throwIfAborted();
+  return waited;
 }

@@ -1,8 +1,8 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { AnnalsError } from '../../core/errors.ts';
+import { errorOfCall } from '../../providers/call-error.ts';
 import { type Answer, type Message, ProviderError } from '../../providers/port.ts';
 import { type ProviderCaller, withText } from '../../providers/provider-caller.ts';
-import { failureOfCompletion } from './completion-failure.ts';
 
 export interface Completion {
   readonly text: string;
@@ -65,4 +65,20 @@ export function createComplete({ caller, tokens, model, logger }: CompleteOption
 function finishReasonOf({ finishReason }: Answer): Completion['finishReason'] {
   if (finishReason === 'content-filter') return 'content_filter';
   return finishReason === 'tool-calls' ? 'other' : finishReason;
+}
+
+/**
+ * The error that a client gets when a call has no answer. For a refused token it names the configuration item that the
+ * token is from. `item` is undefined for the shared token.
+ */
+function failureOfCompletion(error: ProviderError, item: string | undefined): AnnalsError {
+  if (error.fault !== 'key_refused') return errorOfCall(error);
+  const refused =
+    item === undefined
+      ? { field: 'providerApiToken', message: 'is not set, and the provider refuses the shared token of the service' }
+      : { field: item, message: 'is refused by the provider' };
+  return new AnnalsError('validation_violation', 'The provider refuses the token.', {
+    cause: error,
+    details: [refused],
+  });
 }

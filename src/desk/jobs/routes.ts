@@ -8,9 +8,19 @@ import { historyScopes, insufficientScopes, mayReadContext, mayReadHistory, type
 import { arrayBody } from '../../pagination/page-texts.ts';
 import type { Paginator } from '../../pagination/paginator.ts';
 import { PagingHeaders, SearchBody } from '../../pagination/parameters.ts';
-import { CsvFile, Job, JobItem, NdjsonFile } from './answer-schemas.ts';
 import type { JobReader } from './job-reader.ts';
-import { JobMade, JobPath, JobsPath, ListQuery, NewExport, SearchQuery } from './schemas.ts';
+import {
+  CsvFile,
+  Job,
+  JobItem,
+  JobMade,
+  JobPath,
+  JobsPath,
+  ListQuery,
+  NdjsonFile,
+  NewExport,
+  SearchQuery,
+} from './schemas.ts';
 import type { Jobs } from './service.ts';
 
 const tags = ['Jobs'];

@@ -1,4 +1,6 @@
 import { Type } from 'typebox';
+import { statusOfErrorType } from '../../core/errors.ts';
+import { listItem } from '../../http/openapi/list-item.ts';
 import { TenantName } from '../../http/tenant-name.ts';
 import { fieldsParameter, filterParameter, pagingParameters } from '../../pagination/parameters.ts';
 
@@ -38,3 +40,64 @@ export const NewExport = Type.Object(
 );
 
 export const JobMade = Type.Object({ jobId: Type.String() }, { $id: 'JobCreated' });
+
+/** A job as answers have it (contract 8). */
+export const Job = Type.Object(
+  {
+    id: Type.String(),
+    type: Type.Enum(['AGENT_CHAT', 'EXPORT'], { type: 'string' }),
+    status: Type.Enum(['in_progress', 'success', 'failure', 'skipped'], {
+      type: 'string',
+      description: 'A chat is `skipped` if its agent was deleted or disabled before the first call.',
+    }),
+    agentId: Type.Optional(Type.String()),
+    sessionId: Type.Optional(Type.String({ format: 'uuid' })),
+    requestId: Type.Optional(Type.String()),
+    request: Type.Optional(Type.String({ description: 'The message to the agent.' })),
+    message: Type.Optional(Type.String({ description: 'The answer of the agent, of a chat that succeeded.' })),
+    response: Type.Optional(
+      Type.Unknown({ description: 'The same answer as that of `chat`, of a chat that succeeded.' }),
+    ),
+    metadata: Type.Object(
+      {
+        version: Type.Integer({ minimum: 1, description: 'Increases by 1 with every change.' }),
+        createdAt: Type.String({ format: 'date-time' }),
+        modifiedAt: Type.String({ format: 'date-time' }),
+        clientId: Type.Optional(Type.String({ description: 'The client that created the export.' })),
+        q: Type.Optional(Type.String({ description: 'The query of an export.' })),
+        format: Type.Optional(Type.Enum(['NDJSON', 'CSV'], { type: 'string' })),
+        context: Type.Optional(
+          Type.Boolean({
+            description: "Whether the file has each entry's context. Such a file needs changelog.changelog_manage.",
+          }),
+        ),
+        entries: Type.Optional(Type.Integer({ minimum: 0, description: 'Change entries in its file so far.' })),
+        bytes: Type.Optional(Type.Integer({ minimum: 0, description: 'Bytes of its file so far.' })),
+        error: Type.Optional(
+          Type.Object(
+            {
+              type: Type.Enum(Object.keys(statusOfErrorType), { type: 'string' }),
+              message: Type.Optional(Type.String()),
+            },
+            { $id: 'JobError', description: 'Why the job failed, in the form of an API error.' },
+          ),
+        ),
+        guarded: Type.Optional(
+          Type.Array(Type.String(), {
+            description: 'Paths with data of the change history. Missing for clients without a changelog scope.',
+          }),
+        ),
+      },
+      { $id: 'JobMetadata' },
+    ),
+  },
+  { $id: 'Job' },
+);
+
+export const JobItem = listItem('JobItem', Job);
+
+export const NdjsonFile = Type.String({ description: 'A change entry as JSON on each line, newest first.' });
+
+export const CsvFile = Type.String({
+  description: 'RFC 4180 with a header line, newest first; `paths` and `related` as JSON.',
+});

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { zstdDecompress } from 'node:zlib';
 import type { FastifyBaseLogger } from 'fastify';
-import type { Tracer } from '../../core/concurrency/trace.ts';
+import { currentTrace, enterTrace, readTraceparent, type Tracer, traceparentOf } from '../../core/concurrency/trace.ts';
 import { AnnalsError } from '../../core/errors.ts';
 import type { ExportFormat, ExportHistory } from '../../core/export-history.ts';
 import { insufficientScopes } from '../../http/scopes.ts';
@@ -16,8 +16,7 @@ import { readChunk } from './content-store.ts';
 import { createDispatcher } from './dispatcher.ts';
 import { type AskedExport, chatDocument, type ExportInput, exportDocument, type JobDocument } from './job.ts';
 import type { JobReader } from './job-reader.ts';
-import { deleteJob, findJob, insertJob, jobRows } from './job-store.ts';
-import { runInTrace, withTrace } from './job-trace.ts';
+import { deleteJob, findJob, insertJob, jobRows, type TakenJob } from './job-store.ts';
 import { countWaiting, type WaitsForSession } from './queue-store.ts';
 import { createWorker, type WorkerOptions } from './worker.ts';
 
@@ -187,4 +186,38 @@ function tooManyWaiting(): AnnalsError {
 
 function jobNotFound(): AnnalsError {
   return new AnnalsError('resource_not_found', 'There is no such job.');
+}
+
+/** The input of a job with the trace of the request that queued it. */
+function withTrace(input: object): object {
+  const trace = currentTrace();
+  return trace === undefined ? input : { ...input, traceparent: traceparentOf(trace) };
+}
+
+/**
+ * Runs a job in a trace of its own with a link to the trace that queued it: the job may run much later, and more than once.
+ * Without a tracer it runs in the trace that queued it, for the log.
+ */
+async function runInTrace(
+  tracer: Tracer | undefined,
+  { id, type, tenant, attempt, input }: TakenJob,
+  run: () => Promise<void>,
+): Promise<void> {
+  const { traceparent }: { traceparent?: unknown } = JSON.parse(input);
+  const queuedIn = readTraceparent(traceparent);
+  if (tracer === undefined) return await (queuedIn === undefined ? run() : enterTrace(queuedIn, run));
+  const attributes = {
+    'annals.job.id': id,
+    'annals.job.type': type,
+    'annals.job.attempt': attempt,
+    'annals.tenant': tenant,
+  };
+  const span = tracer.begin(`job ${type}`, { kind: 'internal', link: queuedIn, attributes });
+  let hasFailed = true;
+  try {
+    await enterTrace(span.context, run);
+    hasFailed = false;
+  } finally {
+    span.end({ hasFailed });
+  }
 }

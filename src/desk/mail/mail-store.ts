@@ -1,7 +1,6 @@
-import { sql } from 'kysely';
+import { type Generated, sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { forEachTenant, type TenantWork, tenantsWith } from '../../postgres/tenants/tenants-with.ts';
-import './tables.ts';
 
 export interface Mail {
   readonly tenant: string;
@@ -99,4 +98,22 @@ export async function dropSent(db: Database): Promise<void> {
       .where('sent_at', '<', sql<Date>`statement_timestamp() - interval '30 days'`)
       .execute(),
   );
+}
+
+interface MailTable {
+  tenant: string;
+  message_id: string;
+  recipient: string;
+  subject: string;
+  content: string;
+  queued_at: Generated<Date>;
+  attempts: Generated<number>;
+  due_at: Generated<Date>;
+  sent_at: Date | null;
+}
+
+declare module '../../postgres/tables.ts' {
+  interface Tables {
+    mail: MailTable;
+  }
 }

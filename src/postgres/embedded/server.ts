@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, rename, rm, statfs, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, statfs, writeFile } from 'node:fs/promises';
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,7 +11,6 @@ import { EmbeddedDatabaseError } from './embedded-database-error.ts';
 import { freePort } from './free-port.ts';
 import { giveTo, type Home } from './home.ts';
 import { accountOf, cannotRun, serverEnvironment, settingsFileName } from './initialise.ts';
-import { endOrphans } from './orphans.ts';
 import { isAlive, readPostmasterFile, servesCluster } from './postmaster-file.ts';
 import { openServerLog, serverLogFile } from './server-log.ts';
 import { type Durability, type Machine, serverSettings, settingsFile } from './settings.ts';
@@ -168,4 +167,31 @@ function startFailed(home: Home, log: string): EmbeddedDatabaseError {
     `The embedded PostgreSQL in ${home.folder} did not start. The end of its log (${serverLogFile(home)}):\n` +
       (log.trim().split('\n').slice(-15).join('\n') || '(nothing, as when the disk is full)'),
   );
+}
+
+/**
+ * Ends the workers that a killed server left behind. They end by themselves once they notice, but a worker in a long query notices
+ * late, and no new server may start beside it. On systems other than Linux Annals can only wait.
+ */
+async function endOrphans(cluster: string): Promise<void> {
+  for (const signal of ['SIGTERM', 'SIGTERM', 'SIGKILL'] as const) {
+    for (const pid of await processesOf(cluster)) {
+      try {
+        process.kill(pid, signal);
+      } catch {
+        // It has ended by itself.
+      }
+    }
+    for (let waited = 0; waited < 2_000; waited += 50) {
+      await sleep(50);
+      if (process.platform === 'linux' && (await processesOf(cluster)).length === 0) return;
+    }
+  }
+}
+
+async function processesOf(cluster: string): Promise<number[]> {
+  if (process.platform !== 'linux') return [];
+  const pids = (await readdir('/proc')).map(Number).filter((pid) => pid > 1 && pid !== process.pid);
+  const serving = await Promise.all(pids.map((pid) => servesCluster(pid, cluster)));
+  return pids.filter((_, index) => serving[index] === true);
 }

@@ -1,8 +1,7 @@
-import { sql } from 'kysely';
+import { type Generated, sql } from 'kysely';
 import type { Connection, DatabaseTransaction } from '../../postgres/database.ts';
 import type { RecordedBy } from '../change.ts';
 import type { RejectedRow } from './kept-change.ts';
-import './tables.ts';
 
 /** How many rejected changes a tenant keeps. */
 export const maxRejected = 100_000;
@@ -81,4 +80,21 @@ export async function deletePortion(db: Connection, tenant: string, count: numbe
 
 export async function updateReason(db: Connection, tenant: string, id: string, reason: string): Promise<void> {
   await sql`update change_rejected set reason = ${reason} where tenant = ${tenant} and id = ${id}::uuid`.execute(db);
+}
+
+interface ChangeRejectedTable {
+  tenant: string;
+  id: string;
+  way: string;
+  recorder: string | null;
+  position: string;
+  reason: string;
+  sealed: Uint8Array | null;
+  kept_at: Generated<Date>;
+}
+
+declare module '../../postgres/tables.ts' {
+  interface Tables {
+    change_rejected: ChangeRejectedTable;
+  }
 }

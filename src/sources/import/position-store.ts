@@ -1,5 +1,4 @@
 import type { Connection, DatabaseTransaction } from '../../postgres/database.ts';
-import './tables.ts';
 
 /** How far a file has been recorded. */
 export interface FilePosition {
@@ -49,4 +48,20 @@ export async function movePosition(
     .where('recorded', '=', from.recorded)
     .executeTakeFirst();
   return moved.numUpdatedRows === 1n;
+}
+
+interface FollowedFileTable {
+  tenant: string;
+  path: string;
+  device: string;
+  inode: string;
+  head: string;
+  head_bytes: number;
+  recorded: number;
+}
+
+declare module '../../postgres/tables.ts' {
+  interface Tables {
+    followed_file: FollowedFileTable;
+  }
 }

@@ -1,19 +1,18 @@
 import { hash } from 'node:crypto';
-import { kindOf, memberOf, membersOf, stringOf } from '../../core/json/members.ts';
+import { elementsOf, kindOf, memberOf, membersOf, stringOf } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { type JsonNode, JsonSyntaxError } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
 import type { ChangeType } from '../../recording/change.ts';
 import { faultOfContext } from '../../recording/change-context.ts';
 import { changesOfRow } from '../../recording/mapping/changes-of-row.ts';
-import type { Mapping } from '../../recording/mapping/mapping.ts';
+import type { Mapping, TableMapping } from '../../recording/mapping/mapping.ts';
 import type { PlacedChange } from '../../recording/mapping/record-mapped.ts';
 import { rejectedRowText } from '../../recording/mapping/rejected-row.ts';
 import type { MappedChange, Row, RowChange } from '../../recording/mapping/row-change.ts';
 import { labelOf } from '../../recording/mapping/row-document.ts';
 import { faultOfName } from '../../recording/name-fault.ts';
 import { changeByHand, sidesByHand } from './change-by-hand.ts';
-import { laterColumns, withLaterColumns } from './later-columns.ts';
 import type { OutboxRow } from './outbox-rows.ts';
 import type { TriggerWatch } from './trigger-watch.ts';
 
@@ -142,4 +141,41 @@ function readContext(text: string): string | undefined {
     if (error instanceof JsonSyntaxError) return undefined;
     throw error;
   }
+}
+
+/** Columns that the trigger has masked because they came after the SQL of the outbox ran. */
+function laterColumns({ source, document }: Pick<OutboxRow, 'source' | 'document'>): string[] {
+  const masked = source === null || document === null ? undefined : memberOf(parseJson(document), 'masked');
+  return masked === undefined ? [] : elementsOf(masked).flatMap((column) => stringOf(column) ?? []);
+}
+
+const prepared = new WeakMap<Mapping, Map<string, Mapping>>();
+
+/** The mapping with a mask for these columns of a table. Their values are not known, so nothing else is taken from them either. */
+function withLaterColumns(mapping: Mapping, source: string, columns: readonly string[]): Mapping {
+  const table = mapping.tables.get(source);
+  if (columns.length === 0 || table === undefined) return mapping;
+  const known = prepared.get(mapping) ?? new Map<string, Mapping>();
+  prepared.set(mapping, known);
+  const key = JSON.stringify([source, columns]);
+  const found = known.get(key) ?? {
+    ...mapping,
+    tables: new Map([...mapping.tables, [source, maskedTable(table, columns)]]),
+  };
+  known.set(key, found);
+  return found;
+}
+
+function maskedTable(table: TableMapping, columns: readonly string[]): TableMapping {
+  const isKnown = (column: string | undefined) => column !== undefined && !columns.includes(column);
+  const masks = columns.map((column) => ({ text: column, keys: [column] }));
+  const { name, actor, schemaVersion, related, rules } = table;
+  return {
+    ...table,
+    name: isKnown(name) ? name : undefined,
+    actor: isKnown(actor) ? actor : undefined,
+    schemaVersion: schemaVersion?.kind === 'column' && !isKnown(schemaVersion.column) ? undefined : schemaVersion,
+    related: related.filter(({ id }) => id.every(isKnown)),
+    rules: { ...rules, mask: [...rules.mask, ...masks] },
+  };
 }

@@ -1,10 +1,9 @@
 import type pg from 'pg';
-import { readCatalogue } from '../../postgres/source/source-catalogue.ts';
+import { type CatalogueTable, readCatalogue } from '../../postgres/source/source-catalogue.ts';
 import { columnNews, type KnownTable, knownTable, partitionNews } from '../../postgres/source/table-news.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
 import type { RelayLog } from './relay-log.ts';
-import { type RelayedTable, relayedTable } from './relayed-tables.ts';
 
 /** Milliseconds between two looks. */
 const defaultInterval = 10_000;
@@ -109,3 +108,22 @@ select t.name from pg_catalog.unnest($1::text[]) as t (name)
   join pg_catalog.pg_class c on c.relnamespace = n.oid and n.nspname || '.' || c.relname = t.name
   join pg_catalog.pg_trigger g on g.tgrelid = c.oid and g.tgname = 'annals_insert'
  where annals.writes_by_row(c.oid)`;
+
+/** A mapped table of the source. */
+interface RelayedTable {
+  readonly primaryKey: readonly string[];
+  /** JSON text as the trigger wrote it becomes JSON text as capture writes it. */
+  value(column: string, json: string): string;
+}
+
+/** The table with what makes the triggers' JSON equal to what capture records. PostgreSQL's own JSON of a value differs for a few types. */
+function relayedTable({ columns, primaryKey }: CatalogueTable, types: PostgresTypes): RelayedTable {
+  const typeOf = new Map(columns.map(({ name, type }) => [name, type]));
+  return {
+    primaryKey,
+    value(column, json) {
+      const type = typeOf.get(column);
+      return type === undefined || json === 'null' ? json : types.ofJson(type, json);
+    },
+  };
+}

@@ -3,10 +3,11 @@ import { refuseLargeDocument } from '../../core/json/size.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import { type PageTexts, textsOfPage } from '../../pagination/page-texts.ts';
 import { maxPieceBytes } from '../../pagination/pieces.ts';
-import type { Database } from '../../postgres/database.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import type { Statements } from '../../postgres/statements.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { mask } from '../../recording/mask.ts';
+import { type Author, recordDocumentChange } from '../../recording/record-document-change.ts';
 import {
   type ConfigurationItem,
   type ConfigurationValue,
@@ -17,7 +18,6 @@ import {
   type StoredValue,
   viewOf,
 } from './item.ts';
-import { recordItemChange } from './recorded-change.ts';
 import { openSecret, sealSecret } from './secrets.ts';
 import type { SentValue } from './sent-values.ts';
 import { deleteItem, insertItems, listItems, readItem, readItems, readSealedValues, updateItem } from './store.ts';
@@ -184,5 +184,31 @@ function alreadyThere(items: readonly ConfigurationItem[], inserted: ReadonlySet
 function changedMeanwhile(version: number): AnnalsError {
   return new AnnalsError('conflict_resource', 'The configuration has another version.', {
     details: [{ field: 'version', message: `must be ${version}` }],
+  });
+}
+
+interface ItemChange {
+  readonly before?: ConfigurationItem;
+  readonly after?: ConfigurationItem;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** Records what became of an item, in the transaction that changes it. */
+async function recordItemChange(
+  transaction: DatabaseTransaction,
+  author: Author,
+  { before, after, at }: ItemChange,
+): Promise<void> {
+  // A value that was in the clear and becomes a secret is masked too: it may be the same string.
+  const maskValue = after?.value.secured === true;
+  const isReplaced = maskValue && before !== undefined && before.value !== after.value;
+  await recordDocumentChange(transaction, author, {
+    entity: 'configuration',
+    entityId: (after ?? before)?.key ?? '',
+    at,
+    before: before && viewOf(before, { maskValue }),
+    after: after && viewOf(after),
+    replacedSecret: isReplaced ? 'value' : undefined,
   });
 }

@@ -4,7 +4,6 @@ import type { Statements } from '../../postgres/statements.ts';
 import type { Tables } from '../../postgres/tables.ts';
 import { tenantsWith } from '../../postgres/tenants/tenants-with.ts';
 import type { ConfigurationItem } from './item.ts';
-import './tables.ts';
 
 /** The items of these keys that are there. */
 export async function readItems(db: Database, tenant: string, keys: readonly string[]): Promise<ConfigurationItem[]> {
@@ -160,4 +159,21 @@ function rowOf(tenant: string, { key, value, version, description }: Configurati
     version,
     description: description ?? null,
   };
+}
+
+interface ConfigurationTable {
+  tenant: string;
+  key: string;
+  /** JSON text; null where the value is secured. */
+  value: string | null;
+  /** null where the value is not secured. */
+  sealed: Uint8Array | null;
+  version: number;
+  description: string | null;
+}
+
+declare module '../../postgres/tables.ts' {
+  interface Tables {
+    configuration: ConfigurationTable;
+  }
 }

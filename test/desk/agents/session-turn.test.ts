@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { maxWaitForSession, waitForTurnInSession } from '../../../src/desk/agents/session-turn.ts';
+import { maxWaitForSession, waitForTurnInSession } from '../../../src/desk/agents/chat-attempt.ts';
 
 afterEach(() => vi.restoreAllMocks());
 

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { makeWay, minExportTurn, RunningExport } from '../../../src/desk/jobs/make-way.ts';
+import { makeWay, minExportTurn, RunningExport } from '../../../src/desk/jobs/dispatcher.ts';
 
 afterEach(() => vi.restoreAllMocks());
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { noFormer } from '../../../src/recording/mapping/former-columns.ts';
-import { isLost } from '../../../src/sources/capture/lost-columns.ts';
+import { isLost } from '../../../src/sources/capture/mapping-faults.ts';
 import { checkLaw } from '../../support/oracle/law.ts';
 
 /** A column by its number, which it keeps under every name. */

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { readTableLines, type TableLine } from '../../../src/postgres/schema/table-lines.ts';
+import { readTableLines, type TableLine } from '../../../src/postgres/schema/adopt-database.ts';
 
 interface Header {
   header: string;

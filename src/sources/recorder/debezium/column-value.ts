@@ -2,7 +2,6 @@ import { elementsOf, kindOf, memberOf, stringOf } from '../../../core/json/membe
 import { parseJson } from '../../../core/json/parse.ts';
 import { type JsonNode, JsonSyntaxError } from '../../../core/json/tape.ts';
 import { compactText, sourceText } from '../../../core/json/text.ts';
-import { decimalText } from './decimal.ts';
 
 /** Why a value cannot be recorded. The message names columns and settings, never values. */
 export class ColumnRejection extends Error {}
@@ -140,4 +139,21 @@ function ofEpoch(value: JsonNode, milliseconds: bigint, parts: bigint, as: 'date
   const rest = parts === 1n ? '' : String(count - whole * parts).padStart(String(parts).length - 1, '0');
   const shortened = `${time}${rest}`.replace(/\.?0+$/, '');
   return JSON.stringify(as === 'date' ? day : as === 'time' ? shortened : `${day}T${shortened}`);
+}
+
+/**
+ * The number that Kafka Connect writes as an unscaled two's-complement integer in base64.
+ *
+ * @example
+ * decimalText('MDk=', 2); // '123.45'
+ */
+function decimalText(base64: string, scale: number): string {
+  const given = Buffer.from(base64, 'base64');
+  let unscaled = given.length === 0 ? 0n : BigInt(`0x${given.toString('hex')}`);
+  if (((given[0] ?? 0) & 0x80) !== 0) unscaled -= 1n << BigInt(given.length * 8);
+  const digits = (unscaled < 0n ? -unscaled : unscaled).toString();
+  const sign = unscaled < 0n ? '-' : '';
+  if (scale <= 0) return `${sign}${digits === '0' ? '0' : digits + '0'.repeat(-scale)}`;
+  const padded = digits.padStart(scale + 1, '0');
+  return `${sign}${padded.slice(0, -scale)}.${padded.slice(-scale)}`;
 }
