@@ -1,14 +1,16 @@
 -- The rows of change_read_documents as one text, as change_page has those of change_read.
 create function change_page_documents(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[],
                                       actors bigint[], documents uuid[], related_documents uuid[],
-                                        related_entities text[],
-                                      ids_from text, ids_before text, ids_like text,
+                                      related_entities text[], ids_from text, ids_before text, ids_like text,
                                       skip bigint, size bigint, names_since xid8, recent bigint, lineage text)
-returns table (page text) language sql stable as $$
-  select coalesce(min(total)::text, '') || E'\x1e' || bool_and(current) || E'\x1e' || count(kind)
-           || coalesce(string_agg(change_page_entry(at, kind, actor, entity_id, name, schema_version, related, paths),
-             ''), '')
-    from change_read_documents(of_tenant, now, since, before, kinds, actors, documents, related_documents,
-      related_entities,
-                               ids_from, ids_before, ids_like, skip, size, names_since, recent, lineage)
+returns table (page text) language plpgsql stable as $$
+begin
+  return query
+    select coalesce(min(total)::text, '') || E'\x1e' || bool_and(current) || E'\x1e' || count(kind)
+             || coalesce(string_agg(
+                  change_page_entry(at, kind, actor, entity_id, name, schema_version, related, paths), ''), '')
+      from change_read_documents(of_tenant, now, since, before, kinds, actors, documents, related_documents,
+                                 related_entities, ids_from, ids_before, ids_like, skip, size, names_since, recent,
+                                 lineage);
+end
 $$;

@@ -25,10 +25,6 @@ const beginning = /^(?:--[^\n]*\n|\s*\n)*create (function|procedure|aggregate) (
  */
 export type RoutineForm = 'single' | 'distributed' | 'shard';
 
-// One server puts these into the statement that calls them and keeps the statement's plan. A worker plans each such statement anew,
-// so the form of a cluster keeps a plan of its own, for the tables of one shard too.
-const keepsOwnPlan = ['change_page', 'change_page_documents'];
-
 /**
  * Reads all routines below a folder. A routine that a cluster refuses, or answers otherwise, has a second form in a folder
  * `distributed`; routines for a cluster alone stand there too. Throws a MigrationError if a routine is not valid.
@@ -41,10 +37,7 @@ export async function readRoutines(folder: string, form: RoutineForm = 'single')
   if (form === 'single') return first;
   const missing = (from: Routine[], names: Routine[]) =>
     from.filter(({ name }) => !names.some((one) => one.name === name));
-  if (form === 'shard') {
-    const own = second.filter(({ name }) => keepsOwnPlan.includes(name));
-    return [...missing(first, own), ...own, ...missing(second, first)];
-  }
+  if (form === 'shard') return [...first, ...missing(second, first)];
   return [...missing(first, second), ...second].map(withoutKeptPlans);
 }
 

@@ -5,7 +5,6 @@ import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
-import { createSingleTestDatabase, createTestDatabaseForThisTest } from '../../support/server/database.ts';
 import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
 import { recordStatements, type Statement } from '../../support/server/statements.ts';
 
@@ -111,24 +110,14 @@ test.each([0, 1])('one statement reads texts up to their maximum: %i bytes more'
 test('a page without entries has its total', async () => {
   await recordFor('short', [{}]);
   const query = parseQuery('', changelogDialect);
-  expect(await history.findPage('short', query, { skip: 5, size: 5 })).toEqual({ total: 1, entries: [] });
+  expect(await history.findPage('short', query, { skip: 5, size: 5 })).toEqual({
+    way: 'tallies',
+    total: 1,
+    entries: [],
+  });
   expect(
     await history.findPage('short', parseQuery('entity:order entityId:none', changelogDialect), { skip: 0, size: 5 }),
-  ).toEqual({ total: 0, entries: [] });
-});
-
-test.each([
-  ["change_page('acme', 0, '{}', '{}', '{}', '{}', '{}', 0, 0, null, null, null)", 'change_read'],
-  [
-    "change_page_documents('acme', 0, 0, null, null, null, null, null, null, null, null, null, 0, 0, null, null, null)",
-    'change_read_documents',
-  ],
-])('one server puts the routine of a page into the statement: %s', async (call, inside) => {
-  const single = await createTestDatabaseForThisTest(createSingleTestDatabase);
-  const { rows } = await single.pool.query<{ 'QUERY PLAN': string }>(`explain verbose select page from ${call}`);
-  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
-  expect(plan).toMatch(new RegExp(`Function Scan on [a-z0-9_]+\\.${inside}\\b`));
-  expect(plan).not.toContain('change_page');
+  ).toEqual({ way: 'documents', total: 0, entries: [] });
 });
 
 test('the text of an entry has names of any number and length', () => {

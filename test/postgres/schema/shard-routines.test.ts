@@ -64,18 +64,6 @@ test('a routine that reads its shard alone keeps the plans that it has on one se
   expect(createForShard(read, routines, names)).toContain('set plan_cache_mode = force_generic_plan');
 });
 
-test('the routines of a page keep a plan of their own on a worker, and are a part of the statement on one server', async () => {
-  const folder = join(packageFolder(), 'sql');
-  const languages = (all: readonly Routine[]) =>
-    all
-      .filter(({ name }) => /^change_page(_documents)?$/.test(name))
-      .map(({ text }) => /language (\w+)/.exec(text)?.[1])
-      .join(' ');
-  expect(languages(await readRoutines(folder))).toBe('sql sql');
-  expect(languages(await readRoutines(folder, 'distributed'))).toBe('plpgsql plpgsql');
-  expect(languages(routines)).toBe('plpgsql plpgsql');
-});
-
 test('a routine of a cluster first looks for that of the shard, with each parameter in its place', () => {
   const routine = (name: string, text: string): Routine => ({
     name,
