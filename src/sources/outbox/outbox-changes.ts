@@ -72,8 +72,10 @@ function changesOf(row: OutboxRow, reader: OutboxReader): PlacedChange[] {
   const identity = hash('sha256', `${reader.outbox} ${row.number}`, 'buffer').subarray(0, 16);
   const said = saidBy(row, reader);
   if (row.fault !== null) {
-    const mapped: MappedChange = { kind: 'rejected', tenant: undefined, reason: row.fault, content: '{}' };
-    return [{ mapped, place, content: () => '{}' }];
+    // The row has no values. Its place tells it from the next one.
+    const content = JSON.stringify({ place });
+    const mapped: MappedChange = { kind: 'rejected', tenant: undefined, reason: row.fault, content };
+    return [{ mapped, place, content: () => content }];
   }
   if (row.source === null) {
     const mapped = changeByHand(row, identity, { actor: foundActor(row) ?? unknown, ...said }, reader.mapping);

@@ -1,3 +1,4 @@
+import { foreignCast, foreignCastFunction } from './foreign-casts.ts';
 import { rowDocument, writeStatements } from './outbox-statements.ts';
 
 /** Documents are divided into so many lanes. */
@@ -122,10 +123,15 @@ exception when others then
   return value;
 end $annals$;
 
+${foreignCastFunction}
+
+drop function if exists annals.row_json(record, text[]);
+
 -- A row as an object, or text that says why it cannot be one: it may be too large. That must not fail the application.
-create or replace function annals.row_json(one record, ignored text[]) returns jsonb
+create or replace function annals.row_json(one record, ignored text[], refused text) returns jsonb
 language plpgsql stable as $annals$
 begin
+  if refused is not null then return to_jsonb(refused); end if;
   if cardinality(ignored) = 0 then return to_jsonb(one); end if;
   return to_jsonb(one) - ignored;
 exception when others then
@@ -195,7 +201,7 @@ declare
   after jsonb;
   col text;
   value jsonb;
-  fault text;
+  fault text := ${foreignCast};
   id text;
   new_id text;
   parts int := 1;
@@ -203,15 +209,15 @@ begin
 ${maskLater}
   -- A row may be too large for jsonb. That must not fail the application.
   begin
-    if tg_op <> 'INSERT' then before := to_jsonb(old); end if;
-    if tg_op <> 'DELETE' then after := to_jsonb(new); end if;
+    if tg_op <> 'INSERT' and fault is null then before := to_jsonb(old); end if;
+    if tg_op <> 'DELETE' and fault is null then after := to_jsonb(new); end if;
     foreach col in array texts loop
       if jsonb_typeof(before -> col) <> 'null' then
-        execute format('select to_jsonb(($1).%I::text)', col) into value using old;
+        execute format('select to_jsonb(format(''%%s'', ($1).%I))', col) into value using old;
         before := jsonb_set(before, array[col], value);
       end if;
       if jsonb_typeof(after -> col) <> 'null' then
-        execute format('select to_jsonb(($1).%I::text)', col) into value using new;
+        execute format('select to_jsonb(format(''%%s'', ($1).%I))', col) into value using new;
         after := jsonb_set(after, array[col], value);
       end if;
     end loop;
@@ -256,6 +262,7 @@ declare
   later constant text[] := ${laterColumns};
   actor constant text := nullif(current_setting('annals.actor', true), '');
   context constant text := nullif(current_setting('annals.context', true), '');
+  refused constant text := ${foreignCast};
   hides boolean;
 begin
 ${maskLater}
@@ -271,7 +278,7 @@ declare
   found text;
 begin
   if current_setting('annals.actor_taken', true) = pg_current_xact_id()::text then return null; end if;
-  found := annals.row_json(new, '{}') ->> tg_argv[0];
+  found := annals.row_json(new, '{}', ${foreignCast}) ->> tg_argv[0];
   if found <> '' then
     perform set_config('annals.actor_taken', pg_current_xact_id()::text, true);
     update annals.outbox set document = coalesce(document, '{}') || jsonb_build_object('actor', found)
@@ -290,10 +297,16 @@ declare
   ids constant text[] := tg_argv[2];
   ignored constant text[] := tg_argv[3];
   later constant text[] := ${laterColumns};
+  fault constant text := ${foreignCast};
   before jsonb;
   id text;
 begin
 ${maskLater}
+  if fault is not null then
+    insert into annals.outbox (lane, at, transaction, source, fault)
+      values (annals.lane_of(source, ''), clock_timestamp(), pg_current_xact_id(), source, fault);
+    return null;
+  end if;
   -- A snapshot that is older than the truncate's lock does not see all rows that it deletes.
   if current_setting('transaction_isolation') not in ('read committed', 'read uncommitted') then
     raise exception 'Annals cannot record a truncate of %.% above read committed', tg_table_schema, tg_table_name

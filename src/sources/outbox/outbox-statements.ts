@@ -3,11 +3,11 @@
  * tells which rows belong together.
  */
 const sides = {
-  INSERT: `select 0 as place, null::jsonb as before, annals.row_json(q.*, ignored) as after from new_rows as q`,
-  DELETE: `select 0 as place, annals.row_json(q.*, ignored) as before, null::jsonb as after from old_rows as q`,
+  INSERT: `select 0 as place, null::jsonb as before, annals.row_json(q.*, ignored, refused) as after from new_rows as q`,
+  DELETE: `select 0 as place, annals.row_json(q.*, ignored, refused) as before, null::jsonb as after from old_rows as q`,
   UPDATE: `select place, o.before, n.after
-        from (select row_number() over () as place, annals.row_json(q.*, ignored) as before from old_rows as q) as o
-        join (select row_number() over () as place, annals.row_json(q.*, ignored) as after from new_rows as q) as n using (place)
+        from (select row_number() over () as place, annals.row_json(q.*, ignored, refused) as before from old_rows as q) as o
+        join (select row_number() over () as place, annals.row_json(q.*, ignored, refused) as after from new_rows as q) as n using (place)
        order by place`,
 };
 

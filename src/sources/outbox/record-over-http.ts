@@ -87,7 +87,7 @@ function lineOf({ mapped, place, content }: PlacedChange, tenant: string, strict
   if (mapped.kind === 'rejected') {
     const { reason } = mapped;
     if (strict) throw new RefusedChangesError(`1 change was rejected: that at ${place}: ${reason}`, {});
-    return { text: mapped.content === '{}' ? stub : mapped.content, place, reason, stub };
+    return { text: mapped.content, place, reason, stub };
   }
   if (mapped.tenant !== tenant) throw new Error('a relay to a recorder records for one tenant');
   const id = `annals:relay:${Buffer.from(mapped.change.identity).toString('hex')}`;
