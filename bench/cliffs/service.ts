@@ -28,7 +28,7 @@ export async function startService(
 ): Promise<Service> {
   // The keys that another run has left are sealed with another secret.
   await pool.query('truncate oauth_signing_key');
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../history/http/annals.ts')], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'annals.ts')], {
     env: {
       ...process.env,
       DATABASE_URL: url,
