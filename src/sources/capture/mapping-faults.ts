@@ -51,17 +51,20 @@ export function lostColumns(
   const now = loggedColumns(catalogue);
   // What is computed is not in the log, so a rule for it has nothing to hide.
   const computed = new Set(catalogue.columns.flatMap(({ name, isGenerated }) => (isGenerated ? [name] : [])));
-  return uses(mapping, table, catalogue, known).flatMap(([use, column]) => {
-    const wasKnown = known?.includes(column) === true;
-    if (computed.has(column) && !wasKnown) return [];
-    if (!isLost(column, table.former, { found: found ?? now, now, known })) return [];
+  const lost = uses(mapping, table, catalogue, known).filter(([_use, column]) => {
+    if (computed.has(column) && known?.includes(column) !== true) return false;
+    return isLost(column, table.former, { found: found ?? now, now, known });
+  });
+  // A column of this name may be uncertain only because another one is gone.
+  const gone = lost.filter(([_use, column]) => !now.includes(column));
+  return (gone.length > 0 ? gone : lost).map(([use, column]) => {
     const message = `${plainTable(catalogue)} has no column ${column} (${use})`;
-    if (found === undefined && known === undefined) return [message];
-    return [
+    if (found === undefined && known === undefined) return message;
+    return (
       `${message} any more, or it is another one. Say in "former" of this table what became of it: ` +
-        `{"${column}": "the name that it has now"}, or {"${column}": null} where it was dropped. ` +
-        'Where a column before it was dropped, say that of the other column',
-    ];
+      `{"${column}": "the name that it has now"}, or {"${column}": null} where it was dropped. ` +
+      'Where a column before it was dropped, say that of the other column'
+    );
   });
 }
 

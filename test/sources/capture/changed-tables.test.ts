@@ -44,6 +44,16 @@ const pathsOf = async ({ history }: Pick<Setup, 'history'>) => (await entriesOf(
 const masked = '********';
 
 describe('a column that the mapping names and the table no longer has', () => {
+  test('a column that is still there is not told where another one is gone', async () => {
+    const { source, running, start } = await captured({ entity: 'order', mask: ['card', 'owner'] });
+    await source.pool.query(`${insert}; alter table orders rename card to card_no; update orders set owner = 8`);
+    const told = await running.ended.catch((error: Error) => error.message);
+    expect(told).toContain('no column card (mask) any more');
+    expect(told).not.toContain('no column owner');
+    const again = start({ entity: 'order', mask: ['card_no', 'owner'], former: { card: 'card_no' } });
+    await again.running;
+  });
+
   test('a masked column that is renamed stops capture, and its value is nowhere; named as former it goes on and loses nothing', async () => {
     const setup = await captured();
     const { source, running, history, start } = setup;
