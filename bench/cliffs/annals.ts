@@ -1,6 +1,6 @@
 import { buildApp } from '../../src/app.ts';
-import { readConfig } from '../../src/core/config/config.ts';
 import { createContext } from '../../src/context/context.ts';
+import { readConfig } from '../../src/core/config/config.ts';
 import { benchNow } from '../history/data.ts';
 
 // The service itself as `annals serve` runs it, on a clock that stands at the end of the benchmark's history: the
