@@ -4,12 +4,9 @@ import { oauthRoutes } from './access/oauth/routes.ts';
 import { consoleRoutes, consoleUpkeep } from './console/routes.ts';
 import type { Context } from './context/context.ts';
 import { productVersion } from './core/package-folder.ts';
-import { agenticRoutes } from './desk/agents/routes.ts';
-import { agentUpkeep } from './desk/agents/upkeep.ts';
-import { completionRoutes } from './desk/completions/routes.ts';
-import { completionUpkeep } from './desk/completions/upkeep.ts';
-import { jobRoutes } from './desk/jobs/routes.ts';
-import { jobUpkeep } from './desk/jobs/upkeep.ts';
+import { agenticRoutes, agentUpkeep } from './desk/agents/routes.ts';
+import { completionRoutes, completionUpkeep } from './desk/completions/routes.ts';
+import { jobRoutes, jobUpkeep } from './desk/jobs/routes.ts';
 import { mailUpkeep } from './desk/mail/upkeep.ts';
 import { modelRoutes } from './desk/models/routes.ts';
 import { docsRoutes } from './docs/routes.ts';
@@ -31,8 +28,7 @@ import { BodyReader } from './sources/recorder/body-reader.ts';
 import { recorderRoutes } from './sources/recorder/routes.ts';
 import { configurationRoutes } from './tenants/configuration/routes.ts';
 import { sealTokensAtStart } from './tenants/configuration/seal-tokens.ts';
-import { customEntityRoutes } from './tenants/custom-entities/routes.ts';
-import { customEntitiesUpkeep } from './tenants/custom-entities/upkeep.ts';
+import { customEntitiesUpkeep, customEntityRoutes } from './tenants/custom-entities/routes.ts';
 import { countRequests, usageRoutes } from './tenants/usage/routes.ts';
 
 export interface AppOptions {

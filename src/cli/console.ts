@@ -1,6 +1,5 @@
 import { linkLifetime } from '../console/links.ts';
-import type { Config } from '../core/config/config.ts';
-import { readConfig } from '../core/config/config.ts';
+import { type Config, readConfig } from '../core/config/config.ts';
 import { readingScopes } from '../http/scopes.ts';
 import { noSuchAction, parseCommand } from './arguments.ts';
 import { type Command, UsageError } from './command.ts';

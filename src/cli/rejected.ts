@@ -1,6 +1,6 @@
 import { findClient } from '../access/oauth/clients.ts';
 import { memberOf, stringOf } from '../core/json/members.ts';
-import { parseObject } from '../core/json/parse-object.ts';
+import { parseObject } from '../core/json/parse.ts';
 import type { Database } from '../postgres/database.ts';
 import type { RecordingClient } from '../recording/mapping/client-changes.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';

@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { doWork, requestLimit } from '../core/concurrency/work.ts';
-import { AccessTokenFault } from '../http/access-token-fault.ts';
-import type { Credentials } from '../http/credentials.ts';
+import { AccessTokenFault, type Credentials } from '../http/credentials.ts';
 import { isScope, type Scope } from '../http/scopes.ts';
 import type { Database, DatabaseTransaction } from '../postgres/database.ts';
 import { forEachTenant } from '../postgres/tenants/tenants-with.ts';

@@ -1,8 +1,8 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AnnalsError, type ErrorType } from '../core/errors.ts';
 import { isAtLimit, isReadOnly, isUnreachable, isWorkerUnreachable } from '../postgres/connections/unreachable.ts';
-import { AccessTokenFault } from './access-token-fault.ts';
 import { ClientGone } from './client-gone.ts';
+import { AccessTokenFault } from './credentials.ts';
 import { errorMessageBody } from './error-bodies.ts';
 import type { HttpServer } from './http-server-type.ts';
 

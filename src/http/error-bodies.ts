@@ -1,6 +1,5 @@
 import { Type } from 'typebox';
-import type { AnnalsError, ErrorDetail } from '../core/errors.ts';
-import { type ErrorType, maxDetails, statusOfErrorType } from '../core/errors.ts';
+import { type AnnalsError, type ErrorDetail, type ErrorType, maxDetails, statusOfErrorType } from '../core/errors.ts';
 
 /** Every error but 401 has this body (spec: error message); `details` only where there are any. */
 export const ErrorMessage = Type.Object(

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyRequest, preValidationHookHandler } from 'fastify';
 import { TimeSlice } from '../core/concurrency/time-slice.ts';
 import { enterWork } from '../core/concurrency/work.ts';
 import { AnnalsError } from '../core/errors.ts';
@@ -181,3 +181,9 @@ function tooManyValues(): AnnalsError {
 function unsupported(message: string): AnnalsError {
   return new AnnalsError('unsupported_media_type', message);
 }
+
+/** For searches: a request without a body counts as one with `{}`, which has no filter (contract 10). */
+export const optionalBody: preValidationHookHandler = (request, _reply, done) => {
+  if (request.body === undefined) request.body = {};
+  done();
+};

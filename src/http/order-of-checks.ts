@@ -1,8 +1,13 @@
 import type { FastifyRequest, RouteOptions } from 'fastify';
 import { AnnalsError } from '../core/errors.ts';
-import { AccessTokenFault } from './access-token-fault.ts';
 import { consoleTargetOf } from './console-target.ts';
-import type { ConsoleAccess, Credentials, VerifyAccessToken, VerifyBasic } from './credentials.ts';
+import {
+  AccessTokenFault,
+  type ConsoleAccess,
+  type Credentials,
+  type VerifyAccessToken,
+  type VerifyBasic,
+} from './credentials.ts';
 import { nothingAtThisPath } from './error-answers.ts';
 import type { HttpServer } from './http-server-type.ts';
 import { pathIsMalformed } from './request-target.ts';

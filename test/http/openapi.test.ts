@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { statusOfErrorType } from '../../src/core/errors.ts';
 import { json } from '../../src/http/openapi/answers.ts';
-import { queryInteger } from '../../src/http/query-number.ts';
+import { queryInteger } from '../../src/http/query-parameters.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { TenantName } from '../../src/http/tenant-name.ts';
 import { startTestRecorder } from '../support/server/recorder.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createHttpServer } from '../../src/http/http-server.ts';
-import { queryInteger } from '../../src/http/query-number.ts';
+import { queryInteger } from '../../src/http/query-parameters.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 

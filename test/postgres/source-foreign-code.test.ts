@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { beginSource, connectSource, readSource } from '../../src/postgres/source/source.ts';
 import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
 import { checkMappingAt } from '../../src/sources/capture/check-mapping.ts';
-import { removeCapture } from '../../src/sources/capture/remove.ts';
+import { removeCapture } from '../../src/sources/capture/setup.ts';
 import { removeOutbox } from '../../src/sources/outbox/outbox-schema.ts';
 import { outboxSql } from '../../src/sources/outbox/outbox-sql.ts';
 import { createHistory, startCapture, tenant } from '../sources/capture/captured.ts';

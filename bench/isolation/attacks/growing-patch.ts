@@ -1,5 +1,4 @@
-import type { Attack } from './attack.ts';
-import { repeatedly } from './attack.ts';
+import { type Attack, repeatedly } from './attack.ts';
 
 /** A patch of 1 KiB that copies a value into itself 20 times, so that it doubles each time. */
 export const attack: Attack = {

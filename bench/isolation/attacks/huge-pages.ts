@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fillWithHugeInstances } from '../huge-instances.ts';
-import type { Attack } from './attack.ts';
-import { repeatedly } from './attack.ts';
+import { type Attack, repeatedly } from './attack.ts';
 
 /** Eight clients that each read pages of 400 instances of 1 MB, half of them slowly. */
 export const attack: Attack = {

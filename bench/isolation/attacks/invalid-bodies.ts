@@ -1,5 +1,4 @@
-import type { Attack } from './attack.ts';
-import { repeatedly } from './attack.ts';
+import { type Attack, repeatedly } from './attack.ts';
 
 /** Bodies with a fault in each of 75,000 and more places. */
 export const attack: Attack = {

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createRecorder } from '../../../src/recording/record-change.ts';
-import type { Attack } from './attack.ts';
-import { repeatedly } from './attack.ts';
+import { type Attack, repeatedly } from './attack.ts';
 
 const entries = 20_000;
 const idLength = 1_000;

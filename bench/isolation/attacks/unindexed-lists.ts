@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import { insertType, metadata } from '../../custom-type.ts';
-import type { Attack } from './attack.ts';
-import { repeatedly } from './attack.ts';
+import { type Attack, repeatedly } from './attack.ts';
 
 const instances = Number(process.env.INSTANCES ?? 200_000);
 

@@ -1,5 +1,4 @@
-import type { Attack } from './attack.ts';
-import { repeatedly } from './attack.ts';
+import { type Attack, repeatedly } from './attack.ts';
 
 const bodies = [1, 2].map(
   (value) => `{${Array.from({ length: 80_000 }, (_, index) => `"k${index}":${value}`).join(',')}}`,

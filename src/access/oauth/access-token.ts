@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { errors, jwtVerify, SignJWT } from 'jose';
-import { AccessTokenFault } from '../../http/access-token-fault.ts';
+import { AccessTokenFault } from '../../http/credentials.ts';
 import { isScope, type Scope } from '../../http/scopes.ts';
 import { type SigningKey, signingAlgorithm } from './signing-key.ts';
 

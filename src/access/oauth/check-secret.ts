@@ -1,4 +1,4 @@
-import { AccessTokenFault } from '../../http/access-token-fault.ts';
+import { AccessTokenFault } from '../../http/credentials.ts';
 import type { Database } from '../../postgres/database.ts';
 import { secretMatches, tenantOfClientId } from './client-identity.ts';
 import { type ClientRecord, findClient } from './clients.ts';

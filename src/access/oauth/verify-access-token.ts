@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
-import { AccessTokenFault } from '../../http/access-token-fault.ts';
-import type { Credentials, VerifyAccessToken } from '../../http/credentials.ts';
+import { AccessTokenFault, type Credentials, type VerifyAccessToken } from '../../http/credentials.ts';
 import { type AccessTokenClaims, readAccessToken } from './access-token.ts';
 import { createBoundedCache } from './bounded-cache.ts';
 import type { ClientState, FindClientState } from './client-states.ts';

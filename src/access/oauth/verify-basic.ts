@@ -1,5 +1,4 @@
-import { AccessTokenFault } from '../../http/access-token-fault.ts';
-import type { Credentials, VerifyBasic } from '../../http/credentials.ts';
+import { AccessTokenFault, type Credentials, type VerifyBasic } from '../../http/credentials.ts';
 import type { Database } from '../../postgres/database.ts';
 import { createBoundedCache } from './bounded-cache.ts';
 import { hashClientSecret, secretMatches, tenantOfClientId } from './client-identity.ts';

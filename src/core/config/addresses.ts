@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { Fault } from './fault.ts';
+import { Fault } from './values.ts';
 
 /** An address that a process listens on; port 0: a free port is picked. */
 export interface Listener {

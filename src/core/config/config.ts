@@ -1,8 +1,8 @@
 import { type AllowedAddress, type Listener, parseAllowedAddresses, parseListener, parseProxies } from './addresses.ts';
 import { databaseUrlFault } from './database-url.ts';
-import { Fault } from './fault.ts';
 import { readTraceSettings, type TraceSettings } from './trace-settings.ts';
 import {
+  Fault,
   howToMakeKey,
   type LogLevel,
   parseLogLevel,

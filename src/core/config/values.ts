@@ -1,5 +1,3 @@
-import { Fault } from './fault.ts';
-
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
 export type LogLevel = (typeof logLevels)[number];
@@ -56,4 +54,13 @@ export function parseSecretKeys(value: string): Buffer[] | Fault {
     keys.push(key);
   }
   return keys;
+}
+
+/** What is wrong with a value: the end of a sentence that begins with the name of the variable. */
+export class Fault {
+  readonly message: string;
+
+  constructor(message: string) {
+    this.message = message;
+  }
 }

@@ -1,4 +1,3 @@
-import type { JsonTape } from './tape.ts';
 import {
   braceByte,
   bracketByte,
@@ -10,6 +9,7 @@ import {
   firstChild,
   isEscaped,
   type JsonNode,
+  type JsonTape,
   nextChild,
   quoteByte,
   startCell,

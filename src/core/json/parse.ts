@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { duplicateBytes } from './duplicates.ts';
+import { kindOf } from './members.ts';
 import { afterEscape, afterNumber, isWord } from './scan.ts';
 import {
   braceByte,
@@ -217,5 +218,16 @@ export function parseOnTape(tape: JsonTape, bytes: Buffer, from: number, to: num
       }
       container = parent;
     }
+  }
+}
+
+/** Parses a JSON object. Undefined where the text is something else or no JSON. */
+export function parseObject(text: string | Buffer): JsonNode | undefined {
+  try {
+    const node = parseJson(text);
+    return kindOf(node) === 'object' ? node : undefined;
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return undefined;
+    throw error;
   }
 }

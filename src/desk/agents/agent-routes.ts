@@ -1,5 +1,5 @@
 import type { HttpServer } from '../../http/http-server-type.ts';
-import { json, jsonText, noContent } from '../../http/openapi/answers.ts';
+import { json, jsonText, jsonType, noContent } from '../../http/openapi/answers.ts';
 import type { Scope } from '../../http/scopes.ts';
 import { agentRows } from './agent-store.ts';
 import { Agent, AgentCreated, AgentItem } from './answer-schemas.ts';
@@ -10,7 +10,6 @@ import { AgentBody, AgentPatch, AgentPath } from './schemas.ts';
 const tags = ['Agents'];
 const reading: readonly Scope[] = ['ai.agent_read', 'ai.agent_manage'];
 const writing: readonly Scope[] = ['ai.agent_manage'];
-const jsonType = 'application/json; charset=utf-8';
 
 /** Agents (contract 8). */
 export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions): Promise<void> {

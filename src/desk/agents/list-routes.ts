@@ -2,8 +2,8 @@ import type { FastifyReply } from 'fastify';
 import type { TSchema } from 'typebox';
 import type { Credentials } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
-import { pageOf } from '../../http/openapi/answers.ts';
-import { optionalBody } from '../../http/optional-body.ts';
+import { optionalBody } from '../../http/json-body.ts';
+import { jsonType, pageOf } from '../../http/openapi/answers.ts';
 import type { Scope } from '../../http/scopes.ts';
 import type { DocumentRows } from '../../pagination/document-lists.ts';
 import { arrayBody } from '../../pagination/page-texts.ts';
@@ -11,7 +11,6 @@ import { PagingHeaders, type PagingRequest, SearchBody } from '../../pagination/
 import type { AgentRoutesOptions } from './route-options.ts';
 import { AgentsPath, ListQuery, SearchQuery } from './schemas.ts';
 
-const jsonType = 'application/json; charset=utf-8';
 const agentic = '/ai-service/:tenant/agentic';
 
 /** A list of documents. */

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { AnnalsError } from '../../core/errors.ts';
 import type { Credentials } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
-import { jsonText } from '../../http/openapi/answers.ts';
+import { jsonText, jsonType } from '../../http/openapi/answers.ts';
 import { mayReadHistory, type Scope } from '../../http/scopes.ts';
 import { TenantName } from '../../http/tenant-name.ts';
 import { RequestLog, RequestLogItem, SessionLog, SessionLogItem } from './answer-schemas.ts';
@@ -13,7 +13,6 @@ import type { AgentRoutesOptions } from './route-options.ts';
 
 const tags = ['Agent logs'];
 const scopes: readonly Scope[] = ['ai.agent_read', 'ai.agent_manage'];
-const jsonType = 'application/json; charset=utf-8';
 const LogPath = Type.Object({ tenant: TenantName, id: Type.String({ $id: 'LogId' }) });
 
 const kinds = [

@@ -2,12 +2,14 @@ import { Readable } from 'node:stream';
 import { ofCurrentWork } from '../../core/concurrency/work.ts';
 import type { Credentials } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
-import { json, jsonText, noContent, pageOf, stream } from '../../http/openapi/answers.ts';
-import { optionalBody } from '../../http/optional-body.ts';
+import { optionalBody } from '../../http/json-body.ts';
+import { json, jsonText, jsonType, noContent, pageOf, stream } from '../../http/openapi/answers.ts';
 import { historyScopes, insufficientScopes, mayReadContext, mayReadHistory, type Scope } from '../../http/scopes.ts';
+import { whileListening } from '../../http/while-listening.ts';
 import { arrayBody } from '../../pagination/page-texts.ts';
 import type { Paginator } from '../../pagination/paginator.ts';
 import { PagingHeaders, SearchBody } from '../../pagination/parameters.ts';
+import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
 import type { JobReader } from './job-reader.ts';
 import {
   CsvFile,
@@ -29,7 +31,6 @@ const deletingAll: Scope = 'ai.agent_manage';
 // Each of these sees at least the exports of its own client.
 const reading: readonly Scope[] = [...readingAll, ...historyScopes];
 const deleting: readonly Scope[] = [deletingAll, ...historyScopes];
-const jsonType = 'application/json; charset=utf-8';
 
 const fileKinds = {
   NDJSON: { type: 'application/x-ndjson', extension: 'ndjson' },
@@ -184,4 +185,12 @@ export async function jobRoutes(
 function readerOf({ credentials: { tenant, clientId, scopes } }: { credentials: Credentials }): JobReader {
   const seesAll = scopes.some((scope) => readingAll.includes(scope));
   return { tenant, clientId, readsHistory: mayReadHistory(scopes), seesAll };
+}
+
+/** Runs jobs while the server listens. */
+export async function jobUpkeep(
+  app: HttpServer,
+  { jobs, findTenants }: { jobs: Jobs; findTenants: FindTenants },
+): Promise<void> {
+  whileListening(app, { upkeep: [], begin: async () => jobs.work(findTenants), end: () => jobs.close() });
 }

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { queryInteger } from '../../http/query-number.ts';
+import { queryInteger } from '../../http/query-parameters.ts';
 
 export const DocumentQuery = Type.Object({
   entity: Type.String({ description: 'The type of the document.' }),

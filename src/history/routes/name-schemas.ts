@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { queryInteger } from '../../http/query-number.ts';
+import { queryInteger } from '../../http/query-parameters.ts';
 
 const fields = [Type.Literal('entity'), Type.Literal('actor'), Type.Literal('related.entity')] as const;
 

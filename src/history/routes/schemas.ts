@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { queryInteger } from '../../http/query-number.ts';
+import { queryInteger } from '../../http/query-parameters.ts';
 import { TenantName } from '../../http/tenant-name.ts';
 
 const PathValueChange = Type.Object(

@@ -2,6 +2,9 @@ import type { Readable } from 'node:stream';
 import { type Static, type TSchema, type TUnsafe, Type } from 'typebox';
 import type { AnswerHeader } from './headers.ts';
 
+/** The content type of JSON that is already text. */
+export const jsonType = 'application/json; charset=utf-8';
+
 /**
  * A success of an operation, for its route's `response`. The schema is documentation and the type of what the handler
  * sends. Nothing rewrites a body by it, so JSON text keeps every digit.

@@ -1,5 +1,4 @@
-import type { TSchema } from 'typebox';
-import { Type } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import { isObject } from './components.ts';
 
 /**

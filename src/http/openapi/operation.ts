@@ -1,6 +1,6 @@
 import type { FastifySchema, RouteOptions } from 'fastify';
 import type { ErrorType } from '../../core/errors.ts';
-import { optionalBody } from '../optional-body.ts';
+import { optionalBody } from '../json-body.ts';
 import { type Components, isObject, mediaExamples, parameterParts, type Reference } from './components.ts';
 import { errorAnswers, errorsOfAll, errorsUnderTenant, unauthorizedAnswer } from './error-answers.ts';
 

@@ -4,8 +4,7 @@ import { JsonSyntaxError } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
 import type { RelatedItem } from '../change.ts';
 import { faultOfName, maxNameCharacters } from '../name-fault.ts';
-import type { Mapping, TableMapping } from './mapping.ts';
-import { schemaOf } from './mapping.ts';
+import { type Mapping, schemaOf, type TableMapping } from './mapping.ts';
 import type { Row } from './row-change.ts';
 
 /** Why a row can never be recorded. The message names tables and columns, never values. */

@@ -1,11 +1,12 @@
-import type pg from 'pg';
+import pg from 'pg';
+import { type Source, withSource } from '../../postgres/source/source.ts';
 import { type CatalogueTable, readCatalogue } from '../../postgres/source/source-catalogue.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { CaptureError } from './capture-error.ts';
 import type { CapturedTables } from './captured-tables.ts';
 import { faultsOfTable } from './mapping-faults.ts';
-import { type PublishedTables, publicationStatements, readPublished } from './publication.ts';
-import type { Slot } from './slot.ts';
+import { type PublishedTables, publicationStatements, readPublication, readPublished } from './publication.ts';
+import { dropSlot, type Slot } from './slot.ts';
 import type { TableFault } from './table-faults.ts';
 
 /** The names that capture has at the source. The slot and the publication have the same one. */
@@ -144,4 +145,27 @@ export function explainedSlotFault(error: unknown): unknown {
   }
   if (code === '53400') return new CaptureError('the source has no free replication slot: raise max_replication_slots');
   return error;
+}
+
+/** Drops the slot and the publication at the source. Says which of them were there. */
+export async function removeCapture(source: Source, slot: string): Promise<{ slot: boolean; publication: boolean }> {
+  return await withSource(source, async (client) => {
+    // The slot first: it makes the source keep its log.
+    const hadSlot = await dropSlot(client, slot);
+    const hadPublication = (await readPublication(client, slot)) !== 'missing';
+    if (hadPublication) await dropPublication(client, slot);
+    return { slot: hadSlot, publication: hadPublication };
+  });
+}
+
+async function dropPublication(client: pg.Client, publication: string): Promise<void> {
+  const statement = `drop publication ${pg.escapeIdentifier(publication)};`;
+  try {
+    await client.query(statement);
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError) || error.code !== '42501') throw error;
+    throw new CaptureError(
+      `the slot is dropped, and the publication belongs to another role. Let an owner run:\n  ${statement}`,
+    );
+  }
 }

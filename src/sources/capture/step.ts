@@ -1,4 +1,7 @@
+import type { TableMapping } from '../../recording/mapping/mapping.ts';
 import type { MappedChange } from '../../recording/mapping/row-change.ts';
+import { Spool } from './spool.ts';
+import { type TransactionInfo, truncateInfo, withTransactionInfo } from './transaction-info.ts';
 
 /** What one row change, or one truncate, of a transaction becomes. */
 export interface Step {
@@ -52,4 +55,67 @@ function hexOf(bytes: Uint8Array): string {
 function sizeOf(mapped: MappedChange): number {
   if (mapped.kind === 'change') return mapped.change.paths.length + bytesOfChange;
   return mapped.kind === 'rejected' ? mapped.content.length : 0;
+}
+
+/** What a transaction says: a message of the application, and the new row of a table that names its actor. */
+export interface SaidByTransaction {
+  readonly info: TransactionInfo | undefined;
+  /** For changes of which nothing else says who made them. */
+  readonly actor: string | undefined;
+}
+
+/** The step with what its transaction says. */
+export function informedStep(step: Step, table: TableMapping, { info = silent, actor }: SaidByTransaction): Step {
+  const changes = step.changes.map((mapped) => informed(mapped, table, info, actor));
+  if (step.truncate === undefined) return { ...step, changes };
+  const truncate = actor === undefined ? step.truncate : { ...step.truncate, actor };
+  return { ...step, truncate: { ...truncate, ...truncateInfo(truncate, table, info) } };
+}
+
+const silent: TransactionInfo = { actor: undefined, context: undefined };
+
+function informed(
+  mapped: MappedChange,
+  table: TableMapping,
+  info: TransactionInfo,
+  actor: string | undefined,
+): MappedChange {
+  if (mapped.kind !== 'change') return mapped;
+  const change = mapped.hasActor || actor === undefined ? mapped.change : { ...mapped.change, actor };
+  return { ...mapped, change: withTransactionInfo(change, table, info) };
+}
+
+/** A transaction with more row changes or bytes than these waits for its commit in a file. */
+const maxSteps = 2_000;
+const maxBytes = 8 * 1024 * 1024;
+
+/** The steps of a transaction until its commit: in memory, or in a file where they are many. */
+export class KeptSteps {
+  #steps: Step[] = [];
+  #bytes = 0;
+  #spool: Spool | undefined;
+
+  async add(step: Step): Promise<void> {
+    if (this.#spool !== undefined) {
+      await this.#spool.write(stepText(step));
+      return;
+    }
+    this.#steps.push(step);
+    this.#bytes += bytesOf(step);
+    if (this.#steps.length < maxSteps && this.#bytes < maxBytes) return;
+    this.#spool = await Spool.open();
+    for (const kept of this.#steps) await this.#spool.write(stepText(kept));
+    this.#steps = [];
+  }
+
+  /** All of them, in their order. */
+  async *read(): AsyncGenerator<Step> {
+    yield* this.#steps;
+    if (this.#spool !== undefined) for await (const text of this.#spool.read()) yield readStep(text);
+  }
+
+  /** Deletes the file. */
+  async close(): Promise<void> {
+    await this.#spool?.close();
+  }
 }

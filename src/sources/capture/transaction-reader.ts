@@ -7,12 +7,10 @@ import type { Row, RowChange } from '../../recording/mapping/row-change.ts';
 import { labelOf } from '../../recording/mapping/row-document.ts';
 import { GapError } from './capture-error.ts';
 import type { ResumeCheck, TransactionBegin } from './gap.ts';
-import { informedStep, type SaidByTransaction } from './informed-step.ts';
-import { KeptSteps } from './kept-steps.ts';
 import { formatLsn, type Lsn } from './lsn.ts';
 import type { PgoutputMessage, Tuple } from './pgoutput.ts';
 import type { SourceTable, SourceTables } from './source-tables.ts';
-import type { Step } from './step.ts';
+import { informedStep, KeptSteps, type SaidByTransaction, type Step } from './step.ts';
 import { readTransactionInfo, type TransactionInfo } from './transaction-info.ts';
 
 /** A transaction of the source, read to its commit. */

@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { traceHeaders } from '../../core/concurrency/trace.ts';
 import { elementsOf, kindOf, memberOf, stringOf } from '../../core/json/members.ts';
-import { parseObject } from '../../core/json/parse-object.ts';
+import { parseObject } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import { sourceText } from '../../core/json/text.ts';
 

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { kindOf, memberOf, membersOf, objectText, stringOf } from '../../core/json/members.ts';
-import { parseObject } from '../../core/json/parse-object.ts';
+import { parseObject } from '../../core/json/parse.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 

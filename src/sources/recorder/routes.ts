@@ -11,11 +11,10 @@ import { maxRetries } from '../../recording/record-change.ts';
 import type { BodyReader } from './body-reader.ts';
 import { lineWithActor } from './kept-line.ts';
 import { bodyLimit } from './limits.ts';
-import type { BodyFormat, ReadBody } from './read-body.ts';
+import type { BodyFormat, Encoding, ReadBody } from './read-body.ts';
 import type { Kept } from './read-change.ts';
 import { type Recordable, recordRead } from './record-changes.ts';
 import { ChangesPath, ChangesQuery, describedBodies, RecordedChange, RecordedCounts } from './schemas.ts';
-import type { Encoding } from './unpack.ts';
 
 export interface RecorderRoutesOptions {
   db: Database;

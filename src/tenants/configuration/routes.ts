@@ -1,6 +1,6 @@
 import { AnnalsError } from '../../core/errors.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
-import { jsonStream, jsonText, noContent } from '../../http/openapi/answers.ts';
+import { jsonStream, jsonText, jsonType, noContent } from '../../http/openapi/answers.ts';
 import type { Scope } from '../../http/scopes.ts';
 import { arrayBody } from '../../pagination/page-texts.ts';
 import { type ConfigurationItem, viewOf } from './item.ts';
@@ -19,7 +19,6 @@ import type { Configuration } from './service.ts';
 const reading: readonly Scope[] = ['configuration.configuration_view', 'configuration.configuration_manage'];
 const writing: readonly Scope[] = ['configuration.configuration_manage'];
 const tags = ['Configuration'];
-const json = 'application/json; charset=utf-8';
 
 /** Configuration (contract: configuration). */
 export async function configurationRoutes(
@@ -42,7 +41,7 @@ export async function configurationRoutes(
     async (request, reply) => {
       const keys = request.query.keys?.split(',').map(readableKey);
       const texts = await configuration.list(request.params.tenant, keys);
-      return await reply.type(json).send(arrayBody(texts));
+      return await reply.type(jsonType).send(arrayBody(texts));
     },
   );
 
@@ -63,7 +62,7 @@ export async function configurationRoutes(
       const values = await sentValues(request.bodyText);
       const sent = request.body.map((item, index) => ({ ...item, ...valueAt(values, index) }));
       const items = await configuration.create(request.params.tenant, sent, request.credentials.clientName);
-      return await reply.code(201).type(json).send(viewOfAll(items));
+      return await reply.code(201).type(jsonType).send(viewOfAll(items));
     },
   );
 
@@ -82,7 +81,7 @@ export async function configurationRoutes(
     async (request, reply) => {
       const { tenant, key } = request.params;
       const item = await configuration.find(tenant, readableKey(key));
-      return await reply.type(json).send(viewOf(item));
+      return await reply.type(jsonType).send(viewOf(item));
     },
   );
 
@@ -104,7 +103,7 @@ export async function configurationRoutes(
       refuseOtherKey(request.body.key, key);
       const sent = { ...request.body, ...valueAt(await sentValues(request.bodyText), 0) };
       const item = await configuration.replace(tenant, readableKey(key), sent, request.credentials.clientName);
-      return await reply.type(json).send(viewOf(item));
+      return await reply.type(jsonType).send(viewOf(item));
     },
   );
 

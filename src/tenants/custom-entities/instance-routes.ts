@@ -1,21 +1,25 @@
 import type { FastifyReply } from 'fastify';
 import type { HttpServer } from '../../http/http-server-type.ts';
-import { acceptJsonOf, textAlone } from '../../http/json-body.ts';
-import { json, jsonText, noContent, pageOf } from '../../http/openapi/answers.ts';
-import { optionalBody } from '../../http/optional-body.ts';
+import { acceptJsonOf, optionalBody, textAlone } from '../../http/json-body.ts';
+import { json, jsonText, jsonType, noContent, pageOf } from '../../http/openapi/answers.ts';
 import type { Scope } from '../../http/scopes.ts';
 import { arrayBody, mapTexts } from '../../pagination/page-texts.ts';
+import type { Paginator } from '../../pagination/paginator.ts';
 import { PagingHeaders, type PagingRequest, SearchBody } from '../../pagination/parameters.ts';
 import { InstanceItem, StoredInstance } from './answer-schemas.ts';
 import { instanceNotFound, reservedInstanceId } from './refusals.ts';
-import type { CustomEntityRoutesOptions } from './route-options.ts';
 import { Created, CustomInstance, InstancePath, InstancesQuery, JsonPatch, SearchQuery, TypePath } from './schemas.ts';
 import { parseFields, selectFields } from './select-fields.ts';
+import type { CustomEntities } from './service.ts';
+
+export interface CustomEntityRoutesOptions {
+  customEntities: CustomEntities;
+  paginator: Paginator;
+}
 
 const tags = ['Custom entities'];
 const reading: readonly Scope[] = ['schema.custominstance_read', 'schema.custominstance_manage'];
 const writing: readonly Scope[] = ['schema.custominstance_manage'];
-const jsonType = 'application/json; charset=utf-8';
 
 interface InstancesRequest extends PagingRequest {
   readonly params: { tenant: string; type: string };

@@ -1,10 +1,151 @@
 import type { HttpServer } from '../../http/http-server-type.ts';
-import { instanceRoutes } from './instance-routes.ts';
-import type { CustomEntityRoutesOptions } from './route-options.ts';
-import { typeRoutes } from './type-routes.ts';
+import { json, jsonText, jsonType, noContent, pageOf } from '../../http/openapi/answers.ts';
+import type { Scope } from '../../http/scopes.ts';
+import { whileListening } from '../../http/while-listening.ts';
+import { arrayBody } from '../../pagination/page-texts.ts';
+import { PagingHeaders } from '../../pagination/parameters.ts';
+import type { Database } from '../../postgres/database.ts';
+import { StoredType } from './answer-schemas.ts';
+import { type CustomEntityRoutesOptions, instanceRoutes } from './instance-routes.ts';
+import { Created, CustomEntityType, ListQuery, NewCustomEntityType, TypePath, TypesPath } from './schemas.ts';
+import { createValueIndex } from './value-index.ts';
 
 /** Custom entities (contract 9), with paging for their lists and searches (spec D). */
 export async function customEntityRoutes(app: HttpServer, options: CustomEntityRoutesOptions): Promise<void> {
   await app.register(typeRoutes, options);
   await app.register(instanceRoutes, options);
+}
+
+const tags = ['Custom entities'];
+const reading: readonly Scope[] = ['schema.schema_read', 'schema.schema_manage'];
+const writing: readonly Scope[] = ['schema.schema_manage'];
+
+/** Custom entity types (contract 9). */
+async function typeRoutes(
+  app: HttpServer,
+  { customEntities: { types }, paginator }: CustomEntityRoutesOptions,
+): Promise<void> {
+  app.get(
+    '/schema/:tenant/custom-entities',
+    {
+      config: { scopes: reading },
+      schema: {
+        operationId: 'listCustomEntityTypes',
+        tags,
+        summary: 'Listing custom entity types',
+        params: TypesPath,
+        querystring: ListQuery,
+        headers: PagingHeaders,
+        response: { 200: pageOf(StoredType, 'A page of types.') },
+      },
+    },
+    async (request, reply) => {
+      const { tenant } = request.params;
+      const { q = '' } = request.query;
+      const wanted = paginator.read(request, { tenant, operation: 'list types', filter: q });
+      const { texts, headers } = await types.list(tenant, q, wanted);
+      return await reply.headers(headers).type(jsonType).send(arrayBody(texts));
+    },
+  );
+
+  app.post(
+    '/schema/:tenant/custom-entities',
+    {
+      config: { scopes: writing, errors: ['conflict_resource'] },
+      schema: {
+        operationId: 'createCustomEntityType',
+        tags,
+        summary: 'Creating a type',
+        params: TypesPath,
+        body: NewCustomEntityType,
+        response: { 201: json(Created, { description: 'The type was created.', headers: ['Location'] }) },
+      },
+    },
+    async (request, reply) => {
+      const { tenant } = request.params;
+      const id = await types.create({ tenant, actor: request.credentials.clientName }, request.bodyText);
+      return await reply.code(201).header('location', `/schema/${tenant}/custom-entities/${id}`).send({ id });
+    },
+  );
+
+  app.get(
+    '/schema/:tenant/custom-entities/:type',
+    {
+      config: { scopes: reading, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'getCustomEntityType',
+        tags,
+        summary: 'Retrieving a type',
+        params: TypePath,
+        response: { 200: jsonText(StoredType, { description: 'The type.' }) },
+      },
+    },
+    async (request, reply) => {
+      const { tenant, type } = request.params;
+      return await reply.type(jsonType).send(await types.find(tenant, type));
+    },
+  );
+
+  app.put(
+    '/schema/:tenant/custom-entities/:type',
+    {
+      config: { scopes: writing, errors: ['conflict_resource'] },
+      schema: {
+        operationId: 'putCustomEntityType',
+        tags,
+        summary: 'Creating or replacing a type',
+        params: TypePath,
+        body: CustomEntityType,
+        response: {
+          201: json(Created, { description: 'The type was created.' }),
+          204: noContent('The type is replaced.'),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { tenant, type } = request.params;
+      const put = await types.put({ tenant, actor: request.credentials.clientName }, type, request.bodyText);
+      return put === 'created' ? await reply.code(201).send({ id: type }) : await reply.code(204).send();
+    },
+  );
+
+  app.delete(
+    '/schema/:tenant/custom-entities/:type',
+    {
+      config: { scopes: writing, errors: ['resource_not_found'] },
+      schema: {
+        operationId: 'deleteCustomEntityType',
+        tags,
+        summary: 'Deleting a type that has no instances',
+        params: TypePath,
+        response: { 204: noContent('The type is deleted.') },
+      },
+    },
+    async (request, reply) => {
+      const { tenant, type } = request.params;
+      await types.remove({ tenant, actor: request.credentials.clientName }, type);
+      return await reply.code(204).send();
+    },
+  );
+}
+
+/** Milliseconds. Annals builds the index once; a check whether it exists costs almost nothing. */
+const lookEvery = 60_000;
+
+/**
+ * The background work of custom entities: it builds the index for filters after the start. Queries use the index once it
+ * exists.
+ */
+export async function customEntitiesUpkeep(app: HttpServer, { db }: { db: Database }): Promise<void> {
+  whileListening(app, {
+    upkeep: [
+      {
+        what: 'making the index for filters of instances',
+        every: lookEvery,
+        work: async () => {
+          if (await createValueIndex(db)) app.log.info('the index for filters of instances is made');
+        },
+      },
+    ],
+  });
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectSource, readSource } from '../../../src/postgres/source/source.ts';
-import { removeCapture } from '../../../src/sources/capture/remove.ts';
+import { removeCapture } from '../../../src/sources/capture/setup.ts';
 import type { TestDatabase } from '../../support/server/database.ts';
 import { entriesOf } from '../../support/server/entries.ts';
 import { eventually } from '../../support/server/patience.ts';
