@@ -1,6 +1,7 @@
 import { createClient, listClients, revokeClient } from '../access/oauth/clients.ts';
 import { noSuchAction, parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
+import { requireNamedTenant } from './require-tenant.ts';
 import { withInterruptibleDatabase } from './with-database.ts';
 
 export const clientCommand: Command = {
@@ -40,7 +41,10 @@ async function list(args: string[], io: CommandIo): Promise<number> {
   const { values } = parseCommand('client list', { args, options: { tenant: { type: 'string' } } });
   const { tenant } = values;
   if (tenant === undefined) throw new UsageError('client list needs --tenant');
-  const clients = await withInterruptibleDatabase(io, ({ db }) => listClients(db, tenant));
+  const clients = await withInterruptibleDatabase(io, async ({ db }) => {
+    await requireNamedTenant(db, tenant);
+    return await listClients(db, tenant);
+  });
   io.answer(JSON.stringify(clients, null, 2));
   return 0;
 }

@@ -3,7 +3,6 @@ import { foldHistory } from '../history/tallies/fold.ts';
 import { foldAlong } from '../history/tallies/fold-along.ts';
 import { analyseHistory, buildHistoryIndexes } from '../history/tallies/statistics.ts';
 import type { Database } from '../postgres/database.ts';
-import { tenantExists } from '../postgres/tenants/tenants.ts';
 import type { ValueRules } from '../recording/mapping/mapping.ts';
 import { createRecorder } from '../recording/record-change.ts';
 import { FollowedByAnotherError, FollowGapError, followFile } from '../sources/import/follow-file.ts';
@@ -11,6 +10,7 @@ import type { ImportCounts } from '../sources/import/import.ts';
 import { parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
 import { runImport } from './import.ts';
+import { requireNamedTenant } from './require-tenant.ts';
 import { withDatabase } from './with-database.ts';
 
 export const importCommand: Command = {
@@ -58,9 +58,7 @@ Example:
     const rules = values.mapping === undefined ? undefined : await rulesOfFile(values.mapping);
     return await withDatabase(io, async ({ db, now }, watch) => {
       const signal = AbortSignal.any([stop, watch.signal]);
-      if (!(await tenantExists(db, tenant))) {
-        throw new OperatorError(`there is no tenant ${tenant}; create it with: annals tenant create ${tenant}`);
-      }
+      await requireNamedTenant(db, tenant);
       if (values.follow) {
         const code = await runFollow({ db, now, tenant, file, rules, acceptGap, signal }, io);
         if (watch.reason !== undefined) throw new OperatorError(watch.reason);

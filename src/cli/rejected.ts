@@ -4,13 +4,14 @@ import { parseObject } from '../core/json/parse.ts';
 import type { Database } from '../postgres/database.ts';
 import type { RecordingClient } from '../recording/mapping/client-changes.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
-import { findKept, type KeptChange, openKept } from '../recording/rejected/kept-change.ts';
+import { findKept, type KeptChange, openKept, unknownTenant } from '../recording/rejected/kept-change.ts';
 import { deletePortion, deleteRejected, listRejected } from '../recording/rejected/rejected-store.ts';
 import { retryRejected } from '../recording/rejected/retry-rejected.ts';
 import { createTakeChanges } from '../recording/rejected/take-changes.ts';
 import { noSuchAction, parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';
+import { requireNamedTenant } from './require-tenant.ts';
 import { type DatabaseTools, withInterruptibleDatabase } from './with-database.ts';
 
 const rowsAtOnce = 500;
@@ -68,6 +69,7 @@ async function list(
   io: CommandIo,
   { tenant, content }: { tenant: string | undefined; content: boolean },
 ): Promise<number> {
+  await requireKnown(db, tenant);
   let after: { tenant: string; id: string } | undefined;
   for (;;) {
     const rows = await listRejected(db, tenant, { after, count: rowsAtOnce });
@@ -110,12 +112,22 @@ async function retry(
   tried: { tenant: string | undefined; id: string | undefined },
   mapping: Mapping | undefined,
 ): Promise<number> {
+  await requireKnown(db, tried.tenant);
   const clientOf = (tenant: string, clientId: string | undefined) => recordingClient(db, tenant, clientId);
   const retrying = { db, sealer, take: createTakeChanges({ sealer, now }), mapping, clientOf };
   const counts = await retryRejected(retrying, tried, io.stop);
-  if (tried.id !== undefined && counts.read === 0) throw new OperatorError(`there is no rejected change ${tried.id}`);
+  if (tried.id !== undefined && counts.read === 0) throw notThere(tried.id);
   io.answer(JSON.stringify(counts));
   return counts.rejected === 0 ? 0 : 1;
+}
+
+/** Changes whose tenant is unknown are kept without one. */
+async function requireKnown(db: Database, tenant: string | undefined): Promise<void> {
+  if (tenant !== undefined && tenant !== unknownTenant) await requireNamedTenant(db, tenant);
+}
+
+function notThere(id: string): OperatorError {
+  return new OperatorError(`there is no rejected change ${id}`);
 }
 
 /** What the client of the recorder may do now. A string says why it may record nothing. */
@@ -133,9 +145,12 @@ async function recordingClient(
 }
 
 async function drop({ db }: DatabaseTools, io: CommandIo, tenant: string, id: string | undefined): Promise<number> {
+  await requireKnown(db, tenant);
   let dropped = 0;
-  if (id !== undefined) dropped = (await deleteRejected(db, tenant, id)) ? 1 : 0;
-  else {
+  if (id !== undefined) {
+    if (!(await deleteRejected(db, tenant, id))) throw notThere(id);
+    dropped = 1;
+  } else {
     for (let portion = rowsAtOnce; portion === rowsAtOnce; dropped += portion) {
       portion = await deletePortion(db, tenant, rowsAtOnce);
     }

@@ -1,7 +1,7 @@
 import { setRetention } from '../history/retention/retention.ts';
-import { tenantExists } from '../postgres/tenants/tenants.ts';
 import { parseCommand } from './arguments.ts';
-import { type Command, OperatorError, UsageError } from './command.ts';
+import { type Command, UsageError } from './command.ts';
+import { requireNamedTenant } from './require-tenant.ts';
 import { withDatabase } from './with-database.ts';
 
 const maxDays = 100_000;
@@ -32,8 +32,7 @@ Example:
       throw new UsageError(`retention needs --keep-days with a whole number from 1 to ${maxDays}`);
     }
     return await withDatabase(io, async ({ db, now }) => {
-      if (!(await tenantExists(db, tenant)))
-        throw new OperatorError(`there is no tenant ${tenant}; create it with: annals tenant create ${tenant}`);
+      await requireNamedTenant(db, tenant);
       const { horizon } = await setRetention(db, tenant, keepDays, now());
       io.answer(JSON.stringify({ tenant, keepDays, horizon: new Date(horizon).toISOString() }));
       return 0;

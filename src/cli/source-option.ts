@@ -1,10 +1,10 @@
 import type { Database } from '../postgres/database.ts';
 import { readSource, type Source, SourceAwayError, SourceError } from '../postgres/source/source.ts';
-import { tenantExists } from '../postgres/tenants/tenants.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import { RefusedChangesError } from '../recording/mapping/record-mapped.ts';
 import { RecorderError } from '../sources/outbox/recorder-client.ts';
 import { type CommandIo, OperatorError, UsageError } from './command.ts';
+import { requireNamedTenant } from './require-tenant.ts';
 
 /** The source of `--from` or ANNALS_SOURCE_URL. */
 export function sourceOf(from: string | undefined, { environment }: CommandIo): Source {
@@ -24,8 +24,7 @@ export function mappingFileOf(file: string | undefined, { environment }: Command
 /** Throws an OperatorError where the mapping names no tenant, or one for all changes that is not there. */
 export async function requireTenant(db: Database, { tenant: rule }: Mapping): Promise<void> {
   if (rule === undefined) throw new OperatorError('the mapping names no tenant');
-  if (rule.kind !== 'value' || (await tenantExists(db, rule.tenant))) return;
-  throw new OperatorError(`there is no tenant ${rule.tenant}; create it with: annals tenant create ${rule.tenant}`);
+  if (rule.kind === 'value') await requireNamedTenant(db, rule.tenant);
 }
 
 /** Runs work with a source. What an operator can correct is shown without a stack. */

@@ -51,6 +51,11 @@ test('a client is shown with its secret once, listed without it, and revoked', a
   expect(after.revokedAt).not.toBeNull();
 });
 
+test('the clients of a tenant that is not there are no empty list', async () => {
+  const listed = await annals(['client', 'list', '--tenant', 'shoop'], environment);
+  expect(listed).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('there is no tenant shoop') });
+});
+
 test('a link into the console is one line, and makes a client without a secret that is listed and revoked', async () => {
   await annals(['tenant', 'create', 'linked'], environment);
   const link = ['console', 'link', '--tenant', 'linked'];

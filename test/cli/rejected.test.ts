@@ -52,7 +52,6 @@ test('rejected changes are listed, retried and dropped', async () => {
     keptAt: expect.any(String),
   });
   expect((await rejected('list', '--content')).stdout).toContain('"change":"{\\"op\\":\\"delete\\"}"');
-  expect(await rejected('list', '--tenant', 'other')).toMatchObject({ code: 0, stdout: '' });
 
   const retried = await rejected('retry');
   expect(retried.code).toBe(1);
@@ -79,4 +78,21 @@ test.each([
   ['retry', '--id', '0f0e0d0c-0b0a-0908-0706-050403020100'],
 ])('wrong usage: %s %s %s %s', async (...args) => {
   expect(await rejected(...args)).toMatchObject({ code: 2, stdout: '' });
+});
+
+const id = '0f0e0d0c-0b0a-0908-0706-050403020100';
+test.each([
+  ['there is no tenant acne', ['list', '--tenant', 'acne']],
+  ['there is no tenant acne', ['retry', '--tenant', 'acne']],
+  ['there is no tenant acne', ['drop', '--tenant', 'acne', '--all']],
+  [`there is no rejected change ${id}`, ['drop', '--tenant', 'acme', '--id', id]],
+  [`there is no rejected change ${id}`, ['retry', '--tenant', 'acme', '--id', id]],
+])('what is not there is told, and is no success: %s, %s', async (message, args) => {
+  expect(await rejected(...args)).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(message) });
+});
+
+test('changes of an unknown tenant are listed, retried and dropped without one', async () => {
+  for (const args of [['list'], ['retry'], ['drop', '--all']]) {
+    expect(await rejected(...args, '--tenant', '')).toMatchObject({ code: 0, stderr: '' });
+  }
 });

@@ -1,0 +1,9 @@
+import type { Database } from '../postgres/database.ts';
+import { tenantExists } from '../postgres/tenants/tenants.ts';
+import { OperatorError } from './command.ts';
+
+/** Throws an OperatorError where there is no such tenant: a misspelt name must not look like a tenant that has nothing. */
+export async function requireNamedTenant(db: Database, tenant: string): Promise<void> {
+  if (await tenantExists(db, tenant)) return;
+  throw new OperatorError(`there is no tenant ${tenant}; create it with: annals tenant create ${tenant}`);
+}
