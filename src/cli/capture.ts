@@ -8,11 +8,10 @@ import { capture } from '../sources/capture/capture.ts';
 import { CaptureFigures } from '../sources/capture/figures.ts';
 import { deletePosition } from '../sources/capture/position.ts';
 import { defaultSlot, removeCapture, slotPattern } from '../sources/capture/setup.ts';
-import { openTracer } from '../tracing/open-tracer.ts';
 import { parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';
-import { withMetrics } from './metrics.ts';
+import { withObservers } from './metrics.ts';
 import { forOperators, mappingFileOf, requireTenant, sourceOf } from './source-option.ts';
 import { withDatabase } from './with-database.ts';
 
@@ -63,9 +62,7 @@ Example:
       return await withDatabase(io, async ({ db, url, sealer, now }, watch) => {
         await requireTenant(db, mapping);
         const figures = new CaptureFigures();
-        await withMetrics(config, { logger: log, tell: io.tell }, async (metrics, atEnd) => {
-          const tracer = await openTracer(config.traces, log);
-          if (tracer !== undefined) atEnd(() => tracer.close());
+        await withObservers(config, { logger: log, tell: io.tell }, async ({ metrics, tracer, atEnd }) => {
           if (metrics !== undefined) atEnd(measureCapture(metrics, figures, url));
           await capture({
             source,

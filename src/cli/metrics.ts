@@ -1,11 +1,13 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { buildMetricsApp } from '../app.ts';
 import { measureInstallation } from '../context/installation-figures.ts';
+import type { Tracer } from '../core/concurrency/trace.ts';
 import type { Config } from '../core/config/config.ts';
 import { productVersion } from '../core/package-folder.ts';
 import type { HttpServer } from '../http/http-server-type.ts';
 import { type Figures, Metrics } from '../metrics/metrics.ts';
 import { measureProcess } from '../metrics/process.ts';
+import { openTracer } from '../tracing/open-tracer.ts';
 import type { CommandIo } from './command.ts';
 import { listen } from './listen.ts';
 
@@ -30,15 +32,22 @@ export async function listenForMetrics(
   }
 }
 
+export interface Observers {
+  readonly metrics: Metrics | undefined;
+  readonly tracer: Tracer | undefined;
+  /** Takes functions that are called after the work. */
+  readonly atEnd: (end: () => Promise<void>) => void;
+}
+
 /**
- * Runs the work of a command that has no service. Where ANNALS_METRICS_PORT is set, the port shows the metrics of the process
- * while the work runs. `atEnd` takes functions that are called after it.
+ * Runs the work of a command that has no service, with a tracer if the settings name a collector. Where ANNALS_METRICS_PORT is set, the
+ * port shows the metrics of the process while the work runs.
  */
-export async function withMetrics<Result>(
-  config: Pick<Config, 'metrics'>,
+export async function withObservers(
+  config: Pick<Config, 'metrics' | 'traces'>,
   { logger, tell }: { logger: FastifyBaseLogger } & Pick<CommandIo, 'tell'>,
-  work: (metrics: Metrics | undefined, atEnd: (end: () => Promise<void>) => void) => Promise<Result>,
-): Promise<Result> {
+  work: (observers: Observers) => Promise<void>,
+): Promise<void> {
   const ends: (() => Promise<void>)[] = [];
   const atEnd = (end: () => Promise<void>) => void ends.push(end);
   const metrics = config.metrics && new Metrics();
@@ -46,7 +55,9 @@ export async function withMetrics<Result>(
   const readFigures = async () => (metrics === undefined ? [] : [await metrics.read()]);
   const app = await listenForMetrics(config, { logger, readFigures, tell });
   try {
-    return await work(metrics, atEnd);
+    const tracer = await openTracer(config.traces, logger);
+    if (tracer !== undefined) atEnd(() => tracer.close());
+    await work({ metrics, tracer, atEnd });
   } finally {
     await app?.close();
     for (const end of ends) await end();

@@ -1,17 +1,17 @@
 import { measureRelay } from '../context/installation-figures.ts';
 import { readConfig } from '../core/config/config.ts';
 import { createLogger } from '../http/logger.ts';
+import type { Metrics } from '../metrics/metrics.ts';
 import { takenObserver } from '../metrics/recording.ts';
 import type { Mapping } from '../recording/mapping/mapping.ts';
 import { createTakeChanges } from '../recording/rejected/take-changes.ts';
 import { recordOverHttp } from '../sources/outbox/record-over-http.ts';
 import type { RecorderTarget } from '../sources/outbox/recorder-client.ts';
-import { recordDirectly, relay } from '../sources/outbox/relay.ts';
-import { openTracer } from '../tracing/open-tracer.ts';
+import { type RelayOptions, recordDirectly, relay } from '../sources/outbox/relay.ts';
 import { parseCommand } from './arguments.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
 import { mappingOfFile } from './mapping-file.ts';
-import { withMetrics } from './metrics.ts';
+import { withObservers } from './metrics.ts';
 import { forOperators, mappingFileOf, requireTenant, sourceOf } from './source-option.ts';
 import { withDatabase } from './with-database.ts';
 
@@ -47,39 +47,31 @@ Example:
       const mapping = await mappingOfFile(mappingFileOf(values.mapping, io));
       const config = readConfig(io.environment);
       const log = createLogger(config.logLevel, { write: (line) => void io.stderr.write(line) });
-      const onRunning = () => io.answer(`relay records ${[...mapping.tables.keys()].join(', ')}`);
+      const run = (recordWith: (metrics: Metrics | undefined) => RelayOptions['record'], signal: AbortSignal) =>
+        withObservers(config, { logger: log, tell: io.tell }, async ({ metrics, tracer }) => {
+          if (metrics !== undefined) measureRelay(metrics, source);
+          const onRunning = () => io.answer(`relay records ${[...mapping.tables.keys()].join(', ')}`);
+          await relay({ source, mapping, record: recordWith(metrics), log, tracer, signal, onRunning });
+        });
       if (values.to !== undefined) {
         const record = recordOverHttp({ target: targetOf(values.to, mapping, io), strict: values.strict, log });
-        await withMetrics(config, { logger: log, tell: io.tell }, async (metrics, atEnd) => {
-          if (metrics !== undefined) measureRelay(metrics, source);
-          const tracer = await openTracer(config.traces, log);
-          if (tracer !== undefined) atEnd(() => tracer.close());
-          await relay({ source, mapping, record, log, tracer, signal: io.stop, onRunning });
-        });
+        await run(() => record, io.stop);
         return 0;
       }
       return await withDatabase(io, async ({ db, sealer, now }, watch) => {
         await requireTenant(db, mapping);
-        await withMetrics(config, { logger: log, tell: io.tell }, async (metrics, atEnd) => {
-          if (metrics !== undefined) measureRelay(metrics, source);
-          const tracer = await openTracer(config.traces, log);
-          if (tracer !== undefined) atEnd(() => tracer.close());
-          const takeChanges = createTakeChanges({
-            sealer,
-            now,
-            onKept: (kept) => log.warn(kept, 'a change can never be recorded; Annals stores it as rejected'),
-            onTaken: metrics && takenObserver(metrics),
-          });
-          await relay({
-            source,
-            mapping,
-            record: recordDirectly({ db, takeChanges, name: 'outbox', strict: values.strict }),
-            log,
-            tracer,
-            signal: AbortSignal.any([io.stop, watch.signal]),
-            onRunning,
-          });
-        });
+        await run(
+          (metrics) => {
+            const takeChanges = createTakeChanges({
+              sealer,
+              now,
+              onKept: (kept) => log.warn(kept, 'a change can never be recorded; Annals stores it as rejected'),
+              onTaken: metrics && takenObserver(metrics),
+            });
+            return recordDirectly({ db, takeChanges, name: 'outbox', strict: values.strict });
+          },
+          AbortSignal.any([io.stop, watch.signal]),
+        );
         if (watch.reason !== undefined) throw new OperatorError(watch.reason);
         return 0;
       });
