@@ -40,6 +40,7 @@ COPY bin/ bin/
 COPY migrations/ migrations/
 COPY sql/ sql/
 COPY schemas/ schemas/
+COPY demo/ demo/
 COPY deploy/prometheus/ deploy/prometheus/
 COPY docs/ docs/
 # Only the folder for temporary files has to be writable; compiled code is kept there, too.

@@ -2,19 +2,20 @@ import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import type { DemoChange } from '../../src/demo/demo-change.ts';
-import { generateShopHistory } from '../../src/demo/generate-shop-history.ts';
+import { inventShop } from '../../src/demo/invented-shop.ts';
 
 /** The demo's clock when the file is made: the same file every time. */
 const now = Date.UTC(2026, 8, 15, 12);
 
 /**
  * Writes so many changes as NDJSON, one a line, oldest first: the histories of as many demo shops as it takes, side by
- * side, each with documents of its own.
+ * side, each with documents of its own, and each a millisecond after the last one.
  */
 export async function writeShopFile(path: string, lines: number): Promise<void> {
+  const history = inventShop(now).changes;
   const changes: { shop: number; change: DemoChange }[] = [];
   for (let shop = 1; changes.length < lines; shop++) {
-    for (const change of generateShopHistory({ seed: shop, now })) changes.push({ shop, change });
+    for (const change of history) changes.push({ shop, change: { ...change, at: change.at + shop } });
   }
   changes.length = lines;
   changes.sort((one, other) => one.change.at - other.change.at);

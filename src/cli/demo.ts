@@ -1,8 +1,7 @@
 import { createClient, listClients, revokeClient } from '../access/oauth/clients.ts';
 import type { Context } from '../context/context.ts';
 import type { Config } from '../core/config/config.ts';
-import { claimsAfter, claimType } from '../demo/claims-as-instances.ts';
-import { generateShopHistory } from '../demo/generate-shop-history.ts';
+import { inventShop } from '../demo/invented-shop.ts';
 import { recordShopHistory } from '../demo/record-shop-history.ts';
 import { sampleCalls } from '../demo/sample-calls.ts';
 import { changelogDialect } from '../history/ask/dialect.ts';
@@ -21,7 +20,6 @@ import { withContext } from './with-context.ts';
 
 const tenant = 'demo';
 const clientName = 'Demo';
-const seed = 1;
 /** Milliseconds (contract 13). */
 export const demoLinkLifetime = 10 * 60_000;
 const allTime = 'occurredAt:>="1970-01-01T00:00:00Z"';
@@ -94,12 +92,12 @@ async function fillHistory({ db, clock, findPage }: Context, { tell }: CommandIo
     return;
   }
   const now = clock.now();
+  const { changes, claimType: type, claims: instances } = inventShop(now);
   // First, since a history that is there keeps the next start from making any of this.
-  const instances = claimsAfter(generateShopHistory({ seed, now }));
-  await inTransaction(db, (transaction) => storeDocuments(transaction, tenant, { type: claimType, instances, now }));
+  await inTransaction(db, (transaction) => storeDocuments(transaction, tenant, { type, instances, now }));
   const recorded = await recordShopHistory(
     createRecorder(db, tenant, () => now),
-    { seed, now },
+    changes,
   );
   tell(`Recorded ${recorded} changes of an invented shop for the tenant "${tenant}".`);
 }

@@ -8,12 +8,7 @@ export interface DemoChange {
   actor: string;
   name?: string;
   schemaVersion?: string;
-  related: readonly RelatedDocument[];
+  related: readonly { entity: string; entityId: string }[];
   before?: unknown;
   after?: unknown;
-}
-
-export interface RelatedDocument {
-  entity: string;
-  entityId: string;
 }

@@ -11,7 +11,9 @@ import { copyPackage, linkModules, temporaryFolder } from '../support/server/pac
 
 const run = promisify(execFile);
 
-test('the packed package migrates an empty database and serves', { timeout: 300_000 }, async () => {
+test('the packed package migrates an empty database, and serves it with the shop of the demo', {
+  timeout: 300_000,
+}, async () => {
   const source = await copyPackage();
   const target = await temporaryFolder();
   const path = `${dirname(process.execPath)}:${process.env.PATH}`;
@@ -35,7 +37,7 @@ test('the packed package migrates an empty database and serves', { timeout: 300_
   const database = await createEmptyTestDatabase();
   const environment = { DATABASE_URL: database.url, ANNALS_SECRET_KEY: randomBytes(32).toString('base64') };
   const service = startAnnals(
-    ['serve'],
+    ['demo'],
     { ...environment, PORT: '0', LOG_LEVEL: 'warn' },
     join(folder, 'bin', 'annals.js'),
   );

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { inventShop } from '../../src/demo/invented-shop.ts';
 import { recordShopHistory } from '../../src/demo/record-shop-history.ts';
 import { foldHistory } from '../../src/history/tallies/fold.ts';
 import type { Change } from '../../src/recording/change.ts';
@@ -28,7 +29,7 @@ beforeAll(async () => {
   const { db } = server.context;
   await recordShopHistory(
     createRecorder(db, 'shop', () => now),
-    { seed: 1, now },
+    inventShop(now).changes,
   );
   await foldHistory(db, 'shop');
   const oldestFirst = entriesOf(document).toReversed();

@@ -1,6 +1,5 @@
 import type { Page } from 'playwright-core';
-import { claimsAfter, claimType } from '../../../src/demo/claims-as-instances.ts';
-import { generateShopHistory } from '../../../src/demo/generate-shop-history.ts';
+import { inventShop } from '../../../src/demo/invented-shop.ts';
 import { recordShopHistory } from '../../../src/demo/record-shop-history.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
@@ -61,12 +60,11 @@ async function startService(vendor: Vendor): Promise<TestServer> {
   const { db } = server.context;
   await server.createTenant(tenant);
   const now = Date.now();
-  const shop = { seed: 1, now };
-  const instances = claimsAfter(generateShopHistory(shop));
-  await inTransaction(db, (transaction) => storeDocuments(transaction, tenant, { type: claimType, instances, now }));
+  const { changes, claimType: type, claims: instances } = inventShop(now);
+  await inTransaction(db, (transaction) => storeDocuments(transaction, tenant, { type, instances, now }));
   await recordShopHistory(
     createRecorder(db, tenant, () => now),
-    shop,
+    changes,
   );
   return server;
 }

@@ -13,6 +13,7 @@ const parts = [
   'migrations',
   'sql',
   'schemas',
+  'demo',
   'deploy/grafana',
   'deploy/prometheus',
   'docs',

@@ -1,19 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
 import type { DemoChange } from '../../src/demo/demo-change.ts';
-import { generateShopHistory } from '../../src/demo/generate-shop-history.ts';
+import { inventShop } from '../../src/demo/invented-shop.ts';
 
 const day = 86_400_000;
 const noon = Date.parse('2026-03-04T12:00:00.000Z');
 const nows = [noon, Date.parse('2026-05-31T00:00:00.001Z'), Date.parse('2027-12-25T23:59:59.999Z')];
 
-const histories = new Map<string, readonly DemoChange[]>();
+const histories = new Map<number, readonly DemoChange[]>();
 
-/** Made once for each seed and moment. */
-function history(now = noon, seed = 1): readonly DemoChange[] {
-  const key = `${now} ${seed}`;
-  const known = histories.get(key) ?? [...generateShopHistory({ seed, now })];
-  histories.set(key, known);
+/** Made once for each moment. */
+function history(now = noon): readonly DemoChange[] {
+  const known = histories.get(now) ?? inventShop(now).changes;
+  histories.set(now, known);
   return known;
 }
 
@@ -23,19 +22,17 @@ function count<Key>(changes: readonly DemoChange[], key: (change: DemoChange) =>
   return counts;
 }
 
-test('the same seed and the same moment give the same history', () => {
-  expect(isDeepStrictEqual([...generateShopHistory({ seed: 1, now: noon })], history())).toBe(true);
-});
-
-test('another seed gives another history', () => {
-  expect(isDeepStrictEqual(history(noon, 1), history(noon, 2))).toBe(false);
-});
-
-test('later on the same UTC day the history is the same and only goes on further', () => {
-  const early = history(noon);
-  const late = history(noon + day / 2 - 1);
-  expect(late.length).toBeGreaterThan(early.length);
-  expect(isDeepStrictEqual(late.slice(0, early.length), early)).toBe(true);
+test('from Sunday to Saturday the history is the same and only goes on further', () => {
+  const sunday = Date.parse('2026-03-01T00:00:00.000Z');
+  let early = history(sunday);
+  for (let days = 1; days <= 6; days++) {
+    const late = history(sunday + days * day);
+    expect(late.length).toBeGreaterThan(early.length);
+    expect(isDeepStrictEqual(late.slice(0, early.length), early)).toBe(true);
+    early = late;
+  }
+  // The next one begins a week later.
+  expect(history(sunday + 7 * day)[0]?.at).toBe((early[0]?.at ?? 0) + 7 * day);
 });
 
 test('a week later the same things have happened, a week later', () => {
@@ -109,6 +106,14 @@ test('a group assignment names its group and its customer as related, an order i
   for (const { entity, related } of changes) {
     if (entity === 'group-assignment') expect(related.map((item) => item.entity)).toEqual(['group', 'customer']);
     if (entity === 'order') expect(related.map((item) => item.entity)).toEqual(['customer']);
+  }
+});
+
+test('a quote is valid for three weeks from its day on, whenever that is', () => {
+  for (const now of nows) {
+    const quotes = history(now).filter(({ op, entity }) => op === 'insert' && entity === 'quote');
+    const expected = quotes.map(({ at }) => new Date(at + 21 * day).toISOString().slice(0, 10));
+    expect(quotes.map(({ after }) => (after as { validUntil: string }).validUntil)).toEqual(expected);
   }
 });
 

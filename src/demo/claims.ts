@@ -1,24 +1,5 @@
 import type { DemoChange } from './demo-change.ts';
 
-/** The type of the shop's warranty claims, written as a client would write it. */
-export const claimType = JSON.stringify({
-  id: 'WARRANTY_CLAIM',
-  name: { en: 'Warranty claim', de: 'Reklamation' },
-  jsonSchema: {
-    type: 'object',
-    properties: {
-      status: { enum: ['OPEN', 'IN_INSPECTION', 'APPROVED', 'REJECTED', 'CLOSED'] },
-      order: { type: 'string' },
-      product: { type: 'string' },
-      amount: { type: 'number', minimum: 0 },
-      complaint: { type: 'string' },
-      findings: { type: 'array', items: { type: 'string' } },
-      resolution: { type: ['string', 'null'] },
-    },
-    required: ['status', 'order', 'product', 'complaint'],
-  },
-});
-
 /** A claim as its last change left it. Times are in milliseconds since 1970. */
 export interface ClaimState {
   readonly id: string;
