@@ -5,11 +5,14 @@ create function completion_quota_send(of_tenant text, reservations uuid[], lease
 returns setof uuid language plpgsql as $$
 declare
   moment constant timestamptz := clock_timestamp();
+  -- Made here: a cluster refuses an update that adds a column to a time.
+  ends constant timestamptz[] := array(
+    select moment + l.lease from unnest(leases) with ordinality as l (lease, place) order by l.place);
 begin
   return query
     update completion_reservation r
-      set sent = true, expires_at = moment + sending.lease
-      from unnest(reservations, leases) as sending (reservation, lease)
+      set sent = true, expires_at = sending.ends
+      from unnest(reservations, ends) as sending (reservation, ends)
       where r.tenant = of_tenant and r.reservation = sending.reservation
         and not r.sent and not r.charged and r.expires_at > moment
       returning r.reservation;

@@ -504,7 +504,7 @@ function change_total(of_tenant text, actor_sets text[], kind_sets text[], since
 function completion_quota_apply(of_tenant text, settled uuid[], input_tokens bigint[], output_tokens bigint[], wanted uuid[], input_bounds bigint[], output_caps bigint[], lease interval, least_output bigint, input_limit bigint, output_limit bigint) returns TABLE(outcome text, granted bigint) language plpgsql cost 100 rows 1000 body e18a4fb8223ba7c5
 function completion_quota_charge_expired(of_tenant text) returns void language plpgsql cost 100 body 840813d17387acdc
 function completion_quota_decide(quota completion_quota, input_bound bigint, output_cap bigint, least_output bigint, input_limit bigint, output_limit bigint, OUT outcome text, OUT granted bigint) returns record language plpgsql immutable cost 100 body 6f224c2442358a74
-function completion_quota_send(of_tenant text, reservations uuid[], leases interval[]) returns SETOF uuid language plpgsql cost 100 rows 1000 body 513edf173c6c40a6
+function completion_quota_send(of_tenant text, reservations uuid[], leases interval[]) returns SETOF uuid language plpgsql cost 100 rows 1000 body 930d84aaa2991e57
 function csv_field(value text) returns text language sql immutable parallel safe cost 100 body 0fa908629550688e
 function decimal_parts(number numeric, OUT digits text, OUT exponent integer) returns record language plpgsql immutable parallel safe cost 100 body fa32e2e8f7481834
 function document_values(document jsonb, keys jsonpath[], places jsonpath[]) returns jsonb language plpgsql immutable parallel safe cost 1000 body 8cdbc448828feb4f
