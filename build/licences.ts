@@ -25,6 +25,7 @@ function packageOf(module: string): string | undefined {
 function licenceOf(folder: string): [title: string, text: string] {
   const { name, version, license }: Manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   const file = readdirSync(folder).find((entry) => /^(licen[cs]e|copying)(\.\w+)?$/i.test(entry));
-  const text = file === undefined ? '' : readFileSync(join(folder, file), 'utf8').trim();
+  const text =
+    file === undefined ? 'The package has no file with the text.' : readFileSync(join(folder, file), 'utf8').trim();
   return [`${name} ${version} (${license ?? 'see below'})`, `${text}\n`];
 }

@@ -1,6 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
@@ -29,9 +29,9 @@ test('a bundle is made anew when a source has changed, and only then', async () 
   const before = await bundleOfCheckout(root);
   expect(await textOf(before)).toBe('before');
   expect(await bundleOfCheckout(root)).toBe(before);
-  writeFileSync(join(root, 'src', 'main.ts'), `export const text: string = 'after';\n`);
+  writeFileSync(join(root, 'src', 'main.ts'), `export const text: string = 'behind';\n`);
   const after = await bundleOfCheckout(root);
-  expect(await textOf(after)).toBe('after');
+  expect(await textOf(after)).toBe('behind');
   // What still runs from the bundle before may load more of it.
   expect(readdirSync(join(root, 'dist', 'checkout')).sort()).toEqual([basename(before), basename(after)].sort());
 });
@@ -42,6 +42,23 @@ test('the bundle that the installation made is used until a source changes', asy
   expect(await bundleOfCheckout(root)).toBe(join(root, 'dist'));
   writeFileSync(join(root, 'src', 'main.ts'), '');
   expect(await bundleOfCheckout(root)).not.toBe(join(root, 'dist'));
+});
+
+test('another library makes another bundle, and of old ones a few stay', async () => {
+  const root = await smallCheckout('libraries');
+  const bundles = join(root, 'dist', 'checkout');
+  const first = await bundleOfCheckout(root);
+  for (let day = 1; day <= 30; day += 1) {
+    const old = join(bundles, `old-${day}`);
+    mkdirSync(old);
+    utimesSync(old, 0, day * 86_400);
+  }
+  writeFileSync(join(root, 'package-lock.json'), '{}');
+  const second = await bundleOfCheckout(root);
+  const left = readdirSync(bundles);
+  expect(left).toHaveLength(20);
+  expect(left).toEqual(expect.arrayContaining([basename(first), basename(second), 'old-30']));
+  expect(left).not.toContain('old-1');
 });
 
 test('processes that start at once make one bundle', async () => {

@@ -28,6 +28,8 @@ test('the packed package migrates an empty database, and serves it with the shop
   for (const file of ['console/dist/index.html', 'deploy/grafana/annals.json', 'deploy/prometheus/alerts.yaml']) {
     await access(join(folder, file));
   }
+  const licences = await readFile(join(folder, 'dist', 'licences.txt'), 'utf8');
+  expect(licences).toMatch(/^fastify \d+\.\d+\.\d+ \(MIT\)\n\nMIT License\n\nCopyright/m);
   // Each link of the README leads to a file of the package, or to the web.
   for (const [, link = ''] of (await readFile(join(folder, 'README.md'), 'utf8')).matchAll(/\]\(([^)#\s]+)/g)) {
     if (!/^https?:/.test(link)) await access(join(folder, link));
