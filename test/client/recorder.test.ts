@@ -3,7 +3,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { Annals, ApiError, type ChangeEntry, type RecorderOptions } from '../../clients/typescript/src/index.ts';
+import {
+  Annals,
+  ApiError,
+  type ChangeEntry,
+  type Recorder,
+  type RecorderOptions,
+} from '../../clients/typescript/src/index.ts';
 import { JsonNumber } from '../../clients/typescript/src/json/index.ts';
 import { and, entity, entityId } from '../../clients/typescript/src/query/index.ts';
 import type { NewClient } from '../../src/access/oauth/clients.ts';
@@ -47,6 +53,12 @@ async function entriesOf(type: string, id?: string): Promise<ChangeEntry[]> {
   const q = id === undefined ? entity(type) : and(entity(type), entityId(id));
   for await (const entry of annals.history.list({ q, size: 100 })) entries.push(entry);
   return entries;
+}
+
+/** A recorder that gives up soon, and the failure of its first attempt: before that one it has no error to give up with. */
+function impatient(): { one: Recorder; failed: Promise<ApiError> } {
+  const { promise: failed, resolve } = Promise.withResolvers<ApiError>();
+  return { one: recorder({ delay: 0, timeout: 100, onRetry: resolve }), failed };
 }
 
 const countsOf = (entries: readonly ChangeEntry[]) => entries.map(({ paths }) => paths.count?.after);
@@ -173,8 +185,9 @@ test('closing is given up by a signal, with what is left in hand', async () => {
 
 test('flush ends while the service is away, and the changes are sent once it is back', async () => {
   proxy.behave(() => ({ kind: 'cut' }));
-  const one = recorder({ delay: 0, timeout: 100 });
+  const { one, failed: first } = impatient();
   await one.record(update('away', 'a-1', 1));
+  await first;
   const failed = await one.flush().catch((error: unknown) => error);
   expect(failed).toMatchObject({ name: 'ApiError', type: 'connection_failed' });
   proxy.behave(() => ({ kind: 'hang' }));
@@ -185,7 +198,8 @@ test('flush ends while the service is away, and the changes are sent once it is 
   await other.record(update('away', 'a-2', 1));
   await expect(other.flush()).rejects.toBeInstanceOf(ApiError);
   proxy.behave(() => ({ kind: 'none' }));
-  await eventually(async () => await entriesOf('away', 'a-2')).toHaveLength(1);
+  await eventually(() => other.unsent()).toEqual([]);
+  expect(await entriesOf('away', 'a-2')).toHaveLength(1);
   expect(await other.close()).toMatchObject({ read: 1, rejected: 0 });
   proxy.behave(() => ({ kind: 'cut' }));
   const third = recorder({ delay: 0, timeout: 100 });
@@ -205,8 +219,9 @@ test('a page is told what a browser does not say of a connection that failed', a
   Reflect.set(globalThis, 'document', new EventTarget());
   onTestFinished(() => void Reflect.deleteProperty(globalThis, 'document'));
   proxy.behave(() => ({ kind: 'cut' }));
-  const one = recorder({ delay: 0, timeout: 100 });
+  const { one, failed } = impatient();
   await one.record(update('page', 'p-1', 1));
+  await failed;
   await expect(one.close()).rejects.toThrow('ANNALS_CORS_ORIGINS');
 });
 
