@@ -13,10 +13,19 @@ export const hasComposites = `exists (
       from used join pg_type t using (oid) where t.typtype = 'd' or t.typelem <> 0
   ) select from used join pg_type t using (oid) where t.typtype = 'c')`;
 
-/** In each trigger: the columns that the table did not have when the SQL ran. */
-const laterColumns = `array(select a.attname::text from pg_attribute a
+/** Of each trigger that writes: values are written alike whatever the session's settings are. */
+const triggerSettings = `security definer
+set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres' set bytea_output = 'hex'
+set extra_float_digits = 1`;
+
+/** In each of them: its arguments, and the columns that the table did not have when the SQL ran. */
+const triggerArguments = `  source constant text := tg_argv[0];
+  rules jsonb := tg_argv[1];
+  ids constant text[] := tg_argv[2];
+  ignored constant text[] := tg_argv[3];
+  later constant text[] := array(select a.attname::text from pg_attribute a
     where a.attrelid = coalesce(pg_partition_root(tg_relid), tg_relid) and a.attnum > 0 and not a.attisdropped
-      and a.attnum || ' ' || a.attname <> all (tg_argv[5]::text[]))`;
+      and a.attnum || ' ' || a.attname <> all (tg_argv[5]::text[]));`;
 const maskLater = `  if later <> '{}' then rules := annals.with_masks(rules, later); end if;`;
 
 /** The functions of the triggers, made as the owner of the outbox (docs/decisions/outbox.md). */
@@ -187,15 +196,9 @@ drop function if exists annals.write_change(text, jsonb, jsonb, jsonb, text);
 -- written as text, and all that the table had when this SQL ran, by number and name. A column that came later, also by a new name, may hold
 -- what a mask hid: it is masked.
 create or replace function annals.write_row() returns trigger
-language plpgsql security definer
-set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres' set bytea_output = 'hex'
-set extra_float_digits = 1 as $annals$
+language plpgsql ${triggerSettings} as $annals$
 declare
-  source constant text := tg_argv[0];
-  rules jsonb := tg_argv[1];
-  ids constant text[] := tg_argv[2];
-  ignored constant text[] := tg_argv[3];
-  later constant text[] := ${laterColumns};
+${triggerArguments}
   texts constant text[] := tg_argv[4];
   before jsonb;
   after jsonb;
@@ -251,15 +254,9 @@ end $annals$;
 
 -- The same for all rows of a statement at once.
 create or replace function annals.write_statement() returns trigger
-language plpgsql security definer
-set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres' set bytea_output = 'hex'
-set extra_float_digits = 1 as $annals$
+language plpgsql ${triggerSettings} as $annals$
 declare
-  source constant text := tg_argv[0];
-  rules jsonb := tg_argv[1];
-  ids constant text[] := tg_argv[2];
-  ignored constant text[] := tg_argv[3];
-  later constant text[] := ${laterColumns};
+${triggerArguments}
   actor constant text := nullif(current_setting('annals.actor', true), '');
   context constant text := nullif(current_setting('annals.context', true), '');
   refused constant text := ${foreignCast};
@@ -288,15 +285,9 @@ begin
 end $annals$;
 
 create or replace function annals.write_truncate() returns trigger
-language plpgsql security definer
-set search_path = pg_catalog, pg_temp set timezone = 'UTC' set datestyle = 'ISO' set intervalstyle = 'postgres' set bytea_output = 'hex'
-set extra_float_digits = 1 set row_security = off as $annals$
+language plpgsql ${triggerSettings} set row_security = off as $annals$
 declare
-  source constant text := tg_argv[0];
-  rules jsonb := tg_argv[1];
-  ids constant text[] := tg_argv[2];
-  ignored constant text[] := tg_argv[3];
-  later constant text[] := ${laterColumns};
+${triggerArguments}
   fault constant text := ${foreignCast};
   before jsonb;
   id text;
