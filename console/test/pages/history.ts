@@ -26,8 +26,14 @@ export function historyTests(the: () => ConsoleUnderTest): void {
   test('pages keep the query, and j, k and Enter lead to a detail that has an address of its own', async () => {
     const { open, checkAccessibility } = the();
     const page = await open('history?q=entity%3Aproduct');
+    const firstEntry = async () =>
+      /entry=([^&]+)/.exec((await page.locator('.entry-link').first().getAttribute('href')) ?? '')?.[1];
+    const newest = await firstEntry();
+    expect(newest).toBeDefined();
     await page.getByRole('button', { name: 'Next page' }).click();
     await page.getByText('Page 2 of').waitFor();
+    // The number of the page changes before its entries are there, and then what has the focus is gone.
+    await expect.poll(firstEntry).not.toBe(newest);
     await expect.poll(() => chips(page)).toEqual(['entity product']);
     await expect.poll(() => page.locator('.entry-row').count()).toBeGreaterThan(2);
     for (const key of ['j', 'j', 'k', 'Enter']) await page.keyboard.press(key);
