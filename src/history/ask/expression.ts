@@ -40,10 +40,9 @@ export interface RelatedTerm {
   readonly implies?: Members<'kinds'>;
 }
 
-/** The ids that a regular expression matches replace it, or an expression that the database matches. */
+/** The ids or the names that a regular expression matches replace it. */
 export type ResolvedMatcher =
   | Exclude<Matcher, { kind: 'regex' }>
-  | { readonly kind: 'pattern'; readonly pattern: string }
   | { readonly kind: 'found'; readonly texts: readonly string[] }
   | FoundIds;
 

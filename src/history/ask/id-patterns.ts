@@ -1,5 +1,4 @@
 import type { Condition, Match } from '../../query/ast.ts';
-import { databaseRegex } from '../../query/database-regex.ts';
 import { QueryError } from '../../query/query-error.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../query/regex-pool.ts';
 import { requiredText } from '../../query/required-text.ts';
@@ -19,14 +18,11 @@ export interface IdPattern {
 /** Maximum number of ids that a query's expressions are matched against: their hashes take about 80 MB. */
 export const maxIds = 2_000_000;
 
-/**
- * The regular expressions of a query that need ids in the service, and not only names; each expression once. The database
- * matches the others itself.
- */
+/** The regular expressions of a query that are matched against ids, and not only names; each expression once. */
 export function patternsOnIds(query: Condition): IdPattern[] {
   const patterns = new Map<string, IdPattern>();
   const add = (of: IdsOf, { matcher, position }: Match) => {
-    if (matcher.kind !== 'regex' || databaseRegex(matcher.source) !== undefined) return;
+    if (matcher.kind !== 'regex') return;
     const name = nameOf(of, matcher.source);
     if (!patterns.has(name)) patterns.set(name, { of, source: matcher.source, position });
   };

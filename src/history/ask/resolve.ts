@@ -1,6 +1,5 @@
 import { TimeSlice } from '../../core/concurrency/time-slice.ts';
 import type { Condition, ItemMatch, Match } from '../../query/ast.ts';
-import { databaseRegex } from '../../query/database-regex.ts';
 import { compileMatcher } from '../../query/match.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../query/regex-pool.ts';
 import type { Dictionary } from '../names/dictionary.ts';
@@ -128,8 +127,6 @@ async function resolveRelatedEntities(term: Match, resolver: Resolver): Promise<
 
 function resolveIds({ matcher }: Match, of: IdsOf, { ids }: Resolver): ResolvedMatcher {
   if (matcher.kind !== 'regex') return matcher;
-  const pattern = databaseRegex(matcher.source);
-  if (pattern !== undefined) return { kind: 'pattern', pattern };
   if (ids === undefined) throw new Error('the expressions of the query were not tried on ids');
   return ids.get(of, matcher.source);
 }

@@ -155,7 +155,6 @@ const maxLookedUp = 10_000;
 export function isOnTexts(term: Term): boolean {
   const hasText = (matcher: ResolvedMatcher): boolean =>
     matcher.kind === 'glob' ||
-    matcher.kind === 'pattern' ||
     (matcher.kind === 'list' && exactTexts(matcher) === undefined);
   return term.kind === 'document' && hasText(term.matcher);
 }
@@ -199,7 +198,6 @@ function matches(
   }
   if (matcher.kind === 'ids') return isFound(matcher, hash);
   if (matcher.kind === 'glob') return sql`${text} like ${likePattern(matcher)}`;
-  if (matcher.kind === 'pattern') return sql`${text} ~ ${matcher.pattern}`;
   if (matcher.kind === 'list') {
     return sql`(${sql.join(
       matcher.items.map((item) => matches(item, hash, text)),
@@ -230,7 +228,7 @@ function isFound({ isIn, count, hashes }: FoundIds, hash: RawBuilder<unknown> | 
 function exactTexts(matcher: ResolvedMatcher): readonly string[] | undefined {
   if (matcher.kind === 'text') return [matcher.text];
   if (matcher.kind === 'found') return matcher.texts;
-  if (matcher.kind === 'glob' || matcher.kind === 'pattern' || matcher.kind === 'ids') return undefined;
+  if (matcher.kind === 'glob' || matcher.kind === 'ids') return undefined;
   const texts = matcher.items.flatMap((item) => (item.kind === 'text' ? [item.text] : []));
   return texts.length === matcher.items.length ? texts : undefined;
 }
