@@ -40,7 +40,7 @@ test('the packed client works in an empty project, its types too, and holds noth
   expect(JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'))).not.toHaveProperty('dependencies');
 
   await writeFile(join(folder, 'package.json'), '{"type":"module"}');
-  await copyFile(join(root, 'bench', 'client', 'consumer.js'), join(folder, 'consumer.js'));
+  await copyFile(join(import.meta.dirname, 'consumer.js'), join(folder, 'consumer.js'));
   const server = await startTestServer();
   onTestFinished(() => server.close());
   const { clientId, clientSecret } = await server.createClient('acme');

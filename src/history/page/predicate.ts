@@ -154,8 +154,7 @@ const maxLookedUp = 10_000;
 /** Whether the term is on the texts of ids, so that the indexes of ids answer it. The other terms are on their hashes. */
 export function isOnTexts(term: Term): boolean {
   const hasText = (matcher: ResolvedMatcher): boolean =>
-    matcher.kind === 'glob' ||
-    (matcher.kind === 'list' && exactTexts(matcher) === undefined);
+    matcher.kind === 'glob' || (matcher.kind === 'list' && exactTexts(matcher) === undefined);
   return term.kind === 'document' && hasText(term.matcher);
 }
 

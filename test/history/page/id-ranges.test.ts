@@ -105,7 +105,7 @@ test('an index of ids answers a pattern alone', async () => {
   const { pool } = history.database;
   await pool.query('vacuum change_entry');
   statements.length = 0;
-  await ask('entity:order entityId:~[12]$');
+  await ask('entity:order entityId:*1');
   const { text, values } = statements.find((one) => one.text.includes('found as materialized')) ?? {
     text: '',
     values: [],
