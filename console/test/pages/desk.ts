@@ -22,7 +22,7 @@ export function deskTests(the: () => ConsoleUnderTest): void {
     await page.getByText('A key consists of visible ASCII characters').waitFor();
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('Name the model as its provider calls it.').waitFor();
-    expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-invalid'))).toBe('true');
+    await expect.poll(() => page.evaluate(() => document.activeElement?.getAttribute('aria-invalid'))).toBe('true');
     await checkAccessibility(page);
     await page.getByLabel('Model').fill('gpt-5.4-mini');
     await page.getByLabel('Temperature').fill('0.5');
