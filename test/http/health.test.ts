@@ -47,7 +47,7 @@ test('a database that answers and takes no writes is not ready, until it takes t
   const readOnly = async () => {
     await server.database.pool.query(`alter database ${name} set default_transaction_read_only = on`);
     // Sessions keep what they began with.
-    const others = `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()`;
+    const others = `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid() and backend_type = 'client backend'`;
     await server.database.pool.query(others, [name]);
   };
   const ask = async () => {
@@ -64,7 +64,7 @@ test('a database that answers and takes no writes is not ready, until it takes t
   await client.connect();
   await client.query(`alter database ${name} reset default_transaction_read_only`);
   await client.query(
-    `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()`,
+    `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid() and backend_type = 'client backend'`,
     [name],
   );
   await client.end();

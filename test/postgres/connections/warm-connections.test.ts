@@ -87,11 +87,13 @@ test('a statement that fails costs no connection and is not tried again', async 
 test('a preparation that takes too long ends with its connection, and others are served meanwhile', async () => {
   const pool = createPool(database.url, { maximum: 2, kept: 1 });
   const warm = new WarmConnections({ pool, kept: 1, limit: 200 });
-  const opening = warm.open([{ text: 'select pg_sleep(600)', values: [] }]);
   const client = await pool.connect();
-  expect((await client.query('select 1 as answer')).rows).toEqual([{ answer: 1 }]);
-  // Another one is being prepared.
+  const isPreparing = new Promise<void>((resolve) => pool.once('acquire', () => setImmediate(resolve)));
+  const opening = warm.open([{ text: 'select pg_sleep(600)', values: [] }]);
+  await isPreparing;
+  // While another one is being prepared, this one serves others as it is.
   warm.giveBack(client, false);
+  expect((await pool.query('select 1 as answer')).rows).toEqual([{ answer: 1 }]);
   await opening;
   await eventually(() => pool.totalCount).toBe(1);
   await pool.end();

@@ -14,7 +14,11 @@ export async function takeDatabaseAway(url: string): Promise<() => Promise<void>
   await administrator.query(`alter database ${name} with allow_connections false`);
   // Again, because a connection that was being made when they were forbidden is there only a moment later.
   for (let turn = 0; turn < 5; turn++) {
-    await administrator.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
+    // PostgreSQL's own workers, which vacuum, are of a superuser and end by themselves.
+    await administrator.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and backend_type = 'client backend'",
+      [name],
+    );
     await sleep(50);
   }
   return async () => {

@@ -60,7 +60,10 @@ export async function createSourceDatabase(server: SourceServer): Promise<Source
   const slot = `annals_${name}`;
   onTestFinished(async () => {
     await pool.end();
-    await administer(server, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+    await administer(
+      server,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}' and backend_type in ('client backend', 'walsender')`,
+    );
     await administer(
       server,
       `do $$ begin
