@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { barsOfChanges } from '../src/charts/change-series.ts';
 import { boundsOfDay, momentOf, momentText, startOfDay } from '../src/components/days.ts';
 import { timeZone, zoneName } from '../src/components/time-text.ts';
@@ -12,11 +12,13 @@ beforeAll(() => {
   process.env.TZ = 'Europe/Berlin';
 });
 
-afterEach(() => {
+// What a test of another file has chosen may be remembered.
+beforeEach(() => {
   timeZone.value = 'local';
 });
 
 afterAll(() => {
+  timeZone.value = 'local';
   if (before === undefined) delete process.env.TZ;
   else process.env.TZ = before;
 });
