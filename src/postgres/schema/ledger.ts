@@ -44,12 +44,12 @@ export async function checkEncoding(client: pg.ClientBase): Promise<void> {
 
 /** The state of a database's ledger: none, one without checksums, or the current one. */
 export async function ledgerState(client: pg.ClientBase | pg.Pool): Promise<'none' | 'unchecked' | 'current'> {
-  const { rows } = await client.query<{ any: boolean; current: boolean }>(`
-    select to_regclass('migration') is not null as any,
+  const { rows } = await client.query<{ is_there: boolean; current: boolean }>(`
+    select to_regclass('migration') is not null as is_there,
            to_regclass('schema_change') is not null
              and exists (select from pg_attribute where attrelid = to_regclass('migration') and attname = 'checksum') as current`);
   if (rows[0]?.current) return 'current';
-  return rows[0]?.any ? 'unchecked' : 'none';
+  return rows[0]?.is_there ? 'unchecked' : 'none';
 }
 
 /** Creates the missing tables of the ledger. The caller holds the lock of the ledger. */

@@ -33,7 +33,7 @@ export function bytesOf({ changes }: Step): number {
 }
 
 /** A step as text, to be read by `readStep`. */
-export function stepText(step: Step): string {
+function stepText(step: Step): string {
   const changes = step.changes.map((mapped) =>
     mapped.kind === 'change'
       ? { ...mapped, change: { ...mapped.change, identity: hexOf(mapped.change.identity) } }
@@ -42,7 +42,7 @@ export function stepText(step: Step): string {
   return JSON.stringify({ ...step, changes, content: step.content() });
 }
 
-export function readStep(text: string): Step {
+function readStep(text: string): Step {
   const { content, changes, ...step } = JSON.parse(text);
   for (const { change } of changes) if (change !== undefined) change.identity = Buffer.from(change.identity, 'hex');
   return { ...step, changes, content: () => content };

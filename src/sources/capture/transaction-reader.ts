@@ -1,3 +1,5 @@
+// One subject that would not be plainer in two files: the state between a transaction's begin and its commit.
+
 import { hash } from 'node:crypto';
 import { changesOfRow } from '../../recording/mapping/changes-of-row.ts';
 import { rowToday } from '../../recording/mapping/former-columns.ts';

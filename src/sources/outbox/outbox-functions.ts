@@ -1,3 +1,5 @@
+// Long because most of it is SQL: the functions that the application's database gets, one after the other as they are run.
+
 import { foreignCast, foreignCastFunction } from './foreign-casts.ts';
 import { rowDocument, writeStatements } from './outbox-statements.ts';
 
