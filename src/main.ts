@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { runCommandLine } from './cli/command-line.ts';
+import { runCommandLine } from './cli/commands/command-line.ts';
 
 // ^C reaches every process of the terminal, and npx passes it on once more: that is one signal, not two.
 const echoLimit = 1_000;

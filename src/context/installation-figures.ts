@@ -11,7 +11,7 @@ import { createSideConnection } from '../postgres/connections/side-connection.ts
 import type { Database } from '../postgres/database.ts';
 import { beginSource, connectSource, type Source } from '../postgres/source/source.ts';
 import { WriteProbe } from '../postgres/write-probe.ts';
-import { countRejected } from '../recording/rejected/rejected-figures.ts';
+import { countRejected } from '../recording/batches/rejected-figures.ts';
 import type { CaptureFigures } from '../sources/capture/figures.ts';
 import { readPositionAge } from '../sources/capture/position.ts';
 import { readOutboxFigures } from '../sources/outbox/outbox-rows.ts';

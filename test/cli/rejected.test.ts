@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createSealer } from '../../src/core/sealing.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
-import type { GivenChange } from '../../src/recording/batch.ts';
-import { createTakeChanges } from '../../src/recording/rejected/take-changes.ts';
+import type { GivenChange } from '../../src/recording/batches/batch.ts';
+import { createTakeChanges } from '../../src/recording/batches/take-changes.ts';
 import { annals } from '../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 

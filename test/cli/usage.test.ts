@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { annals } from '../support/server/command.ts';
 
-// The keys of the list in src/cli/command-line.ts: a command that no group of the help has is found here.
-const source = readFileSync(new URL('../../src/cli/command-line.ts', import.meta.url), 'utf8');
-const [, list = ''] = /^const commands.*?\{\n(.*?)^\};/ms.exec(source) ?? [];
-const commands = [...list.matchAll(/^ {2}(\w+): \{/gm)].map(([, name = '']) => name);
+// The keys of the list in src/cli/commands/command-line.ts.
+const source = readFileSync(new URL('../../src/cli/commands/command-line.ts', import.meta.url), 'utf8');
+const [, list = ''] = /^const groups.*?\{\n(.*?)^\};/ms.exec(source) ?? [];
+const commands = [...list.matchAll(/^ {4}(\w+): \{/gm)].map(([, name = '']) => name);
 
 test('--help lists every command on stdout', async () => {
   const { code, stdout, stderr } = await annals(['--help']);
@@ -29,7 +29,7 @@ test.each(commands)('%s --help shows its usage with an example, and does nothing
 
 test.each([
   [[], 'no command was given'],
-  [['sevre'], 'unknown command sevre; the commands are serve, migrate, '],
+  [['sevre'], 'unknown command sevre; the commands are serve, demo, migrate, '],
   [['constructor'], 'unknown command constructor'],
   [['serve', '--port'], 'serve takes no arguments, and was given --port'],
   [['demo', '--port'], 'demo takes no arguments, and was given --port'],

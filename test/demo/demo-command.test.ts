@@ -8,7 +8,7 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { demoCommand } from '../../src/cli/demo.ts';
+import { command as demoCommand } from '../../src/cli/commands/demo.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { Browser } from '../support/server/browser.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';

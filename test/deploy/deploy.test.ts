@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { runCommandLine } from '../../src/cli/command-line.ts';
+import { runCommandLine } from '../../src/cli/commands/command-line.ts';
 import { readConfig } from '../../src/core/config/config.ts';
 import {
   type Container,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import { runCommandLine } from '../../src/cli/command-line.ts';
+import { runCommandLine } from '../../src/cli/commands/command-line.ts';
 import { readConfig } from '../../src/core/config/config.ts';
 
 const docs = join(import.meta.dirname, '../../docs');

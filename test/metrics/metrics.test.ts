@@ -9,7 +9,7 @@ import { metricDefinitions } from '../../src/metrics/definitions.ts';
 import { type Figures, Metrics, textOf } from '../../src/metrics/metrics.ts';
 import { takenObserver } from '../../src/metrics/recording.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
-import { createTakeChanges } from '../../src/recording/rejected/take-changes.ts';
+import { createTakeChanges } from '../../src/recording/batches/take-changes.ts';
 import { takeDatabaseAway } from '../support/server/database-away.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 

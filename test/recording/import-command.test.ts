@@ -5,7 +5,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runImport } from '../../src/cli/import.ts';
+import { runImport } from '../../src/cli/commands/import.ts';
 import type { RecordBatch } from '../../src/recording/change.ts';
 
 let folder: string;
@@ -22,7 +22,7 @@ const good = '{"op":"insert","entity":"order","entityId":"1","at":"2024-05-06T07
 async function run(file: string, { stdin = '', isTTY = false } = {}) {
   const stdout = new PassThrough();
   const stderr = Object.assign(new PassThrough(), { isTTY });
-  const exit = await runImport({ tenant: 'acme', file, record, stdin: Readable.from([stdin]), stdout, stderr });
+  const exit = await runImport({ tenant: 'acme', file, record }, { stdin: Readable.from([stdin]), stdout, stderr });
   return { exit, stdout: await text(stdout.end()), stderr: await text(stderr.end()) };
 }
 

@@ -3,16 +3,16 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createSealer } from '../../src/core/sealing.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
-import { type GivenBatch, type GivenChange, RejectedChangesError } from '../../src/recording/batch.ts';
+import { type GivenBatch, type GivenChange, RejectedChangesError } from '../../src/recording/batches/batch.ts';
+import { listRejected } from '../../src/recording/batches/rejected-store.ts';
+import { createTakeChanges, maxAhead } from '../../src/recording/batches/take-changes.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { changesOfRow } from '../../src/recording/mapping/changes-of-row.ts';
 import type { Mapping } from '../../src/recording/mapping/mapping.ts';
 import { readMapping } from '../../src/recording/mapping/read-mapping.ts';
+import { retryRejected } from '../../src/recording/mapping/retry-rejected.ts';
 import type { RowChange } from '../../src/recording/mapping/row-change.ts';
 import { maxRetries } from '../../src/recording/record-change.ts';
-import { listRejected } from '../../src/recording/rejected/rejected-store.ts';
-import { retryRejected } from '../../src/recording/rejected/retry-rejected.ts';
-import { createTakeChanges, maxAhead } from '../../src/recording/rejected/take-changes.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 import { changeOf } from '../support/server/history.ts';
 

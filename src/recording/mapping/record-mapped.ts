@@ -1,5 +1,5 @@
 import type { DatabaseTransaction } from '../../postgres/database.ts';
-import { type GivenChange, RejectedChangesError, type TakeChanges } from '../batch.ts';
+import { type GivenChange, RejectedChangesError, type TakeChanges } from '../batches/batch.ts';
 import type { RecordedBy } from '../change.ts';
 import { lineOfChange } from './line-of-change.ts';
 import type { MappedChange } from './row-change.ts';

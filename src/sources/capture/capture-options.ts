@@ -1,7 +1,7 @@
 import type { Tracer } from '../../core/concurrency/trace.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Source } from '../../postgres/source/source.ts';
-import type { TakeChanges } from '../../recording/batch.ts';
+import type { TakeChanges } from '../../recording/batches/batch.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import type { CaptureFigures } from './figures.ts';
 

@@ -1,6 +1,6 @@
 import type { Database } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import type { TakeChanges } from '../../recording/batch.ts';
+import type { TakeChanges } from '../../recording/batches/batch.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { recordMapped } from '../../recording/mapping/record-mapped.ts';
 import { deleteDocuments } from './delete-documents.ts';

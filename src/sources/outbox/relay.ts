@@ -6,7 +6,7 @@ import { onceStarted } from '../../postgres/connections/once-started.ts';
 import type { Database } from '../../postgres/database.ts';
 import { beginSource, connectSource, type Source, SourceError, withSource } from '../../postgres/source/source.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import type { TakeChanges } from '../../recording/batch.ts';
+import type { TakeChanges } from '../../recording/batches/batch.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { type PlacedChange, RefusedChangesError, recordMapped } from '../../recording/mapping/record-mapped.ts';
 import { changesOfOutbox, isDelete, type OutboxReader } from './outbox-changes.ts';

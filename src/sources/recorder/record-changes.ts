@@ -12,7 +12,7 @@ import {
   RejectedChangesError,
   type TakeChanges,
   type TakenBatch,
-} from '../../recording/batch.ts';
+} from '../../recording/batches/batch.ts';
 import { type Change, contentOf, differenceOfChange, identityLength } from '../../recording/change.ts';
 import { lineOfChange } from '../../recording/mapping/line-of-change.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';

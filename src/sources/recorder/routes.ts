@@ -5,7 +5,7 @@ import { json } from '../../http/openapi/answers.ts';
 import { compileValidator } from '../../http/validation.ts';
 import type { Database } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { RejectedChangesError, type TakeChanges, type TakenBatch } from '../../recording/batch.ts';
+import { RejectedChangesError, type TakeChanges, type TakenBatch } from '../../recording/batches/batch.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { maxRetries } from '../../recording/record-change.ts';
 import type { BodyReader } from './body-reader.ts';

@@ -13,7 +13,7 @@ const allowed = [
   'postgres/cluster/move-tenant.ts',
   'desk/jobs/queue-figures.ts',
   'desk/mail/mail-figures.ts',
-  'recording/rejected/rejected-figures.ts',
+  'recording/batches/rejected-figures.ts',
 ];
 
 let routines: Routine[];

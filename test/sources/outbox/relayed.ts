@@ -4,8 +4,8 @@ import type { Tracer } from '../../../src/core/concurrency/trace.ts';
 import { createSealer } from '../../../src/core/sealing.ts';
 import { readSource } from '../../../src/postgres/source/source.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { createTakeChanges } from '../../../src/recording/batches/take-changes.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
-import { createTakeChanges } from '../../../src/recording/rejected/take-changes.ts';
 import { outboxSql } from '../../../src/sources/outbox/outbox-sql.ts';
 import { recordDirectly, relay } from '../../../src/sources/outbox/relay.ts';
 import {

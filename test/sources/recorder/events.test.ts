@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openKept } from '../../../src/recording/batches/kept-change.ts';
+import { listRejected } from '../../../src/recording/batches/rejected-store.ts';
+import { createTakeChanges } from '../../../src/recording/batches/take-changes.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
-import { openKept } from '../../../src/recording/rejected/kept-change.ts';
-import { listRejected } from '../../../src/recording/rejected/rejected-store.ts';
-import { retryRejected } from '../../../src/recording/rejected/retry-rejected.ts';
-import { createTakeChanges } from '../../../src/recording/rejected/take-changes.ts';
+import { retryRejected } from '../../../src/recording/mapping/retry-rejected.ts';
 import { type PostOptions, startTestRecorder, type TestRecorder } from '../../support/server/recorder.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { runCommandLine } from '../../../src/cli/command-line.ts';
+import { runCommandLine } from '../../../src/cli/commands/command-line.ts';
 
 export interface Outcome {
   code: number | null;

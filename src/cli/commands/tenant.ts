@@ -1,13 +1,13 @@
-import { revokeClients } from '../access/oauth/clients.ts';
-import { summariseTenants } from '../history/page/history-summary.ts';
-import { deleteTenant } from '../postgres/tenants/delete-tenant.ts';
-import { createTenant, tenantExists, tenantPattern } from '../postgres/tenants/tenants.ts';
-import { noSuchAction, parseCommand } from './arguments.ts';
-import { type Command, type CommandIo, UsageError } from './command.ts';
-import { ProgressLine } from './progress-line.ts';
-import { withInterruptibleDatabase } from './with-database.ts';
+import { revokeClients } from '../../access/oauth/clients.ts';
+import { summariseTenants } from '../../history/page/history-summary.ts';
+import { deleteTenant } from '../../postgres/tenants/delete-tenant.ts';
+import { createTenant, tenantExists, tenantPattern } from '../../postgres/tenants/tenants.ts';
+import { noSuchAction, parseCommand } from '../arguments.ts';
+import { type Command, type CommandIo, UsageError } from '../command.ts';
+import { ProgressLine } from '../progress-line.ts';
+import { withInterruptibleDatabase } from '../with-database.ts';
 
-export const tenantCommand: Command = {
+export const command: Command = {
   help: `Usage: annals tenant create NAME
        annals tenant list
        annals tenant delete NAME --yes

@@ -1,22 +1,22 @@
-import { createClient, listClients, revokeClient } from '../access/oauth/clients.ts';
-import type { Context } from '../context/context.ts';
-import type { Config } from '../core/config/config.ts';
-import { inventShop } from '../demo/invented-shop.ts';
-import { recordShopHistory } from '../demo/record-shop-history.ts';
-import { sampleCalls } from '../demo/sample-calls.ts';
-import { changelogDialect } from '../history/ask/dialect.ts';
-import { scopes } from '../http/scopes.ts';
-import { createTenant } from '../postgres/tenants/tenants.ts';
-import { inTransaction } from '../postgres/transaction.ts';
-import { parseQuery } from '../query/parse.ts';
-import { createRecorder } from '../recording/record-change.ts';
-import { storeDocuments } from '../tenants/custom-entities/store-documents.ts';
-import { type Command, type CommandIo, UsageError } from './command.ts';
-import { consoleAddress, makeConsoleLink } from './console-link.ts';
-import { requirePort } from './listen.ts';
-import { type ServeOptions, serveUntilStopped } from './serve.ts';
-import { Stopped } from './stopped.ts';
-import { withContext } from './with-context.ts';
+import { createClient, listClients, revokeClient } from '../../access/oauth/clients.ts';
+import type { Context } from '../../context/context.ts';
+import type { Config } from '../../core/config/config.ts';
+import { inventShop } from '../../demo/invented-shop.ts';
+import { recordShopHistory } from '../../demo/record-shop-history.ts';
+import { sampleCalls } from '../../demo/sample-calls.ts';
+import { changelogDialect } from '../../history/ask/dialect.ts';
+import { scopes } from '../../http/scopes.ts';
+import { createTenant } from '../../postgres/tenants/tenants.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+import { parseQuery } from '../../query/parse.ts';
+import { createRecorder } from '../../recording/record-change.ts';
+import { storeDocuments } from '../../tenants/custom-entities/store-documents.ts';
+import { type Command, type CommandIo, UsageError } from '../command.ts';
+import { consoleAddress, makeConsoleLink } from '../console-link.ts';
+import { requirePort } from '../listen.ts';
+import { type ServeOptions, serveUntilStopped } from '../serve.ts';
+import { Stopped } from '../stopped.ts';
+import { withContext } from '../with-context.ts';
 
 const tenant = 'demo';
 const clientName = 'Demo';
@@ -24,7 +24,7 @@ const clientName = 'Demo';
 export const demoLinkLifetime = 10 * 60_000;
 const allTime = 'occurredAt:>="1970-01-01T00:00:00Z"';
 
-export const demoCommand: Command = {
+export const command: Command = {
   help: `Usage: annals demo
 
 Runs the service with a tenant "demo" that has the history of an invented shop: about

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { DatabaseTransaction } from '../postgres/database.ts';
+import type { DatabaseTransaction } from '../../postgres/database.ts';
 
 /** Whether the tenant is there, and which of these entity types are its own. */
 export async function readTenantFacts(

@@ -1,22 +1,22 @@
-import { findClient } from '../access/oauth/clients.ts';
-import { memberOf, stringOf } from '../core/json/members.ts';
-import { parseObject } from '../core/json/parse.ts';
-import type { Database } from '../postgres/database.ts';
-import type { RecordingClient } from '../recording/mapping/client-changes.ts';
-import type { Mapping } from '../recording/mapping/mapping.ts';
-import { findKept, type KeptChange, openKept, unknownTenant } from '../recording/rejected/kept-change.ts';
-import { deletePortion, deleteRejected, listRejected } from '../recording/rejected/rejected-store.ts';
-import { retryRejected } from '../recording/rejected/retry-rejected.ts';
-import { createTakeChanges } from '../recording/rejected/take-changes.ts';
-import { noSuchAction, parseCommand } from './arguments.ts';
-import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
-import { mappingOfFile } from './mapping-file.ts';
-import { requireNamedTenant } from './require-tenant.ts';
-import { type DatabaseTools, withInterruptibleDatabase } from './with-database.ts';
+import { findClient } from '../../access/oauth/clients.ts';
+import { memberOf, stringOf } from '../../core/json/members.ts';
+import { parseObject } from '../../core/json/parse.ts';
+import type { Database } from '../../postgres/database.ts';
+import { findKept, type KeptChange, openKept, unknownTenant } from '../../recording/batches/kept-change.ts';
+import { deletePortion, deleteRejected, listRejected } from '../../recording/batches/rejected-store.ts';
+import { createTakeChanges } from '../../recording/batches/take-changes.ts';
+import type { RecordingClient } from '../../recording/mapping/client-changes.ts';
+import type { Mapping } from '../../recording/mapping/mapping.ts';
+import { retryRejected } from '../../recording/mapping/retry-rejected.ts';
+import { noSuchAction, parseCommand } from '../arguments.ts';
+import { type Command, type CommandIo, OperatorError, UsageError } from '../command.ts';
+import { mappingOfFile } from '../mapping-file.ts';
+import { requireNamedTenant } from '../require-tenant.ts';
+import { type DatabaseTools, withInterruptibleDatabase } from '../with-database.ts';
 
 const rowsAtOnce = 500;
 
-export const rejectedCommand: Command = {
+export const command: Command = {
   help: `Usage: annals rejected list [--tenant T] [--content]
        annals rejected retry [--tenant T [--id ID]] [--mapping FILE]
        annals rejected drop --tenant T (--id ID | --all)

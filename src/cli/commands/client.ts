@@ -1,10 +1,10 @@
-import { createClient, listClients, revokeClient } from '../access/oauth/clients.ts';
-import { noSuchAction, parseCommand } from './arguments.ts';
-import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
-import { requireNamedTenant } from './require-tenant.ts';
-import { withInterruptibleDatabase } from './with-database.ts';
+import { createClient, listClients, revokeClient } from '../../access/oauth/clients.ts';
+import { noSuchAction, parseCommand } from '../arguments.ts';
+import { type Command, type CommandIo, OperatorError, UsageError } from '../command.ts';
+import { requireNamedTenant } from '../require-tenant.ts';
+import { withInterruptibleDatabase } from '../with-database.ts';
 
-export const clientCommand: Command = {
+export const command: Command = {
   help: `Usage: annals client create --tenant T --scope "A B" [--name N]
        annals client list --tenant T
        annals client revoke CLIENT_ID

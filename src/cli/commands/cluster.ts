@@ -1,10 +1,10 @@
-import { MoveError, moveTenant } from '../postgres/cluster/move-tenant.ts';
-import { createPool } from '../postgres/connections/pool.ts';
-import { noSuchAction, parseCommand } from './arguments.ts';
-import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
-import { withCurrentDatabase } from './with-database.ts';
+import { MoveError, moveTenant } from '../../postgres/cluster/move-tenant.ts';
+import { createPool } from '../../postgres/connections/pool.ts';
+import { noSuchAction, parseCommand } from '../arguments.ts';
+import { type Command, type CommandIo, OperatorError, UsageError } from '../command.ts';
+import { withCurrentDatabase } from '../with-database.ts';
 
-export const clusterCommand: Command = {
+export const command: Command = {
   help: `Usage: annals cluster move TENANT WORKER
 
 Moves a tenant to a worker of the cluster that "annals distribute" has spread the database

@@ -1,13 +1,13 @@
-import { linkLifetime } from '../console/links.ts';
-import { type Config, readConfig } from '../core/config/config.ts';
-import { readingScopes } from '../http/scopes.ts';
-import { noSuchAction, parseCommand } from './arguments.ts';
-import { type Command, UsageError } from './command.ts';
-import { consoleAddress, makeConsoleLink } from './console-link.ts';
-import { urlOf } from './listen.ts';
-import { withInterruptibleDatabase } from './with-database.ts';
+import { linkLifetime } from '../../console/links.ts';
+import { type Config, readConfig } from '../../core/config/config.ts';
+import { readingScopes } from '../../http/scopes.ts';
+import { noSuchAction, parseCommand } from '../arguments.ts';
+import { type Command, UsageError } from '../command.ts';
+import { consoleAddress, makeConsoleLink } from '../console-link.ts';
+import { urlOf } from '../listen.ts';
+import { withInterruptibleDatabase } from '../with-database.ts';
 
-export const consoleCommand: Command = {
+export const command: Command = {
   help: `Usage: annals console link --tenant T [--name N] [--scope "A B"]
 
 link prints an address that signs in to the console. It works once, within

@@ -1,11 +1,11 @@
-import { removeOutbox } from '../sources/outbox/outbox-schema.ts';
-import { outboxSql } from '../sources/outbox/outbox-sql.ts';
-import { parseCommand } from './arguments.ts';
-import type { Command } from './command.ts';
-import { mappingOfFile } from './mapping-file.ts';
-import { mappingFileOf } from './source-option.ts';
+import { removeOutbox } from '../../sources/outbox/outbox-schema.ts';
+import { outboxSql } from '../../sources/outbox/outbox-sql.ts';
+import { parseCommand } from '../arguments.ts';
+import type { Command } from '../command.ts';
+import { mappingOfFile } from '../mapping-file.ts';
+import { mappingFileOf } from '../source-option.ts';
 
-export const outboxCommand: Command = {
+export const command: Command = {
   help: `Usage: annals outbox --mapping FILE
        annals outbox --remove
 

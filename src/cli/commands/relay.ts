@@ -1,21 +1,21 @@
-import { measureRelay } from '../context/installation-figures.ts';
-import { readConfig } from '../core/config/config.ts';
-import { createLogger } from '../http/logger.ts';
-import type { Metrics } from '../metrics/metrics.ts';
-import { takenObserver } from '../metrics/recording.ts';
-import type { Mapping } from '../recording/mapping/mapping.ts';
-import { createTakeChanges } from '../recording/rejected/take-changes.ts';
-import { recordOverHttp } from '../sources/outbox/record-over-http.ts';
-import type { RecorderTarget } from '../sources/outbox/recorder-client.ts';
-import { type RelayOptions, recordDirectly, relay } from '../sources/outbox/relay.ts';
-import { parseCommand } from './arguments.ts';
-import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
-import { mappingOfFile } from './mapping-file.ts';
-import { withObservers } from './metrics.ts';
-import { forOperators, mappingFileOf, requireTenant, sourceOf } from './source-option.ts';
-import { withDatabase } from './with-database.ts';
+import { measureRelay } from '../../context/installation-figures.ts';
+import { readConfig } from '../../core/config/config.ts';
+import { createLogger } from '../../http/logger.ts';
+import type { Metrics } from '../../metrics/metrics.ts';
+import { takenObserver } from '../../metrics/recording.ts';
+import { createTakeChanges } from '../../recording/batches/take-changes.ts';
+import type { Mapping } from '../../recording/mapping/mapping.ts';
+import { recordOverHttp } from '../../sources/outbox/record-over-http.ts';
+import type { RecorderTarget } from '../../sources/outbox/recorder-client.ts';
+import { type RelayOptions, recordDirectly, relay } from '../../sources/outbox/relay.ts';
+import { parseCommand } from '../arguments.ts';
+import { type Command, type CommandIo, OperatorError, UsageError } from '../command.ts';
+import { mappingOfFile } from '../mapping-file.ts';
+import { withObservers } from '../metrics.ts';
+import { forOperators, mappingFileOf, requireTenant, sourceOf } from '../source-option.ts';
+import { withDatabase } from '../with-database.ts';
 
-export const relayCommand: Command = {
+export const command: Command = {
   help: `Usage: annals relay --mapping FILE [--from URL]
 
 Records the changes that the triggers of "annals outbox" wrote, and then deletes them

@@ -1,12 +1,12 @@
-import { sealedSigningKeys } from '../access/oauth/signing-key.ts';
-import { sealedAgentKeys } from '../desk/agents/secrets.ts';
-import { sealedOutcomes } from '../desk/completions/idempotency.ts';
-import { type ResealCounts, resealColumn, type SealedColumn } from '../postgres/reseal.ts';
-import { sealedRejectedChanges } from '../recording/rejected/kept-change.ts';
-import { sealedConfiguration } from '../tenants/configuration/secrets.ts';
-import { noSuchAction } from './arguments.ts';
-import { type Command, UsageError } from './command.ts';
-import { withInterruptibleDatabase } from './with-database.ts';
+import { sealedSigningKeys } from '../../access/oauth/signing-key.ts';
+import { sealedAgentKeys } from '../../desk/agents/secrets.ts';
+import { sealedOutcomes } from '../../desk/completions/idempotency.ts';
+import { type ResealCounts, resealColumn, type SealedColumn } from '../../postgres/reseal.ts';
+import { sealedRejectedChanges } from '../../recording/batches/kept-change.ts';
+import { sealedConfiguration } from '../../tenants/configuration/secrets.ts';
+import { noSuchAction } from '../arguments.ts';
+import { type Command, UsageError } from '../command.ts';
+import { withInterruptibleDatabase } from '../with-database.ts';
 
 /** Every sealed column of the modules. */
 const sealedColumns: readonly SealedColumn[] = [
@@ -17,7 +17,7 @@ const sealedColumns: readonly SealedColumn[] = [
   sealedSigningKeys,
 ];
 
-export const secretsCommand: Command = {
+export const command: Command = {
   help: `Usage: annals secrets reseal
 
 Finishes the rotation of ANNALS_SECRET_KEY. First put the new key in front of the list

@@ -1,21 +1,21 @@
-import { measureCapture } from '../context/installation-figures.ts';
-import { readConfig } from '../core/config/config.ts';
-import { createLogger } from '../http/logger.ts';
-import { takenObserver } from '../metrics/recording.ts';
-import type { Source } from '../postgres/source/source.ts';
-import { createTakeChanges } from '../recording/rejected/take-changes.ts';
-import { capture } from '../sources/capture/capture.ts';
-import { CaptureFigures } from '../sources/capture/figures.ts';
-import { deletePosition } from '../sources/capture/position.ts';
-import { defaultSlot, removeCapture, slotPattern } from '../sources/capture/setup.ts';
-import { parseCommand } from './arguments.ts';
-import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
-import { mappingOfFile } from './mapping-file.ts';
-import { withObservers } from './metrics.ts';
-import { forOperators, mappingFileOf, requireTenant, sourceOf } from './source-option.ts';
-import { withDatabase } from './with-database.ts';
+import { measureCapture } from '../../context/installation-figures.ts';
+import { readConfig } from '../../core/config/config.ts';
+import { createLogger } from '../../http/logger.ts';
+import { takenObserver } from '../../metrics/recording.ts';
+import type { Source } from '../../postgres/source/source.ts';
+import { createTakeChanges } from '../../recording/batches/take-changes.ts';
+import { capture } from '../../sources/capture/capture.ts';
+import { CaptureFigures } from '../../sources/capture/figures.ts';
+import { deletePosition } from '../../sources/capture/position.ts';
+import { defaultSlot, removeCapture, slotPattern } from '../../sources/capture/setup.ts';
+import { parseCommand } from '../arguments.ts';
+import { type Command, type CommandIo, OperatorError, UsageError } from '../command.ts';
+import { mappingOfFile } from '../mapping-file.ts';
+import { withObservers } from '../metrics.ts';
+import { forOperators, mappingFileOf, requireTenant, sourceOf } from '../source-option.ts';
+import { withDatabase } from '../with-database.ts';
 
-export const captureCommand: Command = {
+export const command: Command = {
   help: `Usage: annals capture --mapping FILE [--from URL] [--snapshot]
        annals capture --remove [--from URL]
 

@@ -3,19 +3,19 @@ import { createReadStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import { readConfig } from '../core/config/config.ts';
-import type { BackupManifest } from '../postgres/backup/manifest.ts';
-import { writeBackup } from '../postgres/backup/write-backup.ts';
-import { createPool } from '../postgres/connections/pool.ts';
-import { hasCode } from '../postgres/write-once.ts';
-import { parseCommand } from './arguments.ts';
-import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
-import { ProgressLine } from './progress-line.ts';
-import { Stopped } from './stopped.ts';
-import { readingFault, verifyBackup } from './verify-backup.ts';
-import { closeInTime, withCurrentDatabase } from './with-database.ts';
+import { readConfig } from '../../core/config/config.ts';
+import type { BackupManifest } from '../../postgres/backup/manifest.ts';
+import { writeBackup } from '../../postgres/backup/write-backup.ts';
+import { createPool } from '../../postgres/connections/pool.ts';
+import { hasCode } from '../../postgres/write-once.ts';
+import { parseCommand } from '../arguments.ts';
+import { type Command, type CommandIo, OperatorError, UsageError } from '../command.ts';
+import { ProgressLine } from '../progress-line.ts';
+import { Stopped } from '../stopped.ts';
+import { readingFault, verifyBackup } from '../verify-backup.ts';
+import { closeInTime, withCurrentDatabase } from '../with-database.ts';
 
-export const backupCommand: Command = {
+export const command: Command = {
   help: `Usage: annals backup FILE
        annals backup verify FILE
 

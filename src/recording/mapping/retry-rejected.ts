@@ -8,17 +8,17 @@ import {
   type GivenChange,
   RejectedChangesError,
   type TakeChanges,
-} from '../batch.ts';
-import { changesOfRow } from '../mapping/changes-of-row.ts';
-import { changeOfClient, type RecordingClient, refusalOfRow } from '../mapping/client-changes.ts';
-import { type ImportedLine, readImportLine } from '../mapping/import-line.ts';
-import type { Mapping } from '../mapping/mapping.ts';
-import { readRejectedRow } from '../mapping/rejected-row.ts';
-import type { MappedChange, RowChange } from '../mapping/row-change.ts';
+} from '../batches/batch.ts';
+import { type KeptChange, openKept } from '../batches/kept-change.ts';
+import { deleteRejected, type ListedRejection, listRejected, updateReason } from '../batches/rejected-store.ts';
 import { Occurrences } from '../occurrences.ts';
 import { maxRetries } from '../record-change.ts';
-import { type KeptChange, openKept } from './kept-change.ts';
-import { deleteRejected, type ListedRejection, listRejected, updateReason } from './rejected-store.ts';
+import { changesOfRow } from './changes-of-row.ts';
+import { changeOfClient, type RecordingClient, refusalOfRow } from './client-changes.ts';
+import { type ImportedLine, readImportLine } from './import-line.ts';
+import type { Mapping } from './mapping.ts';
+import { readRejectedRow } from './rejected-row.ts';
+import type { MappedChange, RowChange } from './row-change.ts';
 
 const rowsAtOnce = 100;
 

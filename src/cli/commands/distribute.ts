@@ -1,13 +1,13 @@
-import { readConfig } from '../core/config/config.ts';
-import { createPool } from '../postgres/connections/pool.ts';
-import { distribute } from '../postgres/migrate/distribute.ts';
-import { parseCommand } from './arguments.ts';
-import { type Command, OperatorError, UsageError } from './command.ts';
-import { openUrl } from './open-database.ts';
+import { readConfig } from '../../core/config/config.ts';
+import { createPool } from '../../postgres/connections/pool.ts';
+import { distribute } from '../../postgres/migrate/distribute.ts';
+import { parseCommand } from '../arguments.ts';
+import { type Command, OperatorError, UsageError } from '../command.ts';
+import { openUrl } from '../open-database.ts';
 
 const maxShards = 1_024;
 
-export const distributeCommand: Command = {
+export const command: Command = {
   help: `Usage: annals distribute [--shards COUNT]
 
 Spreads the tenants over the workers of a Citus cluster (12 or later). DATABASE_URL names

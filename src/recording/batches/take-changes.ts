@@ -1,5 +1,7 @@
 import type { Sealer } from '../../core/sealing.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
+import type { Change, Way } from '../change.ts';
+import { recordChanges } from '../record-change.ts';
 import {
   type BatchCounts,
   type ChangeSource,
@@ -7,10 +9,8 @@ import {
   RejectedChangesError,
   type TakeChanges,
   type TakenBatch,
-} from '../batch.ts';
-import { readTenantFacts } from '../batch-store.ts';
-import type { Change, Way } from '../change.ts';
-import { recordChanges } from '../record-change.ts';
+} from './batch.ts';
+import { readTenantFacts } from './batch-store.ts';
 import { rejectedRow, unknownTenant } from './kept-change.ts';
 import { storeRejected } from './rejected-store.ts';
 

@@ -1,12 +1,12 @@
-import { setRetention } from '../history/retention/retention.ts';
-import { parseCommand } from './arguments.ts';
-import { type Command, UsageError } from './command.ts';
-import { requireNamedTenant } from './require-tenant.ts';
-import { withDatabase } from './with-database.ts';
+import { setRetention } from '../../history/retention/retention.ts';
+import { parseCommand } from '../arguments.ts';
+import { type Command, UsageError } from '../command.ts';
+import { requireNamedTenant } from '../require-tenant.ts';
+import { withDatabase } from '../with-database.ts';
 
 const maxDays = 100_000;
 
-export const retentionCommand: Command = {
+export const command: Command = {
   help: `Usage: annals retention --tenant T --keep-days N
 
 Sets how long a tenant's change history is kept: today and the N whole UTC days before it.

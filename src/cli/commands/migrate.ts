@@ -1,9 +1,9 @@
-import { readConfig } from '../core/config/config.ts';
-import { type Command, UsageError } from './command.ts';
-import { openDatabase } from './open-database.ts';
-import { migrateDatabase } from './with-database.ts';
+import { readConfig } from '../../core/config/config.ts';
+import { type Command, UsageError } from '../command.ts';
+import { openDatabase } from '../open-database.ts';
+import { migrateDatabase } from '../with-database.ts';
 
-export const migrateCommand: Command = {
+export const command: Command = {
   help: `Usage: annals migrate
 
 Brings the database to the current schema and prints one JSON object that names the

@@ -1,19 +1,24 @@
+import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { foldHistory } from '../history/tallies/fold.ts';
-import { foldAlong } from '../history/tallies/fold-along.ts';
-import { analyseHistory, buildHistoryIndexes } from '../history/tallies/statistics.ts';
-import type { Database } from '../postgres/database.ts';
-import type { ValueRules } from '../recording/mapping/mapping.ts';
-import { createRecorder } from '../recording/record-change.ts';
-import { FollowedByAnotherError, FollowGapError, followFile } from '../sources/import/follow-file.ts';
-import type { ImportCounts } from '../sources/import/import.ts';
-import { parseCommand } from './arguments.ts';
-import { type Command, type CommandIo, OperatorError, UsageError } from './command.ts';
-import { runImport } from './import.ts';
-import { requireNamedTenant } from './require-tenant.ts';
-import { withDatabase } from './with-database.ts';
+import type { Readable } from 'node:stream';
 
-export const importCommand: Command = {
+import { foldHistory } from '../../history/tallies/fold.ts';
+import { foldAlong } from '../../history/tallies/fold-along.ts';
+import { analyseHistory, buildHistoryIndexes } from '../../history/tallies/statistics.ts';
+import type { Database } from '../../postgres/database.ts';
+import { hasCode } from '../../postgres/write-once.ts';
+import type { RecordBatch } from '../../recording/change.ts';
+import type { ValueRules } from '../../recording/mapping/mapping.ts';
+import { createRecorder } from '../../recording/record-change.ts';
+import { FollowedByAnotherError, FollowGapError, followFile } from '../../sources/import/follow-file.ts';
+import { type ImportCounts, ImportStoppedError, importChanges } from '../../sources/import/import.ts';
+import { parseCommand } from '../arguments.ts';
+import { type Command, type CommandIo, OperatorError, UsageError } from '../command.ts';
+import { ProgressLine } from '../progress-line.ts';
+import { requireNamedTenant } from '../require-tenant.ts';
+import { withDatabase } from '../with-database.ts';
+
+export const command: Command = {
   help: `Usage: annals import --tenant T [--mapping FILE] FILE
        annals import --tenant T [--mapping FILE] --follow [--accept-gap] FILE
 
@@ -54,10 +59,9 @@ Example:
     }
     const acceptGap = values['accept-gap'];
     if (acceptGap && !values.follow) throw new UsageError('--accept-gap belongs to --follow');
-    const { stdin, stdout, stderr, stop } = io;
     const rules = values.mapping === undefined ? undefined : await rulesOfFile(values.mapping);
     return await withDatabase(io, async ({ db, now }, watch) => {
-      const signal = AbortSignal.any([stop, watch.signal]);
+      const signal = AbortSignal.any([io.stop, watch.signal]);
       await requireNamedTenant(db, tenant);
       if (values.follow) {
         const code = await runFollow({ db, now, tenant, file, rules, acceptGap, signal }, io);
@@ -74,7 +78,7 @@ Example:
         },
         ofTallies: () => analyseHistory(db, 'tallies'),
       });
-      const code = await runImport({ tenant, file, record, rules, stdin, stdout, stderr, signal });
+      const code = await runImport({ tenant, file, record, rules, signal }, io);
       if (!signal.aborted) await finish();
       if (watch.reason !== undefined) throw new OperatorError(watch.reason);
       return code;
@@ -84,8 +88,82 @@ Example:
 
 /** What reads a mapping is loaded only for one: it takes a fifth of a second of processor time. */
 async function rulesOfFile(file: string): Promise<ReadonlyMap<string, ValueRules> | undefined> {
-  const { mappingOfFile } = await import('./mapping-file.ts');
+  const { mappingOfFile } = await import('../mapping-file.ts');
   return (await mappingOfFile(file)).entities;
+}
+
+interface FileImport {
+  tenant: string;
+  /** A path, or `-` for stdin. */
+  file: string;
+  record: RecordBatch;
+  /** What is masked and left out, by entity. */
+  rules?: ReadonlyMap<string, ValueRules> | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * `annals import`: records the changes of a file. Prints their counts as one JSON object on stdout, and each rejected
+ * line with its number and the reason on stderr. Returns the exit code: 1 if a line was rejected or anything failed.
+ */
+export async function runImport(
+  { tenant, file, record, rules, signal }: FileImport,
+  { stdin, stdout, stderr }: Pick<CommandIo, 'stdin' | 'stdout' | 'stderr'>,
+): Promise<number> {
+  const progress = new ProgressLine(stderr);
+  const tell = (text: string) => {
+    progress.clear();
+    stderr.write(`${text}\n`);
+  };
+  const input = await openInput(file, stdin);
+  if (typeof input === 'string') {
+    tell(`annals import: ${input}`);
+    return 1;
+  }
+  try {
+    const counts = await importChanges({
+      source: input.source,
+      record,
+      rules,
+      onRejected: (line, reason) => tell(`line ${line}: ${reason}`),
+      onProgress: ({ read }) => progress.show(`into ${tenant}: ${read} lines read`, input.share()),
+      ...(signal === undefined ? {} : { signal }),
+    });
+    progress.clear();
+    stdout.write(`${answerOf(counts)}\n`);
+    return counts.rejected === 0 ? 0 : 1;
+  } catch (error) {
+    if (!(error instanceof ImportStoppedError)) throw error;
+    tell(`annals import: ${error.message}. What was recorded before stays; the same import can be run again.`);
+    stdout.write(`${answerOf(error.counts)}\n`);
+    return 1;
+  } finally {
+    progress.clear();
+  }
+}
+
+interface Input {
+  source: Readable;
+  /** The part of the input that has been read, from 0 to 1; undefined if the size is unknown. */
+  share(): number | undefined;
+}
+
+/** The input, or why it cannot be read. */
+async function openInput(file: string, stdin: Readable): Promise<Input | string> {
+  if (file === '-') return { source: stdin, share: () => undefined };
+  try {
+    const handle = await open(file);
+    const status = await handle.stat();
+    if (status.isDirectory()) {
+      await handle.close();
+      return `${file} is a folder`;
+    }
+    const source = handle.createReadStream({ highWaterMark: 256 * 1024 });
+    return { source, share: () => (status.size === 0 ? undefined : source.bytesRead / status.size) };
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return `there is no file ${file}`;
+    return `${file} cannot be opened: ${error instanceof Error ? error.message : String(error)}`;
+  }
 }
 
 interface FollowCommand {
@@ -99,11 +177,11 @@ interface FollowCommand {
 }
 
 /** `annals import --follow`: records a file as it grows, until the process is asked to stop. Returns the exit code. */
-async function runFollow({ db, tenant, file, ...command }: FollowCommand, io: CommandIo): Promise<number> {
+async function runFollow({ db, tenant, file, ...follow }: FollowCommand, io: CommandIo): Promise<number> {
   let folded = 0;
   try {
     const counts = await followFile({
-      ...command,
+      ...follow,
       db,
       tenant,
       path: resolve(file),

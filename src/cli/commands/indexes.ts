@@ -1,14 +1,14 @@
-import { lateIndexes } from '../history/tallies/statistics.ts';
-import type { Database } from '../postgres/database.ts';
-import { madeIndexes } from '../postgres/indexes/late-indexes.ts';
-import { canHaveRangeIndex } from '../tenants/custom-entities/key-ranges.ts';
-import { createSortIndex, dropSortIndex, listSortIndexes } from '../tenants/custom-entities/sort-indexes.ts';
-import { createValueIndex, valueIndexName } from '../tenants/custom-entities/value-index.ts';
-import { noSuchAction, parseCommand } from './arguments.ts';
-import { type Command, OperatorError, UsageError } from './command.ts';
-import { withInterruptibleDatabase } from './with-database.ts';
+import { lateIndexes } from '../../history/tallies/statistics.ts';
+import type { Database } from '../../postgres/database.ts';
+import { madeIndexes } from '../../postgres/indexes/late-indexes.ts';
+import { canHaveRangeIndex } from '../../tenants/custom-entities/key-ranges.ts';
+import { createSortIndex, dropSortIndex, listSortIndexes } from '../../tenants/custom-entities/sort-indexes.ts';
+import { createValueIndex, valueIndexName } from '../../tenants/custom-entities/value-index.ts';
+import { noSuchAction, parseCommand } from '../arguments.ts';
+import { type Command, OperatorError, UsageError } from '../command.ts';
+import { withInterruptibleDatabase } from '../with-database.ts';
 
-export const indexCommand: Command = {
+export const command: Command = {
   help: `Usage: annals index create --sort SORT
        annals index create --filters [FIELD]
        annals index list

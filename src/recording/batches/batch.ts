@@ -1,5 +1,5 @@
-import type { DatabaseTransaction } from '../postgres/database.ts';
-import type { Change, RecordedBy } from './change.ts';
+import type { DatabaseTransaction } from '../../postgres/database.ts';
+import type { Change, RecordedBy } from '../change.ts';
 
 /**
  * A change as its reader passes it on. `rejected`: it can never be recorded. `ignored`: the mapping leaves it out.

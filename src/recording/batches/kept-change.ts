@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { Sealer } from '../../core/sealing.ts';
 import type { SealedColumn } from '../../postgres/reseal.ts';
-import type { ChangeSource } from '../batch.ts';
 import type { RecordedBy } from '../change.ts';
+import type { ChangeSource } from './batch.ts';
 
 /** What is sealed of a rejected change. */
 export interface KeptChange {

@@ -1,20 +1,20 @@
 import { createReadStream } from 'node:fs';
 import type { Readable } from 'node:stream';
-import { type Config, readConfig } from '../core/config/config.ts';
-import type { BackedUpIndex } from '../postgres/backup/manifest.ts';
-import { BackupReader } from '../postgres/backup/read-backup.ts';
-import { checkSchemaOf, type RestoredBackup, restoreBackup } from '../postgres/backup/restore-backup.ts';
-import { createPool } from '../postgres/connections/pool.ts';
-import { createDatabase } from '../postgres/database.ts';
-import { sortIndexStatement } from '../tenants/custom-entities/sort-indexes.ts';
-import { parseCommand } from './arguments.ts';
-import { type Command, type CommandIo, UsageError } from './command.ts';
-import { findSecretKeys, openDatabase } from './open-database.ts';
-import { ProgressLine } from './progress-line.ts';
-import { readingFault, verifyBackup } from './verify-backup.ts';
-import { closeInTime } from './with-database.ts';
+import { type Config, readConfig } from '../../core/config/config.ts';
+import type { BackedUpIndex } from '../../postgres/backup/manifest.ts';
+import { BackupReader } from '../../postgres/backup/read-backup.ts';
+import { checkSchemaOf, type RestoredBackup, restoreBackup } from '../../postgres/backup/restore-backup.ts';
+import { createPool } from '../../postgres/connections/pool.ts';
+import { createDatabase } from '../../postgres/database.ts';
+import { sortIndexStatement } from '../../tenants/custom-entities/sort-indexes.ts';
+import { parseCommand } from '../arguments.ts';
+import { type Command, type CommandIo, UsageError } from '../command.ts';
+import { findSecretKeys, openDatabase } from '../open-database.ts';
+import { ProgressLine } from '../progress-line.ts';
+import { readingFault, verifyBackup } from '../verify-backup.ts';
+import { closeInTime } from '../with-database.ts';
 
-export const restoreCommand: Command = {
+export const command: Command = {
   help: `Usage: annals restore [--unauthenticated] FILE
 
 Restores a backup of this or an earlier version into an empty database, and brings it to

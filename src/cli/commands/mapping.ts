@@ -1,11 +1,11 @@
-import { readSource } from '../postgres/source/source.ts';
-import { checkMapping, checkMappingAt } from '../sources/capture/check-mapping.ts';
-import { noSuchAction, parseCommand } from './arguments.ts';
-import { type Command, UsageError } from './command.ts';
-import { mappingOfFile } from './mapping-file.ts';
-import { forOperators } from './source-option.ts';
+import { readSource } from '../../postgres/source/source.ts';
+import { checkMapping, checkMappingAt } from '../../sources/capture/check-mapping.ts';
+import { noSuchAction, parseCommand } from '../arguments.ts';
+import { type Command, UsageError } from '../command.ts';
+import { mappingOfFile } from '../mapping-file.ts';
+import { forOperators } from '../source-option.ts';
 
-export const mappingCommand: Command = {
+export const command: Command = {
   help: `Usage: annals mapping check FILE [--from URL]
 
 Checks a mapping and prints what Annals would record of each table, one JSON object a line.

@@ -1,7 +1,7 @@
-import { type Command, UsageError } from './command.ts';
-import { runService } from './workers/run-service.ts';
+import { type Command, UsageError } from '../command.ts';
+import { runService } from '../workers/run-service.ts';
 
-export const serveCommand: Command = {
+export const command: Command = {
   help: `Usage: annals serve
 
 Brings the database to the current schema, runs the service, and prints its base
@@ -36,6 +36,6 @@ Example:
 
   async run(args, io) {
     if (args.length > 0) throw new UsageError(`serve takes no arguments, and was given ${args[0]}`);
-    return await runService(io, async () => (await import('./serve.ts')).serveUntilStopped);
+    return await runService(io, async () => (await import('../serve.ts')).serveUntilStopped);
   },
 };

@@ -1,7 +1,7 @@
-import { type Command, UsageError } from './command.ts';
-import { runService } from './workers/run-service.ts';
+import { type Command, UsageError } from '../command.ts';
+import { runService } from '../workers/run-service.ts';
 
-export const recorderCommand: Command = {
+export const command: Command = {
   help: `Usage: annals recorder
 
 Runs a process that receives changes over HTTP: POST /recorder/{tenant}/changes. It listens on
@@ -15,6 +15,6 @@ Example:
 
   async run(args, io) {
     if (args.length > 0) throw new UsageError(`recorder takes no arguments, and was given ${args[0]}`);
-    return await runService(io, async () => (await import('./serve.ts')).recordUntilStopped);
+    return await runService(io, async () => (await import('../serve.ts')).recordUntilStopped);
   },
 };
