@@ -241,6 +241,46 @@ describe('a change that can never be recorded', () => {
     expect(rows[0]?.identity.replaceAll('-', '')).toBe(Buffer.from(row.identity).toString('hex'));
   });
 
+  test.each([
+    ['relay', 'the row cannot be written as JSON (SQLSTATE 54000)', { place: 'outbox 7' }],
+    [
+      'recorder',
+      'is an event of Debezium, and this recorder has no mapping',
+      { op: 'c', source: {}, after: { id: 1 } },
+    ],
+  ] as const)(
+    'of the %s that is neither a line nor a row keeps its reason when it is retried',
+    async (way, reason, content) => {
+      await take([rejected(reason, JSON.stringify(content))], { recordedBy: { way, by: 'Shop' } });
+      const retrying = { db: database.db, sealer, take: createTakeChanges({ sealer, now: () => now }) };
+      const client = async () => ({ name: 'Shop', tenant, maySetActor: true });
+      expect(await retryRejected({ ...retrying, clientOf: client }, { tenant })).toMatchObject({
+        read: 1,
+        rejected: 1,
+      });
+      expect((await kept()).map((one) => one.reason)).toEqual([reason]);
+    },
+  );
+
+  test.each([
+    ['capture', 'table', { tables: { 'public.orders': { entity: 'order', mask: ['a'] } } }],
+    ['recorder', 'entity', { entities: { order: { mask: ['a'] } } }],
+  ] as const)(
+    'of the %s that was kept before its %s had a mask is recorded with the mask by a retry',
+    async (way, _of, rules) => {
+      await take([given({ at: now + maxAhead + 1, entity: 'order' })], { recordedBy: { way, by: 'Shop' } });
+      const mapping = readMapping(JSON.stringify({ version: 1, tenant: { value: tenant }, ...rules }));
+      const retrying = { db: database.db, sealer, take: createTakeChanges({ sealer, now: () => now + 1 }), mapping };
+      const client = async () => ({ name: 'Shop', tenant, maySetActor: true });
+      expect(await retryRejected({ ...retrying, clientOf: client }, { tenant })).toMatchObject({
+        read: 1,
+        recorded: 1,
+      });
+      const { rows } = await database.pool.query('select paths from change_entry where tenant = $1', [tenant]);
+      expect(rows).toEqual([{ paths: '{"a":{"after":"********"}}' }]);
+    },
+  );
+
   test('refuses the whole batch where it is strict', async () => {
     const work = take([given(), rejected('first'), given({ entity: 'agent' })], { strict: true });
     await expect(work).rejects.toMatchObject({

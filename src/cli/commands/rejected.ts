@@ -24,10 +24,10 @@ export const command: Command = {
 Annals stores rejected changes, encrypted, and records the others. list prints one JSON
 object a line: tenant, id, way, by, client (the id of the client that sent the change), actor
 (the one in the change), position, reason, keptAt, and with --content the change.
-retry checks them again, with the rules for their way of recording and the present rights of
-the client, and prints counts. The exit code is 1 if some are rejected again. Rows of tables
-need the mapping (default: ANNALS_RECORDER_MAPPING). drop deletes them. The tenant is "" if it
-is unknown.
+retry checks them again, with the rules for their way of recording, the masks of the mapping
+(default: ANNALS_RECORDER_MAPPING) and the present rights of the client, and prints counts. The
+exit code is 1 if some are rejected again. Rows of tables need the mapping. drop deletes them.
+The tenant is "" if it is unknown.
 
 Example:
   annals rejected list --tenant acme`,

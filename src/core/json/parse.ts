@@ -222,10 +222,15 @@ export function parseOnTape(tape: JsonTape, bytes: Buffer, from: number, to: num
 }
 
 /** Parses a JSON object. Undefined where the text is something else or no JSON. */
-export function parseObject(text: string | Buffer): JsonNode | undefined {
+export function parseObject(text: string | Buffer, maximumDepth?: number): JsonNode | undefined {
+  const node = parseIfJson(text, maximumDepth);
+  return node !== undefined && kindOf(node) === 'object' ? node : undefined;
+}
+
+/** Parses as `parseJson` does. Undefined where the text is no JSON. */
+export function parseIfJson(text: string | Buffer, maximumDepth?: number): JsonNode | undefined {
   try {
-    const node = parseJson(text);
-    return kindOf(node) === 'object' ? node : undefined;
+    return parseJson(text, maximumDepth);
   } catch (error) {
     if (error instanceof JsonSyntaxError) return undefined;
     throw error;

@@ -49,6 +49,14 @@ export interface BatchCounts {
   rejected: number;
 }
 
+export function noCounts(): BatchCounts {
+  return { read: 0, recorded: 0, unchanged: 0, duplicate: 0, expired: 0, ignored: 0, rejected: 0 };
+}
+
+export function addCounts(sum: BatchCounts, counts: Partial<BatchCounts>): void {
+  for (const name of Object.keys(sum) as (keyof BatchCounts)[]) sum[name] += counts[name] ?? 0;
+}
+
 export interface RejectedChange {
   /** Its place in the batch, from 0. */
   index: number;

@@ -6,6 +6,7 @@ import {
   type BatchCounts,
   type ChangeSource,
   type GivenBatch,
+  noCounts,
   RejectedChangesError,
   type TakeChanges,
   type TakenBatch,
@@ -78,8 +79,7 @@ class Taking {
 
   constructor(batch: GivenBatch) {
     this.#batch = batch;
-    const read = batch.changes.length;
-    this.counts = { read, recorded: 0, unchanged: 0, duplicate: 0, expired: 0, ignored: 0, rejected: 0 };
+    this.counts = { ...noCounts(), read: batch.changes.length };
   }
 
   async record(transaction: DatabaseTransaction, moment: number): Promise<void> {

@@ -36,7 +36,8 @@ export type ImportedLine =
   | { kind: 'unchanged' }
   | { kind: 'rejected'; reason: string };
 
-const typeOfOp: ReadonlyMap<string, ChangeType> = new Map([
+/** What a change is, by its `op`. */
+export const typeOfOp: ReadonlyMap<string, ChangeType> = new Map([
   ['insert', 'create'],
   ['update', 'update'],
   ['replace', 'update'],

@@ -1,5 +1,5 @@
 import { elementsOf, membersOf, objectText, stringOf } from '../../core/json/members.ts';
-import { parseJson } from '../../core/json/parse.ts';
+import { parseJson, parseObject } from '../../core/json/parse.ts';
 import { type JsonNode, JsonSyntaxError } from '../../core/json/tape.ts';
 import { compactText, sourceText } from '../../core/json/text.ts';
 import type { ChangeType } from '../change.ts';
@@ -66,7 +66,9 @@ const changeTypes: readonly ChangeType[] = ['create', 'update', 'delete'];
 
 /** Reads what `rejectedRowText` wrote. Undefined where the text is something else. */
 export function readRejectedRow(text: string): RowChange | undefined {
-  const members = membersOf(parseJson(text));
+  const given = parseObject(text);
+  if (given === undefined) return undefined;
+  const members = membersOf(given);
   const table = stringOf(members.get('table'));
   const type = changeTypes.find((name) => name === stringOf(members.get('type')));
   const at = members.get('at');

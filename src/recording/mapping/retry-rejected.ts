@@ -1,11 +1,15 @@
-import { JsonSyntaxError, JsonTape } from '../../core/json/tape.ts';
+import { memberOf, stringOf } from '../../core/json/members.ts';
+import { maximumImportDepth, parseObject } from '../../core/json/parse.ts';
+import { JsonTape } from '../../core/json/tape.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Database } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import {
+  addCounts,
   type BatchCounts,
   type ChangeSource,
   type GivenChange,
+  noCounts,
   RejectedChangesError,
   type TakeChanges,
 } from '../batches/batch.ts';
@@ -15,10 +19,11 @@ import { Occurrences } from '../occurrences.ts';
 import { maxRetries } from '../record-change.ts';
 import { changesOfRow } from './changes-of-row.ts';
 import { changeOfClient, type RecordingClient, refusalOfRow } from './client-changes.ts';
-import { type ImportedLine, readImportLine } from './import-line.ts';
+import { type ImportedLine, readImportLine, typeOfOp } from './import-line.ts';
 import type { Mapping } from './mapping.ts';
 import { readRejectedRow } from './rejected-row.ts';
 import type { MappedChange, RowChange } from './row-change.ts';
+import { rulesOfDocuments } from './ruled-document.ts';
 
 const rowsAtOnce = 100;
 
@@ -40,22 +45,21 @@ interface Tried {
 
 /**
  * Tries again to record the rejected changes of a tenant, or of all tenants, by the rules of the way they came. A change that is recorded
- * now is deleted from the rejected ones. The others stay, each with its current reason. A change without content cannot be tried and
- * counts as rejected. Each change has its own transaction.
+ * now is deleted from the rejected ones. The others stay, each with its current reason. What is kept without content, or as neither a line
+ * nor a row, cannot be tried: it counts as rejected, and its reason stays. Each change has its own transaction.
  */
 export async function retryRejected(
   retrying: Retrying,
   { tenant, id }: Tried,
   signal?: AbortSignal,
 ): Promise<BatchCounts> {
-  const sum: BatchCounts = { read: 0, recorded: 0, unchanged: 0, duplicate: 0, expired: 0, ignored: 0, rejected: 0 };
+  const sum = noCounts();
   let after: { tenant: string; id: string } | undefined;
   for (;;) {
     const rows = await listRejected(retrying.db, tenant, { after, count: rowsAtOnce, id });
     for (const row of rows) {
       signal?.throwIfAborted();
-      const counts = await retryOne(retrying, row);
-      for (const name of Object.keys(sum) as (keyof BatchCounts)[]) sum[name] += counts[name] ?? 0;
+      addCounts(sum, await retryOne(retrying, row));
       after = row;
     }
     if (rows.length < rowsAtOnce) return sum;
@@ -66,8 +70,8 @@ async function retryOne(
   { db, sealer, take, mapping, clientOf }: Retrying,
   { tenant, id, way, recorder, position, reason, sealed }: ListedRejection,
 ): Promise<Partial<BatchCounts>> {
-  if (sealed === null) return { read: 1, rejected: 1 };
-  const kept = openKept(sealer, tenant, id, sealed);
+  const kept = sealed === null ? undefined : openKept(sealer, tenant, id, sealed);
+  if (kept === undefined || !canBeTried(kept)) return { read: 1, rejected: 1 };
   const recordedBy = recorder === null ? { way } : { way, by: recorder };
   const client = way === 'recorder' ? await clientOf(kept.tenant, kept.client) : undefined;
   const given = givenOf(kept, { position, mapping, client });
@@ -77,7 +81,7 @@ async function retryOne(
       async (transaction) => {
         // Somebody else may have retried or dropped it meanwhile.
         if (!(await deleteRejected(transaction, tenant, id))) return {};
-        const counts: Partial<BatchCounts> = {};
+        const counts = noCounts();
         for (const { of, change } of given) {
           const taken = await take(transaction, {
             tenant: of,
@@ -86,7 +90,7 @@ async function retryOne(
             changes: [change],
             strict: true,
           });
-          add(counts, taken.counts);
+          addCounts(counts, taken.counts);
         }
         return counts;
       },
@@ -98,10 +102,6 @@ async function retryOne(
     if (now !== reason) await updateReason(db, tenant, id, now);
     return { read: 1, rejected: 1 };
   }
-}
-
-function add(sum: Partial<BatchCounts>, counts: Partial<BatchCounts>): void {
-  for (const name of Object.keys(counts) as (keyof BatchCounts)[]) sum[name] = (sum[name] ?? 0) + (counts[name] ?? 0);
 }
 
 interface TenantChange {
@@ -122,18 +122,16 @@ function givenOf(kept: KeptChange, given: Given): TenantChange[] {
     return [{ of: kept.tenant, change: { kind: 'rejected', reason: given.client, source } }];
   }
   // Other ways make the lines that they keep. A client could send one that looks like a row.
-  const row = given.client === undefined || kept.isRow === true ? rowOf(kept.line) : undefined;
+  const row = given.client === undefined || kept.isRow === true ? readRejectedRow(kept.line) : undefined;
   if (row !== undefined) return changesOfKeptRow(row, kept, { ...given, client: given.client });
-  return [{ of: kept.tenant, change: changeOfLine(kept, given.client, source) }];
+  return [{ of: kept.tenant, change: changeOfLine(kept, { ...given, client: given.client }, source) }];
 }
 
-function rowOf(text: string): RowChange | undefined {
-  try {
-    return readRejectedRow(text);
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return undefined;
-    throw error;
-  }
+/** Of an event that could not be read its text is kept, and of a row that could not be written its place. */
+function canBeTried({ line }: KeptChange): boolean {
+  const node = parseObject(line, maximumImportDepth + 1);
+  const op = node && stringOf(memberOf(node, 'op'));
+  return (op !== undefined && typeOfOp.has(op)) || readRejectedRow(line) !== undefined;
 }
 
 function changesOfKeptRow(
@@ -158,11 +156,13 @@ function changesOfKeptRow(
 
 function changeOfLine(
   { line, identity }: KeptChange,
-  client: RecordingClient | undefined,
+  { client, mapping }: Given & { client: RecordingClient | undefined },
   source: ChangeSource,
 ): GivenChange {
   const occurrences = new Occurrences();
-  const read = readImportLine(Buffer.from(line), new JsonTape(), occurrences);
+  // A mask may be newer than the line. Lines of other ways were made of rows, for which the rules of their tables hold too.
+  const rules = mapping && (client === undefined ? rulesOfDocuments(mapping) : mapping.entities);
+  const read = readImportLine(Buffer.from(line), new JsonTape(), occurrences, rules);
   occurrences.close();
   const own = identity === undefined ? undefined : Buffer.from(identity, 'hex');
   const judged = client === undefined ? read : changeOfClient(withOwnActor(read, client), client, own);

@@ -4,10 +4,12 @@ import { objectText } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import {
+  addCounts,
   type BatchCounts,
   type ChangeSource,
   type GivenBatch,
   type GivenChange,
+  noCounts,
   type RejectedChange,
   RejectedChangesError,
   type TakeChanges,
@@ -63,18 +65,27 @@ export async function recordRead(
       total.add(await inOwnTransaction((transaction) => recordWhole(transaction, take, { ...batch, changes })));
       continue;
     }
-    const before = total.counts.read;
-    for (let page: string | undefined = ''; page !== undefined; ) {
-      const after: string | undefined = page === '' ? undefined : page;
-      const taken: TruncatePage = await inOwnTransaction((transaction) =>
-        deletePage(transaction, take, batch, first, after),
-      );
-      total.add(taken);
-      page = taken.next;
-    }
-    if (total.counts.read === before) total.addIgnored();
+    await deleteAll(inOwnTransaction, take, batch, first, total);
   }
   return total;
+}
+
+/** Deletes the documents page by page. Without any the truncate itself is counted. */
+async function deleteAll(
+  inItsTransaction: InOwnTransaction,
+  take: TakeChanges,
+  batch: Batch,
+  truncate: Truncate & { index: number },
+  total: Total,
+): Promise<void> {
+  const before = total.counts.read;
+  let after: string | undefined;
+  do {
+    const page = await inItsTransaction((transaction) => deletePage(transaction, take, batch, truncate, after));
+    total.add(page);
+    after = page.next;
+  } while (after !== undefined);
+  if (total.counts.read === before) addCounts(total.counts, { read: 1, ignored: 1 });
 }
 
 /** The parts of a body: each truncate by itself, and what stands between two. */
@@ -93,14 +104,7 @@ async function recordWhole(transaction: DatabaseTransaction, take: TakeChanges, 
   for (const part of partsOf(batch.changes)) {
     const [first] = part;
     if (first?.kind === 'truncate') {
-      const before = total.counts.read;
-      let next: string | undefined;
-      do {
-        const page = await deletePage(transaction, take, batch, first, next);
-        total.add(page);
-        next = page.next;
-      } while (next !== undefined);
-      if (total.counts.read === before) total.addIgnored();
+      await deleteAll((work) => work(transaction), take, batch, first, total);
       continue;
     }
     const isCompared = first !== undefined && isSnapshot(first);
@@ -138,21 +142,10 @@ class Total implements TakenBatch {
   readonly rejected: RejectedChange[] = [];
 
   add({ counts, rejected }: TakenBatch): void {
-    for (const name of countNames) this.counts[name] += counts[name];
+    addCounts(this.counts, counts);
     this.rejected.push(...rejected);
   }
-
-  addIgnored(): void {
-    this.counts.read += 1;
-    this.counts.ignored += 1;
-  }
 }
-
-function noCounts(): BatchCounts {
-  return { read: 0, recorded: 0, unchanged: 0, duplicate: 0, expired: 0, ignored: 0, rejected: 0 };
-}
-
-const countNames = ['read', 'recorded', 'unchanged', 'duplicate', 'expired', 'ignored', 'rejected'] as const;
 
 /** What can be recorded at once: a truncate by itself, rows of a snapshot together, other changes together. */
 function partsOf(changes: readonly Recordable[]): Recordable[][] {
