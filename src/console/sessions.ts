@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { createBatches } from '../core/concurrency/batches.ts';
 import { doWork, requestLimit } from '../core/concurrency/work.ts';
 import { AccessTokenFault, type Credentials } from '../http/credentials.ts';
 import { isScope, type Scope } from '../http/scopes.ts';
@@ -8,13 +9,13 @@ import { inTransaction } from '../postgres/transaction.ts';
 import { deleteExpiredLinks, takeLink, tenantsWithExpiredLinks } from './link-store.ts';
 import { hashSecret, newSecret, readSecret, type Secret } from './secret.ts';
 import type { SessionCookie } from './session-cookie.ts';
-import { SessionLookup } from './session-lookup.ts';
 import {
   deleteExpiredSessions,
   deleteSession,
   dropOldestSessions,
   insertSession,
   readSessions,
+  type StoredSession,
   tenantsWithExpiredSessions,
 } from './session-store.ts';
 
@@ -71,13 +72,17 @@ export class Sessions {
   readonly #db: Database;
   readonly #cookie: SessionCookie;
   readonly #clients: ConsoleClients;
-  readonly #lookup: SessionLookup;
+  /** The requests of one tenant share a query, so they take one connection, however many they are. */
+  readonly #lookUp: (tenant: string, secretHash: Buffer) => Promise<StoredSession | undefined>;
 
   constructor({ db, vital, cookie, clients }: SessionsOptions) {
     this.#db = db;
     this.#cookie = cookie;
     this.#clients = clients;
-    this.#lookup = new SessionLookup((tenant, hashes) => readSessions(vital, tenant, hashes));
+    this.#lookUp = createBatches(async (tenant, hashes: readonly Buffer[]) => {
+      const sessions = await readSessions(vital, tenant, hashes);
+      return hashes.map((hash) => sessions.find(({ secretHash }) => hash.equals(secretHash)));
+    });
   }
 
   /** Rejects with an AccessTokenFault where the secret is wrong, and with rate_limit_exceeded (429) after too many wrong ones. */
@@ -103,7 +108,7 @@ export class Sessions {
   /** The session of the request's cookie. Rejects with an AccessTokenFault where there is none. */
   async find({ headers }: FastifyRequest): Promise<Session> {
     const secret = this.#cookie.read(headers.cookie);
-    const session = secret === undefined ? undefined : await this.#lookup.find(secret);
+    const session = secret === undefined ? undefined : await this.#lookUp(secret.tenant, hashSecret(secret));
     if (session === undefined) throw new AccessTokenFault('invalid');
     if (session.expired) throw new AccessTokenFault('expired');
     const { tenant, clientId, scopes, expiresAt } = session;

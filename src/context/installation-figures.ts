@@ -4,8 +4,8 @@ import { countSessions } from '../console/session-figures.ts';
 import { readOpenJobs } from '../desk/jobs/queue-figures.ts';
 import { readWaiting } from '../desk/mail/mail-figures.ts';
 import { readPendingChanges } from '../history/tallies/pending.ts';
+import { AgeOfOldest } from '../metrics/age-of-oldest.ts';
 import { type DatabaseFigure, measureDatabase } from '../metrics/database-figures.ts';
-import { capturePositionFigure, installationFigures } from '../metrics/installation.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import { createSideConnection } from '../postgres/connections/side-connection.ts';
 import type { Database } from '../postgres/database.ts';
@@ -26,15 +26,48 @@ const statementLimit = 1_500;
 export function measureInstallation(metrics: Metrics, databaseUrl: string): () => Promise<void> {
   return measureBeside(metrics, databaseUrl, (db) => {
     const writes = new WriteProbe({ run: (statements) => sql.raw(statements).execute(db) });
-    return installationFigures({
-      takesWrites: () => writes.takesWrites(),
-      pendingChanges: () => readPendingChanges(db),
-      openJobs: () => readOpenJobs(db),
-      waitingMails: () => readWaiting(db),
-      rejectedChanges: () => countRejected(db),
-      consoleSessions: () => countSessions(db),
-      capturePositionAge: () => readPositionAge(db),
-    });
+    const age = new AgeOfOldest();
+    return [
+      {
+        names: ['annals_database_writable'],
+        read: async (set) => set('annals_database_writable', {}, (await writes.takesWrites()) ? 1 : 0),
+      },
+      {
+        names: ['annals_pending_changes', 'annals_pending_oldest_seconds'],
+        async read(set) {
+          const pending = await readPendingChanges(db);
+          const changes = pending.reduce((sum, one) => sum + one.changes, 0);
+          set('annals_pending_changes', {}, changes);
+          set('annals_pending_oldest_seconds', {}, age.seconds(pending));
+        },
+      },
+      {
+        names: ['annals_jobs', 'annals_job_oldest_seconds'],
+        async read(set) {
+          for (const { type, state, count, oldest } of await readOpenJobs(db)) {
+            set('annals_jobs', { type, state }, count);
+            set('annals_job_oldest_seconds', { type, state }, oldest);
+          }
+        },
+      },
+      {
+        names: ['annals_mails_waiting', 'annals_mail_oldest_seconds'],
+        async read(set) {
+          const { count, oldest } = await readWaiting(db);
+          set('annals_mails_waiting', {}, count);
+          set('annals_mail_oldest_seconds', {}, oldest);
+        },
+      },
+      {
+        names: ['annals_rejected_changes'],
+        read: async (set) => set('annals_rejected_changes', {}, await countRejected(db)),
+      },
+      {
+        names: ['annals_console_sessions'],
+        read: async (set) => set('annals_console_sessions', {}, await countSessions(db)),
+      },
+      capturePosition(db),
+    ];
   });
 }
 
@@ -48,7 +81,18 @@ export function measureCapture(metrics: Metrics, figures: CaptureFigures, databa
     if (slotSafeBytes === undefined) metrics.clear('annals_capture_slot_safe_bytes');
     else metrics.set('annals_capture_slot_safe_bytes', {}, slotSafeBytes);
   });
-  return measureBeside(metrics, databaseUrl, (db) => [capturePositionFigure(() => readPositionAge(db))]);
+  return measureBeside(metrics, databaseUrl, (db) => [capturePosition(db)]);
+}
+
+/** Only an installation that captures has this figure. */
+function capturePosition(db: Database): DatabaseFigure {
+  return {
+    names: ['annals_capture_position_age_seconds'],
+    async read(set) {
+      const age = await readPositionAge(db);
+      if (age !== undefined) set('annals_capture_position_age_seconds', {}, age);
+    },
+  };
 }
 
 /** Measures what waits in the outbox of a source. */

@@ -1,5 +1,4 @@
 import type { DocumentLists } from '../pagination/document-lists.ts';
-import { recordChange } from '../recording/record-change.ts';
 import { type Configuration, createConfiguration } from '../tenants/configuration/service.ts';
 import { createDocumentLists } from '../tenants/custom-entities/document-lists.ts';
 import { createSchemaChecker } from '../tenants/custom-entities/schema-checker.ts';
@@ -25,7 +24,7 @@ export function createTenants(foundation: Foundation, closing: AsyncDisposableSt
   closing.defer(() => usage.close());
   return {
     configuration: createConfiguration({ pool, db, sealer, now }),
-    customEntities: createCustomEntities({ db, logger, regexes, paginator, schemas, now, record: recordChange }),
+    customEntities: createCustomEntities({ db, logger, regexes, paginator, schemas, now }),
     documents: createDocumentLists({ db, regexes, paginator }),
     usage,
   };

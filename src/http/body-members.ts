@@ -1,17 +1,17 @@
-import { type TSchema, type TUnsafe, Type } from 'typebox';
+import { type TOptional, type TSchema, type TUnsafe, Type } from 'typebox';
 
 /**
  * A member that clients of the API family send and that Annals does not do (contract 3). It is taken where it is null,
  * empty, or one of `defaults`; with any other value the request is refused and told what to write `instead`.
  *
  * @example
- * Type.Object({ tags: Type.Optional(unsupportedMember('be left out: agents have no tags')) });
+ * Type.Object({ tags: unsupportedMember('be left out: agents have no tags') });
  */
 export function unsupportedMember(
   instead: string,
   ...defaults: readonly (string | number | boolean)[]
-): TUnsafe<unknown> {
-  return Type.Unsafe<unknown>({
+): TOptional<TUnsafe<unknown>> {
+  const member = Type.Unsafe<unknown>({
     anyOf: [
       { enum: [null, '', ...defaults] },
       { type: 'array', maxItems: 0 },
@@ -20,6 +20,7 @@ export function unsupportedMember(
     description: `Not supported: it must ${instead}.`,
     'x-must': instead,
   });
+  return Type.Optional(member);
 }
 
 /** What the service keeps about a document, as clients send it back (contracts 8 and 9). */

@@ -1,5 +1,6 @@
 import type { LanguageModelV4, LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import type { AnswerReader } from './answer-reader.ts';
+import { parsed } from './members.ts';
 import type { Message, ProviderFault, Usage } from './port.ts';
 
 export interface ModelSettings {
@@ -50,7 +51,7 @@ export function promptMessage(message: Message): LanguageModelV4Message {
             type: 'tool-call' as const,
             toolCallId: id,
             toolName: name,
-            input: parsedInput(input),
+            input: parsed(input) ?? {},
             ...(signature === undefined ? {} : { providerOptions: { google: { thoughtSignature: signature } } }),
           })),
         ],
@@ -83,12 +84,4 @@ export function systemFirst(messages: readonly Message[]): Message[] {
 
 function isEmpty(message: Exclude<Message, { role: 'tool' }>): boolean {
   return message.content === '' && (message.role !== 'assistant' || (message.toolCalls ?? []).length === 0);
-}
-
-function parsedInput(input: string): unknown {
-  try {
-    return JSON.parse(input);
-  } catch {
-    return {};
-  }
 }

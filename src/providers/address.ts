@@ -1,68 +1,44 @@
-import { isIPv4, isIPv6 } from 'node:net';
-
-/** An IP address as a number. An IPv6 form that wraps an IPv4 address counts as that IPv4 address. */
-export interface IpAddress {
-  readonly family: 4 | 6;
-  readonly bits: bigint;
-}
-
-/** Returns undefined where the text is not an address. A zone (`fe80::1%eth0`) names a link and is ignored. */
-export function parseAddress(text: string): IpAddress | undefined {
-  const [plain = ''] = text.split('%');
-  if (isIPv4(plain)) return { family: 4, bits: bitsOfIPv4(plain) };
-  if (!isIPv6(plain)) return undefined;
-  const bits = bitsOfIPv6(plain);
-  // ::ffff:0:0/96, IPv4-mapped (RFC 4291, 2.5.5.2).
-  return bits >> 32n === 0xffffn ? { family: 4, bits: bits & 0xffffffffn } : { family: 6, bits };
-}
-
-export function isWithin({ family, bits }: IpAddress, range: IpAddress, prefix: number): boolean {
-  if (family !== range.family) return false;
-  const rest = BigInt((family === 4 ? 32 : 128) - prefix);
-  return bits >> rest === range.bits >> rest;
-}
+import { BlockList, isIP, isIPv4 } from 'node:net';
 
 /**
- * Whether the address belongs to the public internet. Private, loopback, link-local, multicast, documentation and other
- * special addresses do not (IANA's registries of special-purpose addresses), nor does a tunnel into such a range.
+ * Whether the text is an address of the public internet. Private, loopback, link-local, multicast, documentation and other
+ * special addresses are not (IANA's registries of special-purpose addresses), nor is a tunnel into such a range.
  */
-export function isPublic(address: IpAddress): boolean {
-  if (address.family === 4) return !special.some(([range, prefix]) => isWithin(address, range, prefix));
-  // 64:ff9b::/96, the well-known prefix of NAT64 (RFC 6052), leads to the IPv4 address in its last 32 bits.
-  if (isWithin(address, nat64, 96)) return isPublic({ family: 4, bits: address.bits & 0xffffffffn });
-  // Nothing outside of 2000::/3 is global unicast.
-  return isWithin(address, globalUnicast, 3) && !special.some(([range, prefix]) => isWithin(address, range, prefix));
+export function isPublic(address: string): boolean {
+  return contains(reachable, address) && !contains(special, address);
 }
 
-function bitsOfIPv4(text: string): bigint {
-  return text.split('.').reduce((bits, byte) => (bits << 8n) | BigInt(byte), 0n);
+/** Whether two IP addresses share so many bits. An IPv6 form that wraps an IPv4 address counts as that IPv4 address. */
+export function isWithin(address: string, range: string, prefix: number): boolean {
+  return contains(wrapped, address) === contains(wrapped, range) && contains(listOf(`${range}/${prefix}`), address);
 }
 
-function bitsOfIPv6(text: string): bigint {
-  // For an address that Node accepts, the URL parser writes only hexadecimal groups.
-  const canonical = new URL(`http://[${text}]`).hostname.slice(1, -1);
-  const [head = '', tail] = canonical.split('::');
-  const before = groupsOf(head);
-  const after = groupsOf(tail ?? '');
-  const zeros = Array.from({ length: 8 - before.length - after.length }, () => 0n);
-  return [...before, ...zeros, ...after].reduce((bits, group) => (bits << 16n) | group, 0n);
+/** A list finds an IPv4 address in either form. A zone (`fe80::1%eth0`) names a link and is ignored. */
+function contains(list: BlockList, address: string): boolean {
+  const [plain = ''] = address.split('%');
+  return isIP(plain) !== 0 && list.check(plain, familyOf(plain));
 }
 
-function groupsOf(text: string): bigint[] {
-  return text === '' ? [] : text.split(':').map((group) => BigInt(`0x${group}`));
+function listOf(...ranges: string[]): BlockList {
+  const list = new BlockList();
+  for (const range of ranges) {
+    const [, address = '', prefix] = /^([^%/]+)[^/]*\/(\d+)$/.exec(range) ?? [];
+    list.addSubnet(address, Number(prefix), familyOf(address));
+  }
+  return list;
 }
 
-function parseRange(text: string): [IpAddress, number] {
-  const [address = '', prefix] = text.split('/');
-  const parsed = parseAddress(address);
-  if (parsed === undefined) throw new Error(`${text} is no range`);
-  return [parsed, Number(prefix)];
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  return isIPv4(address) ? 'ipv4' : 'ipv6';
 }
 
-const [nat64] = parseRange('64:ff9b::/96');
-const [globalUnicast] = parseRange('2000::/3');
+// ::ffff:0:0/96, IPv4-mapped (RFC 4291, 2.5.5.2).
+const wrapped = listOf('::ffff:0:0/96');
+// 64:ff9b::/96, the well-known prefix of NAT64 (RFC 6052), leads to the IPv4 address in its last 32 bits. Nothing else outside of
+// 2000::/3 is global unicast.
+const reachable = listOf('::ffff:0:0/96', '64:ff9b::/96', '2000::/3');
 
-const special = [
+const specialIPv4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
@@ -81,10 +57,16 @@ const special = [
   '203.0.113.0/24',
   '224.0.0.0/4',
   '240.0.0.0/4',
+];
+const special = listOf(
+  ...specialIPv4,
+  ...specialIPv4.map((range) =>
+    range.replace(/^(.+)\/(\d+)$/, (_, ip, prefix) => `64:ff9b::${ip}/${96 + Number(prefix)}`),
+  ),
   // Teredo, ORCHID and other protocols; 6to4, which may wrap any IPv4 address; documentation; AS112.
   '2001::/23',
   '2001:db8::/32',
   '2002::/16',
   '2620:4f:8000::/48',
   '3fff::/20',
-].map(parseRange);
+);

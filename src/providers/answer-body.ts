@@ -4,6 +4,7 @@ import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompre
 import { answerLimits, EventMeter } from './answer-limits.ts';
 import { AnswerStream } from './answer-stream.ts';
 import type { FetchOptions, HttpExchange } from './http-exchange.ts';
+import { parsed } from './members.ts';
 
 // Milliseconds in which the connection of an answer that has ended must end, too.
 const maxRest = 1_000;
@@ -65,14 +66,6 @@ function answerStream(exchange: HttpExchange, adapter: FetchOptions['adapter']):
 
 function addUsage(exchange: HttpExchange, usage: unknown): void {
   if (typeof usage === 'object' && usage !== null) exchange.usage = { ...exchange.usage, ...usage };
-}
-
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -2,6 +2,7 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import type { Adapter } from './adapter.ts';
 import { answerLimits } from './answer-limits.ts';
 import type { StreamReader } from './answer-reader.ts';
+import { parsed } from './members.ts';
 
 /** Where a stream has come to. */
 export interface StreamProgress {
@@ -95,13 +96,5 @@ export class AnswerStream {
 
   #write(event: object | undefined): void {
     if (event !== undefined) this.#written += `data: ${JSON.stringify(event)}\n\n`;
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

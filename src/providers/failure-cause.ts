@@ -2,17 +2,19 @@ import { AnnalsError, type ErrorType } from '../core/errors.ts';
 import { ProviderError, type ProviderFault } from './port.ts';
 
 /** Why a request to a model failed: the complete list of contract 8. */
-export type FailureCause =
-  | 'quota_exhausted'
-  | 'rate_limited'
-  | 'context_length_exceeded'
-  | 'content_filtered'
-  | 'authentication'
-  | 'model_not_found'
-  | 'unreachable'
-  | 'timeout'
-  | 'bad_answer'
-  | 'cancelled';
+export const failureCauses = [
+  'quota_exhausted',
+  'rate_limited',
+  'context_length_exceeded',
+  'content_filtered',
+  'authentication',
+  'model_not_found',
+  'unreachable',
+  'timeout',
+  'bad_answer',
+  'cancelled',
+] as const;
+export type FailureCause = (typeof failureCauses)[number];
 
 const causeOfFault: Readonly<Record<ProviderFault, FailureCause>> = {
   key_refused: 'authentication',

@@ -8,6 +8,15 @@ export function figure(raw: unknown, name: string): number | undefined {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= maxFigure ? value : undefined;
 }
 
+/** The value of a JSON text; undefined where it is none. */
+export function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The member of a value that may be an object. */
 export function memberOf(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;

@@ -57,18 +57,16 @@ export interface CallProgress {
 export interface ProviderCaller {
   /** The max. output tokens of a call with the shared token. */
   readonly sharedMaxTokens: number;
-  /** Calls with the tenant's own key, and counts its tokens. The quota does not change. */
-  callOwn(call: OwnCall, progress?: CallProgress): Promise<Answer>;
-  /** Calls with the service's shared token and model: reserves, calls and settles. */
-  callShared(call: SharedCall, progress?: CallProgress): Promise<Answer>;
+  /**
+   * Calls the model of `own` with its key, and counts the tokens; the quota does not change. Without `own` it calls with the
+   * service's shared token and model: reserves, calls and settles.
+   */
+  call(request: CallRequest, progress?: CallProgress): Promise<Answer>;
 }
 
-export interface OwnCall extends Omit<ModelCall, 'times'> {
+export interface CallRequest extends Pick<ModelCall, 'messages' | 'tools' | 'maxTokens' | 'temperature' | 'signal'> {
   readonly tenant: string;
-}
-
-export interface SharedCall extends Pick<ModelCall, 'messages' | 'tools' | 'maxTokens' | 'temperature' | 'signal'> {
-  readonly tenant: string;
+  readonly own: Pick<ModelCall, 'provider' | 'model' | 'apiKey' | 'baseUrl'> | undefined;
 }
 
 export interface ProviderCallerOptions {
@@ -118,49 +116,51 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
     }
   }
 
+  async function callShared(request: Omit<CallRequest, 'own'>, progress: CallProgress): Promise<Answer> {
+    const { tenant, maxTokens, ...content } = request;
+    const { token: apiKey, model } = shared;
+    if (apiKey === undefined) {
+      throw new AnnalsError('service_unavailable', 'The service has no shared provider token.');
+    }
+    const { output, send, settle } = await quota.reserve({
+      tenant,
+      input: quota.inputBound(content.messages, content.tools),
+      output: maxTokens,
+      maxDuration: times.total,
+      signal: content.signal,
+    });
+    /** Why the quota did not let the call leave, where the database failed. */
+    let refusal: unknown;
+    const beforeSend = async () => {
+      const maySend = await send().catch((error: unknown) => {
+        refusal = error;
+        return false;
+      });
+      if (!maySend) throw new Error('the reservation is not there any more');
+    };
+    const call: ModelCall = { ...content, provider: 'openai', model, apiKey, maxTokens: output, times, beforeSend };
+    try {
+      return await callAndSettle(call, progress, settle);
+    } catch (error) {
+      if (refusal !== undefined) throw refusal;
+      if (error instanceof ProviderError && error.fault === 'key_refused') {
+        logger.error('the provider refuses the shared token');
+      }
+      throw error;
+    }
+  }
+
   return {
     sharedMaxTokens: shared.maxTokens,
 
-    async callOwn({ tenant, ...call }, progress = {}) {
-      return await callAndSettle({ ...call, times }, progress, async (_, reported) => {
+    async call({ own, ...request }, progress = {}) {
+      if (own === undefined) return await callShared(request, progress);
+      const { tenant, ...content } = request;
+      return await callAndSettle({ ...content, ...own, times }, progress, async (_, reported) => {
         const { inputTokens: input = 0, outputTokens: output = 0 } = reported;
         if (input > 0 || output > 0) await countOwn(tenant, { input, output });
         return undefined;
       });
-    },
-
-    async callShared({ tenant, messages, tools = [], maxTokens, temperature, signal }, progress = {}) {
-      const { token: apiKey, model } = shared;
-      if (apiKey === undefined) {
-        throw new AnnalsError('service_unavailable', 'The service has no shared provider token.');
-      }
-      const { output, send, settle } = await quota.reserve({
-        tenant,
-        input: quota.inputBound(messages, tools),
-        output: maxTokens,
-        maxDuration: times.total,
-        signal,
-      });
-      const content = { messages, tools, temperature, signal };
-      /** Why the quota did not let the call leave, where the database failed. */
-      let refusal: unknown;
-      const beforeSend = async () => {
-        const maySend = await send().catch((error: unknown) => {
-          refusal = error;
-          return false;
-        });
-        if (!maySend) throw new Error('the reservation is not there any more');
-      };
-      const call: ModelCall = { ...content, provider: 'openai', model, apiKey, maxTokens: output, times, beforeSend };
-      try {
-        return await callAndSettle(call, progress, settle);
-      } catch (error) {
-        if (refusal !== undefined) throw refusal;
-        if (error instanceof ProviderError && error.fault === 'key_refused') {
-          logger.error('the provider refuses the shared token');
-        }
-        throw error;
-      }
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { Adapter } from './adapter.ts';
 import type { HttpExchange } from './http-exchange.ts';
+import { parsed } from './members.ts';
 import { type FailedUsage, ProviderError, type ProviderFault, type Usage } from './port.ts';
 
 /**
@@ -58,14 +59,6 @@ function usageOfRefusal({ status, hasBegun }: NonNullable<HttpExchange['refusal'
 
 function isComplete({ inputTokens, outputTokens }: Usage): boolean {
   return inputTokens !== undefined && outputTokens !== undefined;
-}
-
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Accepts seconds or an HTTP date, and no other text of the provider (RFC 9110, 10.2.3). */

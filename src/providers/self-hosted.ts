@@ -1,7 +1,7 @@
 import { type LookupAddress, type LookupAllOptions, lookup as lookUp } from 'node:dns';
-import type { LookupFunction } from 'node:net';
+import { isIP, isIPv4, type LookupFunction } from 'node:net';
 import type { AllowedAddress } from '../core/config/addresses.ts';
-import { isPublic, isWithin, parseAddress } from './address.ts';
+import { isPublic, isWithin } from './address.ts';
 import { createTransport, type Transport } from './transport.ts';
 
 /** Milliseconds. An address that does not answer must look the same as one that refuses the connection. */
@@ -33,7 +33,7 @@ export function guardedLookup(
   const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80);
   const accepts = (address: string) => mayBeCalled(address, { host, port }, allowed);
   // Node connects to a literal address without a lookup.
-  if (parseAddress(host) !== undefined && !accepts(host)) throw new Error('the address is refused');
+  if (isIP(host) !== 0 && !accepts(host)) throw new Error('the address is refused');
 
   return (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, addresses) => {
@@ -48,25 +48,17 @@ export function guardedLookup(
 }
 
 function mayBeCalled(
-  text: string,
+  address: string,
   { host, port }: { host: string; port: number },
   allowed: readonly AllowedAddress[],
 ): boolean {
-  const address = parseAddress(text);
-  if (address === undefined) return false;
-  return (
-    isPublic(address) ||
-    allowed.some((one) => {
-      const named = parseAddress(one.kind === 'range' ? one.address : one.host);
-      if (one.kind === 'range')
-        return named !== undefined && isWithin(address, named, prefixOf(one.address, one.prefix));
-      const sameAddress = named?.family === address.family && named.bits === address.bits;
-      return one.port === port && (one.host === host || sameAddress);
-    })
-  );
+  const isAllowed = (one: AllowedAddress) =>
+    one.kind === 'range'
+      ? isWithin(address, one.address, one.prefix)
+      : one.port === port && (one.host === host || isSame(address, one.host));
+  return isPublic(address) || allowed.some(isAllowed);
 }
 
-/** A range in mapped form is an IPv4 range. */
-function prefixOf(text: string, prefix: number): number {
-  return text.includes(':') && parseAddress(text)?.family === 4 ? Math.max(0, prefix - 96) : prefix;
+function isSame(address: string, host: string): boolean {
+  return isIP(host) !== 0 && isWithin(address, host, isIPv4(host) ? 32 : 128);
 }

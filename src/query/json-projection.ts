@@ -1,30 +1,24 @@
+import { AnnalsError } from '../core/errors.ts';
 import { isJsonNumber, keepsNumberLimits, numberLimits } from '../core/json/number.ts';
-
-/** A JSON text has a value that the projection, and so filters and sorting, cannot hold; `message` says which. */
-export class ProjectionFault extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'ProjectionFault';
-  }
-}
 
 /**
  * The text that jsonb is made of. It is the same document, except that jsonb knows no U+0000: U+0001 U+0001 stands
- * for it, and U+0001 U+0002 for U+0001, which keeps the order by code point. Throws ProjectionFault for half of a
- * surrogate pair, which is no text, and for numbers beyond the limits.
+ * for it, and U+0001 U+0002 for U+0001, which keeps the order by code point. Throws validation_violation for half
+ * of a surrogate pair, which is no text, and for numbers beyond the limits.
  */
 export function projectedJson(json: string): string {
   if (!suspicious.test(json)) return json;
   return json.replaceAll(scalar, (token) => {
     if (!token.startsWith('"')) {
       if (!isJsonNumber(token) || keepsNumberLimits(token)) return token;
-      throw new ProjectionFault(
+      throw new AnnalsError(
+        'validation_violation',
         `A number has at most ${numberLimits.digits} digits and a power of ten within ±${numberLimits.exponent}.`,
       );
     }
     if (!rareEscape.test(token)) return token;
     const text: string = JSON.parse(token);
-    if (!text.isWellFormed()) throw new ProjectionFault('Half of a surrogate pair is no text.');
+    if (!text.isWellFormed()) throw new AnnalsError('validation_violation', 'Half of a surrogate pair is no text.');
     return JSON.stringify(projectedText(text));
   });
 }

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readConfig } from '../../src/core/config/config.ts';
-import { isPublic, parseAddress } from '../../src/providers/address.ts';
+import { isPublic, isWithin } from '../../src/providers/address.ts';
 import { createLanguageModels } from '../../src/providers/language-models.ts';
 import { ProviderError } from '../../src/providers/port.ts';
 import { createSelfHostedTransport, guardedLookup } from '../../src/providers/self-hosted.ts';
@@ -158,14 +158,32 @@ test.each([
   ['fec0::1', false],
   ['ff02::1', false],
 ])('%s is an address of the public internet: %s', (text, expected) => {
-  const address = parseAddress(text);
-  expect(address && isPublic(address)).toBe(expected);
+  expect(isPublic(text)).toBe(expected);
 });
 
-test('what is no address is none', () => {
+test('what is no address is none of the public internet, and within no range', () => {
   for (const text of ['', 'localhost', '1.2.3', '1.2.3.4.5', '::1::', '127.0.0.1:80']) {
-    expect(parseAddress(text)).toBeUndefined();
+    expect(isPublic(text)).toBe(false);
+    expect(isWithin(text, '0.0.0.0', 0) || isWithin(text, '::', 0)).toBe(false);
   }
+});
+
+test.each([
+  ['10.1.2.3', '10.0.0.0', 8, true],
+  ['11.1.2.3', '10.0.0.0', 8, false],
+  ['::ffff:10.1.2.3', '10.0.0.0', 8, true],
+  ['::ffff:a01:203', '10.0.0.0', 8, true],
+  ['10.1.2.3', '::ffff:10.0.0.0', 104, true],
+  ['11.1.2.3', '::ffff:10.0.0.0', 104, false],
+  ['10.1.2.3', '::ffff:0:0', 90, true],
+  ['10.1.2.3', '::', 0, false],
+  ['::ffff:10.1.2.3', '::', 0, false],
+  ['::1', '0.0.0.0', 0, false],
+  ['::1', '::', 0, true],
+  ['fe80::1%eth0', 'fe80::', 10, true],
+  ['fe80::1', 'fe80::%eth0', 10, true],
+])('%s is within %s/%i: %s', (address, range, prefix, expected) => {
+  expect(isWithin(address, range, prefix)).toBe(expected);
 });
 
 async function listening(server: Server): Promise<Server> {

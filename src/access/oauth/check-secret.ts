@@ -1,8 +1,7 @@
 import { AccessTokenFault } from '../../http/credentials.ts';
 import type { Database } from '../../postgres/database.ts';
-import { secretMatches, tenantOfClientId } from './client-identity.ts';
-import { type ClientRecord, findClient } from './clients.ts';
-import type { GuessLimiter } from './guess-limiter.ts';
+import { type ClientRecord, findClientBySecret } from './clients.ts';
+import type { Attempt, GuessLimiter } from './guess-limiter.ts';
 import { TokenError } from './token-error.ts';
 
 /**
@@ -26,36 +25,20 @@ export function createSecretChecker(
   db: Database,
   guesses: GuessLimiter,
 ): { checkSecret: CheckSecret; tryOnce: TryOnce } {
-  async function findBySecret(clientId: string, clientSecret: string): Promise<ClientRecord> {
-    const tenant = tenantOfClientId(clientId);
-    const client = tenant === undefined ? undefined : await findClient(db, tenant, clientId);
-    if (client === undefined || client.revoked || !secretMatches(clientSecret, client.secretHash)) throw wrongSecret();
-    return client;
+  async function limit<Result>(attempt: Attempt, find: () => Promise<Result | undefined>): Promise<Result> {
+    try {
+      return await guesses.limit(attempt, async () => {
+        const result = await find();
+        if (result === undefined) throw new TokenError('invalid_client', 'Invalid client');
+        return result;
+      });
+    } catch (error) {
+      throw error instanceof TokenError ? new AccessTokenFault('invalid') : error;
+    }
   }
 
   return {
-    async checkSecret({ clientId, clientSecret, address }) {
-      return await asFault(
-        guesses.limit({ clientId, clientSecret, address }, () => findBySecret(clientId, clientSecret)),
-      );
-    },
-    async tryOnce(address, find) {
-      const findOrThrow = async () => {
-        const result = await find();
-        if (result === undefined) throw wrongSecret();
-        return result;
-      };
-      return await asFault(guesses.limit({ address }, findOrThrow));
-    },
+    checkSecret: (client) => limit(client, () => findClientBySecret(db, client.clientId, client.clientSecret)),
+    tryOnce: (address, find) => limit({ address }, find),
   };
-}
-
-function wrongSecret(): TokenError {
-  return new TokenError('invalid_client', 'Invalid client');
-}
-
-async function asFault<Result>(checked: Promise<Result>): Promise<Result> {
-  return await checked.catch((error: unknown) => {
-    throw error instanceof TokenError ? new AccessTokenFault('invalid') : error;
-  });
 }

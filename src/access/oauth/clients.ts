@@ -7,6 +7,7 @@ import {
   hashClientSecret,
   newClientId,
   newClientSecret,
+  secretMatches,
   tenantOfClientId,
 } from './client-identity.ts';
 import './tables.ts';
@@ -152,6 +153,17 @@ export async function findClient(db: Database, tenant: string, clientId: string)
     scopes: row.scopes.filter(isScope),
     revoked: row.revoked_at !== null,
   };
+}
+
+/** The client of the id and the secret; undefined where there is none, and where it was revoked. */
+export async function findClientBySecret(
+  db: Database,
+  clientId: string,
+  clientSecret: string,
+): Promise<ClientRecord | undefined> {
+  const tenant = tenantOfClientId(clientId);
+  const client = tenant === undefined ? undefined : await findClient(db, tenant, clientId);
+  return client?.revoked === false && secretMatches(clientSecret, client.secretHash) ? client : undefined;
 }
 
 function parseScopes(text: string): Scope[] {

@@ -2,8 +2,7 @@ import OAuth2Server from '@node-oauth/oauth2-server';
 import { isScope, type Scope } from '../../http/scopes.ts';
 import type { Database } from '../../postgres/database.ts';
 import { accessTokenLifetime, signAccessToken } from './access-token.ts';
-import { secretMatches, tenantOfClientId } from './client-identity.ts';
-import { findClient } from './clients.ts';
+import { findClientBySecret } from './clients.ts';
 import type { SigningKeys } from './signing-keys.ts';
 import { TokenError, type TokenErrorCode } from './token-error.ts';
 import type { TokenRequest } from './token-request.ts';
@@ -36,11 +35,10 @@ export function createGrant(options: {
 
   const model: OAuth2Server.ClientCredentialsModel = {
     async getClient(clientId, clientSecret) {
-      const tenant = tenantOfClientId(clientId);
-      const client = tenant === undefined ? undefined : await findClient(db, tenant, clientId);
-      if (client === undefined || client.revoked || !secretMatches(clientSecret, client.secretHash)) return undefined;
-      const { tenant: of, scopes } = client;
-      return { id: clientId, grants: ['client_credentials'], tenant: of, clientId, scopes } satisfies GrantedClient;
+      const client = await findClientBySecret(db, clientId, clientSecret);
+      if (client === undefined) return undefined;
+      const { tenant, scopes } = client;
+      return { id: clientId, grants: ['client_credentials'], tenant, clientId, scopes } satisfies GrantedClient;
     },
 
     // The library wants a user even where the client acts for itself.

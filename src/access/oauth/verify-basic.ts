@@ -1,9 +1,9 @@
 import { AccessTokenFault, type Credentials, type VerifyBasic } from '../../http/credentials.ts';
 import type { Database } from '../../postgres/database.ts';
 import { createBoundedCache } from './bounded-cache.ts';
-import { hashClientSecret, secretMatches, tenantOfClientId } from './client-identity.ts';
+import { createSecretChecker } from './check-secret.ts';
+import { hashClientSecret, secretMatches } from './client-identity.ts';
 import type { FindClientState } from './client-states.ts';
-import { findClient } from './clients.ts';
 import { createGuessLimiter } from './guess-limiter.ts';
 import { TokenError } from './token-error.ts';
 import { readBasic } from './token-request.ts';
@@ -26,33 +26,31 @@ export function createBasicVerifier(options: {
   elapsed: () => number;
 }): VerifyBasic {
   const { db, findClientState, elapsed } = options;
-  const limiter = createGuessLimiter(elapsed);
+  const { checkSecret } = createSecretChecker(db, createGuessLimiter(elapsed));
   const known = createBoundedCache<KnownClient>(maxClients);
 
-  async function check(clientId: string, clientSecret: string): Promise<KnownClient> {
-    const tenant = tenantOfClientId(clientId);
-    const client = tenant === undefined ? undefined : await findClient(db, tenant, clientId);
-    if (client === undefined || client.revoked || !secretMatches(clientSecret, client.secretHash)) {
-      throw new TokenError('invalid_client', 'Invalid client');
-    }
-    const { tenant: of, scopes } = client;
-    return { secretHash: hashClientSecret(clientSecret), credentials: { tenant: of, clientId, scopes } };
+  async function check(clientId: string, clientSecret: string, address: string): Promise<KnownClient> {
+    const seen = known.get(clientId);
+    if (seen !== undefined && secretMatches(clientSecret, seen.secretHash)) return seen;
+    const { tenant, scopes } = await checkSecret({ clientId, clientSecret, address });
+    const client = { secretHash: hashClientSecret(clientSecret), credentials: { tenant, clientId, scopes } };
+    known.set(clientId, client);
+    return client;
   }
 
   return async (authorization, address) => {
-    try {
-      const { clientId, clientSecret } = readBasic(authorization);
-      const seen = known.get(clientId);
-      const isKnown = seen !== undefined && secretMatches(clientSecret, seen.secretHash);
-      const client = isKnown
-        ? seen
-        : await limiter.limit({ clientId, clientSecret, address }, () => check(clientId, clientSecret));
-      if (!isKnown) known.set(clientId, client);
-      const state = await findClientState(client.credentials.tenant, clientId);
-      if (state === undefined || state.revoked) throw new AccessTokenFault('invalid');
-      return { ...client.credentials, clientName: state.name };
-    } catch (error) {
-      throw error instanceof TokenError ? new AccessTokenFault('invalid') : error;
-    }
+    const { clientId, clientSecret } = readCredentials(authorization);
+    const { credentials } = await check(clientId, clientSecret, address);
+    const state = await findClientState(credentials.tenant, clientId);
+    if (state === undefined || state.revoked) throw new AccessTokenFault('invalid');
+    return { ...credentials, clientName: state.name };
   };
+}
+
+function readCredentials(authorization: string): { clientId: string; clientSecret: string } {
+  try {
+    return readBasic(authorization);
+  } catch (error) {
+    throw error instanceof TokenError ? new AccessTokenFault('invalid') : error;
+  }
 }

@@ -11,6 +11,7 @@ import {
   parseSwitch,
   parseToken,
   parseWorkers,
+  urlWith,
   wholeNumber,
 } from './values.ts';
 
@@ -112,7 +113,7 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     consoleInsecure: parsed('ANNALS_CONSOLE_INSECURE', parseSwitch, false),
     recorder: parsed('ANNALS_RECORDER_PORT', (value) => parseListener(value, host), undefined),
     metrics: parsed('ANNALS_METRICS_PORT', (value) => parseListener(value, host), undefined),
-    traces: readTraceSettings(text, (fault) => faults.push(fault)),
+    traces: readTraceSettings({ text, parsed }),
     recorderMapping: text('ANNALS_RECORDER_MAPPING'),
     workers: parsed('ANNALS_WORKERS', parseWorkers, 1),
     logLevel: parsed('LOG_LEVEL', parseLogLevel, 'info'),
@@ -130,14 +131,6 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   };
   if (faults.length > 0) throw new ConfigError(faults);
   return config;
-}
-
-function urlWith(protocols: string[]): (value: string) => string | Fault {
-  return (value) => {
-    const url = URL.parse(value);
-    if (url !== null && protocols.includes(url.protocol)) return value;
-    return new Fault(`must be a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`);
-  };
 }
 
 function parseDatabaseUrl(value: string): string | Fault {

@@ -1,3 +1,5 @@
+import { type EnvironmentReader, Fault, urlWith } from './values.ts';
+
 /** Where traces are exported to. The names are those of OpenTelemetry's specification. */
 export interface TraceSettings {
   url: string;
@@ -20,33 +22,15 @@ const samplers = [
   'parentbased_traceidratio',
 ] as const;
 
-/** Reads the variables. Undefined: traces are not exported. Calls `onFault` for each variable that is wrong. */
-export function readTraceSettings(
-  text: (name: string) => string | undefined,
-  onFault: (fault: string) => void,
-): TraceSettings | undefined {
-  function parsed<Value>(
-    name: string,
-    absent: Value,
-    parse: (value: string) => Value | undefined,
-    must: string,
-  ): Value {
-    const value = text(name);
-    if (value === undefined) return absent;
-    const result = parse(value);
-    if (result === undefined) onFault(`${name} must be ${must}`);
-    return result ?? absent;
-  }
-
-  const mustBeUrl = 'a URL that begins with http:// or https://';
-  const mustBePairs = 'a comma-separated list of name=value, percent-encoded';
-  const base = parsed('OTEL_EXPORTER_OTLP_ENDPOINT', undefined, parseUrl, mustBeUrl);
-  const own = parsed('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', undefined, parseUrl, mustBeUrl);
-  const headers = parsed('OTEL_EXPORTER_OTLP_HEADERS', {}, parsePairs, mustBePairs);
-  const resource = parsed('OTEL_RESOURCE_ATTRIBUTES', {}, parsePairs, mustBePairs);
-  const mustBeSampler = `one of ${samplers.join(', ')}`;
-  const sampler = parsed('OTEL_TRACES_SAMPLER', 'parentbased_always_on', parseSampler, mustBeSampler);
-  const ratio = parsed('OTEL_TRACES_SAMPLER_ARG', 1, parseRatio, 'a number from 0 to 1');
+/** Reads the variables. Undefined: traces are not exported. */
+export function readTraceSettings({ text, parsed }: EnvironmentReader): TraceSettings | undefined {
+  const parseUrl = urlWith(['http:', 'https:']);
+  const base = parsed('OTEL_EXPORTER_OTLP_ENDPOINT', parseUrl, undefined);
+  const own = parsed('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', parseUrl, undefined);
+  const headers = parsed('OTEL_EXPORTER_OTLP_HEADERS', parsePairs, {});
+  const resource = parsed('OTEL_RESOURCE_ATTRIBUTES', parsePairs, {});
+  const sampler = parsed('OTEL_TRACES_SAMPLER', parseSampler, 'parentbased_always_on' as const);
+  const ratio = parsed('OTEL_TRACES_SAMPLER_ARG', parseRatio, 1);
   const url = own ?? (base === undefined ? undefined : `${base.replace(/\/+$/, '')}/v1/traces`);
   if (url === undefined || text('OTEL_SDK_DISABLED')?.toLowerCase() === 'true') return undefined;
   const attributes = { 'service.name': 'annals', ...resource };
@@ -60,29 +44,25 @@ export function readTraceSettings(
   };
 }
 
-function parseUrl(value: string): string | undefined {
-  const url = URL.parse(value);
-  return url !== null && /^https?:$/.test(url.protocol) ? value : undefined;
+function parseSampler(value: string): Sampler | Fault {
+  return samplers.find((sampler) => sampler === value) ?? new Fault(`must be one of ${samplers.join(', ')}`);
 }
 
-function parseSampler(value: string): Sampler | undefined {
-  return samplers.find((sampler) => sampler === value);
-}
-
-function parseRatio(value: string): number | undefined {
+function parseRatio(value: string): number | Fault {
   const ratio = Number(value);
-  return /^\d*\.?\d+$/.test(value) && ratio <= 1 ? ratio : undefined;
+  return /^\d*\.?\d+$/.test(value) && ratio <= 1 ? ratio : new Fault('must be a number from 0 to 1');
 }
 
-function parsePairs(value: string): Record<string, string> | undefined {
+function parsePairs(value: string): Record<string, string> | Fault {
+  const fault = new Fault('must be a comma-separated list of name=value, percent-encoded');
   const pairs: Record<string, string> = {};
   for (const pair of value.split(',')) {
     const [, name = '', encoded = ''] = /^\s*([^=\s]+)\s*=(.*)$/.exec(pair) ?? [];
-    if (name === '') return undefined;
+    if (name === '') return fault;
     try {
       pairs[name] = decodeURIComponent(encoded.trim());
     } catch {
-      return undefined;
+      return fault;
     }
   }
   return pairs;

@@ -14,6 +14,14 @@ export function wholeNumber(min: number, max: number): (value: string) => number
   };
 }
 
+export function urlWith(protocols: string[]): (value: string) => string | Fault {
+  return (value) => {
+    const url = URL.parse(value);
+    if (url !== null && protocols.includes(url.protocol)) return value;
+    return new Fault(`must be a URL that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`);
+  };
+}
+
 /** More processes than this take more connections than a PostgreSQL has. */
 export const maxWorkers = 128;
 
@@ -54,6 +62,13 @@ export function parseSecretKeys(value: string): Buffer[] | Fault {
     keys.push(key);
   }
   return keys;
+}
+
+/** Reads variables of the environment. */
+export interface EnvironmentReader {
+  text(name: string): string | undefined;
+  /** Where the variable is wrong, notes the fault and returns `absent`. */
+  parsed<Value, Default>(name: string, parse: (value: string) => Value | Fault, absent: Default): Value | Default;
 }
 
 /** What is wrong with a value: the end of a sentence that begins with the name of the variable. */

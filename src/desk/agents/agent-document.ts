@@ -1,23 +1,9 @@
 import { AnnalsError, type ErrorDetail } from '../../core/errors.ts';
-import { ProjectionFault, projectedJson } from '../../query/json-projection.ts';
 import { mask } from '../../recording/mask.ts';
+import type { AgentDocument } from './answer-schemas.ts';
 import type { LlmConfig } from './llm-config.ts';
-import type { AgentBody, NativeTool } from './schemas.ts';
+import type { AgentBody } from './schemas.ts';
 import { addressOf } from './self-hosted-address.ts';
-
-/** An agent as clients see it. A mask stands in place of its key. */
-export interface AgentDocument {
-  readonly id: string;
-  readonly name: Readonly<Record<string, string>>;
-  readonly description?: Readonly<Record<string, string>>;
-  readonly enabled: boolean;
-  readonly userPrompt: string;
-  readonly triggers: readonly unknown[];
-  readonly llmConfig: LlmConfig;
-  readonly nativeTools: readonly NativeTool[];
-  readonly metadata: { readonly version: number; readonly createdAt: string; readonly modifiedAt: string };
-  readonly disabledReason?: string;
-}
 
 const maxAgentIdBytes = 255;
 
@@ -54,25 +40,6 @@ export function faultsOfBody({ llmConfig }: Pick<AgentBody, 'llmConfig'>): Error
   if (address === undefined || URL.canParse(address)) return [];
   const field = llmConfig?.provider === 'self_hosted' ? 'llmConfig.baseUrl' : 'llmConfig.selfHostedParams.url';
   return [{ field, message: 'must be a URL' }];
-}
-
-/** The JSON text of a document, without the members that are undefined. */
-export function agentText(document: AgentDocument): string {
-  return JSON.stringify(document);
-}
-
-/** The text for the jsonb column. Throws validation_violation for text that PostgreSQL cannot store. */
-export function projectionOf(text: string): string {
-  try {
-    return projectedJson(text);
-  } catch (error) {
-    if (!(error instanceof ProjectionFault)) throw error;
-    throw new AnnalsError('validation_violation', error.message, { cause: error });
-  }
-}
-
-export function parseAgent(text: string): AgentDocument {
-  return JSON.parse(text);
 }
 
 /**

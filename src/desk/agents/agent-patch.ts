@@ -4,7 +4,7 @@ import { applyPatch } from '../../core/json/patch.ts';
 import { PatchFault, type PatchOperation } from '../../core/json/patch-operation.ts';
 import { parsePointer } from '../../core/json/pointer.ts';
 import { maxDocument } from '../../core/json/size.ts';
-import type { AgentDocument } from './agent-document.ts';
+import type { AgentDocument } from './answer-schemas.ts';
 import type { AgentPatch } from './schemas.ts';
 
 /**

@@ -1,11 +1,11 @@
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json, jsonText, jsonType, noContent } from '../../http/openapi/answers.ts';
+import { listRoutes } from '../../http/openapi/list-routes.ts';
 import type { Scope } from '../../http/scopes.ts';
 import { agentRows } from './agent-store.ts';
 import { Agent, AgentCreated, AgentItem } from './answer-schemas.ts';
-import { listRoutes } from './list-routes.ts';
-import type { AgentRoutesOptions } from './route-options.ts';
-import { AgentBody, AgentPatch, AgentPath } from './schemas.ts';
+import { AgentBody, AgentPatch, AgentPath, AgentsPath } from './schemas.ts';
+import type { AgentRoutesOptions } from './service.ts';
 
 const tags = ['Agents'];
 const reading: readonly Scope[] = ['ai.agent_read', 'ai.agent_manage'];
@@ -13,17 +13,18 @@ const writing: readonly Scope[] = ['ai.agent_manage'];
 
 /** Agents (contract 8). */
 export async function agentRoutes(app: HttpServer, options: AgentRoutesOptions): Promise<void> {
-  const { agents } = options;
-  const { writes } = agents;
+  const { agents, paginator } = options;
+  const { writes, documents } = agents;
 
-  listRoutes(app, options, {
-    path: '/agents',
+  listRoutes(app, paginator, {
+    path: '/ai-service/:tenant/agentic/agents',
+    params: AgentsPath,
     tags,
-    one: 'Agent',
+    name: 'Agents',
     many: 'agents',
     item: AgentItem,
     scopes: reading,
-    rowsFor: ({ tenant }) => agentRows(tenant),
+    page: ({ credentials: { tenant } }, asked, wanted) => documents.page(agentRows(tenant), asked, wanted),
   });
 
   app.get(

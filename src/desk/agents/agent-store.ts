@@ -98,7 +98,7 @@ export async function countFailure(
   return row?.failures;
 }
 
-/** Locks and writes nothing where the count is zero. */
+/** After a success. Locks and writes nothing where the count is zero. */
 export async function resetFailures(
   transaction: DatabaseTransaction,
   tenant: string,

@@ -4,17 +4,10 @@ import { threaded } from '../../core/concurrency/threaded.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { refuseLargeDocument, sizeOfJson } from '../../core/json/size.ts';
 import { compileValidator } from '../../http/validation.ts';
-import {
-  type AgentDocument,
-  agentText,
-  contentOf,
-  displayName,
-  faultsOfBody,
-  invalid,
-  parseAgent,
-  projectionOf,
-} from './agent-document.ts';
+import { projectedJson } from '../../query/json-projection.ts';
+import { contentOf, displayName, faultsOfBody, invalid } from './agent-document.ts';
 import { patchedText } from './agent-patch.ts';
+import type { AgentDocument } from './answer-schemas.ts';
 import { AgentBody, type AgentPatch } from './schemas.ts';
 
 /** An agent without what may be long and what only its readers need: its triggers, and texts in several languages. */
@@ -44,7 +37,7 @@ const isBody = Compile(AgentBody);
 
 /** Reads a stored agent. */
 export const readAgentHead = threaded(import.meta.url, 'readAgentHead', (document: string) =>
-  headOf(parseAgent(document)),
+  headOf(JSON.parse(document)),
 );
 
 /**
@@ -59,7 +52,7 @@ export const writtenAgent = threaded(
     { id, version, now }: { id: string; version: number; now: number },
     beforeText: string | undefined,
   ): WrittenAgent => {
-    const before = beforeText === undefined ? undefined : parseAgent(beforeText);
+    const before: AgentDocument | undefined = beforeText === undefined ? undefined : JSON.parse(beforeText);
     const body: AgentBody = JSON.parse(bodyText);
     const content = contentOf(body, before);
     const createdAt = before?.metadata.createdAt ?? new Date(now).toISOString();
@@ -77,7 +70,7 @@ export const disabledAgent = threaded(
   import.meta.url,
   'disabledAgent',
   (document: string, { version, time, reason }: { version: number; time: string; reason: string }): WrittenAgent => {
-    const before = parseAgent(document);
+    const before: AgentDocument = JSON.parse(document);
     const metadata = { ...before.metadata, version, modifiedAt: time };
     return { ...written({ ...before, enabled: false, metadata, disabledReason: reason }), before: headOf(before) };
   },
@@ -92,7 +85,7 @@ export const patchedAgent = threaded(
   'patchedAgent',
   (document: string, patchText: string): { text: string; body: BodyHead } => {
     const patch: AgentPatch = JSON.parse(patchText);
-    const before = parseAgent(document);
+    const before: AgentDocument = JSON.parse(document);
     const text = patchedText(document, before, patch);
     const wanted: unknown = JSON.parse(text);
     const judged = withoutUnchanged(wanted, before);
@@ -142,9 +135,9 @@ export function refuseFaults(id: string, body: AgentBody): void {
 }
 
 function written(agent: AgentDocument): Omit<WrittenAgent, 'before'> {
-  const document = agentText(agent);
+  const document = JSON.stringify(agent);
   refuseLargeDocument('An agent', sizeOfJson(parseJson(document)));
-  return { agent: headOf(agent), document, fields: projectionOf(document) };
+  return { agent: headOf(agent), document, fields: projectedJson(document) };
 }
 
 function headOf(agent: AgentDocument): AgentHead {

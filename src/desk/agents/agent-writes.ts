@@ -48,7 +48,7 @@ export function createAgentWrites(options: { db: Database; sealer: Sealer; now: 
       const sealedKey = apiKey === undefined ? null : sealKey(sealer, tenant, id, apiKey);
       const row = { id, version: 1, document, fields, sealedKey, term: 1, enabled: agent.enabled };
       if (!(await insertAgent(transaction, tenant, row))) return false;
-      await recordAgentChange(transaction, author, { agent, after: document, at });
+      await recordAgentChange(transaction, author, agent, { after: document, at });
       return true;
     });
   }
@@ -69,8 +69,9 @@ export function createAgentWrites(options: { db: Database; sealer: Sealer; now: 
     const term = agent.enabled && before?.enabled === false ? current.term + 1 : current.term;
     const row = { id, version, document, fields, sealedKey, term, enabled: agent.enabled };
     await updateAgent(transaction, tenant, row);
-    const change = { agent, before: current.document, after: document, at, replacedKey: isNew };
-    await recordAgentChange(transaction, author, change);
+    const replacedSecret = isNew ? 'llmConfig.apiKey' : undefined;
+    const change = { before: current.document, after: document, at, replacedSecret };
+    await recordAgentChange(transaction, author, agent, change);
   }
 
   /**
@@ -128,7 +129,7 @@ export function createAgentWrites(options: { db: Database; sealer: Sealer; now: 
         if (current === undefined) throw agentNotFound();
         await deleteAgent(transaction, tenant, id);
         const { document: before } = current;
-        await recordAgentChange(transaction, author, { agent: await readAgentHead(before), before, at: now() });
+        await recordAgentChange(transaction, author, await readAgentHead(before), { before, at: now() });
       });
     },
   };

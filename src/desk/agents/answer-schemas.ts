@@ -1,6 +1,6 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { listItem } from '../../http/openapi/list-item.ts';
-import type { FailureCause } from '../../providers/failure-cause.ts';
+import { failureCauses } from '../../providers/failure-cause.ts';
 import { AgentBody } from './schemas.ts';
 
 const metadata = Type.Object(
@@ -16,7 +16,7 @@ const metadata = Type.Object(
 const { name, userPrompt, triggers, llmConfig, nativeTools } = Type.Required(AgentBody).properties;
 const { description } = AgentBody.properties;
 
-/** An agent as answers have it: with all that the service sets. */
+/** An agent as answers have it: with all that the service sets. A mask stands in place of its key. */
 export const Agent = Type.Object(
   {
     id: Type.String(),
@@ -32,25 +32,13 @@ export const Agent = Type.Object(
   },
   { $id: 'Agent' },
 );
+export type AgentDocument = Static<typeof Agent>;
 
 export const AgentItem = listItem('AgentItem', Agent);
 
 export const AgentCreated = Type.Object({ id: Type.String() }, { $id: 'Created' });
 
 const severity = Type.Enum(['INFO', 'WARNING', 'ERROR'], { type: 'string' });
-
-const causes: readonly FailureCause[] = [
-  'quota_exhausted',
-  'rate_limited',
-  'context_length_exceeded',
-  'content_filtered',
-  'authentication',
-  'model_not_found',
-  'unreachable',
-  'timeout',
-  'bad_answer',
-  'cancelled',
-];
 
 const LogMessage = Type.Object(
   {
@@ -67,6 +55,7 @@ const LogMessage = Type.Object(
   },
   { $id: 'LogMessage' },
 );
+export type LogMessage = Static<typeof LogMessage>;
 
 const tokensOf = (kind: string) =>
   `With the shared token the ${kind} tokens that the quota was charged with; with an own key those that the provider ` +
@@ -89,7 +78,7 @@ export const RequestLog = Type.Object(
     sessionId: Type.String({ format: 'uuid' }),
     triggerAgentId: Type.String(),
     cause: Type.Optional(
-      Type.Enum([...causes], {
+      Type.Enum(failureCauses, {
         type: 'string',
         description: 'Why the request failed. Missing for a success, and after an error of the service itself.',
       }),
@@ -98,6 +87,7 @@ export const RequestLog = Type.Object(
   },
   { $id: 'RequestLog' },
 );
+export type RequestLogDocument = Static<typeof RequestLog>;
 
 export const SessionLog = Type.Object(
   {
@@ -109,6 +99,7 @@ export const SessionLog = Type.Object(
   },
   { $id: 'SessionLog' },
 );
+export type SessionLogDocument = Static<typeof SessionLog>;
 
 export const RequestLogItem = listItem('RequestLogItem', RequestLog);
 export const SessionLogItem = listItem('SessionLogItem', SessionLog);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
-import { countFailure, findAgent, resetFailures, updateAgent } from './agent-store.ts';
+import { countFailure, findAgent, updateAgent } from './agent-store.ts';
 import { type AgentHead, disabledAgent } from './agent-texts.ts';
 import type { QueueMail } from './ports.ts';
 import { recordAgentChange } from './recorded-change.ts';
@@ -41,29 +41,12 @@ export async function noteFailure(
   const { agent, document, fields } = await disabledAgent(current.document, { version, time, reason });
   const row = { ...current, id: failed.id, version, document, fields, enabled: false };
   await updateAgent(transaction, tenant, row);
-  await recordAgentChange(
-    transaction,
-    { tenant, actor: 'system' },
-    {
-      agent,
-      before: current.document,
-      after: document,
-      at: failed.at,
-    },
-  );
+  const change = { before: current.document, after: document, at: failed.at };
+  await recordAgentChange(transaction, { tenant, actor: 'system' }, agent, change);
   if (failed.notificationEmail !== undefined) {
     await queueMail(transaction, { tenant, to: failed.notificationEmail, ...mailOf(tenant, agent, failed, time) });
   }
   return true;
-}
-
-/** A success resets the count. It neither locks nor writes an agent without failures. */
-export async function noteSuccess(
-  transaction: DatabaseTransaction,
-  tenant: string,
-  agent: { id: string; term: number },
-): Promise<void> {
-  await resetFailures(transaction, tenant, agent);
 }
 
 function reasonOf({ reason, notificationEmail }: FailedAgent, time: string): string {

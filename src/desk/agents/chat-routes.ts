@@ -13,9 +13,9 @@ import { mayReadHistory, type Scope } from '../../http/scopes.ts';
 import type { QueuedChat } from '../queued-chat.ts';
 import type { RunChat } from './chat.ts';
 import { Chat, ChatAnswers, ChatEvents, ChatHeaders, ChatJob, exampleOfEvents } from './chat-schemas.ts';
-import type { AgentRoutesOptions } from './route-options.ts';
 import type { ChatRequest } from './running-chat.ts';
 import { AgentsPath } from './schemas.ts';
+import type { AgentRoutesOptions } from './service.ts';
 import { tellsHistory } from './turn-store.ts';
 
 const tags = ['Chat'];

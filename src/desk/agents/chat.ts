@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { createKeyedMutex } from '../../core/concurrency/keyed-mutex.ts';
 import { defaultLease, keepLease } from '../../core/concurrency/lease.ts';
+import { Semaphore } from '../../core/concurrency/semaphore.ts';
 import { doWork } from '../../core/concurrency/work.ts';
 import { AnnalsError } from '../../core/errors.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
@@ -52,7 +52,7 @@ export function createChats(options: ChatOptions): Chats {
   const attempt = createChatAttempt({ ...options, availableAgent });
   const finish = createFinishChat(options);
   const underWay = new Set<Promise<unknown>>();
-  const oneAtATime = createKeyedMutex();
+  const sessions = new Semaphore({ maxOfTenant: 1 });
 
   async function availableAgent(tenant: string, agentId: string): Promise<RunningChat['agent']> {
     const agent = /[\0\p{Surrogate}]/u.test(agentId) ? undefined : await findAgent(db, tenant, agentId);
@@ -67,7 +67,9 @@ export function createChats(options: ChatOptions): Chats {
     { tenant, sessionId, agentId }: QueuedChat,
     accept: (agent: RunningChat['agent']) => Promise<Result>,
   ): Promise<Result> {
-    return await oneAtATime(`${tenant} ${sessionId}`, async () => await accept(await availableAgent(tenant, agentId)));
+    return await sessions.use(`${tenant} ${sessionId}`, undefined, async () => {
+      return await accept(await availableAgent(tenant, agentId));
+    });
   }
 
   async function begin(request: ChatRequest): Promise<RunningChat> {

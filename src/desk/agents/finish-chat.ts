@@ -1,7 +1,8 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { noteFailure, noteSuccess } from './auto-disable.ts';
+import { resetFailures } from './agent-store.ts';
+import { noteFailure } from './auto-disable.ts';
 import { type ChatOutcome, causeOfOutcome, reasonOf } from './chat-outcome.ts';
 import { writeLogs } from './log-store.ts';
 import type { QueueMail } from './ports.ts';
@@ -41,7 +42,7 @@ export function createFinishChat({ db, logger, now, queueMail, notificationEmail
         await endTurn(transaction, running, outcome);
         const log = { id, requestId, sessionId, agentId, messages, duration, tokens, cause, at: now() };
         await writeLogs(transaction, tenant, log);
-        if ('conversed' in outcome) await noteSuccess(transaction, tenant, { id: agentId, term: agent.term });
+        if ('conversed' in outcome) await resetFailures(transaction, tenant, { id: agentId, term: agent.term });
         if (!isConfiguration) return false;
         const failed = { id: agentId, term: agent.term, reason: reason ?? '', notificationEmail: to, at: now() };
         return await noteFailure(transaction, tenant, failed, queueMail);

@@ -3,13 +3,14 @@ import { AnnalsError } from '../../core/errors.ts';
 import type { Credentials } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { jsonText, jsonType } from '../../http/openapi/answers.ts';
+import { listRoutes } from '../../http/openapi/list-routes.ts';
 import { mayReadHistory, type Scope } from '../../http/scopes.ts';
 import { TenantName } from '../../http/tenant-name.ts';
 import { RequestLog, RequestLogItem, SessionLog, SessionLogItem } from './answer-schemas.ts';
-import { listRoutes } from './list-routes.ts';
 import { findLog, logRows } from './log-store.ts';
 import type { LogReader } from './ports.ts';
-import type { AgentRoutesOptions } from './route-options.ts';
+import { AgentsPath } from './schemas.ts';
+import type { AgentRoutesOptions } from './service.ts';
 
 const tags = ['Agent logs'];
 const scopes: readonly Scope[] = ['ai.agent_read', 'ai.agent_manage'];
@@ -36,17 +37,18 @@ const kinds = [
 
 /** Request logs and session logs (contract 8). */
 export async function logRoutes(app: HttpServer, options: AgentRoutesOptions): Promise<void> {
-  const { db } = options.agents;
+  const { db, documents } = options.agents;
 
   for (const { of, path, one, named, log: schema, item } of kinds) {
-    listRoutes(app, options, {
-      path: `/logs/${path}`,
+    listRoutes(app, options.paginator, {
+      path: `/ai-service/:tenant/agentic/logs/${path}`,
+      params: AgentsPath,
       tags,
-      one,
+      name: `${one}s`,
       many: `${named}s`,
       item,
       scopes,
-      rowsFor: (credentials) => logRows(of, readerOf(credentials)),
+      page: ({ credentials }, asked, wanted) => documents.page(logRows(of, readerOf(credentials)), asked, wanted),
     });
 
     app.get(

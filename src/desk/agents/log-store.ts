@@ -1,17 +1,10 @@
 import { sql } from 'kysely';
 import type { DocumentRows } from '../../pagination/document-lists.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
-import { projectedText } from '../../query/json-projection.ts';
-import { projectionOf } from './agent-document.ts';
+import { projectedJson, projectedText } from '../../query/json-projection.ts';
+import type { RequestLogDocument, SessionLogDocument } from './answer-schemas.ts';
 import type { LogReader } from './ports.ts';
-import {
-  type LoggedRequest,
-  type RequestLogDocument,
-  requestLogOf,
-  rolledUp,
-  type SessionLogDocument,
-  withoutHistory,
-} from './request-log.ts';
+import { type LoggedRequest, requestLogOf, rolledUp, withoutHistory } from './request-log.ts';
 import './tables.ts';
 import { lockSession } from './turn-store.ts';
 
@@ -60,18 +53,10 @@ export async function writeLogs(
     completion_tokens: sums.completion,
     ...columnsOf(rolledUp(known, log, { sums, replaced })),
   };
-  if (before === undefined) {
-    await transaction
-      .insertInto('agent_session_log')
-      .values({ tenant, id: sessionId, ...session })
-      .execute();
-    return;
-  }
   await transaction
-    .updateTable('agent_session_log')
-    .set(session)
-    .where('tenant', '=', tenant)
-    .where('id', '=', sessionId)
+    .insertInto('agent_session_log')
+    .values({ tenant, id: sessionId, ...session })
+    .onConflict((conflict) => conflict.columns(['tenant', 'id']).doUpdateSet(session))
     .execute();
 }
 
@@ -146,5 +131,5 @@ function columnsOf<Log extends Pick<RequestLogDocument, 'messages'>>(log: Log) {
 }
 
 function jsonbOf(document: string) {
-  return sql<string>`${projectionOf(document)}::jsonb`;
+  return sql<string>`${projectedJson(document)}::jsonb`;
 }

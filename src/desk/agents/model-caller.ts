@@ -37,13 +37,14 @@ export function createModelCaller(caller: ProviderCaller): ModelCaller {
     async call({ tenant, llmConfig, apiKey }, { messages, tools, signal, onText }, report) {
       const { provider, model = '', temperature } = llmConfig;
       const maxTokens = outputCap(llmConfig);
-      const common = { tenant, messages, tools, temperature, maxTokens, signal };
-      const progress: CallProgress = { onText, onUsage: report };
-      if (provider === 'shared') return await caller.callShared(common, progress);
-      const called = isSelfHosted(provider)
-        ? ({ provider: 'self_hosted', baseUrl: addressOf(llmConfig) } as const)
-        : { provider };
-      return await caller.callOwn({ ...common, ...called, model, apiKey }, progress);
+      const own =
+        provider === 'shared'
+          ? undefined
+          : isSelfHosted(provider)
+            ? { provider: 'self_hosted' as const, baseUrl: addressOf(llmConfig), model, apiKey }
+            : { provider, model, apiKey };
+      const content = { messages, tools, temperature, maxTokens, signal };
+      return await caller.call({ tenant, own, ...content }, { onText, onUsage: report });
     },
   };
 }

@@ -1,47 +1,8 @@
 import type { FailureCause } from '../../providers/failure-cause.ts';
+import type { LogMessage, RequestLogDocument, SessionLogDocument } from './answer-schemas.ts';
 import type { TokenCounts } from './turn-store.ts';
 
-export type Severity = 'INFO' | 'WARNING' | 'ERROR';
-
-export interface LogMessage {
-  readonly timestamp: string;
-  readonly severity: Severity;
-  readonly message: string;
-  readonly agentId: string;
-  readonly requestId: string;
-  /** The message tells of the change history. It is hidden from clients that may not read the change history. */
-  readonly guarded?: true;
-}
-
-interface LogMetadata {
-  readonly version: number;
-  readonly createdAt: string;
-  readonly modifiedAt: string;
-}
-
-/**
- * The outcome of one request (contract 8). The log contains neither the conversation nor the entries that a tool found.
- */
-export interface RequestLogDocument {
-  readonly id: string;
-  readonly requestId: string;
-  readonly sessionId: string;
-  readonly triggerAgentId: string;
-  readonly severity: Severity;
-  /** Why the request failed. It is left out for a success and where the service itself was at fault. */
-  readonly cause?: FailureCause | undefined;
-  readonly messages: readonly LogMessage[];
-  /** Whole seconds, rounded up. */
-  readonly duration: number;
-  readonly durationMs: number;
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  readonly metadata: LogMetadata;
-}
-
-export interface SessionLogDocument extends Omit<RequestLogDocument, 'requestId' | 'cause'> {
-  readonly agents: readonly string[];
-}
+export type Severity = LogMessage['severity'];
 
 /** The sums of a session; `duration` is in milliseconds. */
 export interface SessionSums extends TokenCounts {
@@ -54,7 +15,7 @@ export interface LoggedRequest {
   readonly requestId: string;
   readonly sessionId: string;
   readonly agentId: string;
-  readonly messages: readonly LogMessage[];
+  readonly messages: LogMessage[];
   readonly duration: number;
   readonly tokens: TokenCounts;
   readonly at: number;

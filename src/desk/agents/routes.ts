@@ -4,8 +4,7 @@ import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
 import { agentRoutes } from './agent-routes.ts';
 import { chatRoutes } from './chat-routes.ts';
 import { logRoutes } from './log-routes.ts';
-import type { AgentRoutesOptions } from './route-options.ts';
-import type { Agents } from './service.ts';
+import type { AgentRoutesOptions, Agents } from './service.ts';
 
 /** All routes under `/ai-service/{tenant}/agentic` except the models (contract 8). */
 export async function agenticRoutes(app: HttpServer, options: AgentRoutesOptions): Promise<void> {

@@ -1,7 +1,7 @@
 import type { QueuedChat } from '../queued-chat.ts';
 import type { AgentRow } from './agent-store.ts';
 import type { AgentHead } from './agent-texts.ts';
-import type { LogMessage } from './request-log.ts';
+import type { LogMessage } from './answer-schemas.ts';
 import type { TurnName } from './turn-store.ts';
 
 export interface ChatRequest extends QueuedChat {

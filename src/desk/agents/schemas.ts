@@ -2,7 +2,6 @@ import { type Static, Type } from 'typebox';
 import { MetadataInput } from '../../http/body-members.ts';
 import { anyCase } from '../../http/openapi/any-case.ts';
 import { TenantName } from '../../http/tenant-name.ts';
-import { fieldsParameter, filterParameter, pagingParameters } from '../../pagination/parameters.ts';
 import { LlmConfigSchema } from './llm-config.ts';
 import { unsupportedOfAgents, unsupportedOfTools, unsupportedOfTriggers } from './unsupported-members.ts';
 
@@ -109,6 +108,3 @@ export const AgentPatch = Type.Array(
   },
 );
 export type AgentPatch = Static<typeof AgentPatch>;
-
-export const ListQuery = Type.Object({ ...pagingParameters, q: filterParameter, fields: fieldsParameter });
-export const SearchQuery = Type.Object({ ...pagingParameters, fields: fieldsParameter });

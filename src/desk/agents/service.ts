@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Sealer } from '../../core/sealing.ts';
 import type { DocumentLists } from '../../pagination/document-lists.ts';
+import type { Paginator } from '../../pagination/paginator.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { ProviderCaller } from '../../providers/provider-caller.ts';
 import { findAgent } from './agent-store.ts';
@@ -18,6 +19,11 @@ export interface Agents {
   readonly jobs: JobQueue;
   /** The agent as JSON text. Throws resource_not_found. */
   find(tenant: string, id: string): Promise<string>;
+}
+
+export interface AgentRoutesOptions {
+  agents: Agents;
+  paginator: Paginator;
 }
 
 export interface AgentsOptions {

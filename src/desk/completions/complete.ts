@@ -38,19 +38,8 @@ export function createComplete({ caller, tokens, model, logger }: CompleteOption
       throw new AnnalsError('service_unavailable', 'There is no provider token: set providerApiToken.');
     }
     try {
-      const answer = withText(
-        own === undefined
-          ? await caller.callShared({ tenant, messages, maxTokens, signal })
-          : await caller.callOwn({
-              tenant,
-              provider: 'openai',
-              model,
-              apiKey: own.token,
-              messages,
-              maxTokens,
-              signal,
-            }),
-      );
+      const ownModel = own && { provider: 'openai' as const, model, apiKey: own.token };
+      const answer = withText(await caller.call({ tenant, own: ownModel, messages, maxTokens, signal }));
       const finishReason = finishReasonOf(answer);
       if (finishReason === 'length' || finishReason === 'content_filter') {
         logger.warn({ tenant, finishReason }, 'a completion was cut off or filtered');

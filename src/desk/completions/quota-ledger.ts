@@ -1,3 +1,4 @@
+import { createBatches } from '../../core/concurrency/batches.ts';
 import type { Decision, Sending, Settlement, Want } from './quota-store.ts';
 
 /**
@@ -24,8 +25,6 @@ export interface LedgerDatabase {
   send(tenant: string, sendings: readonly Sending[]): Promise<readonly boolean[]>;
 }
 
-const maxAtOnce = 256;
-
 export function createLedger(database: LedgerDatabase): QuotaLedger {
   const changes = createBatches<{ settlement: Settlement } | { want: Want }, Decision | undefined>(
     async (tenant, items) => {
@@ -50,46 +49,4 @@ export function createLedger(database: LedgerDatabase): QuotaLedger {
       await changes(tenant, { settlement });
     },
   };
-}
-
-interface Pending<Item, Result> {
-  item: Item;
-  resolve(result: Result): void;
-  reject(error: unknown): void;
-}
-
-/** Items that come while a batch of their tenant runs go with the next one. `run` returns the results in the order of the items. */
-function createBatches<Item, Result>(
-  run: (tenant: string, items: readonly Item[]) => Promise<readonly Result[]>,
-): (tenant: string, item: Item) => Promise<Result> {
-  /** The items that wait for the next batch. The entry exists while a batch of the tenant runs. */
-  const waiting = new Map<string, Pending<Item, Result>[]>();
-
-  async function work(tenant: string, items: Pending<Item, Result>[]): Promise<void> {
-    while (items.length > 0) {
-      const batch = items.splice(0, maxAtOnce);
-      try {
-        const results = await run(
-          tenant,
-          batch.map(({ item }) => item),
-        );
-        for (const [index, result] of results.entries()) batch[index]?.resolve(result);
-      } catch (error) {
-        for (const { reject } of batch) reject(error);
-      }
-    }
-    waiting.delete(tenant);
-  }
-
-  return (tenant, item) =>
-    new Promise((resolve, reject) => {
-      const items = waiting.get(tenant);
-      if (items !== undefined) {
-        items.push({ item, resolve, reject });
-        return;
-      }
-      const fresh = [{ item, resolve, reject }];
-      waiting.set(tenant, fresh);
-      void work(tenant, fresh);
-    });
 }

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyBaseLogger } from 'fastify';
-import { createWaitQueue, type FirstInQueue } from '../../core/concurrency/wait-queue.ts';
+import { type Release, Semaphore } from '../../core/concurrency/semaphore.ts';
 import { AnnalsError } from '../../core/errors.ts';
+import { rest } from '../../core/repeat.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Statements } from '../../postgres/statements.ts';
 import { type FindTenants, forEachTenant } from '../../postgres/tenants/tenants-with.ts';
@@ -95,7 +96,10 @@ export function createQuota(options: QuotaOptions): Quota {
     apply: (tenant, batch) => applyToQuota(pool, tenant, batch, { limits: quotaLimits, minOutput, lease: unsentLease }),
     send: (tenant, sendings) => sendReserved(pool, tenant, sendings),
   });
-  const queue = createWaitQueue();
+  /** The first of a tenant's waiting calls tries again and again; the others wait for their turn. */
+  const turns = new Semaphore({ maxOfTenant: 1 });
+  /** Ends the pause of the tenant's first call. */
+  const pauses = new Map<string, AbortController>();
   const settlements = createSettlements(logger);
 
   async function attempt(request: QuotaRequest): Promise<Reservation | undefined> {
@@ -124,7 +128,7 @@ export function createQuota(options: QuotaOptions): Quota {
           logger.warn({ tenant, reserved: { input, output: granted }, tokens }, 'a provider counted more than its cap');
         }
         await settlements.settle(() => ledger.settle(tenant, { reservation: id, ...tokens }));
-        queue.wake(tenant);
+        pauses.get(tenant)?.abort();
         return { input: tokens.input ?? input, output: tokens.output ?? granted };
       },
     };
@@ -138,25 +142,29 @@ export function createQuota(options: QuotaOptions): Quota {
       deadline.abort(busy());
     }, maxWait);
     const signal = request.signal === undefined ? deadline.signal : AbortSignal.any([request.signal, deadline.signal]);
-    let first: FirstInQueue | undefined;
+    let release: Release | undefined;
     try {
-      first = await queue.enter(tenant, signal);
+      release = await turns.acquire(tenant, signal);
       for (let pause = minPause; ; pause = Math.min(maxPause, pause * 1.5)) {
         const reserved = await attempt(request);
         if (reserved !== undefined) return reserved;
         // Other processes do not announce the tokens that they return, so every pause is short.
-        await first.pause(pause * (0.5 + Math.random()), signal);
+        const settled = new AbortController();
+        pauses.set(tenant, settled);
+        await rest(pause * (0.5 + Math.random()), AbortSignal.any([signal, settled.signal]));
+        pauses.delete(tenant);
+        signal.throwIfAborted();
       }
     } finally {
       clearTimeout(timer);
-      first?.leave();
+      release?.();
     }
   }
 
   return {
     async reserve(request) {
       const { tenant } = request;
-      const reserved = queue.busy(tenant) ? undefined : await attempt(request);
+      const reserved = turns.taken(tenant) > 0 ? undefined : await attempt(request);
       return reserved ?? (await waitFor(request));
     },
 

@@ -3,8 +3,9 @@ import type { ExportPiece, ExportProgress } from '../../core/export-history.ts';
 import type { DocumentRows } from '../../pagination/document-lists.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { projectedJson } from '../../query/json-projection.ts';
-import { type JobDocument, type JobType, withoutHistory } from './job.ts';
+import { type JobType, withoutHistory } from './job.ts';
 import type { JobReader } from './job-reader.ts';
+import type { JobDocument } from './schemas.ts';
 import './tables.ts';
 
 /** A job that a worker has taken. The worker's writes count only until another worker takes the job. */

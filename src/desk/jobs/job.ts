@@ -1,46 +1,9 @@
 import { AnnalsError, type ErrorType } from '../../core/errors.ts';
 import type { ExportFormat } from '../../core/export-history.ts';
 import type { AnsweredChat, QueuedChat } from '../queued-chat.ts';
+import type { JobDocument } from './schemas.ts';
 
-export type JobType = 'AGENT_CHAT' | 'EXPORT';
-/** `skipped` is a chat whose agent was deleted or disabled before the first call. */
-export type JobStatus = 'in_progress' | 'success' | 'failure' | 'skipped';
-
-/** A job as clients see it (contract 8). Fields that do not apply to its type are left out. */
-export interface JobDocument {
-  id: string;
-  type: JobType;
-  status: JobStatus;
-  agentId?: string;
-  sessionId?: string;
-  requestId?: string;
-  /** What the client asked the agent. */
-  request?: string;
-  /** What the agent answered, where the chat succeeded. */
-  message?: string;
-  response?: unknown;
-  metadata: {
-    /** Counts up with every change, from 1. */
-    version: number;
-    createdAt: string;
-    modifiedAt: string;
-    /** The client that asked for an export. */
-    clientId?: string | undefined;
-    /** The query of an export. */
-    q?: string;
-    format?: ExportFormat;
-    /** Whether the file has each entry's context and how it was recorded; left out: it has not. */
-    context?: true;
-    /** Change entries in its file so far. */
-    entries?: number;
-    /** Bytes of its file so far. */
-    bytes?: number;
-    /** Why the job failed, in the form of an API error. */
-    error?: { type: ErrorType; message: string };
-    /** Paths of fields that tell of the change history. Clients that may not read it do not get them. */
-    guarded?: readonly string[];
-  };
-}
+export type JobType = JobDocument['type'];
 
 /** The input for the worker of an export. */
 export interface ExportInput {

@@ -1,8 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { type FindTenants, forEachTenant, type TenantWork } from '../../postgres/tenants/tenants-with.ts';
-import type { JobDocument, JobType } from './job.ts';
+import type { JobType } from './job.ts';
 import type { TakenJob } from './job-store.ts';
+import type { JobDocument } from './schemas.ts';
 import './tables.ts';
 
 /** Milliseconds. A worker that has not extended its lease for this long is dead, and another worker takes its job. */

@@ -2,27 +2,14 @@ import { Readable } from 'node:stream';
 import { ofCurrentWork } from '../../core/concurrency/work.ts';
 import type { Credentials } from '../../http/credentials.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
-import { optionalBody } from '../../http/json-body.ts';
-import { json, jsonText, jsonType, noContent, pageOf, stream } from '../../http/openapi/answers.ts';
+import { json, jsonText, jsonType, noContent, stream } from '../../http/openapi/answers.ts';
+import { listRoutes } from '../../http/openapi/list-routes.ts';
 import { historyScopes, insufficientScopes, mayReadContext, mayReadHistory, type Scope } from '../../http/scopes.ts';
 import { whileListening } from '../../http/while-listening.ts';
-import { arrayBody } from '../../pagination/page-texts.ts';
 import type { Paginator } from '../../pagination/paginator.ts';
-import { PagingHeaders, SearchBody } from '../../pagination/parameters.ts';
 import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
 import type { JobReader } from './job-reader.ts';
-import {
-  CsvFile,
-  Job,
-  JobItem,
-  JobMade,
-  JobPath,
-  JobsPath,
-  ListQuery,
-  NdjsonFile,
-  NewExport,
-  SearchQuery,
-} from './schemas.ts';
+import { CsvFile, Job, JobItem, JobMade, JobPath, JobsPath, NdjsonFile, NewExport } from './schemas.ts';
 import type { Jobs } from './service.ts';
 
 const tags = ['Jobs'];
@@ -42,53 +29,16 @@ export async function jobRoutes(
   app: HttpServer,
   { jobs, paginator }: { jobs: Jobs; paginator: Paginator },
 ): Promise<void> {
-  app.get(
-    '/ai-service/:tenant/jobs',
-    {
-      config: { scopes: reading },
-      schema: {
-        operationId: 'listJobs',
-        tags,
-        summary: 'Listing jobs',
-        params: JobsPath,
-        querystring: ListQuery,
-        headers: PagingHeaders,
-        response: { 200: pageOf(JobItem, 'A page of jobs.') },
-      },
-    },
-    async (request, reply) => {
-      const { tenant } = request.params;
-      const { q = '' } = request.query;
-      const wanted = paginator.read(request, { tenant, operation: 'list jobs', filter: q });
-      const { texts, headers } = await jobs.list(readerOf(request), request.query, wanted);
-      return await reply.headers(headers).type(jsonType).send(arrayBody(texts));
-    },
-  );
-
-  app.post(
-    '/ai-service/:tenant/jobs/search',
-    {
-      preValidation: optionalBody,
-      config: { scopes: reading },
-      schema: {
-        operationId: 'searchJobs',
-        tags,
-        summary: 'Searching jobs',
-        params: JobsPath,
-        querystring: SearchQuery,
-        headers: PagingHeaders,
-        body: SearchBody,
-        response: { 200: pageOf(JobItem, 'A page of jobs.') },
-      },
-    },
-    async (request, reply) => {
-      const { tenant } = request.params;
-      const { q = '' } = request.body;
-      const wanted = paginator.read(request, { tenant, operation: 'search jobs', filter: q });
-      const { texts, headers } = await jobs.list(readerOf(request), { ...request.query, q }, wanted);
-      return await reply.headers(headers).type(jsonType).send(arrayBody(texts));
-    },
-  );
+  listRoutes(app, paginator, {
+    path: '/ai-service/:tenant/jobs',
+    params: JobsPath,
+    tags,
+    name: 'Jobs',
+    many: 'jobs',
+    item: JobItem,
+    scopes: reading,
+    page: (request, asked, wanted) => jobs.list(readerOf(request), asked, wanted),
+  });
 
   app.post(
     '/ai-service/:tenant/jobs',

@@ -6,9 +6,10 @@ import type { StopSignal } from '../../core/stop-signal.ts';
 import type { Database } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { appendChunk, dropChunks } from './content-store.ts';
-import type { ExportInput, JobDocument } from './job.ts';
+import type { ExportInput } from './job.ts';
 import { JobLost, loseJob } from './job-lost.ts';
 import { type TakenJob, updateJob, updateProgress } from './job-store.ts';
+import type { JobDocument } from './schemas.ts';
 
 const pack = promisify(zstdCompress);
 const packing = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };

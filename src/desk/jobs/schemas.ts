@@ -1,17 +1,13 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { statusOfErrorType } from '../../core/errors.ts';
 import { listItem } from '../../http/openapi/list-item.ts';
 import { TenantName } from '../../http/tenant-name.ts';
-import { fieldsParameter, filterParameter, pagingParameters } from '../../pagination/parameters.ts';
 
 export const JobsPath = Type.Object({ tenant: TenantName });
 export const JobPath = Type.Object({
   tenant: TenantName,
   id: Type.String({ $id: 'JobId', description: 'The id of the job.' }),
 });
-
-export const ListQuery = Type.Object({ ...pagingParameters, q: filterParameter, fields: fieldsParameter });
-export const SearchQuery = Type.Object({ ...pagingParameters, fields: fieldsParameter });
 
 export const NewExport = Type.Object(
   {
@@ -93,6 +89,7 @@ export const Job = Type.Object(
   },
   { $id: 'Job' },
 );
+export type JobDocument = Static<typeof Job>;
 
 export const JobItem = listItem('JobItem', Job);
 

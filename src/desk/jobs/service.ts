@@ -6,7 +6,7 @@ import { currentTrace, enterTrace, readTraceparent, type Tracer, traceparentOf }
 import { AnnalsError } from '../../core/errors.ts';
 import type { ExportFormat, ExportHistory } from '../../core/export-history.ts';
 import { insufficientScopes } from '../../http/scopes.ts';
-import type { DocumentLists } from '../../pagination/document-lists.ts';
+import type { AskedOfList, DocumentLists } from '../../pagination/document-lists.ts';
 import type { Page, PageWanted } from '../../pagination/paginator.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
@@ -14,10 +14,11 @@ import { inTransaction } from '../../postgres/transaction.ts';
 import type { QueuedChat, RunQueuedChat } from '../queued-chat.ts';
 import { readChunk } from './content-store.ts';
 import { createDispatcher } from './dispatcher.ts';
-import { type AskedExport, chatDocument, type ExportInput, exportDocument, type JobDocument } from './job.ts';
+import { type AskedExport, chatDocument, type ExportInput, exportDocument } from './job.ts';
 import type { JobReader } from './job-reader.ts';
 import { deleteJob, findJob, insertJob, jobRows, type TakenJob } from './job-store.ts';
 import { countWaiting, type WaitsForSession } from './queue-store.ts';
+import type { JobDocument } from './schemas.ts';
 import { createWorker, type WorkerOptions } from './worker.ts';
 
 const unpack = promisify(zstdDecompress);
@@ -47,7 +48,7 @@ export interface Jobs {
   ): Promise<string>;
   /** Lets this process look for queued chats at once. Call it after their transaction has committed. */
   wakeAgentChats(tenant: string): void;
-  list(reader: JobReader, asked: { q?: string; fields?: string }, wanted: PageWanted): Promise<Page>;
+  list(reader: JobReader, asked: AskedOfList, wanted: PageWanted): Promise<Page>;
   /** JSON text. Throws resource_not_found. */
   find(reader: JobReader, id: string): Promise<string>;
   /**

@@ -37,19 +37,15 @@ const Secret = Type.String({
 
 /** Members that the API family publishes and Annals does not do (contract 3). docs/compatibility.md lists them. */
 const unsupported = {
-  restricted: Type.Optional(
-    unsupportedMember(
-      'be false or left out: clients with the scope configuration.configuration_manage may delete items',
-      false,
-    ),
+  restricted: unsupportedMember(
+    'be false or left out: clients with the scope configuration.configuration_manage may delete items',
+    false,
   ),
-  readOnly: Type.Optional(
-    unsupportedMember(
-      'be false or left out: clients with the scope configuration.configuration_manage may change items',
-      false,
-    ),
+  readOnly: unsupportedMember(
+    'be false or left out: clients with the scope configuration.configuration_manage may change items',
+    false,
   ),
-  schemaUrl: Type.Optional(unsupportedMember('be left out: the service does not validate values with a schema')),
+  schemaUrl: unsupportedMember('be left out: the service does not validate values with a schema'),
 };
 
 const Version = Type.Integer({ minimum: 1, description: 'Increases by 1 with every change.' });

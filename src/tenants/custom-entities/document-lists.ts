@@ -1,5 +1,6 @@
 import type { DocumentLists } from '../../pagination/document-lists.ts';
 import { mapTexts } from '../../pagination/page-texts.ts';
+import type { Page } from '../../pagination/paginator.ts';
 import { parseDocumentQuery } from '../../query/parse.ts';
 import { findDocuments, type ReadContext } from './read-documents.ts';
 import { parseFields, selectFields } from './select-fields.ts';
@@ -7,11 +8,15 @@ import { parseFields, selectFields } from './select-fields.ts';
 /** Lists of documents; other modules use them too. */
 export function createDocumentLists(context: ReadContext): DocumentLists {
   return {
-    async page(rows, { q = '', fields }, wanted) {
-      const selection = parseFields(fields);
-      const { texts, headers } = await findDocuments(context, rows, parseDocumentQuery(q), wanted);
-      if (selection === undefined) return { texts, headers };
-      return { texts: await mapTexts(texts, (some) => selectFields(some, selection)), headers };
-    },
+    page: (rows, { q = '', fields }, wanted) =>
+      withFields(fields, () => findDocuments(context, rows, parseDocumentQuery(q), wanted)),
   };
+}
+
+/** A page whose documents have the wanted fields alone. */
+export async function withFields(fields: string | undefined, find: () => Promise<Page>): Promise<Page> {
+  const selection = parseFields(fields);
+  const page = await find();
+  if (selection === undefined) return page;
+  return { ...page, texts: await mapTexts(page.texts, (some) => selectFields(some, selection)) };
 }

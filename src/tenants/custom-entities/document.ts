@@ -5,7 +5,6 @@ import { parseJson } from '../../core/json/parse.ts';
 import { sizeOfJson } from '../../core/json/size.ts';
 import { type JsonNode, JsonSyntaxError } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
-import { ProjectionFault, projectedJson } from '../../query/json-projection.ts';
 
 /** A type or an instance as a client writes it: the members that Annals keeps, and the other members unchanged. */
 export interface DocumentInput {
@@ -88,17 +87,6 @@ export function valuesOfDocument({ name, metadata, rest }: DocumentInput): numbe
 
 /** The document itself, its id, `metadata`, and the three members of `metadata` that Annals keeps. */
 const valuesOfService = 6;
-
-/** The text for the jsonb column. Throws validation_violation for a value that jsonb cannot hold. */
-export function projectionOf(text: string): string {
-  try {
-    return projectedJson(text);
-  } catch (error) {
-    if (error instanceof ProjectionFault)
-      throw new AnnalsError('validation_violation', error.message, { cause: error });
-    throw error;
-  }
-}
 
 /** Reads the time of a stored document, in milliseconds since 1970. */
 export function createdAtOf(document: string): number {

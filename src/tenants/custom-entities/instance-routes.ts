@@ -1,15 +1,12 @@
-import type { FastifyReply } from 'fastify';
 import type { HttpServer } from '../../http/http-server-type.ts';
-import { acceptJsonOf, optionalBody, textAlone } from '../../http/json-body.ts';
-import { json, jsonText, jsonType, noContent, pageOf } from '../../http/openapi/answers.ts';
+import { acceptJsonOf, textAlone } from '../../http/json-body.ts';
+import { json, jsonText, jsonType, noContent } from '../../http/openapi/answers.ts';
+import { listRoutes } from '../../http/openapi/list-routes.ts';
 import type { Scope } from '../../http/scopes.ts';
-import { arrayBody, mapTexts } from '../../pagination/page-texts.ts';
 import type { Paginator } from '../../pagination/paginator.ts';
-import { PagingHeaders, type PagingRequest, SearchBody } from '../../pagination/parameters.ts';
 import { InstanceItem, StoredInstance } from './answer-schemas.ts';
 import { instanceNotFound, reservedInstanceId } from './refusals.ts';
-import { Created, CustomInstance, InstancePath, InstancesQuery, JsonPatch, SearchQuery, TypePath } from './schemas.ts';
-import { parseFields, selectFields } from './select-fields.ts';
+import { Created, CustomInstance, InstancePath, JsonPatch, TypePath } from './schemas.ts';
 import type { CustomEntities } from './service.ts';
 
 export interface CustomEntityRoutesOptions {
@@ -21,11 +18,6 @@ const tags = ['Custom entities'];
 const reading: readonly Scope[] = ['schema.custominstance_read', 'schema.custominstance_manage'];
 const writing: readonly Scope[] = ['schema.custominstance_manage'];
 
-interface InstancesRequest extends PagingRequest {
-  readonly params: { tenant: string; type: string };
-  readonly query: PagingRequest['query'] & { fields?: string };
-}
-
 /** Instances of custom entities (contract 9). */
 export async function instanceRoutes(
   app: HttpServer,
@@ -33,51 +25,19 @@ export async function instanceRoutes(
 ): Promise<void> {
   acceptJsonOf(app, 'application/json-patch+json');
 
-  /** The list and the search differ only in the place of `q`. */
-  async function answer(request: InstancesRequest, reply: FastifyReply, action: 'list' | 'search', q = '') {
-    const { tenant, type } = request.params;
-    const selection = parseFields(request.query.fields);
-    const wanted = paginator.read(request, { tenant, operation: `${action} instances of ${type}`, filter: q });
-    const { texts, headers } = await instances.list(tenant, type, q, wanted);
-    const shown = selection === undefined ? texts : await mapTexts(texts, (some) => selectFields(some, selection));
-    return await reply.headers(headers).type(jsonType).send(arrayBody(shown));
-  }
-
-  const described = {
-    tags,
+  listRoutes(app, paginator, {
+    path: '/schema/:tenant/custom-entities/:type/instances',
     params: TypePath,
-    headers: PagingHeaders,
-    response: { 200: pageOf(InstanceItem, 'A page of instances.', ['Server-Timing']) },
-  };
-  app.get(
-    '/schema/:tenant/custom-entities/:type/instances',
-    {
-      config: { scopes: reading, errors: ['resource_not_found'] },
-      schema: {
-        operationId: 'listInstances',
-        ...described,
-        summary: 'Listing instances',
-        querystring: InstancesQuery,
-      },
-    },
-    async (request, reply) => await answer(request, reply, 'list', request.query.q),
-  );
-
-  app.post(
-    '/schema/:tenant/custom-entities/:type/instances/search',
-    {
-      preValidation: optionalBody,
-      config: { scopes: reading, errors: ['resource_not_found'] },
-      schema: {
-        operationId: 'searchInstances',
-        ...described,
-        summary: 'Searching instances',
-        querystring: SearchQuery,
-        body: SearchBody,
-      },
-    },
-    async (request, reply) => await answer(request, reply, 'search', request.body.q),
-  );
+    tags,
+    name: 'Instances',
+    many: 'instances',
+    item: InstanceItem,
+    scopes: reading,
+    errors: ['resource_not_found'],
+    headers: ['Server-Timing'],
+    of: typeOf,
+    page: ({ params, credentials }, asked, wanted) => instances.list(credentials.tenant, typeOf(params), asked, wanted),
+  });
 
   app.post(
     '/schema/:tenant/custom-entities/:type/instances',
@@ -184,4 +144,9 @@ export async function instanceRoutes(
       return await reply.code(204).send();
     },
   );
+}
+
+/** Of parameters that have been validated. */
+function typeOf(params: unknown): string {
+  return (params as { type: string }).type;
 }

@@ -21,29 +21,16 @@ export interface InstanceRow extends StoredDocument {
 /** As text, because the query builder takes longer to build such a statement than the driver takes to send it. */
 const instanceById = 'select version, document from custom_instance where tenant = $1 and type = $2 and id = $3';
 
+/** With `lock` nobody else changes the instance until the transaction ends. */
 export async function findInstance(
   db: Connection,
   tenant: string,
   { type, id }: { type: string; id: string },
+  options: { lock?: boolean } = {},
 ): Promise<StoredDocument | undefined> {
-  const { rows } = await db.executeQuery<StoredDocument>(CompiledQuery.raw(instanceById, [tenant, type, id]));
+  const text = options.lock === true ? `${instanceById} for update` : instanceById;
+  const { rows } = await db.executeQuery<StoredDocument>(CompiledQuery.raw(text, [tenant, type, id]));
   return rows[0];
-}
-
-/** Reads an instance and locks it: nobody else changes it until the transaction ends. */
-export async function lockInstance(
-  transaction: DatabaseTransaction,
-  tenant: string,
-  { type, id }: { type: string; id: string },
-): Promise<StoredDocument | undefined> {
-  return await transaction
-    .selectFrom('custom_instance')
-    .select(['version', 'document'])
-    .where('tenant', '=', tenant)
-    .where('type', '=', type)
-    .where('id', '=', id)
-    .forUpdate()
-    .executeTakeFirst();
 }
 
 /** Returns false if the id exists already. Fails on its foreign key if the type does not exist. */

@@ -1,13 +1,13 @@
 import { threaded } from '../../core/concurrency/threaded.ts';
 import { kindOf, objectText } from '../../core/json/members.ts';
 import { refuseLargeDocument } from '../../core/json/size.ts';
+import { projectedJson } from '../../query/json-projection.ts';
 import {
   createdAtOf,
   type DocumentInput,
   displayName,
   documentText,
   isMapByLanguage,
-  projectionOf,
   readDocument,
   refuse,
   refuseOtherTimes,
@@ -52,7 +52,7 @@ export const writtenInstance = threaded(
     const document = documentText(input, { id, version, createdAt, modifiedAt: Math.max(now, createdAt) });
     const values = valuesOfDocument(input);
     refuseLargeDocument('An instance', { bytes: Buffer.byteLength(document), values });
-    return { document, fields: projectionOf(document), values, name: displayName(input.name) };
+    return { document, fields: projectedJson(document), values, name: displayName(input.name) };
   },
 );
 

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { MetadataInput, metadataMembers, unsupportedMember } from '../../http/body-members.ts';
 import { TenantName } from '../../http/tenant-name.ts';
-import { fieldsParameter, filterParameter, pagingParameters } from '../../pagination/parameters.ts';
+import { filterParameter, pagingParameters } from '../../pagination/parameters.ts';
 import { maxOperations } from './patch-document.ts';
 import { reservedInstanceId } from './refusals.ts';
 
@@ -54,7 +54,7 @@ const typeMembers = {
     }),
   ),
   metadata: Type.Optional(MetadataInput),
-  schemas: Type.Optional(unsupportedMember('be left out: the schema of the instances is jsonSchema')),
+  schemas: unsupportedMember('be left out: the schema of the instances is jsonSchema'),
 };
 
 const WrittenTypeId = Type.String({
@@ -149,5 +149,3 @@ export const JsonPatch = Type.Array(
 );
 
 export const ListQuery = Type.Object({ ...pagingParameters, q: filterParameter });
-export const InstancesQuery = Type.Object({ ...pagingParameters, q: filterParameter, fields: fieldsParameter });
-export const SearchQuery = Type.Object({ ...pagingParameters, fields: fieldsParameter });

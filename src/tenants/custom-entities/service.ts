@@ -1,7 +1,9 @@
 import type { FastifyBaseLogger } from 'fastify';
+import type { AskedOfList } from '../../pagination/document-lists.ts';
 import { isEmptyPage } from '../../pagination/page-texts.ts';
 import type { Page, PageWanted } from '../../pagination/paginator.ts';
 import { parseDocumentQuery } from '../../query/parse.ts';
+import { withFields } from './document-lists.ts';
 import { findInstance } from './instance-store.ts';
 import { findDocuments, instancesOf, type ReadContext, typesOf } from './read-documents.ts';
 import { instanceNotFound, typeNotFound } from './refusals.ts';
@@ -19,7 +21,7 @@ export interface CustomEntities {
   };
   readonly instances: InstanceWrites & {
     find(tenant: string, type: string, id: string): Promise<string>;
-    list(tenant: string, type: string, q: string, wanted: PageWanted): Promise<Page>;
+    list(tenant: string, type: string, asked: AskedOfList, wanted: PageWanted): Promise<Page>;
   };
 }
 
@@ -44,16 +46,17 @@ export function createCustomEntities(
         if (found === undefined) throw instanceNotFound();
         return found.document;
       },
-      async list(tenant, type, q, wanted) {
-        const query = parseDocumentQuery(q);
-        const began = performance.now();
-        const page = await findDocuments(context, instancesOf(tenant, type), query, wanted);
-        const took = performance.now() - began;
-        // An empty list may mean that the type does not exist.
-        if (isEmptyPage(page.texts) && (await findType(db, tenant, type)) === undefined) throw typeNotFound();
-        const timing = await timingOfSlowPage(db, context.logger, { took, sort: wanted.sort, query });
-        return { texts: page.texts, headers: { ...page.headers, ...timing } };
-      },
+      list: (tenant, type, { q = '', fields }, wanted) =>
+        withFields(fields, async () => {
+          const query = parseDocumentQuery(q);
+          const began = performance.now();
+          const page = await findDocuments(context, instancesOf(tenant, type), query, wanted);
+          const took = performance.now() - began;
+          // An empty list may mean that the type does not exist.
+          if (isEmptyPage(page.texts) && (await findType(db, tenant, type)) === undefined) throw typeNotFound();
+          const timing = await timingOfSlowPage(db, context.logger, { took, sort: wanted.sort, query });
+          return { texts: page.texts, headers: { ...page.headers, ...timing } };
+        }),
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { DatabaseTransaction } from '../../postgres/database.ts';
-import { documentText, projectionOf, readDocument, valuesOfDocument } from './document.ts';
+import { projectedJson } from '../../query/json-projection.ts';
+import { documentText, readDocument, valuesOfDocument } from './document.ts';
 import { insertInstance } from './instance-store.ts';
 import { insertType } from './type-store.ts';
 import { readSentType, writtenType } from './type-texts.ts';
@@ -30,7 +31,7 @@ export async function storeDocuments(
     const input = readDocument(content);
     const document = documentText(input, state);
     const { id, version } = state;
-    const written = { document, fields: projectionOf(document), values: valuesOfDocument(input) };
+    const written = { document, fields: projectedJson(document), values: valuesOfDocument(input) };
     await insertInstance(transaction, tenant, { type: sent.id, id, version, ...written });
   }
 }

@@ -10,28 +10,19 @@ export interface TypeRow {
   readonly jsonSchema: string | null;
 }
 
-export async function findType(db: Connection, tenant: string, id: string): Promise<TypeRow | undefined> {
-  return await db
-    .selectFrom('custom_entity')
-    .select(['id', 'version', 'document', 'json_schema as jsonSchema'])
-    .where('tenant', '=', tenant)
-    .where('id', '=', id)
-    .executeTakeFirst();
-}
-
-/** Reads a type and locks it: nobody else changes it until the transaction ends. Others can still write its instances. */
-export async function lockType(
-  transaction: DatabaseTransaction,
+/** With `lock` nobody else changes the type until the transaction ends. Others can still write its instances. */
+export async function findType(
+  db: Connection,
   tenant: string,
   id: string,
+  options: { lock?: boolean } = {},
 ): Promise<TypeRow | undefined> {
-  return await transaction
+  const query = db
     .selectFrom('custom_entity')
     .select(['id', 'version', 'document', 'json_schema as jsonSchema'])
     .where('tenant', '=', tenant)
-    .where('id', '=', id)
-    .forNoKeyUpdate()
-    .executeTakeFirst();
+    .where('id', '=', id);
+  return await (options.lock === true ? query.forNoKeyUpdate() : query).executeTakeFirst();
 }
 
 /** Returns false if the id exists already. */

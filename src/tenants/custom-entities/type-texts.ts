@@ -3,15 +3,8 @@ import type { ErrorDetail } from '../../core/errors.ts';
 import { elementsOf, kindOf, membersOf } from '../../core/json/members.ts';
 import type { JsonNode } from '../../core/json/tape.ts';
 import { compactText, sourceText } from '../../core/json/text.ts';
-import {
-  createdAtOf,
-  type DocumentInput,
-  displayName,
-  documentText,
-  projectionOf,
-  readDocument,
-  refuse,
-} from './document.ts';
+import { projectedJson } from '../../query/json-projection.ts';
+import { createdAtOf, type DocumentInput, displayName, documentText, readDocument, refuse } from './document.ts';
 import { idDiffers, typeIdPattern } from './refusals.ts';
 import type { TypeRow } from './type-store.ts';
 
@@ -60,7 +53,7 @@ export const writtenType = threaded(
     const input = readDocument(text);
     const createdAt = before === undefined ? now : createdAtOf(before);
     const document = documentText(input, { id, version, createdAt, modifiedAt: Math.max(now, createdAt) });
-    return { id, version, document, jsonSchema, fields: projectionOf(document), name: displayName(input.name) };
+    return { id, version, document, jsonSchema, fields: projectedJson(document), name: displayName(input.name) };
   },
 );
 

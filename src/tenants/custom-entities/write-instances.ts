@@ -1,17 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { preparedChange } from '../../recording/prepared-change.ts';
-import type { Author } from '../../recording/record-document-change.ts';
+import { type Author, type RecordedDocument, recordDocumentChange } from '../../recording/record-document-change.ts';
 import { nameOfDocument, refuse } from './document.ts';
-import {
-  deleteInstance,
-  findInstance,
-  insertInstance,
-  lockInstance,
-  type StoredDocument,
-  updateInstance,
-} from './instance-store.ts';
+import { deleteInstance, findInstance, insertInstance, type StoredDocument, updateInstance } from './instance-store.ts';
 import {
   patchedInstance,
   readSentInstance,
@@ -30,7 +22,7 @@ import {
   typeNotFound,
 } from './refusals.ts';
 import { findType, type TypeRow } from './type-store.ts';
-import type { Put, WriteContext, WrittenChange } from './write-context.ts';
+import type { Put, WriteContext } from './write-context.ts';
 
 /** An instance as a client sent it, or as a patch makes it. */
 interface Sent extends SentInstance {
@@ -60,17 +52,6 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
     return found;
   }
 
-  async function record(
-    transaction: DatabaseTransaction,
-    { tenant, actor }: Author,
-    { id: entity, version, jsonSchema }: TypeRow,
-    change: WrittenChange,
-  ): Promise<void> {
-    const schemaVersion = jsonSchema === null ? undefined : String(version);
-    const recorded = await preparedChange({ ...change, entity, actor, schemaVersion });
-    if (recorded !== 'unchanged') await context.record(transaction, tenant, recorded, change.at);
-  }
-
   async function insert(author: Author, type: TypeRow, id: string, { text }: Sent): Promise<boolean> {
     try {
       return await inTransaction(db, async (transaction) => {
@@ -79,7 +60,7 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
         if (!(await insertInstance(transaction, author.tenant, { type: type.id, id, version: 1, ...written })))
           return false;
         const { document } = written;
-        await record(transaction, author, type, { type: 'create', entityId: id, at, name, after: document });
+        await record(transaction, author, type, { entityId: id, at, name, after: document });
         return true;
       });
     } catch (error) {
@@ -101,7 +82,7 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
     const { name, ...written } = await writtenInstance(sent.text, { id, version, now: at }, before);
     await updateInstance(transaction, author.tenant, { type: type.id, id, version, ...written });
     const { document } = written;
-    await record(transaction, author, type, { type: 'update', entityId: id, at, name, before, after: document });
+    await record(transaction, author, type, { entityId: id, at, name, before, after: document });
   }
 
   return {
@@ -123,7 +104,7 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
       await checkAgainstSchema(context, type, sent, id);
       for (;;) {
         const replaced = await inTransaction(db, async (transaction) => {
-          const current = await lockInstance(transaction, author.tenant, { type: type.id, id });
+          const current = await findInstance(transaction, author.tenant, { type: type.id, id }, { lock: true });
           if (current !== undefined) await replace(transaction, author, type, { id, current, sent });
           return current !== undefined;
         });
@@ -148,7 +129,7 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
         if (sent.version !== undefined && sent.version !== current.version) throw oldVersion();
         await checkAgainstSchema(context, type, sent, id);
         const patched = await inTransaction(db, async (transaction) => {
-          const locked = await lockInstance(transaction, author.tenant, { type: type.id, id });
+          const locked = await findInstance(transaction, author.tenant, { type: type.id, id }, { lock: true });
           if (locked?.document !== current.document) return false;
           await replace(transaction, author, type, { id, current, sent });
           return true;
@@ -160,15 +141,25 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
     async remove(author, typeId, id) {
       const type = await typeOf(author.tenant, typeId);
       await inTransaction(db, async (transaction) => {
-        const current = await lockInstance(transaction, author.tenant, { type: type.id, id });
+        const current = await findInstance(transaction, author.tenant, { type: type.id, id }, { lock: true });
         if (current === undefined) throw instanceNotFound();
         await deleteInstance(transaction, author.tenant, { type: type.id, id });
         const { document: before } = current;
         const name = await nameOfDocument(before);
-        await record(transaction, author, type, { type: 'delete', entityId: id, at: now(), name, before });
+        await record(transaction, author, type, { entityId: id, at: now(), name, before });
       });
     },
   };
+}
+
+async function record(
+  transaction: DatabaseTransaction,
+  author: Author,
+  { id: entity, version, jsonSchema }: TypeRow,
+  change: Omit<RecordedDocument, 'entity'>,
+): Promise<void> {
+  const schemaVersion = jsonSchema === null ? undefined : String(version);
+  await recordDocumentChange(transaction, author, { ...change, entity, schemaVersion });
 }
 
 function refuseId(id: string): void {

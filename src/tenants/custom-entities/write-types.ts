@@ -1,13 +1,11 @@
 import { AnnalsError } from '../../core/errors.ts';
-import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import { preparedChange } from '../../recording/prepared-change.ts';
-import type { Author } from '../../recording/record-document-change.ts';
+import { type Author, recordDocumentChange } from '../../recording/record-document-change.ts';
 import { nameOfDocument } from './document.ts';
 import { alreadyThere, isForeignKeyViolation, oldVersion, typeNotFound } from './refusals.ts';
-import { deleteType, insertType, lockType, updateType } from './type-store.ts';
+import { deleteType, findType, insertType, updateType } from './type-store.ts';
 import { readSentType, type SentType, writtenType } from './type-texts.ts';
-import type { Put, WriteContext, WrittenChange } from './write-context.ts';
+import type { Put, WriteContext } from './write-context.ts';
 
 export interface TypeWrites {
   /** Returns the id. */
@@ -18,25 +16,16 @@ export interface TypeWrites {
 }
 
 /** The name of types in the change history. It has small letters, so no type can have it as its id. */
-const entityOfTypes = 'custom-entity';
+const entity = 'custom-entity';
 
 /** Writes types (contract 9). Annals records these changes as it does for instances. */
-export function createTypeWrites({ db, now, schemas, record }: WriteContext): TypeWrites {
-  async function recordType(
-    transaction: DatabaseTransaction,
-    { tenant, actor }: Author,
-    change: WrittenChange,
-  ): Promise<void> {
-    const recorded = await preparedChange({ ...change, entity: entityOfTypes, actor });
-    if (recorded !== 'unchanged') await record(transaction, tenant, recorded, change.at);
-  }
-
+export function createTypeWrites({ db, now, schemas }: WriteContext): TypeWrites {
   async function insert(author: Author, sent: SentType): Promise<boolean> {
     return await inTransaction(db, async (transaction) => {
       const at = now();
       const { name, ...row } = await writtenType(sent, { version: 1, now: at }, undefined);
       if (!(await insertType(transaction, author.tenant, row))) return false;
-      await recordType(transaction, author, { type: 'create', entityId: sent.id, at, name, after: row.document });
+      await recordDocumentChange(transaction, author, { entity, entityId: sent.id, at, name, after: row.document });
       return true;
     });
   }
@@ -60,7 +49,7 @@ export function createTypeWrites({ db, now, schemas, record }: WriteContext): Ty
       const { id, version: sentVersion } = sent;
       for (;;) {
         const replaced = await inTransaction(db, async (transaction) => {
-          const current = await lockType(transaction, author.tenant, id);
+          const current = await findType(transaction, author.tenant, id, { lock: true });
           if (current === undefined) return false;
           if (sentVersion !== undefined && sentVersion !== current.version) throw oldVersion();
           const at = now();
@@ -68,14 +57,8 @@ export function createTypeWrites({ db, now, schemas, record }: WriteContext): Ty
           const before = current.document;
           const { name, ...row } = await writtenType(sent, { version, now: at }, before);
           await updateType(transaction, author.tenant, row);
-          await recordType(transaction, author, {
-            type: 'update',
-            entityId: id,
-            at,
-            name,
-            before,
-            after: row.document,
-          });
+          const change = { entity, entityId: id, at, name, before, after: row.document };
+          await recordDocumentChange(transaction, author, change);
           return true;
         });
         if (replaced) return 'replaced';
@@ -87,12 +70,12 @@ export function createTypeWrites({ db, now, schemas, record }: WriteContext): Ty
     async remove(author, id) {
       try {
         await inTransaction(db, async (transaction) => {
-          const current = await lockType(transaction, author.tenant, id);
+          const current = await findType(transaction, author.tenant, id, { lock: true });
           if (current === undefined) throw typeNotFound();
           await deleteType(transaction, author.tenant, id);
           const { document: before } = current;
           const name = await nameOfDocument(before);
-          await recordType(transaction, author, { type: 'delete', entityId: id, at: now(), name, before });
+          await recordDocumentChange(transaction, author, { entity, entityId: id, at: now(), name, before });
         });
       } catch (error) {
         if (!isForeignKeyViolation(error)) throw error;

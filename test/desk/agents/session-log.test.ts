@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { noteOf, requestLogOf, rolledUp, type SessionLogDocument } from '../../../src/desk/agents/request-log.ts';
+import type { SessionLogDocument } from '../../../src/desk/agents/answer-schemas.ts';
+import { noteOf, requestLogOf, rolledUp } from '../../../src/desk/agents/request-log.ts';
 
 const at = Date.UTC(2026, 8, 15);
 

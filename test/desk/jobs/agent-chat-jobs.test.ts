@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { AnnalsError } from '../../../src/core/errors.ts';
 import { waitsForSession } from '../../../src/desk/agents/turn-store.ts';
-import type { JobDocument } from '../../../src/desk/jobs/job.ts';
+import type { JobDocument } from '../../../src/desk/jobs/schemas.ts';
 import { createJobs, type Jobs } from '../../../src/desk/jobs/service.ts';
 import type { QueuedChat, RunQueuedChat } from '../../../src/desk/queued-chat.ts';
 import { createLogger } from '../../../src/http/logger.ts';

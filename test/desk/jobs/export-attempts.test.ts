@@ -6,11 +6,12 @@ import type { ExportHistory, ExportPiece } from '../../../src/core/export-histor
 import { Stop } from '../../../src/core/stop-signal.ts';
 import { waitsForSession } from '../../../src/desk/agents/turn-store.ts';
 import { readChunk } from '../../../src/desk/jobs/content-store.ts';
-import { exportDocument, type JobDocument } from '../../../src/desk/jobs/job.ts';
+import { exportDocument } from '../../../src/desk/jobs/job.ts';
 import { JobLost } from '../../../src/desk/jobs/job-lost.ts';
 import { findJob, insertJob, type TakenJob, updateJob } from '../../../src/desk/jobs/job-store.ts';
 import { freeExpiredJobs, takeNextJob } from '../../../src/desk/jobs/queue-store.ts';
 import { runExport } from '../../../src/desk/jobs/run-export.ts';
+import type { JobDocument } from '../../../src/desk/jobs/schemas.ts';
 import { createWorker } from '../../../src/desk/jobs/worker.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';

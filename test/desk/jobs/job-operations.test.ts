@@ -1,7 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { chatDocument, exportDocument, type JobDocument } from '../../../src/desk/jobs/job.ts';
+import { chatDocument, exportDocument } from '../../../src/desk/jobs/job.ts';
 import { insertJob } from '../../../src/desk/jobs/job-store.ts';
+import type { JobDocument } from '../../../src/desk/jobs/schemas.ts';
 import type { QueuedChat } from '../../../src/desk/queued-chat.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
@@ -117,8 +118,9 @@ describe('who may do what with jobs', () => {
   });
 
   test('an export from before it was noted whose it is: those see it who see all jobs', async () => {
-    const { metadata, ...rest } = exportDocument('old', 0, { q: '', format: 'CSV', requestId: 'r', clientId: 'c' });
-    const document = { ...rest, status: 'success' as const, metadata: { ...metadata, clientId: undefined } };
+    const made = exportDocument('old', 0, { q: '', format: 'CSV', requestId: 'r', clientId: 'c' });
+    const { clientId: _clientId, ...metadata } = made.metadata;
+    const document = { ...made, status: 'success' as const, metadata };
     await inTransaction(server.context.db, (one) => insertJob(one, 'context', { document, input: {} }));
     const status = async (scope: string) => {
       const call = await callerOf('context', { scope });

@@ -1,10 +1,6 @@
 import { inTransaction } from '../../../src/postgres/transaction.ts';
-import {
-  documentText,
-  projectionOf,
-  readDocument,
-  valuesOfDocument,
-} from '../../../src/tenants/custom-entities/document.ts';
+import { projectedJson } from '../../../src/query/json-projection.ts';
+import { documentText, readDocument, valuesOfDocument } from '../../../src/tenants/custom-entities/document.ts';
 import { insertInstance } from '../../../src/tenants/custom-entities/instance-store.ts';
 import type { ModelDocument } from '../oracle/document-evaluator.ts';
 import { writeJson } from '../oracle/json-model.ts';
@@ -22,7 +18,7 @@ export async function storeInstances(
       const state = { id, version: 1, createdAt: 0, modifiedAt: 0 };
       const input = readDocument(writeJson(content));
       const document = documentText(input, state);
-      const written = { document, fields: projectionOf(document), values: valuesOfDocument(input) };
+      const written = { document, fields: projectedJson(document), values: valuesOfDocument(input) };
       await insertInstance(transaction, tenant, { type, id, version: 1, ...written });
     }
   });

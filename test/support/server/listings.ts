@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
-import { documentText, projectionOf, readDocument } from '../../../src/tenants/custom-entities/document.ts';
+import { projectedJson } from '../../../src/query/json-projection.ts';
+import { documentText, readDocument } from '../../../src/tenants/custom-entities/document.ts';
 import type { ModelDocument } from '../oracle/document-evaluator.ts';
 import { writeJson } from '../oracle/json-model.ts';
 import { type PageSeen, readPage } from './instances.ts';
@@ -75,7 +76,7 @@ export async function storeListed(
     const rows = documents.map(({ id, content }) => {
       const state = { id, version: 1, createdAt: 0, modifiedAt: 0 };
       const document = documentText(readDocument(writeJson(content)), state);
-      const values = [tenant, id, document, sql`${projectionOf(document)}::jsonb`, ...Object.values(columns)];
+      const values = [tenant, id, document, sql`${projectedJson(document)}::jsonb`, ...Object.values(columns)];
       return sql`(${sql.join(values)})`;
     });
     await sql`insert into ${target} (${sql.join(names)}) values ${sql.join(rows)}`.execute(transaction);
