@@ -1,10 +1,17 @@
+import { randomBytes } from 'node:crypto';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { setRetention } from '../../src/history/retention/retention.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { inTransaction } from '../../src/postgres/transaction.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder, recordChanges } from '../../src/recording/record-change.ts';
-import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
+import {
+  createSingleTestDatabase,
+  createTestDatabase,
+  createTestDatabaseForThisTest,
+  type TestDatabase,
+} from '../support/server/database.ts';
 import { statementsWaiting } from '../support/server/statements-waiting.ts';
 
 /** From so many changes on, the database takes another way (sql/recording/record_entries.sql). */
@@ -93,6 +100,26 @@ test.each([maxAsOld, maxAsOld + 1])('of many, all are new beside %i others of th
   const record = await recorderOf(`others${others}`);
   await record(changes(others).map((change) => ({ ...change, identity: Buffer.alloc(16, 0xff) })));
   expect(await record(changes(minMany))).toEqual(Array(minMany).fill('recorded'));
+});
+
+test('of many at one time, as a snapshot has them, each is looked up alone, however many of that time there are', async () => {
+  // A database that has planned nothing yet: PostgreSQL has counted none of its rows.
+  const fresh = await createTestDatabaseForThisTest(createSingleTestDatabase);
+  await createTenant(fresh.db, 'snapshot');
+  const [batches, of] = [4, 200];
+  const read = await inTransaction(fresh.db, async (transaction) => {
+    for (let batch = 0; batch < batches; batch++) {
+      const some = changes(of).map((change) => ({ ...change, at: now, identity: randomBytes(16), related: [] }));
+      await recordChanges(transaction, 'snapshot', some, now, { way: 'import' });
+    }
+    const { rows } = await sql<{ entries: number }>`
+      select idx_tup_fetch::float8 as entries from pg_stat_xact_user_tables where relname = 'change_entry'`.execute(
+      transaction,
+    );
+    return rows[0]?.entries;
+  });
+  // One for each look, and those that tell that there are more than a few of this time.
+  expect(read).toBeLessThan(batches * (of + 2 * maxAsOld));
 });
 
 test('of many, one that comes twice is recorded once', async () => {
