@@ -2,6 +2,7 @@ import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { clientAliases } from './console/client-aliases.ts';
 import { findChromium } from './console/test/support/find-chromium.ts';
+import { trials } from './test/support/oracle/trials.ts';
 import { pureTests } from './test/support/pure-tests.ts';
 import { findPgbouncer } from './test/support/server/pgbouncer-program.ts';
 import { findPostgresPrograms } from './test/support/server/postgres-programs.ts';
@@ -30,11 +31,14 @@ if (leavesOutCluster)
 // Vitest begins with the largest files. These are small and take long: as the last ones they would run alone.
 const longFiles = [
   'console/test/console.test.ts',
-  'test/pagination/paging-rules.test.ts',
+  'console/test/long-values.test.ts',
+  'test/postgres/embedded/embedded-database.test.ts',
+  'test/postgres/embedded/embedded-members.test.ts',
+  'test/cli/foreign-code.test.ts',
   'test/cli/package.test.ts',
+  'test/demo/demo-command.test.ts',
+  'test/pagination/paging-rules.test.ts',
   'test/sources/recorder/kill.test.ts',
-  'test/history/page/long-page.test.ts',
-  'test/tenants/custom-entities/sort-indexes.test.ts',
 ];
 
 class LongFilesFirst extends BaseSequencer {
@@ -70,8 +74,8 @@ export default defineConfig(({ mode }) => ({
     // The files of a worker share their modules: to load the service anew for each file took more than a third of the run.
     isolate: false,
     sequence: { sequencer: LongFilesFirst },
-    // For what hangs. A test that starts processes takes a minute on a machine that is busy with other work.
-    testTimeout: 180_000,
+    // For what hangs. A test that starts processes takes a minute on a machine that is busy with other work, and more trials more.
+    testTimeout: trials(180_000),
     hookTimeout: 180_000,
     expect: { poll: { timeout: 30_000 } },
     // CI runs on shared machines that may stand still for seconds. The run shows each test that it had to repeat.

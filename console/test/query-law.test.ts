@@ -5,9 +5,9 @@ import type { Condition, Matcher } from '../../src/query/ast.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { QueryError } from '../../src/query/query-error.ts';
 import { arbitraryQuery, hardExpressions, hardNames } from '../../test/support/oracle/query-arbitrary.ts';
-import { fuzzRuns, fuzzTimeout } from '../../test/support/oracle/query-fuzz.ts';
 import { arbitraryMutatedText } from '../../test/support/oracle/query-mutations.ts';
 import { seed } from '../../test/support/oracle/random.ts';
+import { trials } from '../../test/support/oracle/trials.ts';
 import { valuesOf } from '../src/query-text/edit-query.ts';
 import { scanQuery } from '../src/query-text/scan-query.ts';
 
@@ -29,20 +29,16 @@ interface ReadTerm {
   readonly values: readonly string[] | undefined;
 }
 
-test('the page and the service agree what is a field, where it stands, and which texts it asks for', {
-  timeout: fuzzTimeout(500),
-}, async () => {
+test('the page and the service agree what is a field, where it stands, and which texts it asks for', async () => {
   await fc.assert(
     fc.property(arbitraryQuery(vocabulary), ({ text }) => {
       expect(scannedTerms(text)).toEqual(parsedTerms(text));
     }),
-    { numRuns: fuzzRuns(500), seed },
+    { numRuns: trials(250), seed },
   );
 });
 
-test('whatever the text, its tokens follow each other, and a field that is refused is a field to the page too', {
-  timeout: fuzzTimeout(500),
-}, async () => {
+test('whatever the text, its tokens follow each other, and a field that is refused is a field to the page too', async () => {
   const found = { queries: 0, refusedFields: 0 };
   await fc.assert(
     fc.property(arbitraryMutatedText(vocabulary), (text) => {
@@ -65,7 +61,7 @@ test('whatever the text, its tokens follow each other, and a field that is refus
       const start = offsetOf(text, fault.position);
       expect(terms.map((term) => `${term.start} ${term.field}`)).toContain(`${start} ${refused}`);
     }),
-    { numRuns: fuzzRuns(500), seed },
+    { numRuns: trials(250), seed },
   );
   expect(Math.min(found.queries, found.refusedFields)).toBeGreaterThan(3);
 });

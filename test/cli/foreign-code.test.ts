@@ -6,7 +6,13 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { fixSearchPath } from '../../src/postgres/connections/search-path.ts';
 import { freePort } from '../../src/postgres/embedded/free-port.ts';
 import { annals, startAnnals } from '../support/server/command.ts';
-import { foreignCalls, onPlainPath, plantForeignCode } from '../support/server/foreign-code.ts';
+import {
+  foreignCalls,
+  hostileTemplate,
+  lookInPublicFirst,
+  onPlainPath,
+  plantForeignCode,
+} from '../support/server/foreign-code.ts';
 import { eventually } from '../support/server/patience.ts';
 import { startPooler } from '../support/server/pgbouncer.ts';
 import { createSourceDatabase, type SourceServer, startSourceServer } from '../support/server/source-server.ts';
@@ -14,6 +20,7 @@ import { createSourceDatabase, type SourceServer, startSourceServer } from '../s
 let server: SourceServer;
 beforeAll(async () => {
   server = await startSourceServer();
+  await plantForeignCode(server);
 });
 afterAll(async () => {
   await server.close();
@@ -28,9 +35,9 @@ interface Installation {
 
 /** A database whose schema `public` is everybody's, and whose schema `service` is Annals' own. The role's path begins with both. */
 async function hostileInstallation(path = 'service,public,pg_catalog'): Promise<Installation> {
-  const { url } = await createSourceDatabase(server);
+  const { url } = await createSourceDatabase(server, hostileTemplate);
   const [role, password] = await createRole(url);
-  await plantForeignCode(url);
+  await lookInPublicFirst(url);
   await onPlainPath(url, (client) => client.query(`alter role ${role} set search_path = ${path}`));
   const database = Object.assign(new URL(url), { username: role, password });
   const environment = { DATABASE_URL: database.href, ANNALS_SECRET_KEY: randomBytes(32).toString('base64') };

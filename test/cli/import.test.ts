@@ -9,15 +9,15 @@ import { createPool } from '../../src/postgres/connections/pool.ts';
 import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';
 import { readPostmasterFile } from '../../src/postgres/embedded/postmaster-file.ts';
 import { Random } from '../support/oracle/random.ts';
+import { trials } from '../support/oracle/trials.ts';
 import { annals, type RunningCommand, startAnnals } from '../support/server/command.ts';
 import { homeOf, makeDataFolder, removeDataFolder } from '../support/server/data-folder.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
 const random = new Random();
 
-// So many moments to be killed at; more by hand: ANNALS_KILLS=30
-const kills = Number(process.env.ANNALS_KILLS ?? 1);
-const timeout = 60_000 + kills * 30_000;
+/** So many moments to be killed at. */
+const kills = trials(1);
 
 let folder: string;
 let file: string;
@@ -25,7 +25,7 @@ let database: TestDatabase;
 let environment: Record<string, string>;
 /** What one undisturbed import leaves. */
 let wanted: Awaited<ReturnType<typeof entriesOf>>;
-const lines = 6_000;
+const lines = 2_000;
 // Every fortieth line comes twice, word for word: two changes, since there is no id to say otherwise.
 const repeated = lines / 40;
 // An update that changes nothing, and another one, once each hundred lines.
@@ -162,7 +162,7 @@ describe('kill -9 of an import, and then the same import again', () => {
     return rows[0]?.count ?? 0;
   }
 
-  test(`at any of ${kills} moments leaves the entries of one import, none twice`, { timeout }, async () => {
+  test(`at any of ${kills} moments leaves the entries of one import, none twice`, async () => {
     const partly: number[] = [];
     for (let kill = 0; kill < kills; kill++) {
       const tenant = `killed${kill}`;
@@ -184,7 +184,7 @@ describe('kill -9 of an import, and then the same import again', () => {
     console.info(`entries that the killed imports had recorded: ${partly.join(', ')}`);
   });
 
-  test('two imports of one file at the same time record it once', { timeout }, async () => {
+  test('two imports of one file at the same time record it once', async () => {
     await annals(['tenant', 'create', 'twice'], environment);
     const both = await Promise.all(
       ['a', 'b'].map(async () => await startAnnals(['import', '--tenant', 'twice', file], environment).ended),
@@ -229,9 +229,7 @@ describe('kill -9 of the service and of its embedded database under an import', 
 
   const embeddedKills = Math.ceil(kills / 2);
 
-  test(`at any of ${embeddedKills} moments: the next start goes on, and the import again leaves its entries, none twice`, {
-    timeout,
-  }, async () => {
+  test(`at any of ${embeddedKills} moments: the next start goes on, and the import again leaves its entries, none twice`, async () => {
     const partly: number[] = [];
     for (let kill = 0; kill < embeddedKills; kill++) {
       await serve();

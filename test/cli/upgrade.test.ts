@@ -54,7 +54,7 @@ class World {
 
   /** Resolves when the database knows a process. */
   async registered(): Promise<void> {
-    while ((await this.database.pool.query('select from schema_process')).rowCount !== 1) await sleep(20);
+    while ((await this.database.pool.query('select from schema_process')).rowCount !== 1) await sleep(50);
   }
 }
 
@@ -104,7 +104,7 @@ async function askUntilGone(baseUrl: string, token: string): Promise<Asked> {
     } catch {
       return asked;
     }
-    await sleep(20);
+    await sleep(100);
   }
 }
 

@@ -11,7 +11,6 @@ import { createRecorder } from '../../src/recording/record-change.ts';
 import { checkLaw, someOf } from '../support/oracle/law.ts';
 import { arbitraryQuery, hardExpressions, hardNames } from '../support/oracle/query-arbitrary.ts';
 import { entriesOf, examplesOf } from '../support/oracle/query-document.ts';
-import { fuzzRuns, fuzzTimeout } from '../support/oracle/query-fuzz.ts';
 import { arbitraryMutatedText } from '../support/oracle/query-mutations.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
@@ -107,34 +106,30 @@ describe('the examples of docs/query-language.md', () => {
   });
 });
 
-test(
-  'whatever q is, the answer is 200 or 400, and a 400 tells the position',
-  async () => {
-    const vocabulary = {
-      entities: hardNames,
-      entityIds: hardNames,
-      actors: hardNames,
-      expressions: hardExpressions,
-      times: [now - 86_400_000, now, now - 40 * 86_400_000],
-    };
-    const right = arbitraryQuery(vocabulary).map((query) => query.text);
-    const text = fc.oneof(right, { weight: 2, arbitrary: arbitraryMutatedText(vocabulary) });
-    const counts: Record<number, number> = {};
-    await checkLaw(someOf(text, 10), { runs: Math.ceil(fuzzRuns(600) / 10) }, async (texts) => {
-      const answers = await Promise.all(texts.map((q) => ask('fuzzed', q)));
-      for (const [place, { status, body }] of answers.entries()) {
-        counts[status] = (counts[status] ?? 0) + 1;
-        if (status === 200) continue;
-        const [detail] = body.details ?? [];
-        expect({ q: texts[place], status, field: detail?.field, message: detail?.message }).toEqual({
-          q: texts[place],
-          status: 400,
-          field: 'q',
-          message: expect.stringMatching(/^At position \d+: expected /),
-        });
-      }
-    });
-    console.info(`queries over HTTP: ${JSON.stringify(counts)}`);
-  },
-  fuzzTimeout(600) * 10,
-);
+test('whatever q is, the answer is 200 or 400, and a 400 tells the position', async () => {
+  const vocabulary = {
+    entities: hardNames,
+    entityIds: hardNames,
+    actors: hardNames,
+    expressions: hardExpressions,
+    times: [now - 86_400_000, now, now - 40 * 86_400_000],
+  };
+  const right = arbitraryQuery(vocabulary).map((query) => query.text);
+  const text = fc.oneof(right, { weight: 2, arbitrary: arbitraryMutatedText(vocabulary) });
+  const counts: Record<number, number> = {};
+  await checkLaw(someOf(text, 10), { runs: 20 }, async (texts) => {
+    const answers = await Promise.all(texts.map((q) => ask('fuzzed', q)));
+    for (const [place, { status, body }] of answers.entries()) {
+      counts[status] = (counts[status] ?? 0) + 1;
+      if (status === 200) continue;
+      const [detail] = body.details ?? [];
+      expect({ q: texts[place], status, field: detail?.field, message: detail?.message }).toEqual({
+        q: texts[place],
+        status: 400,
+        field: 'q',
+        message: expect.stringMatching(/^At position \d+: expected /),
+      });
+    }
+  });
+  console.info(`queries over HTTP: ${JSON.stringify(counts)}`);
+});

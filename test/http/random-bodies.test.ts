@@ -4,8 +4,7 @@ import { checkLaw } from '../support/oracle/law.ts';
 import { callAgentic } from '../support/server/agents.ts';
 import { startTestServer, type TestServer } from '../support/server/server.ts';
 
-// More of them: node bench/http/random-bodies.ts
-const bodiesOfOperation = Number(process.env.ANNALS_LAW_BODIES ?? 20);
+const bodiesOfOperation = 6;
 
 const tenant = 'acme';
 

@@ -9,7 +9,13 @@ import { outboxSql } from '../../src/sources/outbox/outbox-sql.ts';
 import { createHistory, startCapture, tenant } from '../sources/capture/captured.ts';
 import { startRelay } from '../sources/outbox/relayed.ts';
 import { entriesOf } from '../support/server/entries.ts';
-import { foreignCalls, onPlainPath, plantForeignCode } from '../support/server/foreign-code.ts';
+import {
+  foreignCalls,
+  hostileTemplate,
+  lookInPublicFirst,
+  onPlainPath,
+  plantForeignCode,
+} from '../support/server/foreign-code.ts';
 import { eventually } from '../support/server/patience.ts';
 import {
   createSourceDatabase,
@@ -21,6 +27,7 @@ import {
 let server: SourceServer;
 beforeAll(async () => {
   server = await startSourceServer();
+  await plantForeignCode(server);
 });
 afterAll(async () => {
   await server.close();
@@ -37,14 +44,16 @@ const mapping = {
 
 /** An application in a schema of its own, in a database where anybody may put code before PostgreSQL's. */
 async function hostileSource(): Promise<SourceDatabase> {
-  const source = await createSourceDatabase(server);
-  await source.pool.query(`create schema shop;
+  const source = await createSourceDatabase(server, hostileTemplate);
+  await onPlainPath(source.url, (client) =>
+    client.query(`create schema shop;
     create type shop.size as (height int, width int);
     create table shop.orders (id int primary key, title text, card text, note text, options text, size shop.size, tags text[]);
     create table shop.lines (order_id int, number int, amount numeric, primary key (order_id, number)) partition by range (order_id);
     create table shop.lines_1 partition of shop.lines for values from (0) to (1000);
-    alter table shop.orders replica identity full`);
-  await plantForeignCode(source.url);
+    alter table shop.orders replica identity full`),
+  );
+  await lookInPublicFirst(source.url);
   return source;
 }
 

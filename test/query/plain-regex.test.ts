@@ -6,6 +6,7 @@ import { compileMatcher } from '../../src/query/match.ts';
 import { parseDocumentQuery, parseQuery } from '../../src/query/parse.ts';
 import { plainRegex, withPlainRegexes } from '../../src/query/plain-regex.ts';
 import { compileRegex, RegexFault } from '../../src/query/regex.ts';
+import { trials } from '../support/oracle/trials.ts';
 
 test.each([
   ['23$', glob(['', '23'])],
@@ -53,9 +54,9 @@ test('a text or a glob matches just what its expression matches', () => {
         expect({ source, one, matches: matches(one) }).toEqual({ source, one, matches: expected(one) });
       }
     }),
-    { numRuns: 5_000 },
+    { numRuns: trials(1_000) },
   );
-  expect(matched).toBeGreaterThan(1_000);
+  expect(matched).toBeGreaterThan(200);
 });
 
 test('an expression that RE2 refuses is never taken for a text', () => {
@@ -67,7 +68,7 @@ test('an expression that RE2 refuses is never taken for a text', () => {
         if (error instanceof RegexFault) expect({ source, plain: plainRegex(source) }).toEqual({ source });
       }
     }),
-    { numRuns: 2_000 },
+    { numRuns: trials(500) },
   );
 });
 

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { compileRegex, RegexFault } from '../../src/query/regex.ts';
 import { requiredText } from '../../src/query/required-text.ts';
+import { trials } from '../support/oracle/trials.ts';
 
 test.each([
   ['23$', '23'],
@@ -44,7 +45,7 @@ test('a text is in every name that a pattern matches', () => {
         expect({ source, one, has: one.includes(text) }).toEqual({ source, one, has: true });
       }
     }),
-    { numRuns: 5_000 },
+    { numRuns: trials(1_000) },
   );
-  expect(matched).toBeGreaterThan(100);
+  expect(matched).toBeGreaterThan(20);
 });

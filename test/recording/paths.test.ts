@@ -12,6 +12,7 @@ import {
   referencePaths,
   type Tree,
 } from '../support/oracle/reference-paths.ts';
+import { trials } from '../support/oracle/trials.ts';
 
 const node = (text: string | undefined) => (text === undefined ? undefined : parseJson(text));
 const paths = (before: string | undefined, after: string | undefined) => pathsOf(node(before), node(after));
@@ -143,7 +144,7 @@ describe('laws', () => {
         const members = membersOf(referenceParse(result)).map(([key, value]) => `${key.text}:${compact(value)}`);
         expect(members.sort()).toEqual(referencePaths(before, after).sort());
       }),
-      { numRuns: 2000 },
+      { numRuns: trials(400) },
     );
   });
 
@@ -155,7 +156,7 @@ describe('laws', () => {
           canonical(one) === canonical(other),
         );
       }),
-      { numRuns: 2000 },
+      { numRuns: trials(400) },
     );
   });
 
@@ -167,7 +168,7 @@ describe('laws', () => {
         const result = paths(before && written(before), after && written(after));
         expect(withoutEmpty(applied(before, referenceParse(result)))).toEqual(withoutEmpty(nested(after)));
       }),
-      { numRuns: 1000 },
+      { numRuns: trials(300) },
     );
   });
 });

@@ -5,6 +5,7 @@ import { JsonSyntaxError } from '../../../src/core/json/tape.ts';
 import { compactText, sourceText } from '../../../src/core/json/text.ts';
 import { anyTree, written } from '../../support/oracle/random-documents.ts';
 import { compact } from '../../support/oracle/reference-paths.ts';
+import { trials } from '../../support/oracle/trials.ts';
 
 function isAccepted(text: string): boolean {
   try {
@@ -69,7 +70,7 @@ describe('what is JSON', () => {
       fc.property(fc.oneof(soup, damaged), (text) => {
         expect(isAccepted(text)).toBe(isJson(text) && text.isWellFormed());
       }),
-      { numRuns: 20_000 },
+      { numRuns: trials(4_000) },
     );
   });
 
@@ -140,7 +141,7 @@ describe('texts', () => {
         expect(compactText(parseJson(text))).toBe(text);
         expect(sourceText(node)).toBe(written(tree, seed).trim());
       }),
-      { numRuns: 2000 },
+      { numRuns: trials(500) },
     );
   });
 

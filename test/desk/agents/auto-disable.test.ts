@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { Random } from '../../support/oracle/random.ts';
+import { trials } from '../../support/oracle/trials.ts';
 import { agentKey, callAgentic, putAgent } from '../../support/server/agents.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
 import { eventually } from '../../support/server/patience.ts';
@@ -17,8 +18,7 @@ const tenant = 'acme';
 const quiet = 'umbrella';
 const address = 'desk@acme.example';
 const secretKey = Buffer.alloc(32, 9);
-// One `ANNALS_DISABLE_ROUNDS=20 npx vitest run test/desk/agents/auto-disable.test.ts` runs more of them.
-const rounds = Number(process.env.ANNALS_DISABLE_ROUNDS ?? 2);
+const rounds = trials(1);
 
 let vendor: Vendor;
 let smtp: MailServer;

@@ -52,7 +52,7 @@ describe('the file of an export', () => {
         queries: someOf(arbitraryQuery(history.vocabulary), 8),
       }),
     );
-    await checkLaw(scenario, { runs: 8 }, async ({ history, queries }) => {
+    await checkLaw(scenario, { runs: 4 }, async ({ history, queries }) => {
       await server.database.pool.query(
         'delete from change_entry; delete from change_related; delete from change_delta; delete from change_tally',
       );

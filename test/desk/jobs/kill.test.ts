@@ -6,6 +6,7 @@ import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { Random } from '../../support/oracle/random.ts';
+import { trials } from '../../support/oracle/trials.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { type Call, endOfJob, startExport } from '../../support/server/jobs.ts';
 import { type ServiceProcesses, startServices } from '../../support/server/service-processes.ts';
@@ -13,10 +14,9 @@ import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts'
 
 const random = new Random();
 
-// More of them: ANNALS_KILLS=30 npx vitest run test/desk/jobs/kill.test.ts
-const kills = Number(process.env.ANNALS_KILLS ?? 1);
+const kills = trials(1);
 const tenant = 'killed';
-const entries = 20_000;
+const entries = 8_000;
 
 let database: TestDatabase;
 let services: ServiceProcesses;
@@ -45,9 +45,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-test(`with the worker killed at ${kills} random moments every export ends, complete, right and one snapshot`, {
-  timeout: 900_000,
-}, async () => {
+test(`with the worker killed at ${kills} random moments every export ends, complete, right and one snapshot`, async () => {
   const over = new AbortController();
   const writing = writeMarkers(over.signal);
   const exports: { id: string; format: string }[] = [];
@@ -88,9 +86,7 @@ test(`with the worker killed at ${kills} random moments every export ends, compl
   );
 });
 
-test(`with the worker killed at ${kills} random moments every chat ends, and none is asked twice`, {
-  timeout: 900_000,
-}, async () => {
+test(`with the worker killed at ${kills} random moments every chat ends, and none is asked twice`, async () => {
   const json = { 'content-type': 'application/json' };
   vendor.behave(() => ({ kind: 'answer', delay: random.below(600) }));
   const made = await call(`/ai-service/${tenant}/agentic/agents/helper`, {

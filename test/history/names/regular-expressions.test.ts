@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRecorder } from '../../../src/recording/record-change.ts';
+import { trials } from '../../support/oracle/trials.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
-// How many names of 1,000 characters the expressions are tried on; 10,000 by hand.
-const names = Number(process.env.ANNALS_REGEX_NAMES ?? 3_000);
+/** How many names of 1,000 characters the expressions are tried on. */
+const names = trials(1_000);
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 
 let server: TestServer;

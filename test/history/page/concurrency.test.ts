@@ -14,6 +14,7 @@ import type { RegexMatcherPool } from '../../../src/query/regex-pool.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder, recordChange } from '../../../src/recording/record-change.ts';
 import { Random } from '../../support/oracle/random.ts';
+import { trials } from '../../support/oracle/trials.ts';
 import type { TestDatabase } from '../../support/server/database.ts';
 import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
 
@@ -22,8 +23,8 @@ const random = new Random();
 const tenant = 'acme';
 const day = 86_400_000;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
-// How often a total is compared with a full count of its snapshot; 10,000 by hand.
-const reads = Number(process.env.ANNALS_SNAPSHOT_READS ?? 100);
+/** How often a total is compared with a full count of its snapshot. */
+const reads = trials(25);
 
 let history: TestHistory;
 let database: TestDatabase;
@@ -167,58 +168,54 @@ test('a transaction that is open for long registers a name that nobody misses wh
   expect(await total('actor:old')).toBe(1);
 });
 
-test(
-  'every total is what a full count of the same snapshot says, while recorders, late entries, folds and retention work',
-  async () => {
-    const stop = new AbortController();
-    const others = createPool(database.url, { applicationName: 'annals test writers', maximum: 9 });
-    const db = createDatabase(others);
-    const record = createRecorder(db, tenant, () => now);
-    const below = (limit: number) => random.below(limit);
-    const failures: unknown[] = [];
-    const until = (task: () => Promise<unknown>, pause: number) =>
-      repeat({
-        every: pause,
-        signal: stop.signal,
-        run: async () => void (await task()),
-        onError: (error) => failures.push(error),
-      });
-    const someChange = () =>
-      change({
-        at: now - below(below(3) === 0 ? 90 * day : below(2) === 0 ? 60_000 : 5),
-        type: (['create', 'update', 'delete'] as const)[below(3)] ?? 'update',
-        entity: `type${below(4)}`,
-        entityId: String(below(50)),
-        actor: `actor ${Math.floor(random.next() ** 3 * 30)}`,
-      });
-    await record(Array.from({ length: 1_000 }, someChange));
-    let keepDays = 80;
-    const work = [
-      ...Array.from({ length: 4 }, () => until(() => record(Array.from({ length: 1 + below(40) }, someChange)), 30)),
-      // Two processes' worth of folds, one of them in portions that leave some.
-      until(() => foldPortion(db, tenant, 1 + below(60)), 3),
-      until(() => foldHistory(db, tenant), 7),
-      until(async () => {
-        const { horizon } = await setRetention(db, tenant, keepDays, now);
-        keepDays = Math.max(20, keepDays - 1);
-        await dropPortion(db, tenant, horizon, { maxRows: 200 });
-      }, 40),
-    ];
-    try {
-      for (let read = 0; read < reads && failures.length === 0; read++) {
-        expect(await compareInOneSnapshot(database.pool, below)).toEqual([]);
-      }
-    } finally {
-      stop.abort();
-      await Promise.all(work);
-      await others.end();
+test('every total is what a full count of the same snapshot says, while recorders, late entries, folds and retention work', async () => {
+  const stop = new AbortController();
+  const others = createPool(database.url, { applicationName: 'annals test writers', maximum: 9 });
+  const db = createDatabase(others);
+  const record = createRecorder(db, tenant, () => now);
+  const below = (limit: number) => random.below(limit);
+  const failures: unknown[] = [];
+  const until = (task: () => Promise<unknown>, pause: number) =>
+    repeat({
+      every: pause,
+      signal: stop.signal,
+      run: async () => void (await task()),
+      onError: (error) => failures.push(error),
+    });
+  const someChange = () =>
+    change({
+      at: now - below(below(3) === 0 ? 90 * day : below(2) === 0 ? 60_000 : 5),
+      type: (['create', 'update', 'delete'] as const)[below(3)] ?? 'update',
+      entity: `type${below(4)}`,
+      entityId: String(below(50)),
+      actor: `actor ${Math.floor(random.next() ** 3 * 30)}`,
+    });
+  await record(Array.from({ length: 1_000 }, someChange));
+  let keepDays = 80;
+  const work = [
+    ...Array.from({ length: 4 }, () => until(() => record(Array.from({ length: 1 + below(40) }, someChange)), 30)),
+    // Two processes' worth of folds, one of them in portions that leave some.
+    until(() => foldPortion(db, tenant, 1 + below(60)), 3),
+    until(() => foldHistory(db, tenant), 7),
+    until(async () => {
+      const { horizon } = await setRetention(db, tenant, keepDays, now);
+      keepDays = Math.max(20, keepDays - 1);
+      await dropPortion(db, tenant, horizon, { maxRows: 200 });
+    }, 40),
+  ];
+  try {
+    for (let read = 0; read < reads && failures.length === 0; read++) {
+      expect(await compareInOneSnapshot(database.pool, below)).toEqual([]);
     }
-    expect(failures).toEqual([]);
-    await foldHistory(database.db, tenant);
-    expect(await compareInOneSnapshot(database.pool, below)).toEqual([]);
-  },
-  60_000 + reads * 500,
-);
+  } finally {
+    stop.abort();
+    await Promise.all(work);
+    await others.end();
+  }
+  expect(failures).toEqual([]);
+  await foldHistory(database.db, tenant);
+  expect(await compareInOneSnapshot(database.pool, below)).toEqual([]);
+});
 
 /** What totals of several shapes differ in from a count of all rows. */
 async function compareInOneSnapshot(pool: pg.Pool, below: (limit: number) => number): Promise<object[]> {

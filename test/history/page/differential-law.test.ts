@@ -14,8 +14,7 @@ import { startTestServer, type TestServer } from '../../support/server/server.ts
 
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
 const tenants = ['alpha', 'beta'];
-// About so many pairs of a history and a query. More of them: ANNALS_LAW_PAIRS=20000 npx vitest run test/history
-const pairs = Number(process.env.ANNALS_LAW_PAIRS ?? 400);
+const histories = 10;
 const queriesOfHistory = 20;
 
 let server: TestServer;
@@ -45,7 +44,7 @@ test('filters, order and totals agree with an evaluator that reads all entries a
       ),
     }),
   );
-  await checkLaw(scenario, { runs: Math.ceil(pairs / queriesOfHistory) }, async ({ history, asked }) => {
+  await checkLaw(scenario, { runs: histories }, async ({ history, asked }) => {
     const recorded = await recordAnew(history);
     for (const { query, tenant, size, place } of asked) {
       const parsed = parseQuery(query.text, changelogDialect);
@@ -62,7 +61,7 @@ test('filters, order and totals agree with an evaluator that reads all entries a
       });
     }
   });
-}, 3_600_000);
+});
 
 /** Empties the tenants, records the history, and answers what it has of each, newest first. */
 async function recordAnew(history: HistorySketch): Promise<Map<string, Omit<Change, 'identity'>[]>> {

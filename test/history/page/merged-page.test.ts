@@ -94,9 +94,7 @@ test.each(queries)('pages of (%s) OR (%s) are those of the list', async (onDocum
   }
   // Where one way of finding them ends and another begins, and single entries.
   for (const skip of [899, 900, 901, 999, 1_000, 1_001, 1_337, list.length - 1, list.length]) {
-    for (const size of [1, 7]) {
-      expect({ skip, names: await page(skip, size) }).toEqual({ skip, names: list.slice(skip, skip + size) });
-    }
+    expect({ skip, names: await page(skip, 7) }).toEqual({ skip, names: list.slice(skip, skip + 7) });
   }
 });
 
@@ -130,7 +128,7 @@ test.each([
         search,
         everything: { tenant, since, condition: conditions.satisfies(expression) },
       };
-      for (let skip = 0; skip < list.length + 10; skip += 487) {
+      for (let skip = 0; skip < list.length + 10; skip += 787) {
         const { total, places } = await mergedPage(transaction, { ...parts, skip, size: 5 }, limits);
         const names = (await readEntries(statementsOf(transaction), tenant, places))?.map(({ name }) => name);
         expect({ skip, total, names }).toEqual({ skip, total: list.length, names: list.slice(skip, skip + 5) });

@@ -16,6 +16,7 @@ import { parseQuery } from '../../../src/query/parse.ts';
 import type { Change } from '../../../src/recording/change.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { Random } from '../../support/oracle/random.ts';
+import { trials } from '../../support/oracle/trials.ts';
 import { changeOf, openTestHistory, type TestHistory } from '../../support/server/history.ts';
 
 const random = new Random();
@@ -23,8 +24,8 @@ const random = new Random();
 const minute = 60_000;
 const day = 86_400_000;
 const now = Date.UTC(2026, 8, 15, 10, 11, 12, 345);
-/** Pages that each of four readers asks for; many more by hand. */
-const reads = Number(process.env.ANNALS_PAGES ?? 80);
+/** Pages that each of four readers asks for. */
+const reads = trials(40);
 
 let history: TestHistory;
 

@@ -9,6 +9,7 @@ import {
   randomSelections,
   type Sets,
 } from '../../support/oracle/selections.ts';
+import { trials } from '../../support/oracle/trials.ts';
 import type { TestDatabase } from '../../support/server/database.ts';
 import { openTestHistory, type TestHistory } from '../../support/server/history.ts';
 import { day, firstRow, now, readEntries, recordRandom } from '../../support/server/random-history.ts';
@@ -50,7 +51,7 @@ test.each([
       const entries = await readEntries(database, tenant);
       const kinds = [...new Set(entries.map((entry) => entry.kind))];
       const actors = [...new Set(entries.map((entry) => entry.actor))];
-      for (let trial = 0; trial < 20; trial++) {
+      for (let trial = 0; trial < trials(8); trial++) {
         const selections = randomSelections(random, kinds, actors);
         const matching = entries.filter(isSelected(selections));
         await checkCount(random, selections, { entries, kinds });

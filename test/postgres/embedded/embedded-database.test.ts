@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { findHome } from '../../../src/postgres/embedded/home.ts';
 import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
 import { isAlive, readPostmasterFile, servesCluster } from '../../../src/postgres/embedded/postmaster-file.ts';
+import { trials } from '../../support/oracle/trials.ts';
 import { homeOf, makeDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';
 import { type Member, startMember } from '../../support/server/member.ts';
 
@@ -56,7 +57,7 @@ test('a server whose processes were all killed is found by the next one, which s
 
 test('one that leaves while another arrives leaves it a server that answers', async () => {
   let present = await arrive();
-  for (let round = 0; round < 6; round++) {
+  for (let round = 0; round < trials(3); round++) {
     const [next] = await Promise.all([arrive(), present.leave()]);
     await ask(next.url);
     present = next;

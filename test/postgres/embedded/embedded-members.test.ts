@@ -7,6 +7,7 @@ import { expect, test } from 'vitest';
 import { openEmbeddedDatabase } from '../../../src/postgres/embedded/open-embedded-database.ts';
 import { readPostmasterFile, servesCluster } from '../../../src/postgres/embedded/postmaster-file.ts';
 import { isRoot } from '../../../src/postgres/embedded/server-user.ts';
+import { trials } from '../../support/oracle/trials.ts';
 import { homeOf, makeDataFolder, removeDataFolder } from '../../support/server/data-folder.ts';
 import { type Member, startMember } from '../../support/server/member.ts';
 
@@ -21,12 +22,12 @@ test('whatever the order in which processes come, leave and are killed, those pr
   try {
     await fc.assert(
       fc.asyncProperty(steps, (script) => followScript(dataDir, script)),
-      { numRuns: 5 },
+      { numRuns: trials(2) },
     );
   } finally {
     await removeDataFolder(dataDir);
   }
-}, 300_000);
+});
 
 test('where the account of the server cannot reach the data folder its database lives elsewhere, and it says so', async () => {
   const closed = await mkdtemp(join(tmpdir(), 'annals-test-'));

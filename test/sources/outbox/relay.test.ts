@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { measureRelay } from '../../../src/context/installation-figures.ts';
 import { Metrics, textOf } from '../../../src/metrics/metrics.ts';
 import { readSource } from '../../../src/postgres/source/source.ts';
+import { trials } from '../../support/oracle/trials.ts';
 import { startTracing, treesOf } from '../../support/server/collector.ts';
 import { startAnnals } from '../../support/server/command.ts';
 import { countOfEntries, entriesOf } from '../../support/server/entries.ts';
@@ -172,8 +173,7 @@ test('two relays and four writers: each document in the order of its changes, an
   }
 });
 
-// More of them: ANNALS_KILLS=30
-const kills = Number(process.env.ANNALS_KILLS ?? 1);
+const kills = trials(1);
 
 test('kill -9 of the relay: every committed change is an entry exactly once', async () => {
   const application = await createApplication(

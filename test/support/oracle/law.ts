@@ -1,10 +1,11 @@
 import * as fc from 'fast-check';
 import { seed } from './random.ts';
+import { trials } from './trials.ts';
 
 const maxShrinkTime = 30_000;
 
 /**
- * Checks that a law holds for `runs` random values. A failure tells the seed, the path and the smallest value that
+ * Checks that a law holds for `runs` random values (times `ANNALS_TRIALS`). A failure tells the seed, the path and the smallest value that
  * breaks the law and that could be found within 30 seconds. To repeat it, set `ANNALS_SEED` and `ANNALS_PATH` and run
  * that test alone (`-t`): fast-check then begins with the smallest value.
  *
@@ -28,7 +29,7 @@ export async function checkLaw<Value>(
     }
   });
   const path = process.env.ANNALS_PATH;
-  await fc.assert(property, { numRuns: runs, seed, ...(path === undefined ? {} : { path }) });
+  await fc.assert(property, { numRuns: trials(runs), seed, ...(path === undefined ? {} : { path }) });
 }
 
 /** Up to twice as many items as `half`, which shrink to a single one. */

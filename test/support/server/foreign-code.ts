@@ -1,13 +1,26 @@
 import pg from 'pg';
+import type { SourceServer } from './source-server.ts';
+
+/** The template of `plantForeignCode`. */
+export const hostileTemplate = 'hostile';
 
 /**
- * Makes functions, operators, types and views in the schema `public` as a role without rights, under the names of PostgreSQL's own; each
- * counts its calls. The database then looks names up there first. `url` is that of a superuser.
+ * Makes a template for databases of the server: its schema `public` has functions, operators, types and views under the names of
+ * PostgreSQL's own, which a role without rights has made. Each counts its calls.
  */
-export async function plantForeignCode(url: string): Promise<void> {
-  await onPlainPath(url, async (client) => {
-    await client.query(plant);
-  });
+export async function plantForeignCode(server: SourceServer): Promise<void> {
+  await onPlainPath(server.url, (client) => client.query(`create database ${hostileTemplate}`));
+  const template = Object.assign(new URL(server.url), { pathname: hostileTemplate });
+  await onPlainPath(template.href, (client) => client.query(plant));
+}
+
+/** From now on a database made of the template looks names up in `public` first. `url` is that of a superuser. */
+export async function lookInPublicFirst(url: string): Promise<void> {
+  await onPlainPath(url, (client) =>
+    client.query(
+      'do $$ begin execute format($f$alter database %I set search_path = public, pg_catalog$f$, current_database()); end $$',
+    ),
+  );
 }
 
 /** What of it was called, by which roles; empty where nothing was. */
@@ -106,5 +119,4 @@ begin
   end loop;
 end $plant$;
 reset role;
-do $$ begin execute format('alter database %I set search_path = public, pg_catalog', current_database()); end $$;
 `;

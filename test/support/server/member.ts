@@ -17,6 +17,7 @@ export interface Member {
 export async function startMember(dataDir: string): Promise<Member> {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'member-process.ts'), dataDir], {
     stdio: ['pipe', 'pipe', 'pipe'],
+    env: { ...process.env, NODE_COMPILE_CACHE: join(import.meta.dirname, '../../../node_modules/.cache/members') },
   });
   const notices: string[] = [];
   createInterface({ input: child.stderr }).on('line', (line) => notices.push(line));

@@ -101,7 +101,7 @@ test('pages of the sort are read along the index, in both directions, and longes
   await storeInstances(
     server,
     place,
-    Array.from({ length: 1000 }, (_, index) => ({
+    Array.from({ length: 300 }, (_, index) => ({
       id: `${'\u{10fffd}'.repeat(62)}${String(index).padStart(4, '0')}`,
       content: {
         members: Object.fromEntries(['a', 'b', 'c', 'd'].map((name): [string, JsonModel] => [name, longest(index)])),

@@ -3,14 +3,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createClient } from '../../../src/access/oauth/clients.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { Random } from '../../support/oracle/random.ts';
+import { trials } from '../../support/oracle/trials.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { type ServiceProcesses, startServices } from '../../support/server/service-processes.ts';
 import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts';
 
 const random = new Random();
 const tenant = 'acme';
-// More of them: ANNALS_KILLS=30 npx vitest run test/tenants/usage/killed-process.test.ts
-const kills = Number(process.env.ANNALS_KILLS ?? 2);
+const kills = trials(1);
 const usage = { input: 10, output: 5 };
 
 let database: TestDatabase;
@@ -40,9 +40,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-test(`with the process killed at ${kills} random moments, the tokens of every answer on an own key that went out are counted`, {
-  timeout: 600_000,
-}, async () => {
+test(`with the process killed at ${kills} random moments, the tokens of every answer on an own key that went out are counted`, async () => {
   const items = [{ key: 'providerApiToken', value: 'sk-own' }];
   await call(`/configuration/${tenant}/configurations`, await token(), items);
   let answered = 0;
