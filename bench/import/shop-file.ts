@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { rename } from 'node:fs/promises';
-import type { DemoChange } from '../../src/demo/demo-change.ts';
 import { inventShop } from '../../src/demo/invented-shop.ts';
+import type { DemoChange } from '../../src/demo/shop-file.ts';
 
 /** The demo's clock when the file is made: the same file every time. */
 const now = Date.UTC(2026, 8, 15, 12);

@@ -24,16 +24,21 @@ export interface Command {
 
 /** Wrong usage: exit code 2. */
 export class UsageError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'UsageError';
-  }
+  override name = 'UsageError';
 }
 
 /** An error that the operator can correct. Annals prints its message without a stack. Exit code 1. */
 export class OperatorError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'OperatorError';
+  override name = 'OperatorError';
+}
+
+/** The process was asked to stop before its work was done. */
+export class Stopped extends Error {
+  readonly signal: NodeJS.Signals;
+
+  constructor(signal: NodeJS.Signals) {
+    super(`stopped by ${signal}`);
+    this.name = 'Stopped';
+    this.signal = signal;
   }
 }

@@ -6,8 +6,7 @@ import { SearchPathError } from '../postgres/connections/search-path-error.ts';
 import { TlsError, tlsFailure } from '../postgres/connections/tls.ts';
 import { EmbeddedDatabaseError } from '../postgres/embedded/embedded-database-error.ts';
 import { MigrationError } from '../postgres/schema/migration-error.ts';
-import { OperatorError, UsageError } from './command.ts';
-import { Stopped } from './stopped.ts';
+import { OperatorError, Stopped, UsageError } from './command.ts';
 
 /** How a command ends that failed: what it tells the operator, and its exit code. */
 export interface ErrorReport {

@@ -3,9 +3,8 @@ import type { Config } from '../core/config/config.ts';
 import type { BackupManifest } from '../postgres/backup/manifest.ts';
 import { BackupReader } from '../postgres/backup/read-backup.ts';
 import { hasCode } from '../postgres/write-once.ts';
-import { OperatorError } from './command.ts';
+import { OperatorError, Stopped } from './command.ts';
 import { findSecretKeys } from './open-database.ts';
-import { Stopped } from './stopped.ts';
 
 export interface VerifyOptions {
   config: Config;

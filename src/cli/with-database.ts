@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
 import { type Config, readConfig } from '../core/config/config.ts';
 import { createSealer, type Sealer } from '../core/sealing.ts';
 import { onceStarted } from '../postgres/connections/once-started.ts';
@@ -8,9 +9,8 @@ import { isDistributed } from '../postgres/is-distributed.ts';
 import { migrate } from '../postgres/migrate/migrate.ts';
 import { packageSchema, readSchema, type Schema } from '../postgres/schema/read-schema.ts';
 import { type SchemaWatch, watchSchema } from '../postgres/schema/watch-schema.ts';
-import { type CommandIo, OperatorError } from './command.ts';
+import { type CommandIo, OperatorError, Stopped } from './command.ts';
 import { openDatabase } from './open-database.ts';
-import { Stopped } from './stopped.ts';
 
 /** Milliseconds. After that time, the end of the process closes the connections that are still in use. */
 const closingLimit = 5_000;
@@ -108,22 +108,22 @@ export async function withInterruptibleDatabase<Result>(
   io: CommandIo,
   work: (tools: DatabaseTools) => Promise<Result>,
 ): Promise<Result> {
-  const { promise: stopped, reject } = Promise.withResolvers<never>();
-  const onStop = () => reject(new Stopped(io.stop.reason));
-  // Nobody handles it until the work starts: withCurrentDatabase itself handles an earlier signal.
-  stopped.catch(() => {});
-  io.stop.addEventListener('abort', onStop);
-  try {
-    return await withDatabase(io, (tools, watch) => {
-      const outdated = Promise.withResolvers<never>();
-      const onOutdated = () => outdated.reject(new OperatorError(String(watch.signal.reason)));
-      if (watch.signal.aborted) onOutdated();
-      watch.signal.addEventListener('abort', onOutdated);
-      return Promise.race([work(tools), stopped, outdated.promise]);
-    });
-  } finally {
-    io.stop.removeEventListener('abort', onStop);
-  }
+  return await withDatabase(io, (tools, watch) =>
+    Promise.race([
+      work(tools),
+      failureOn(io.stop, (signal) => new Stopped(signal)),
+      failureOn(watch.signal, (reason) => new OperatorError(String(reason))),
+    ]),
+  );
+}
+
+/** Rejects when the signal is aborted. */
+function failureOn(signal: AbortSignal, errorOf: (reason: AbortSignal['reason']) => Error): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const fail = () => reject(errorOf(signal.reason));
+    if (signal.aborted) fail();
+    else signal.addEventListener('abort', fail, { once: true });
+  });
 }
 
 /** Waits until the connections are closed, for 5 seconds at most. */
@@ -131,22 +131,28 @@ export async function closeInTime(closing: Promise<void>): Promise<void> {
   await Promise.race([closing, sleep(closingLimit, undefined, { ref: false })]);
 }
 
-/** The schema that this version needs: a distributed database has other forms of some routines. */
-async function readCurrentSchema(url: string): Promise<Schema> {
-  const pool = createPool(url, { applicationName: 'annals migrate', maximum: 1 });
+/** Runs work on connections of its own, and closes them after it. */
+export async function withPool<Result>(
+  url: string,
+  options: { applicationName: string; maximum: number },
+  work: (pool: pg.Pool) => Promise<Result>,
+): Promise<Result> {
+  const pool = createPool(url, options);
   try {
-    return await readSchema(packageSchema(), (await isDistributed(pool)) ? 'distributed' : 'single');
+    return await work(pool);
   } finally {
-    await pool.end();
+    await closeInTime(pool.end());
   }
 }
 
-/** Runs the migrations on a separate pool. Returns the names of those that ran. */
+/** The schema that this version needs: a distributed database has other forms of some routines. */
+async function readCurrentSchema(url: string): Promise<Schema> {
+  return await withPool(url, { applicationName: 'annals migrate', maximum: 1 }, async (pool) =>
+    readSchema(packageSchema(), (await isDistributed(pool)) ? 'distributed' : 'single'),
+  );
+}
+
+/** Runs the migrations. Returns the names of those that ran. */
 export async function migrateDatabase(url: string): Promise<string[]> {
-  const pool = createPool(url, { applicationName: 'annals migrate', maximum: 2 });
-  try {
-    return await migrate(pool);
-  } finally {
-    await pool.end();
-  }
+  return await withPool(url, { applicationName: 'annals migrate', maximum: 2 }, (pool) => migrate(pool));
 }

@@ -1,6 +1,6 @@
 import { type Change, type ChangeType, changeOfDocuments, type RecordBatch } from '../recording/change.ts';
 import { identityOfId } from '../recording/identity.ts';
-import type { DemoChange } from './demo-change.ts';
+import type { DemoChange } from './shop-file.ts';
 
 const typeOfOp: Record<DemoChange['op'], ChangeType> = {
   insert: 'create',

@@ -1,7 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageFolder } from '../core/package-folder.ts';
-import type { DemoChange } from './demo-change.ts';
+
+/** One change of a document of the demo shop, in the form in which a real shop would report it. */
+export interface DemoChange {
+  op: 'insert' | 'update' | 'replace' | 'delete';
+  entity: string;
+  entityId: string;
+  /** Milliseconds since 1970. */
+  at: number;
+  actor: string;
+  name?: string;
+  schemaVersion?: string;
+  related: readonly { entity: string; entityId: string }[];
+  before?: unknown;
+  after?: unknown;
+}
 
 /** The shop in the package. It is invented: its people, too. */
 interface ShopFile {

@@ -20,12 +20,14 @@ export async function* decompressedChunks(source: Readable): AsyncGenerator<Buff
   }
   const decompressor = decompressorFor(head);
   if (decompressor === undefined) {
-    yield* joined(head, chunks);
+    yield head;
+    yield* chunks;
     return;
   }
-  let given = 0;
+  let given = head.length;
   async function* counted(): AsyncGenerator<Buffer> {
-    for await (const chunk of joined(head, chunks)) {
+    yield head;
+    for await (const chunk of chunks) {
       given += chunk.length;
       yield chunk;
     }
@@ -48,11 +50,6 @@ function decompressorFor(head: Buffer) {
 /** Whether Zstandard begins with a frame that a reader skips, as pzstd writes one before each frame (RFC 8878, 3.1.2). */
 function isSkippableFrame(head: Buffer): boolean {
   return head.length >= 4 && (head.readUInt32LE(0) & 0xfffffff0) >>> 0 === 0x184d2a50;
-}
-
-async function* joined(head: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
-  yield head;
-  yield* rest;
 }
 
 /** The chunks of a stream. Unlike the stream's own iterator it returns what is buffered before it throws the stream's error. */

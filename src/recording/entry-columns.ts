@@ -38,26 +38,15 @@ export function entryColumns(changes: readonly Change[]): EntryColumns {
   const kind: KindColumns = { lookups: [], entities: [], types: [], relatedEntities: [] };
   const actor: ActorColumns = { lookups: [], names: [] };
   const kindPlaces = new Map<string, number>();
-  /** The kinds of changes without related items, which most are, by type and entity: to look a kind up costs no JSON then. */
-  const plainPlaces = new Map<string, number>();
   const actorPlaces = new Map<string, number>();
 
-  function placeOfKind(change: Change): number {
-    if (change.related.length > 0) return placeOfAnyKind(change);
-    const key = `${change.type} ${change.entity}`;
-    const known = plainPlaces.get(key);
-    if (known !== undefined) return known;
-    const place = placeOfAnyKind(change);
-    plainPlaces.set(key, place);
-    return place;
-  }
-
-  function placeOfAnyKind({ entity, type, related }: Change): number {
+  function placeOfKind({ entity, type, related }: Change): number {
     const relatedEntities = related.length === 0 ? [] : [...new Set(related.map((item) => item.entity))].sort();
-    const key = JSON.stringify([entity, type, relatedEntities]);
+    // Most changes have no related items. To look up their kind costs no JSON.
+    const key = related.length === 0 ? `${type} ${entity}` : JSON.stringify([entity, type, relatedEntities]);
     const known = kindPlaces.get(key);
     if (known !== undefined) return known;
-    kind.lookups.push(hashOf(key));
+    kind.lookups.push(hashOf(JSON.stringify([entity, type, relatedEntities])));
     kind.entities.push(entity);
     kind.types.push(type);
     kind.relatedEntities.push(JSON.stringify(relatedEntities));

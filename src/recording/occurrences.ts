@@ -1,7 +1,6 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { OccurrenceTable } from './occurrence-table.ts';
 
-/** Keys kept in memory, at about 40 bytes each, before they go to disk. */
+/** Keys kept in memory, at about 60 bytes each, before they go to disk. */
 const maximumInMemory = 500_000;
 
 /**
@@ -10,7 +9,8 @@ const maximumInMemory = 500_000;
  */
 export class Occurrences {
   readonly #maximum: number;
-  readonly #recent = new OccurrenceTable();
+  /** The counts by the bytes of their keys, each a character. */
+  readonly #recent = new Map<string, number>();
   #database: DatabaseSync | undefined;
   #select: StatementSync | undefined;
 
@@ -20,8 +20,9 @@ export class Occurrences {
 
   /** Counts the key, and returns how often it came before. */
   next(key: Buffer): number {
-    const before = this.#recent.count(key) || this.#stored(key);
-    this.#recent.set(key, before + 1);
+    const text = key.toString('latin1');
+    const before = this.#recent.get(text) ?? this.#stored(key);
+    this.#recent.set(text, before + 1);
     if (this.#recent.size >= this.#maximum) this.#store();
     return before;
   }
@@ -40,7 +41,9 @@ export class Occurrences {
     const upsert = this.#database.prepare('insert or replace into occurrence (key, count) values (?, ?)');
     this.#database.exec('begin');
     // In key order, SQLite writes a large tree page after page.
-    for (const { key, count } of this.#recent.inOrder()) upsert.run(key, count);
+    for (const key of [...this.#recent.keys()].sort()) {
+      upsert.run(Buffer.from(key, 'latin1'), this.#recent.get(key) ?? 0);
+    }
     this.#database.exec('commit');
     this.#recent.clear();
   }

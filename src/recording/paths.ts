@@ -13,18 +13,6 @@ import {
 import { decodedString, isSameKey, isSameScalar } from '../core/json/text.ts';
 import { arrayIndex, keyOfAfter, keyOfBefore, PathList, rootSegment } from './path-list.ts';
 
-/**
- * Compares `before` and `after`, either of which may be absent, and returns the JSON text of an entry's `paths` (contract 6):
- * `{"a.b":{"before":…,"after":…}}`, every number and string as it was written. `{}` where nothing differs. Throws
- * `PathsTooLargeError`. Time and memory are linear in the documents and in the result.
- *
- * Objects that are there on both sides are walked even where one of them is empty: from `{}` to `{"a":1}` there is the path `a`
- * alone. The array rule holds for two arrays of which one is empty. A document that is an array is one value at `""`.
- */
-export function pathsOf(before: JsonNode | undefined, after: JsonNode | undefined): string {
-  return new Walk(before, after).list.toText();
-}
-
 /** What an entry keeps of two documents. */
 export interface Difference {
   /** JSON text of the map from path to `{before, after}`. */
@@ -33,7 +21,14 @@ export interface Difference {
   marks: string | undefined;
 }
 
-/** The `paths` of two documents (`pathsOf`), at most `maxBytes`, with the marks beside. `isWhole`: see `Marks`. */
+/**
+ * Compares `before` and `after`, either of which may be absent: the JSON text of an entry's `paths` (contract 6) of at most `maxBytes`,
+ * `{"a.b":{"before":…,"after":…}}`, every number and string as it was written, with the marks beside. `{}` where nothing differs. Throws
+ * `PathsTooLargeError`. Time and memory are linear in the documents and in the result. `isWhole`: see `Marks`.
+ *
+ * Objects that are there on both sides are walked even where one of them is empty: from `{}` to `{"a":1}` there is the path `a`
+ * alone. The array rule holds for two arrays of which one is empty. A document that is an array is one value at `""`.
+ */
 export function differenceOf(
   before: JsonNode | undefined,
   after: JsonNode | undefined,

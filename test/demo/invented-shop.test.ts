@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { expect, test } from 'vitest';
-import type { DemoChange } from '../../src/demo/demo-change.ts';
 import { inventShop } from '../../src/demo/invented-shop.ts';
+import type { DemoChange } from '../../src/demo/shop-file.ts';
 
 const day = 86_400_000;
 const noon = Date.parse('2026-03-04T12:00:00.000Z');

@@ -62,7 +62,7 @@ import { answerLimits } from '../../src/providers/answer-limits.ts';
 import { charactersOfPart } from '../../src/query/regex-pool.ts';
 import { maxRejected } from '../../src/recording/batches/rejected-store.ts';
 import { maxOwnPathsBytes } from '../../src/recording/prepared-change.ts';
-import { maxLaterEntries } from '../../src/recording/rebuild/rebuild-document.ts';
+import { maxLaterEntries } from '../../src/recording/rebuild/document-rebuild.ts';
 import { maxBodyTime, minThreads } from '../../src/sources/recorder/body-reader.ts';
 import * as ofRecorder from '../../src/sources/recorder/limits.ts';
 import { maxOperations } from '../../src/tenants/custom-entities/patch-document.ts';

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { OccurrenceTable } from '../../src/recording/occurrence-table.ts';
 import { Occurrences } from '../../src/recording/occurrences.ts';
 
 /** Few different words, so that keys differ in one word alone and stand in each other's places. */
@@ -28,25 +27,4 @@ test('keys are counted exactly, however few of them fit into memory', () => {
     }),
     { numRuns: 100 },
   );
-});
-
-test('keys go in the order of their bytes, however many there are', () => {
-  fc.assert(
-    fc.property(fc.uniqueArray(fc.nat({ max: 3_000 }), { maxLength: 1_000 }), (numbers) => {
-      const table = new OccurrenceTable();
-      for (const number of numbers) table.set(keyOf(number), number + 1);
-      expect(table.size).toBe(numbers.length);
-      const expected = numbers
-        .map((number) => ({ key: keyOf(number), count: number + 1 }))
-        .toSorted((one, other) => Buffer.compare(one.key, other.key));
-      expect([...table.inOrder()]).toEqual(expected);
-      table.clear();
-      expect([...table.inOrder()]).toEqual([]);
-    }),
-    { numRuns: 20 },
-  );
-});
-
-test('a key has 16 bytes', () => {
-  expect(() => new OccurrenceTable().count(Buffer.alloc(15))).toThrow('16 bytes');
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseJson } from '../../src/core/json/parse.ts';
-import { isUnchanged, pathsOf } from '../../src/recording/paths.ts';
+import { differenceOf, isUnchanged } from '../../src/recording/paths.ts';
 import { anyPair, anyTree, written } from '../support/oracle/random-documents.ts';
 import { referenceParse } from '../support/oracle/reference-json.ts';
 import {
@@ -15,7 +15,8 @@ import {
 import { trials } from '../support/oracle/trials.ts';
 
 const node = (text: string | undefined) => (text === undefined ? undefined : parseJson(text));
-const paths = (before: string | undefined, after: string | undefined) => pathsOf(node(before), node(after));
+const paths = (before: string | undefined, after: string | undefined) =>
+  differenceOf(node(before), node(after), { isWhole: false }).paths;
 
 describe('what differs', () => {
   test('objects are walked, keys are joined by dots, and only what differs appears', () => {

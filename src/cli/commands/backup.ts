@@ -9,9 +9,8 @@ import { writeBackup } from '../../postgres/backup/write-backup.ts';
 import { createPool } from '../../postgres/connections/pool.ts';
 import { hasCode } from '../../postgres/write-once.ts';
 import { parseCommand } from '../arguments.ts';
-import { type Command, type CommandIo, OperatorError, UsageError } from '../command.ts';
+import { type Command, type CommandIo, OperatorError, Stopped, UsageError } from '../command.ts';
 import { ProgressLine } from '../progress-line.ts';
-import { Stopped } from '../stopped.ts';
 import { readingFault, verifyBackup } from '../verify-backup.ts';
 import { closeInTime, withCurrentDatabase } from '../with-database.ts';
 

@@ -1,8 +1,7 @@
 import { MoveError, moveTenant } from '../../postgres/cluster/move-tenant.ts';
-import { createPool } from '../../postgres/connections/pool.ts';
 import { noSuchAction, parseCommand } from '../arguments.ts';
 import { type Command, type CommandIo, OperatorError, UsageError } from '../command.ts';
-import { withCurrentDatabase } from '../with-database.ts';
+import { withCurrentDatabase, withPool } from '../with-database.ts';
 
 export const command: Command = {
   help: `Usage: annals cluster move TENANT WORKER
@@ -27,16 +26,10 @@ async function move(args: string[], io: CommandIo): Promise<number> {
   const [tenant, worker, ...others] = positionals;
   if (tenant === undefined || worker === undefined) throw new UsageError('cluster move needs a tenant and a worker');
   if (others[0] !== undefined) throw new UsageError(`cluster move takes no ${others[0]}`);
-  const moved = await withCurrentDatabase(io, async ({ url }) => {
-    const pool = createPool(url, { applicationName: 'annals cluster move', maximum: 1 });
-    try {
-      return await moveTenant(pool, tenant, worker);
-    } catch (error) {
-      if (error instanceof MoveError) throw new OperatorError(error.message);
-      throw error;
-    } finally {
-      await pool.end();
-    }
+  const moved = await withCurrentDatabase(io, ({ url }) =>
+    withPool(url, { applicationName: 'annals cluster move', maximum: 1 }, (pool) => moveTenant(pool, tenant, worker)),
+  ).catch((error: unknown) => {
+    throw error instanceof MoveError ? new OperatorError(error.message) : error;
   });
   io.answer(JSON.stringify(moved));
   return 0;

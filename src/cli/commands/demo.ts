@@ -11,11 +11,10 @@ import { inTransaction } from '../../postgres/transaction.ts';
 import { parseQuery } from '../../query/parse.ts';
 import { createRecorder } from '../../recording/record-change.ts';
 import { storeDocuments } from '../../tenants/custom-entities/store-documents.ts';
-import { type Command, type CommandIo, UsageError } from '../command.ts';
+import { type Command, type CommandIo, Stopped, UsageError } from '../command.ts';
 import { consoleAddress, makeConsoleLink } from '../console-link.ts';
 import { requirePort } from '../listen.ts';
 import { type ServeOptions, serveUntilStopped } from '../serve.ts';
-import { Stopped } from '../stopped.ts';
 import { withContext } from '../with-context.ts';
 
 const tenant = 'demo';

@@ -1,9 +1,9 @@
 import { readConfig } from '../../core/config/config.ts';
-import { createPool } from '../../postgres/connections/pool.ts';
 import { distribute } from '../../postgres/migrate/distribute.ts';
 import { parseCommand } from '../arguments.ts';
 import { type Command, OperatorError, UsageError } from '../command.ts';
 import { openUrl } from '../open-database.ts';
+import { withPool } from '../with-database.ts';
 
 const maxShards = 1_024;
 
@@ -34,12 +34,11 @@ Example:
     if (databaseUrl === undefined) {
       throw new OperatorError('DATABASE_URL is missing: the embedded database is no coordinator of a Citus cluster');
     }
-    const pool = createPool(await openUrl(databaseUrl, io.tell), { applicationName: 'annals distribute', maximum: 2 });
-    try {
-      io.answer(JSON.stringify(await distribute(pool, shards === undefined ? {} : { shards })));
-    } finally {
-      await pool.end();
-    }
+    const url = await openUrl(databaseUrl, io.tell);
+    const outcome = await withPool(url, { applicationName: 'annals distribute', maximum: 2 }, (pool) =>
+      distribute(pool, shards === undefined ? {} : { shards }),
+    );
+    io.answer(JSON.stringify(outcome));
     return 0;
   },
 };

@@ -1,7 +1,6 @@
 import { readConfig } from '../../core/config/config.ts';
-import type { CommandIo } from '../command.ts';
+import { type CommandIo, Stopped } from '../command.ts';
 import type { Serve } from '../serve.ts';
-import { Stopped } from '../stopped.ts';
 import { withMigratedDatabase } from '../with-database.ts';
 import { workerVariable } from './messages.ts';
 import { superviseWorkers } from './supervise.ts';

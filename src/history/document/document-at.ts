@@ -2,8 +2,8 @@ import { ThreadLost } from '../../core/concurrency/thread.ts';
 import { AnnalsError } from '../../core/errors.ts';
 import { maxPieceBytes, piecesOf } from '../../pagination/pieces.ts';
 import { uuidOf } from '../../recording/entry-columns.ts';
+import { maxLaterEntries } from '../../recording/rebuild/document-rebuild.ts';
 import { documentTooLarge } from '../../recording/rebuild/document-tree.ts';
-import { maxLaterEntries } from '../../recording/rebuild/rebuild-document.ts';
 import {
   isAnchorPortion,
   nothingRebuilt,

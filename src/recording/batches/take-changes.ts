@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Sealer } from '../../core/sealing.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { Change, Way } from '../change.ts';
@@ -11,7 +12,6 @@ import {
   type TakeChanges,
   type TakenBatch,
 } from './batch.ts';
-import { readTenantFacts } from './batch-store.ts';
 import { rejectedRow, unknownTenant } from './kept-change.ts';
 import { storeRejected } from './rejected-store.ts';
 
@@ -128,4 +128,19 @@ function refusalOf({ at, entity }: Change, ownTypes: ReadonlySet<string>, moment
 
 function mayBeOwnType(entity: string): boolean {
   return /^[A-Z][A-Z0-9_]*$/.test(entity);
+}
+
+/** Whether the tenant is there, and which of these entity types are its own. */
+async function readTenantFacts(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  entities: readonly string[],
+): Promise<{ exists: boolean; ownTypes: ReadonlySet<string> }> {
+  const { rows } = await sql<{ exists: boolean; own: string[] }>`
+    select exists (select from tenant t where t.tenant = ${tenant}) as exists,
+           array(select c.id from custom_entity c where c.tenant = ${tenant} and c.id = any (${entities}::text[])) as own`.execute(
+    transaction,
+  );
+  const [row] = rows;
+  return { exists: row?.exists ?? false, ownTypes: new Set(row?.own) };
 }

@@ -16,7 +16,7 @@ import { applyRules, compileRules, type Sides } from './apply-rules.ts';
 import { rowToday } from './former-columns.ts';
 import { mappedContext } from './mapped-context.ts';
 import type { Mapping, TableMapping } from './mapping.ts';
-import { maskedColumns } from './masked-columns.ts';
+import { maskedColumns } from './mapping.ts';
 import { differenceOfValues, partialDifference } from './partial-difference.ts';
 import { rejectedRowText } from './rejected-row.ts';
 import { type ReusedTape, ReusedTapes } from './reused-tapes.ts';
@@ -55,32 +55,27 @@ export function changesOfRow(mapping: Mapping, row: RowChange, defaults: Mapping
   }
 }
 
-/** The document that a row is, for a snapshot. Undefined where the mapping does not name the table. */
+/** The actor of what a comparison of rows with the history records. */
+const systemActor = 'system';
+
+/** The document that a row is, for a snapshot. Undefined where the mapping does not name the table. `tenant`: see `MappingDefaults`. */
 export function documentOfRow(
   mapping: Mapping,
   row: RowChange & { readonly after: Row },
-  defaults: MappingDefaults,
+  tenant?: string,
 ): MappedDocument | undefined {
   const table = mapping.tables.get(row.table);
   if (table === undefined) return undefined;
-  const [mapped] = changesOfRow(mapping, { ...row, type: 'create', before: undefined }, defaults);
+  const create: RowChange = { ...row, type: 'create', before: undefined };
+  const [mapped] = changesOfRow(mapping, create, { actor: systemActor, tenant });
   if (mapped === undefined || mapped.kind === 'unchanged') return undefined;
   if (mapped.kind === 'rejected') return mapped;
   const { after: found = row.after } = rowToday(table.former, row);
   const { after } = applyRules(rowRules(table).rest, {
     after: parseJson(documentText(found, table, rowRules(table).ignored)),
   });
-  const { tenant, change, hasActor } = mapped;
-  const { entity, entityId } = change;
-  return {
-    kind: 'document',
-    tenant,
-    entity,
-    entityId,
-    document: after === undefined ? '{}' : compactText(after),
-    change,
-    hasActor,
-  };
+  const change = { ...mapped.change, actor: systemActor };
+  return { kind: 'document', tenant: mapped.tenant, document: after === undefined ? '{}' : compactText(after), change };
 }
 
 /** A row's documents, and what the rules leave of them. They are used at once. */
@@ -219,8 +214,7 @@ class RowMapper {
     };
     const name = labelOf(row, table.name);
     if (name !== undefined) change.name = name;
-    const version =
-      table.schemaVersion?.kind === 'value' ? table.schemaVersion.value : labelOf(row, table.schemaVersion?.column);
+    const version = table.schemaVersion?.value ?? labelOf(row, table.schemaVersion?.column);
     if (version !== undefined) change.schemaVersion = version;
     const context = mappedContext(table, row, this.#row.context);
     if (context !== undefined) change.context = context;

@@ -6,7 +6,7 @@ import type { Change, ChangeType } from '../change.ts';
 import { mask } from '../mask.ts';
 import { maxMaskedPath, maxMaskedPaths } from '../masked-differences.ts';
 
-const operations: Record<ChangeType, string> = { create: 'insert', update: 'update', delete: 'delete' };
+export const operations: Record<ChangeType, string> = { create: 'insert', update: 'update', delete: 'delete' };
 
 /**
  * A change as a line of an import, to be kept where it cannot be recorded now. `sides` is JSON text of an object with the members

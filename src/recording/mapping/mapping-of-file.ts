@@ -8,14 +8,7 @@ import {
   readFormer,
   underAllNames,
 } from './former-columns.ts';
-import {
-  type Mapping,
-  type SchemaVersionRule,
-  schemaOf,
-  type TableMapping,
-  type TenantRule,
-  type ValueRules,
-} from './mapping.ts';
+import { type Mapping, schemaOf, type TableMapping, type TenantRule, type ValueRules } from './mapping.ts';
 import type { MappingFile, TableFile } from './mapping-schema.ts';
 import { type PathPattern, parsePathPattern } from './path-pattern.ts';
 
@@ -120,7 +113,8 @@ class Reader {
       name: file.name && today(file.name),
       actor: file.actor && today(file.actor),
       transactionActor: file.transactionActor && today(file.transactionActor),
-      schemaVersion: schemaVersionRule(file.schemaVersion, former),
+      schemaVersion:
+        file.schemaVersion?.column === undefined ? file.schemaVersion : { column: today(file.schemaVersion.column) },
       related: (file.related ?? []).map(({ entity, id }) => ({ entity, id: id.map(today) })),
       rules: {
         ignore: underAllNames([...own.ignore, ...(ofEntity?.ignore ?? [])], former),
@@ -184,11 +178,6 @@ class Reader {
   #fault(path: readonly string[], message: string): void {
     this.faults.push({ path, message });
   }
-}
-
-function schemaVersionRule(file: TableFile['schemaVersion'], former: FormerColumns): SchemaVersionRule | undefined {
-  if (file?.column !== undefined) return { kind: 'column', column: nameToday(former, file.column) };
-  return file?.value === undefined ? undefined : { kind: 'value', value: file.value };
 }
 
 /** The columns that entries show outside of `paths`, with what they are there. The primary key is not known here. */

@@ -13,10 +13,6 @@ export type TenantRule =
   | { readonly kind: 'column'; readonly column: string }
   | { readonly kind: 'schema' };
 
-export type SchemaVersionRule =
-  | { readonly kind: 'value'; readonly value: string }
-  | { readonly kind: 'column'; readonly column: string };
-
 /** How the rows of one table become documents. */
 export interface TableMapping {
   /** The name as the mapping has it: `schema.table`. */
@@ -28,7 +24,8 @@ export interface TableMapping {
   readonly actor: string | undefined;
   /** The column by which a new row says who made the changes of its transaction, where nothing else does. */
   readonly transactionActor: string | undefined;
-  readonly schemaVersion: SchemaVersionRule | undefined;
+  /** A text for all rows, or the column that has it. */
+  readonly schemaVersion: { readonly value?: string; readonly column?: string } | undefined;
   readonly related: readonly { readonly entity: string; readonly id: readonly string[] }[];
   /** The rules of the table and those of its entity together, for a column under all of its names. */
   readonly rules: ValueRules;
@@ -66,4 +63,9 @@ export function keyColumns(mapping: Mapping, table: TableMapping, primaryKey: re
 /** The schema or database of a table's name. */
 export function schemaOf(table: string): string {
   return table.slice(0, table.indexOf('.'));
+}
+
+/** Those of the columns that a mask of the table covers, in whole or in part. */
+export function maskedColumns({ rules }: TableMapping, columns: readonly string[]): string[] {
+  return columns.filter((column) => rules.mask.some(({ keys: [first] }) => first === null || first === column));
 }

@@ -21,10 +21,7 @@ export interface RecordMappedOptions {
 
 /** Changes can never be recorded, and the operator wants to stop at them, or a tenant keeps too many. */
 export class RefusedChangesError extends Error {
-  constructor(message: string, options: ErrorOptions) {
-    super(message, options);
-    this.name = 'RefusedChangesError';
-  }
+  override name = 'RefusedChangesError';
 }
 
 /** Records changes of any tenants in the transaction. The order within a tenant is kept. Throws a RefusedChangesError. */

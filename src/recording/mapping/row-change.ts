@@ -63,12 +63,9 @@ export type MappedDocument =
   | {
       readonly kind: 'document';
       readonly tenant: string | undefined;
-      readonly entity: string;
-      readonly entityId: string;
       /** JSON text, masked. */
       readonly document: string;
       /** The change that creates it. An update of it takes the same members and other `paths`. */
       readonly change: Change;
-      readonly hasActor: boolean;
     }
   | Extract<MappedChange, { kind: 'rejected' }>;

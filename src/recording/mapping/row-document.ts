@@ -1,6 +1,5 @@
 import { elementsOf } from '../../core/json/members.ts';
-import { parseJson } from '../../core/json/parse.ts';
-import { JsonSyntaxError } from '../../core/json/tape.ts';
+import { parseIfJson, parseJson } from '../../core/json/parse.ts';
 import { compactText } from '../../core/json/text.ts';
 import type { RelatedItem } from '../change.ts';
 import { faultOfName, maxNameCharacters } from '../name-fault.ts';
@@ -118,12 +117,8 @@ function partsOf(json: string): string | undefined | (string | undefined)[] {
 /** The JSON in a string. A string that is not JSON stays a string. */
 function unwrapped(value: string): string {
   if (!value.startsWith('"')) return value;
-  try {
-    return compactText(parseJson(JSON.parse(value), maxColumnDepth));
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return value;
-    throw error;
-  }
+  const content = parseIfJson(JSON.parse(value), maxColumnDepth);
+  return content === undefined ? value : compactText(content);
 }
 
 /** One level less than a document may have: the row is the outermost. */

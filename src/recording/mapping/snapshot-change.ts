@@ -1,18 +1,26 @@
 import { parseJson } from '../../core/json/parse.ts';
 import { type Change, contentOf, differenceOfChange } from '../change.ts';
+import { isUnchanged } from '../paths.ts';
+import type { RebuiltDocument } from '../rebuild/document-rebuild.ts';
+import type { Mapping } from './mapping.ts';
 import type { MappedDocument } from './row-change.ts';
+import { ruledDocument } from './ruled-document.ts';
 
 /**
  * The change of a document that a snapshot found, by what the history has of it: a create where it has nothing alive, an update where
- * its values differ, else `unchanged`. `alive` is JSON text. Throws `PathsTooLargeError`.
+ * its values differ. Undefined where they are equal. Throws `PathsTooLargeError`.
  */
 export function changeOfSnapshot(
   { change, document }: Extract<MappedDocument, { kind: 'document' }>,
-  alive: string | undefined,
-): Change | 'unchanged' {
-  if (alive === undefined) return change;
-  const difference = differenceOfChange('update', parseJson(alive), parseJson(document));
-  if (difference === undefined) return 'unchanged';
-  const { marks: _ofCreate, ...rest } = change;
-  return { ...rest, type: 'update', ...contentOf(difference) };
+  stored: RebuiltDocument | undefined,
+  mapping: Mapping | undefined,
+): Change | undefined {
+  if (stored?.document === undefined) return change;
+  const after = parseJson(document);
+  const before = parseJson(ruledDocument(mapping, change.entity, stored.document));
+  if (isUnchanged(before, after)) return undefined;
+  // The history may know only a part of this document. A comparison with it would show values that the row never had.
+  const difference = differenceOfChange('update', stored.complete ? before : undefined, after);
+  const { paths: _paths, marks: _marks, ...members } = change;
+  return difference && { ...members, ...contentOf(difference), type: 'update' };
 }

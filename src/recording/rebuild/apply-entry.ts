@@ -1,4 +1,4 @@
-import { type Container, emptyContainer, hasValue, isDense, type Tree, treeOf } from './document-tree.ts';
+import { type Container, emptyContainer, hasValue, isDense, type Tree, treeAt, treeOf } from './document-tree.ts';
 import { type ChangedValue, type EntryChanges, hasOnlyAfter, type Step } from './entry-changes.ts';
 
 /** A document at a moment, as far as its entries tell. */
@@ -114,7 +114,7 @@ class Edit {
   }
 
   #replace(value: ChangedValue): void {
-    const stood = this.#treeAt(value.keys);
+    const stood = treeAt(this.document, value.keys);
     if ((stood === undefined) !== (value.before === undefined)) this.isCertain = false;
     else if (stood !== undefined && value.before !== undefined && !hasValue(stood, value.before))
       this.isCertain = false;
@@ -162,17 +162,8 @@ class Edit {
     return made;
   }
 
-  #treeAt(keys: readonly string[]): Tree | undefined {
-    let tree = this.document;
-    for (const key of keys) {
-      if (tree === undefined || tree.kind === 'leaf') return undefined;
-      tree = tree.children.get(key);
-    }
-    return tree;
-  }
-
   #containerAt(keys: readonly string[]): Container | undefined {
-    const tree = this.#treeAt(keys);
+    const tree = treeAt(this.document, keys);
     return tree === undefined || tree.kind === 'leaf' ? undefined : tree;
   }
 

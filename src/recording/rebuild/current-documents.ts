@@ -4,7 +4,7 @@ import type { Connection } from '../../postgres/database.ts';
 import type { ChangeType } from '../change.ts';
 import { hashOf } from '../entry-columns.ts';
 import type { RebuiltDocument } from './document-rebuild.ts';
-import { rebuildDocument } from './rebuild-document.ts';
+import { rebuildDocument } from './document-rebuild.ts';
 
 /** Rebuilds documents of one entity as they are now, in the order of the ids. Undefined: the history has no entry of that id. */
 export async function currentDocuments(

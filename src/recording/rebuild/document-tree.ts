@@ -45,6 +45,13 @@ export function treeOf(text: string): Tree {
   return tree;
 }
 
+/** What stands at the end of a path; undefined where nothing does. */
+export function treeAt(root: Tree | undefined, keys: readonly string[]): Tree | undefined {
+  let tree = root;
+  for (const key of keys) tree = tree === undefined || tree.kind === 'leaf' ? undefined : tree.children.get(key);
+  return tree;
+}
+
 function ownTree(node: JsonNode): Tree {
   const kind = kindOf(node);
   return kind === 'object' || kind === 'array' ? emptyContainer(kind) : { kind: 'leaf', text: compactText(node) };

@@ -1,7 +1,7 @@
 import { threaded } from '../../core/concurrency/threaded.ts';
 import type { ChangeType } from '../change.ts';
 import { DocumentRebuild, type RebuildState, type RebuiltDocument } from './document-rebuild.ts';
-import { type Container, isDense, type Tree, textOfTree, treeOf } from './document-tree.ts';
+import { type Container, isDense, type Tree, textOfTree, treeAt, treeOf } from './document-tree.ts';
 import { isAnchor, type RebuildEntry } from './entry-changes.ts';
 import { TouchedPaths } from './touched-paths.ts';
 
@@ -121,9 +121,7 @@ function sparseArrays(root: Tree): string[][] {
 function withArray(root: Tree | undefined, keys: readonly string[]): Tree | undefined {
   const last = keys.at(-1);
   if (last === undefined) return asArray(root);
-  let container = root;
-  for (const key of keys.slice(0, -1))
-    container = container?.kind === 'leaf' ? undefined : container?.children.get(key);
+  const container = treeAt(root, keys.slice(0, -1));
   if (container === undefined || container.kind === 'leaf') return root;
   const array = asArray(container.children.get(last));
   if (array !== undefined) container.children.set(last, array);

@@ -2,10 +2,7 @@ import { SourceError } from '../../postgres/source/source.ts';
 
 /** An error of capture that the operator can correct. */
 export class CaptureError extends SourceError {
-  constructor(message: string, options: ErrorOptions = {}) {
-    super(message, options);
-    this.name = 'CaptureError';
-  }
+  override name = 'CaptureError';
 }
 
 /**

@@ -3,12 +3,8 @@ import type { Database } from '../../postgres/database.ts';
 import type { Source } from '../../postgres/source/source.ts';
 import type { TakeChanges } from '../../recording/batches/batch.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
+import type { SourceLog } from '../source-log.ts';
 import type { CaptureFigures } from './figures.ts';
-
-export interface CaptureLog {
-  info(fields: Record<string, unknown>, message: string): void;
-  warn(fields: Record<string, unknown>, message: string): void;
-}
 
 /** What the operator wants where changes are missing, and when capture starts for the first time. */
 export interface StartChoice {
@@ -32,7 +28,7 @@ export interface CaptureOptions {
   /** A change that can never be recorded stops capture. */
   readonly strict: boolean;
   readonly takeChanges: TakeChanges;
-  readonly log: CaptureLog;
+  readonly log: SourceLog;
   /** Ends capture after the portion that is being recorded. */
   readonly signal: AbortSignal;
   /** For metrics: how far behind capture is. */

@@ -1,20 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { objectText } from '../../core/json/members.ts';
-import { parseJson } from '../../core/json/parse.ts';
 import type { CatalogueTable } from '../../postgres/source/source-catalogue.ts';
 import { quotedTable } from '../../postgres/source/table-names.ts';
-import { type Change, contentOf, differenceOfChange } from '../../recording/change.ts';
 import { hashOf } from '../../recording/entry-columns.ts';
 import { documentOfRow } from '../../recording/mapping/changes-of-row.ts';
-import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
 import type { MappedChange, MappedDocument, Row } from '../../recording/mapping/row-change.ts';
-import { ruledDocument } from '../../recording/mapping/ruled-document.ts';
+import { changeOfSnapshot } from '../../recording/mapping/snapshot-change.ts';
 import { Occurrences } from '../../recording/occurrences.ts';
-import { isUnchanged } from '../../recording/paths.ts';
 import { currentDocuments } from '../../recording/rebuild/current-documents.ts';
-import type { RebuiltDocument } from '../../recording/rebuild/document-rebuild.ts';
 import { CaptureError } from './capture-error.ts';
 import type { CaptureOptions } from './capture-options.ts';
 import { deleteDocuments } from './delete-documents.ts';
@@ -76,8 +71,6 @@ async function timeOf(client: pg.Client): Promise<number> {
   );
   return Number(rows[0]?.at);
 }
-
-type Found = Extract<MappedDocument, { kind: 'document' }>;
 
 class Copy {
   readonly #client: pg.Client;
@@ -147,11 +140,7 @@ class Copy {
           }),
         );
         const change = { table: name, type: 'create', at: this.#at, identity: randomBytes(16), after: row } as const;
-        return documentOfRow(
-          this.#options.mapping,
-          { ...change, primaryKey: table.primaryKey },
-          { actor: systemActor },
-        );
+        return documentOfRow(this.#options.mapping, { ...change, primaryKey: table.primaryKey });
       });
       await this.#take(documents.filter((document) => document !== undefined));
       if (count - told < progressRows) continue;
@@ -181,12 +170,12 @@ class Copy {
     const found = documents.filter((document) => document.kind === 'document');
     for (const [tenant, of] of Map.groupBy(found, (document) => document.tenant)) {
       if (tenant === undefined) continue;
-      for (const [entity, some] of Map.groupBy(of, (document) => document.entity)) {
-        const ids = some.map(({ entityId }) => entityId);
+      for (const [entity, some] of Map.groupBy(of, ({ change }) => change.entity)) {
+        const ids = some.map(({ change }) => change.entityId);
         for (const id of ids) this.#seen.next(seenKey(tenant, entity, id));
         const stored = await currentDocuments(this.#options.db, tenant, entity, ids);
         for (const [index, document] of some.entries()) {
-          const change = changeTo(document, stored[index], this.#options.mapping);
+          const change = changeOfSnapshot(document, stored[index], this.#options.mapping);
           if (change === undefined) continue;
           const mapped = { kind: 'change', tenant, change, hasActor: true } as const;
           changes.push({ mapped, sides: objectText([['after', document.document]]) });
@@ -219,23 +208,6 @@ interface Listed {
   readonly mapped: MappedChange;
   /** JSON text of an object with the document. */
   readonly sides: string;
-}
-
-/** The change from what the history has to a row. Undefined where they are equal. */
-function changeTo(
-  { document, change, entity }: Found,
-  stored: RebuiltDocument | undefined,
-  mapping: Mapping,
-): Change | undefined {
-  const { paths: _paths, marks: _marks, ...members } = change;
-  const created: Change = { ...change, actor: systemActor };
-  if (stored?.document === undefined) return created;
-  const after = parseJson(document);
-  const before = parseJson(ruledDocument(mapping, entity, stored.document));
-  if (isUnchanged(before, after)) return undefined;
-  // The history knows only a part of this document. A comparison with it would show values that the row never had.
-  const difference = differenceOfChange('update', stored.complete ? before : undefined, after);
-  return difference && { ...members, ...contentOf(difference), type: 'update', actor: systemActor };
 }
 
 function seenKey(tenant: string, entity: string, id: string): Buffer {

@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { objectText } from '../../core/json/members.ts';
-import { parseJson } from '../../core/json/parse.ts';
 import type { Connection } from '../../postgres/database.ts';
-import { type Change, contentOf, differenceOfChange } from '../../recording/change.ts';
+import { identityLength } from '../../recording/change.ts';
+import { deletesOf, documentsAtOnce } from '../../recording/mapping/deleted-documents.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import type { MappedChange } from '../../recording/mapping/row-change.ts';
-import { ruledDocument } from '../../recording/mapping/ruled-document.ts';
-import { currentDocuments, existingDocuments } from '../../recording/rebuild/current-documents.ts';
+import { existingDocuments } from '../../recording/rebuild/current-documents.ts';
 
 export interface Deletion {
   readonly entity: string;
@@ -19,9 +17,6 @@ export interface Deletion {
   readonly record: (changes: readonly { mapped: MappedChange; sides: string }[]) => Promise<void>;
 }
 
-/** Documents that are looked at in one transaction. */
-const pageSize = 500;
-
 /** Deletes documents of an entity that exist in the history and are gone at the source. */
 export async function deleteDocuments(
   { db, mapping, slot }: { db: Connection; mapping: Mapping; slot: string },
@@ -30,32 +25,14 @@ export async function deleteDocuments(
   for (const tenant of await tenantsOf(db, mapping, slot)) {
     let after: string | undefined;
     do {
-      const { entityIds, next } = await existingDocuments(db, tenant, entity, { after, limit: pageSize });
+      const { entityIds, next } = await existingDocuments(db, tenant, entity, { after, limit: documentsAtOnce });
       const gone = entityIds.filter((id) => isGone(tenant, id));
-      const documents = await currentDocuments(db, tenant, entity, gone);
-      const deletes = gone.map((entityId, index) => {
-        const document = ruledDocument(mapping, entity, documents[index]?.document ?? '{}');
-        const difference = differenceOfChange('delete', parseJson(document), undefined);
-        const members = {
-          identity: randomBytes(16),
-          at,
-          type: 'delete',
-          entity,
-          entityId,
-          actor,
-          related: [],
-        } as const;
-        const change: Change = {
-          ...members,
-          ...(difference === undefined ? { paths: '{}' } : contentOf(difference)),
-          ...(context === undefined ? {} : { context }),
-        };
-        return {
-          mapped: { kind: 'change', tenant, change, hasActor: true } as const,
-          sides: objectText([['before', document]]),
-        };
+      const deletion = { tenant, entity, at, actor, context, identityOf: () => randomBytes(identityLength) };
+      const deletes = await deletesOf(db, mapping, deletion, gone);
+      const mapped = deletes.map(({ change, sides }) => {
+        return { mapped: { kind: 'change', tenant, change, hasActor: true } as const, sides };
       });
-      if (deletes.length > 0) await record(deletes);
+      if (mapped.length > 0) await record(mapped);
       after = next;
     } while (after !== undefined);
   }

@@ -8,7 +8,7 @@ import type { MappedChange } from '../../recording/mapping/row-change.ts';
 import { ruledDocument } from '../../recording/mapping/ruled-document.ts';
 import { markMaskedDifferences } from '../../recording/masked-differences.ts';
 import { currentDocuments } from '../../recording/rebuild/current-documents.ts';
-import { rebuildDocument } from '../../recording/rebuild/rebuild-document.ts';
+import { rebuildDocument } from '../../recording/rebuild/document-rebuild.ts';
 import { recordedIdentities } from '../../recording/recorded-identities.ts';
 
 type MappedUpdate = Extract<MappedChange, { kind: 'change' }>;

@@ -1,8 +1,7 @@
 import type { CatalogueTable } from '../../postgres/source/source-catalogue.ts';
 import { plainTable } from '../../postgres/source/table-names.ts';
 import { type FormerColumns, nameToday } from '../../recording/mapping/former-columns.ts';
-import { keyColumns, type Mapping, type TableMapping } from '../../recording/mapping/mapping.ts';
-import { maskedColumns } from '../../recording/mapping/masked-columns.ts';
+import { keyColumns, type Mapping, maskedColumns, type TableMapping } from '../../recording/mapping/mapping.ts';
 import type { PathPattern } from '../../recording/mapping/path-pattern.ts';
 import { type TableFault, tableFaults } from './table-faults.ts';
 
@@ -90,7 +89,7 @@ function uses(
     ['name', table.name],
     ['actor', table.actor],
     ['transactionActor', table.transactionActor],
-    ['schemaVersion', table.schemaVersion?.kind === 'column' ? table.schemaVersion.column : undefined],
+    ['schemaVersion', table.schemaVersion?.column],
     ...table.related.flatMap(({ id }) => id.map((column): [string, string] => ['related', column])),
     ...[...new Set([...table.json].map((column) => nameToday(table.former, column)))].map(
       (column): [string, string] => ['json', column],

@@ -37,10 +37,7 @@ export type PgoutputMessage =
 
 /** The server sent a message that this version of the protocol does not have. */
 class PgoutputError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'PgoutputError';
-  }
+  override name = 'PgoutputError';
 }
 
 /**

@@ -94,7 +94,7 @@ export class Portions {
     });
     if (this.isEmpty) this.#trace = this.#beginGathering();
     const slice = new TimeSlice(sliceLength);
-    for await (const step of transaction.steps()) {
+    for (const step of transaction.steps()) {
       if (this.#options.signal.aborted) return;
       if (slice.isDue) await slice.rest();
       const place = `${formatLsn(begin.commitLsn)} row ${step.rows}`;

@@ -173,17 +173,11 @@ function positionAt(lsn: Lsn, { system }: Source, last: Position | undefined, { 
 /** Publishes the tables, and stores what capture knows of them from now on. */
 async function publish(
   { client, captured }: Source,
-  { db, mapping, slot, choice, log }: CaptureOptions,
+  options: CaptureOptions,
   { isNew = false }: { isNew?: boolean } = {},
 ): Promise<Pick<Prepared, 'tables' | 'captured'>> {
-  const { tables, published } = await publishTables(client, {
-    mapping,
-    publication: slot,
-    alter: choice.alter,
-    log: (statement) => log.info({ statement }, 'capture ran a statement at the source'),
-    captured,
-  });
+  const { tables, published } = await publishTables(client, options, captured);
   const now = knownTables(tables, published, isNew ? new Map() : captured);
-  await storeCapturedTables(db, now);
+  await storeCapturedTables(options.db, now);
   return { tables, captured: now };
 }

@@ -1,27 +1,17 @@
-import type { Database } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import type { TakeChanges } from '../../recording/batches/batch.ts';
-import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { recordMapped } from '../../recording/mapping/record-mapped.ts';
+import { maxRetries } from '../../recording/record-change.ts';
+import type { CaptureOptions } from './capture-options.ts';
 import { deleteDocuments } from './delete-documents.ts';
 import type { HistoryComparison } from './history-comparison.ts';
 import type { Portion } from './portions.ts';
 import { movePosition } from './position.ts';
 import type { Truncate } from './step.ts';
 
-export interface RecordPortionOptions {
-  readonly db: Database;
-  readonly mapping: Mapping;
-  readonly takeChanges: TakeChanges;
-  /** The name of the slot, which entries show as the capture that recorded them. */
-  readonly slot: string;
-  readonly strict: boolean;
+interface RecordPortionOptions extends Pick<CaptureOptions, 'db' | 'mapping' | 'takeChanges' | 'slot' | 'strict'> {
   /** Gives updates the values before them from the history; left out: they stay without. */
   readonly comparison?: HistoryComparison;
 }
-
-// Another recorder of the same changes may win the race for a row.
-const maxRetries = 20;
 
 /** Records the changes of a portion and the position after it, in one transaction. Throws a PositionTakenError. */
 export async function recordPortion(portion: Portion, options: RecordPortionOptions): Promise<void> {

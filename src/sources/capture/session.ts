@@ -17,7 +17,7 @@ import { checkServer } from './setup.ts';
 import { readSlot } from './slot.ts';
 import type { SlotWatch } from './slot-watch.ts';
 import { SourceTables } from './source-tables.ts';
-import { defaultHeartbeat, SourceWatch } from './source-watch.ts';
+import { watchSource } from './source-watch.ts';
 import { TableWatch } from './table-watch.ts';
 import { TransactionReader } from './transaction-reader.ts';
 
@@ -88,9 +88,9 @@ async function stream(
   options: SessionOptions,
   events: SessionEvents,
 ): Promise<void> {
-  const { db, mapping, slot, log, slotWatch, signal } = options;
+  const { mapping, slot, log, slotWatch, signal } = options;
   const incoming = new ReplicationStream(slot, slot, confirmedFlush);
-  const tableWatch = new TableWatch({ client, db, mapping, publication: slot, log }, tables, captured);
+  const tableWatch = new TableWatch(client, options, tables, captured);
   const reader = new TransactionReader({
     mapping,
     tables: new SourceTables(tableWatch, mapping, new PostgresTypes(client)),
@@ -113,18 +113,12 @@ async function stream(
     onRecorded: (recorded) => {
       events.onRecorded();
       if (recorded.complete) incoming.acknowledge(recorded.endLsn);
-      watch.recorded(recorded);
+      slotWatch.recorded(recorded, incoming.serverEnd);
       // What was gathered meanwhile is recorded next.
       incoming.wake();
     },
   });
-  const watch = new SourceWatch({
-    client,
-    slotWatch,
-    heartbeat: options.heartbeat ?? defaultHeartbeat,
-    serverEnd: () => incoming.serverEnd,
-    tables: tableWatch,
-  });
+  const look = watchSource(client, slotWatch, tableWatch, options.heartbeat);
   const pid = await pidOf(replication);
   replication.query(incoming);
   try {
@@ -140,7 +134,7 @@ async function stream(
       const message = incoming.take();
       if (message === undefined) {
         portions.flush();
-        await watch.look();
+        await look();
         await incoming.untilMessage(idleTime);
         continue;
       }
@@ -149,9 +143,9 @@ async function stream(
       try {
         await portions.add(transaction);
       } finally {
-        await transaction.close();
+        transaction.close();
       }
-      await watch.look();
+      await look();
     }
     await portions.finish();
   } catch (error) {
@@ -160,7 +154,7 @@ async function stream(
     throw asGap(error) ?? error;
   } finally {
     incoming.fail(new Error('capture ends'));
-    await reader.close();
+    reader.close();
     await portions.settled();
   }
 }

@@ -3,6 +3,7 @@ import { type Source, withSource } from '../../postgres/source/source.ts';
 import { type CatalogueTable, readCatalogue } from '../../postgres/source/source-catalogue.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { CaptureError } from './capture-error.ts';
+import type { CaptureOptions } from './capture-options.ts';
 import type { CapturedTables } from './captured-tables.ts';
 import { faultsOfTable } from './mapping-faults.ts';
 import { type PublishedTables, publicationStatements, readPublication, readPublished } from './publication.ts';
@@ -60,16 +61,6 @@ function refusal(faults: readonly TableFault[]): CaptureError {
   );
 }
 
-export interface PublishOptions {
-  readonly mapping: Mapping;
-  readonly publication: string;
-  /** Whether capture may run `alter table … replica identity`. */
-  readonly alter: boolean;
-  readonly log: (statement: string) => void;
-  /** What capture knows of the tables already. */
-  readonly captured: CapturedTables;
-}
-
 export interface Published {
   /** By their names in the mapping. */
   readonly tables: ReadonlyMap<string, CatalogueTable>;
@@ -85,7 +76,8 @@ const lockTimeout = '5s';
  */
 export async function publishTables(
   client: pg.Client,
-  { mapping, publication, alter, log, captured }: PublishOptions,
+  { mapping, slot, choice, log }: CaptureOptions,
+  captured: CapturedTables,
 ): Promise<Published> {
   let statements: string[] = [];
   await client.query('begin');
@@ -94,17 +86,17 @@ export async function publishTables(
     const before = await readCatalogue(client, [...mapping.tables.keys()]);
     const faults = faultsOf(mapping, before, captured);
     const mending = faults.flatMap(({ statement }) => (statement === undefined ? [] : [statement]));
-    if (faults.length > 0 && (!alter || mending.length < faults.length)) throw refusal(faults);
-    statements = [...new Set(mending), ...(await publicationStatements(client, publication, [...before.values()]))];
+    if (faults.length > 0 && (!choice.alter || mending.length < faults.length)) throw refusal(faults);
+    statements = [...new Set(mending), ...(await publicationStatements(client, slot, [...before.values()]))];
     for (const statement of statements) {
       await client.query(statement);
-      log(statement);
+      log.info({ statement }, 'capture ran a statement at the source');
     }
     // Publishing has locked the tables against other changes of their definition.
     const tables = await readCatalogue(client, [...mapping.tables.keys()]);
     const left = faultsOf(mapping, tables, captured);
     if (left.length > 0) throw refusal(left);
-    const published = await readPublished(client, publication);
+    const published = await readPublished(client, slot);
     await client.query('commit');
     return { tables, published };
   } catch (error) {

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { type Source, withSource } from '../../postgres/source/source.ts';
-import type { CaptureLog } from './capture-options.ts';
+import type { SourceLog } from '../source-log.ts';
 import type { CaptureFigures } from './figures.ts';
 import type { Lsn } from './lsn.ts';
 import type { Position } from './position.ts';
@@ -9,7 +9,7 @@ import { readSlot } from './slot.ts';
 export interface SlotWatchOptions {
   readonly slot: string;
   readonly figures: CaptureFigures;
-  readonly log: CaptureLog;
+  readonly log: SourceLog;
   /** Milliseconds between two looks while nothing can be recorded. */
   readonly interval: number;
 }

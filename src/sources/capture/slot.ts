@@ -17,15 +17,10 @@ export interface Slot {
   readonly walStatus: string | null;
 }
 
-interface SlotRow {
-  database: string | null;
-  plugin: string | null;
-  active_pid: string | null;
-  confirmed: string | null;
-  kept: string | null;
-  safe: string | null;
-  wal_status: string | null;
-}
+type SlotRow = Record<
+  'database' | 'plugin' | 'active_pid' | 'confirmed' | 'kept' | 'safe' | 'wal_status',
+  string | null
+>;
 
 export async function readSlot(client: pg.Client, slot: string): Promise<Slot | undefined> {
   const { rows } = await client.query<SlotRow>(

@@ -95,27 +95,27 @@ export class KeptSteps {
   #bytes = 0;
   #spool: Spool | undefined;
 
-  async add(step: Step): Promise<void> {
+  add(step: Step): void {
     if (this.#spool !== undefined) {
-      await this.#spool.write(stepText(step));
+      this.#spool.write(stepText(step));
       return;
     }
     this.#steps.push(step);
     this.#bytes += bytesOf(step);
     if (this.#steps.length < maxSteps && this.#bytes < maxBytes) return;
-    this.#spool = await Spool.open();
-    for (const kept of this.#steps) await this.#spool.write(stepText(kept));
+    this.#spool = new Spool();
+    for (const kept of this.#steps) this.#spool.write(stepText(kept));
     this.#steps = [];
   }
 
   /** All of them, in their order. */
-  async *read(): AsyncGenerator<Step> {
+  *read(): Generator<Step> {
     yield* this.#steps;
-    if (this.#spool !== undefined) for await (const text of this.#spool.read()) yield readStep(text);
+    if (this.#spool !== undefined) for (const text of this.#spool.read()) yield readStep(text);
   }
 
   /** Deletes the file. */
-  async close(): Promise<void> {
-    await this.#spool?.close();
+  close(): void {
+    this.#spool?.close();
   }
 }

@@ -1,23 +1,12 @@
 import type pg from 'pg';
-import type { Database } from '../../postgres/database.ts';
 import { type CatalogueTable, readCatalogue } from '../../postgres/source/source-catalogue.ts';
 import { columnNews, knownTable, partitionNews } from '../../postgres/source/table-news.ts';
-import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { CaptureError, GapError } from './capture-error.ts';
-import type { CaptureLog } from './capture-options.ts';
+import type { CaptureOptions } from './capture-options.ts';
 import { type CapturedTable, type CapturedTables, gapOfTables, storeCapturedTables } from './captured-tables.ts';
 import { faultsOfTable, lostColumns } from './mapping-faults.ts';
 import type { Relation } from './pgoutput.ts';
 import { readPublished } from './publication.ts';
-
-export interface TableWatchOptions {
-  /** A connection for statements at the source. */
-  readonly client: pg.Client;
-  readonly db: Database;
-  readonly mapping: Mapping;
-  readonly publication: string;
-  readonly log: CaptureLog;
-}
 
 /**
  * Watches what else than rows changes at the mapped tables (docs/decisions/capture.md). What makes rows be missing is a gap. A change that the mapping
@@ -25,12 +14,20 @@ export interface TableWatchOptions {
  * is told, with what to do.
  */
 export class TableWatch {
-  readonly #options: TableWatchOptions;
+  /** A connection for statements at the source. */
+  readonly #client: pg.Client;
+  readonly #options: CaptureOptions;
   #tables: ReadonlyMap<string, CatalogueTable>;
   #captured: CapturedTables;
   readonly #told = new Set<string>();
 
-  constructor(options: TableWatchOptions, tables: ReadonlyMap<string, CatalogueTable>, captured: CapturedTables) {
+  constructor(
+    client: pg.Client,
+    options: CaptureOptions,
+    tables: ReadonlyMap<string, CatalogueTable>,
+    captured: CapturedTables,
+  ) {
+    this.#client = client;
     this.#options = options;
     this.#tables = tables;
     this.#captured = captured;
@@ -43,9 +40,10 @@ export class TableWatch {
 
   /** Reads the catalogue. Throws a GapError. */
   async look(): Promise<void> {
-    const { client, mapping, publication, log } = this.#options;
+    const client = this.#client;
+    const { mapping, slot, log } = this.#options;
     // In this order: a table that is dropped meanwhile is then gone, and not said to have left the publication.
-    const published = await readPublished(client, publication);
+    const published = await readPublished(client, slot);
     this.#tables = await readCatalogue(client, [...mapping.tables.keys()]);
     const gap = gapOfTables(this.#captured, this.#tables, published);
     if (gap !== undefined) throw new GapError(gap);

@@ -1,6 +1,5 @@
-import { kindOf, memberOf, membersOf, objectText, stringOf } from '../../core/json/members.ts';
-import { parseJson } from '../../core/json/parse.ts';
-import { type JsonNode, JsonSyntaxError } from '../../core/json/tape.ts';
+import { memberOf, membersOf, objectText, stringOf } from '../../core/json/members.ts';
+import { parseJson, parseObject } from '../../core/json/parse.ts';
 import { compactText } from '../../core/json/text.ts';
 import type { Change } from '../../recording/change.ts';
 import { faultOfContext } from '../../recording/change-context.ts';
@@ -17,14 +16,8 @@ export interface TransactionInfo {
 
 /** Reads the content of such a message. Undefined where it cannot be read. */
 export function readTransactionInfo(content: Buffer): TransactionInfo | undefined {
-  let message: JsonNode;
-  try {
-    message = parseJson(content.toString('utf8'));
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return undefined;
-    throw error;
-  }
-  if (kindOf(message) !== 'object') return undefined;
+  const message = parseObject(content.toString('utf8'));
+  if (message === undefined) return undefined;
   const given = memberOf(message, 'actor');
   const actor = stringOf(given);
   if (given !== undefined && (actor === undefined || faultOfName(actor) !== undefined)) return undefined;

@@ -22,12 +22,12 @@ export interface CapturedTransaction {
   /** Milliseconds since 1970. */
   readonly at: number;
   /** The steps, each once. Those of a large transaction come from a file. */
-  steps(): AsyncIterable<Step>;
+  steps(): Iterable<Step>;
   /** The number of row changes. */
   readonly rows: number;
   /** How many of them were recorded before this process began. */
   readonly recorded: number;
-  close(): Promise<void>;
+  close(): void;
 }
 
 export interface ReaderOptions {
@@ -106,8 +106,8 @@ export class TransactionReader {
   }
 
   /** Forgets the transaction that has begun, with its file. */
-  async close(): Promise<void> {
-    await this.#open?.steps.close();
+  close(): void {
+    this.#open?.steps.close();
     this.#open = undefined;
   }
 
@@ -141,7 +141,7 @@ export class TransactionReader {
       rows,
       recorded,
       steps: () => this.#informed(steps.read(), open),
-      close: async () => await steps.close(),
+      close: () => steps.close(),
     };
   }
 
@@ -206,7 +206,7 @@ export class TransactionReader {
       open.rows += 1;
       const { name } = this.#options.tables.get(relation);
       if (this.#options.mapping.tables.get(name)?.truncate !== 'deletes') continue;
-      await this.#keep(open, {
+      this.#keep(open, {
         rows: open.rows,
         table: name,
         changes: [],
@@ -269,12 +269,12 @@ export class TransactionReader {
         : mapped,
     );
     const content = () => rejectedRowText(mappedTable, row);
-    await this.#keep(open, { rows: open.rows, table: table.name, changes, content });
+    this.#keep(open, { rows: open.rows, table: table.name, changes, content });
   }
 
-  async #keep(open: OpenTransaction, step: Step): Promise<void> {
+  #keep(open: OpenTransaction, step: Step): void {
     if (open.recorded === 'all' || step.rows <= open.recorded) return;
-    await open.steps.add(step);
+    open.steps.add(step);
   }
 
   #identity({ begin, rows }: OpenTransaction): Uint8Array {
@@ -284,8 +284,8 @@ export class TransactionReader {
     return hash('sha256', text, 'buffer').subarray(0, 16);
   }
 
-  async *#informed(steps: AsyncIterable<Step>, said: SaidByTransaction): AsyncGenerator<Step> {
-    for await (const step of steps) {
+  *#informed(steps: Iterable<Step>, said: SaidByTransaction): Generator<Step> {
+    for (const step of steps) {
       const table = this.#options.mapping.tables.get(step.table);
       const isSilent = said.info === undefined && said.actor === undefined;
       yield isSilent || table === undefined ? step : informedStep(step, table, said);

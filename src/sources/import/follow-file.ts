@@ -1,16 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { JsonTape } from '../../core/json/tape.ts';
 import type { Database } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import type { Change } from '../../recording/change.ts';
 import { identityOfPosition } from '../../recording/identity.ts';
-import { type Line, LineSplitter, maximumLineBytes } from '../../recording/lines.ts';
-import { type ImportedLine, readImportLine } from '../../recording/mapping/import-line.ts';
+import { type Line, LineSplitter } from '../../recording/lines.ts';
 import type { ValueRules } from '../../recording/mapping/mapping.ts';
-import { Occurrences } from '../../recording/occurrences.ts';
 import { maxRetries, recordChanges } from '../../recording/record-change.ts';
 import { DamagedFileError, FollowedFile } from './followed-file.ts';
-import type { ImportCounts } from './import.ts';
+import { type ImportCounts, LineBatch } from './line-batch.ts';
 import { type FilePosition, findPosition, movePosition } from './position-store.ts';
 import { findLeft, nextRotated } from './rotated-files.ts';
 
@@ -44,17 +40,12 @@ export class FollowedByAnotherError extends Error {
 
 /** A part of what was followed cannot be read any more. */
 export class FollowGapError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'FollowGapError';
-  }
+  override name = 'FollowGapError';
 }
 
 /** Milliseconds between two looks at a file. */
 const pollEvery = 250;
 const chunkBytes = 256 * 1024;
-const changesOfBatch = 2000;
-const bytesOfBatch = 8 * 1024 * 1024;
 
 /**
  * Records the lines of a file as it grows and is rotated, until the signal. Its position is stored in the transaction that records, so
@@ -65,7 +56,7 @@ export async function followFile(options: FollowOptions): Promise<ImportCounts> 
   const follower = new Follower(options);
   try {
     await follower.run();
-    return follower.counts;
+    return follower.lines.counts;
   } catch (error) {
     if (!(error instanceof DamagedFileError)) throw error;
     throw new FollowGapError(
@@ -77,10 +68,8 @@ export async function followFile(options: FollowOptions): Promise<ImportCounts> 
 }
 
 class Follower {
-  readonly counts: ImportCounts = { read: 0, recorded: 0, unchanged: 0, duplicate: 0, expired: 0, rejected: 0 };
+  readonly lines: LineBatch;
   readonly #options: FollowOptions;
-  readonly #occurrences = new Occurrences();
-  readonly #tape = new JsonTape();
   readonly #buffer = Buffer.alloc(chunkBytes);
   #stored: FilePosition | undefined;
   #file: FollowedFile | undefined;
@@ -89,14 +78,12 @@ class Follower {
   /** Where the lines that the splitter counts begin, and how far the file has been read. */
   #start = 0;
   #read = 0;
-  #changes: Change[] = [];
-  #ends: number[] = [];
-  #bytes = 0;
   /** The end of the last line that was taken. */
   #end = 0;
 
   constructor(options: FollowOptions) {
     this.#options = options;
+    this.lines = new LineBatch(options.rules, options.onRejected);
   }
 
   async run(): Promise<void> {
@@ -107,14 +94,14 @@ class Follower {
       const isMore = this.#file !== undefined && (await this.#readOn(this.#file));
       if (isMore) continue;
       await this.#flush();
-      await onIdle?.(this.counts);
+      await onIdle?.(this.lines.counts);
       if (!(await this.#switchFile())) await sleep(pollEvery, undefined, { signal }).catch(() => {});
     }
     await this.#flush();
   }
 
   async close(): Promise<void> {
-    this.#occurrences.close();
+    this.lines.close();
     await this.#file?.close();
   }
 
@@ -166,7 +153,7 @@ class Follower {
     for (const line of this.#splitter.split(Buffer.from(chunk))) {
       this.#head ??= await file.head();
       this.#take(file, line);
-      if (this.#changes.length >= changesOfBatch || this.#bytes >= bytesOfBatch) await this.#flush();
+      if (this.lines.isFull) await this.#flush();
     }
     return true;
   }
@@ -174,27 +161,9 @@ class Follower {
   #take(file: FollowedFile, { bytes, end: endOfSplit }: Line): void {
     const end = this.#start + endOfSplit;
     this.#end = end;
-    this.counts.read += 1;
-    if (bytes === undefined) {
-      this.#reject(end, `is longer than ${maximumLineBytes / 1024 / 1024} MiB`);
-      return;
-    }
-    const line = readImportLine(bytes, this.#tape, this.#occurrences, this.#options.rules);
-    if (line.kind === 'rejected') this.#reject(end, line.reason);
-    else if (line.kind === 'unchanged') this.counts.unchanged += 1;
-    else this.#add(file, end, line);
-  }
-
-  #add(file: FollowedFile, end: number, { change, hasId }: Extract<ImportedLine, { kind: 'change' }>): void {
-    if (!hasId) change.identity = identityOfPosition(`${file.device} ${file.inode} ${this.#head?.head}`, end);
-    this.#changes.push(change);
-    this.#ends.push(end);
-    this.#bytes += change.paths.length;
-  }
-
-  #reject(end: number, reason: string): void {
-    this.counts.rejected += 1;
-    this.#options.onRejected(end, reason);
+    const line = this.lines.take(bytes, end);
+    if (line?.hasId !== false) return;
+    line.change.identity = identityOfPosition(`${file.device} ${file.inode} ${this.#head?.head}`, end);
   }
 
   /** Records what was taken, and how far the file was taken, in one transaction. */
@@ -205,9 +174,9 @@ class Follower {
     if (file === undefined || this.#head === undefined) return;
     const to: FilePosition = { device: file.device, inode: file.inode, head, headBytes, recorded: this.#end };
     const from = this.#stored;
-    const changes = this.#changes;
     const isSame = from?.recorded === to.recorded && from.inode === to.inode && from.head === head;
-    if (isSame && changes.length === 0) return;
+    if (isSame && this.lines.isEmpty) return;
+    const { changes, settle } = this.lines.next();
     const outcomes = await inTransaction(
       db,
       async (transaction) => {
@@ -216,14 +185,8 @@ class Follower {
       },
       { retries: maxRetries },
     );
-    for (const [index, outcome] of outcomes.entries()) {
-      if (outcome !== 'conflict') this.counts[outcome] += 1;
-      else this.#reject(this.#ends[index] ?? 0, 'has the id and time of another change with other content');
-    }
+    settle(outcomes);
     this.#stored = to;
-    this.#changes = [];
-    this.#ends = [];
-    this.#bytes = 0;
   }
 
   /** Goes on with the next file where the one that is open was renamed or cut. Returns whether there is more to read. */

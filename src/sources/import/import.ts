@@ -1,22 +1,10 @@
 import type { Readable } from 'node:stream';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
-import { JsonTape } from '../../core/json/tape.ts';
-import type { Change, Outcome, RecordBatch } from '../../recording/change.ts';
+import type { Outcome, RecordBatch } from '../../recording/change.ts';
 import { decompressedChunks } from '../../recording/decompress.ts';
-import { type Line, LineSplitter, maximumLineBytes } from '../../recording/lines.ts';
-import { readImportLine } from '../../recording/mapping/import-line.ts';
+import { type Line, LineSplitter } from '../../recording/lines.ts';
 import type { ValueRules } from '../../recording/mapping/mapping.ts';
-import { Occurrences } from '../../recording/occurrences.ts';
-
-/** How many lines of an import ended in which way. Blank lines do not count. All other members add up to `read`. */
-export interface ImportCounts {
-  read: number;
-  recorded: number;
-  unchanged: number;
-  duplicate: number;
-  expired: number;
-  rejected: number;
-}
+import { type ImportCounts, LineBatch } from './line-batch.ts';
 
 export interface ImportOptions {
   /** NDJSON, plain or compressed with gzip or Zstandard. */
@@ -42,17 +30,8 @@ export class ImportStoppedError extends Error {
   }
 }
 
-/** A batch is recorded when it has this many changes, or about this many bytes. */
-const changesOfBatch = 2000;
-const bytesOfBatch = 8 * 1024 * 1024;
-/** Roughly the bytes of a change beside its paths. */
-const bytesOfChange = 200;
-
 /** Milliseconds without input after which the changes so far are recorded. */
 const flushAfter = 500;
-
-/** A tape that a long line made larger than this is dropped. The next line gets a new one. */
-const cellsToKeep = 4 * 1024 * 1024;
 
 /**
  * Records the changes of an NDJSON source (contract 6), in memory that does not grow with the source. It reads the next batch
@@ -74,17 +53,12 @@ export async function importChanges(options: ImportOptions): Promise<ImportCount
 
 class ImportRun {
   readonly #options: ImportOptions;
-  readonly #counts: ImportCounts = { read: 0, recorded: 0, unchanged: 0, duplicate: 0, expired: 0, rejected: 0 };
-  readonly #occurrences = new Occurrences();
-  #tape = new JsonTape();
-  #batch: Change[] = [];
-  /** The number of the line that each change of the batch came from. */
-  #lines: number[] = [];
-  #bytes = 0;
+  readonly #lines: LineBatch;
   #recording: Promise<void> = Promise.resolve();
 
   constructor(options: ImportOptions) {
     this.#options = options;
+    this.#lines = new LineBatch(options.rules, options.onRejected);
   }
 
   async toEnd(): Promise<ImportCounts> {
@@ -96,9 +70,9 @@ class ImportRun {
       const damage = await this.#readAll(decompressedChunks(source));
       await this.#flush();
       await this.#recording;
-      onProgress?.(this.#counts);
+      onProgress?.(this.#lines.counts);
       if (damage !== undefined) throw this.#stopped('the input could not be read to its end', damage);
-      return this.#counts;
+      return this.#lines.counts;
     } finally {
       signal?.removeEventListener('abort', stop);
       source.destroy();
@@ -106,7 +80,7 @@ class ImportRun {
   }
 
   close(): void {
-    this.#occurrences.close();
+    this.#lines.close();
   }
 
   /** Takes all lines. Returns the error that ended reading, if there was one. It does not count the line in which it broke off. */
@@ -115,16 +89,16 @@ class ImportRun {
     try {
       for (;;) {
         const next = nextChunk(chunks);
-        if (this.#batch.length > 0 && (await isQuiet(next))) {
+        if (!this.#lines.isEmpty && (await isQuiet(next))) {
           // Changes that have come through a pipe do not wait for more input.
           await this.#flush();
           await this.#recording;
-          this.#options.onProgress?.(this.#counts);
+          this.#options.onProgress?.(this.#lines.counts);
         }
         const chunk = await next;
         if (chunk instanceof Error) return chunk;
         await this.#takeAll(chunk === undefined ? splitter.end() : splitter.split(chunk));
-        this.#options.onProgress?.(this.#counts);
+        this.#options.onProgress?.(this.#lines.counts);
         if (chunk === undefined) return undefined;
         // The recording of the last batch continues here.
         await setImmediate();
@@ -136,63 +110,33 @@ class ImportRun {
 
   async #takeAll(lines: Iterable<Line>): Promise<void> {
     for (const line of lines) {
-      this.#take(line);
-      if (this.#batch.length >= changesOfBatch || this.#bytes >= bytesOfBatch) await this.#flush();
+      this.#lines.take(line.bytes, line.number);
+      if (this.#lines.isFull) await this.#flush();
     }
-  }
-
-  #take({ number, bytes }: Line): void {
-    this.#counts.read += 1;
-    if (bytes === undefined) {
-      this.#reject(number, `is longer than ${maximumLineBytes / 1024 / 1024} MiB`);
-      return;
-    }
-    const line = readImportLine(bytes, this.#tape, this.#occurrences, this.#options.rules);
-    if (this.#tape.cells.length > cellsToKeep) this.#tape = new JsonTape();
-    if (line.kind === 'rejected') this.#reject(number, line.reason);
-    else if (line.kind === 'unchanged') this.#counts.unchanged += 1;
-    else {
-      this.#batch.push(line.change);
-      this.#lines.push(number);
-      this.#bytes += line.change.paths.length + bytesOfChange;
-    }
-  }
-
-  #reject(line: number, reason: string): void {
-    this.#counts.rejected += 1;
-    this.#options.onRejected(line, reason);
   }
 
   /** Records the batch after the one before it. */
   async #flush(): Promise<void> {
     const { record } = this.#options;
-    const batch = this.#batch;
-    const prepared = batch.length === 0 ? undefined : (record.prepare?.(batch) ?? (() => record(batch)));
+    const { changes, settle } = this.#lines.next();
+    const prepared = changes.length === 0 ? undefined : (record.prepare?.(changes) ?? (() => record(changes)));
     await this.#recording;
     if (prepared === undefined) return;
-    this.#recording = this.#record(prepared, this.#lines);
+    this.#recording = this.#record(prepared, settle);
     // The next batch awaits this promise and gets the error. Until then it is no unhandled rejection.
     this.#recording.catch(() => {});
-    this.#batch = [];
-    this.#lines = [];
-    this.#bytes = 0;
   }
 
-  async #record(record: () => Promise<readonly Outcome[]>, lines: readonly number[]): Promise<void> {
+  async #record(record: () => Promise<readonly Outcome[]>, settle: (outcomes: readonly Outcome[]) => void) {
     const outcomes = await record().catch((error: unknown) => {
       throw this.#stopped('recording failed', error);
     });
-    for (const [index, line] of lines.entries()) {
-      const outcome = outcomes[index];
-      if (outcome === undefined) throw new Error('a recorder answered fewer outcomes than it was given changes');
-      if (outcome === 'conflict') this.#reject(line, 'has the id and time of another change with other content');
-      else this.#counts[outcome] += 1;
-    }
+    settle(outcomes);
   }
 
   #stopped(what: string, cause: unknown): ImportStoppedError {
     const why = cause instanceof Error ? cause.message : String(cause);
-    return new ImportStoppedError(`${what}: ${why}`, this.#counts, cause);
+    return new ImportStoppedError(`${what}: ${why}`, this.#lines.counts, cause);
   }
 }
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import { elementsOf, kindOf, memberOf, membersOf, stringOf } from '../../core/json/members.ts';
-import { parseJson } from '../../core/json/parse.ts';
-import { type JsonNode, JsonSyntaxError } from '../../core/json/tape.ts';
+import { elementsOf, memberOf, membersOf, stringOf } from '../../core/json/members.ts';
+import { parseJson, parseObject } from '../../core/json/parse.ts';
+import type { JsonNode } from '../../core/json/tape.ts';
 import { compactText } from '../../core/json/text.ts';
 import type { ChangeType } from '../../recording/change.ts';
 import { faultOfContext } from '../../recording/change-context.ts';
@@ -12,7 +12,7 @@ import { rejectedRowText } from '../../recording/mapping/rejected-row.ts';
 import type { MappedChange, Row, RowChange } from '../../recording/mapping/row-change.ts';
 import { labelOf } from '../../recording/mapping/row-document.ts';
 import { faultOfName } from '../../recording/name-fault.ts';
-import { changeByHand, sidesByHand } from './change-by-hand.ts';
+import { changeByHand } from './change-by-hand.ts';
 import type { OutboxRow } from './outbox-rows.ts';
 import type { TriggerWatch } from './trigger-watch.ts';
 
@@ -78,8 +78,8 @@ function changesOf(row: OutboxRow, reader: OutboxReader): PlacedChange[] {
     return [{ mapped, place, content: () => content }];
   }
   if (row.source === null) {
-    const mapped = changeByHand(row, identity, { actor: foundActor(row) ?? unknown, ...said }, reader.mapping);
-    return mapped.kind === 'unchanged' ? [] : [{ mapped, place, content: () => sidesByHand(row, reader.mapping) }];
+    const change = changeByHand(row, identity, { actor: foundActor(row) ?? unknown, ...said }, reader.mapping);
+    return change.mapped.kind === 'unchanged' ? [] : [{ ...change, place }];
   }
   const later = laterColumns(row);
   if (later.length > 0) reader.watch.tellLater(row.source, later);
@@ -136,13 +136,8 @@ function saidBy({ actor, context }: OutboxRow, { warn }: OutboxReader): { actor?
 }
 
 function readContext(text: string): string | undefined {
-  try {
-    const context = parseJson(text);
-    return kindOf(context) === 'object' && faultOfContext(context) === undefined ? compactText(context) : undefined;
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return undefined;
-    throw error;
-  }
+  const context = parseObject(text);
+  return context && faultOfContext(context) === undefined ? compactText(context) : undefined;
 }
 
 /** Columns that the trigger has masked because they came after the SQL of the outbox ran. */
@@ -176,7 +171,7 @@ function maskedTable(table: TableMapping, columns: readonly string[]): TableMapp
     ...table,
     name: isKnown(name) ? name : undefined,
     actor: isKnown(actor) ? actor : undefined,
-    schemaVersion: schemaVersion?.kind === 'column' && !isKnown(schemaVersion.column) ? undefined : schemaVersion,
+    schemaVersion: schemaVersion?.value !== undefined || isKnown(schemaVersion?.column) ? schemaVersion : undefined,
     related: related.filter(({ id }) => id.every(isKnown)),
     rules: { ...rules, mask: [...rules.mask, ...masks] },
   };

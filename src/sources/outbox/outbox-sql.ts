@@ -1,6 +1,7 @@
 import pg from 'pg';
-import type { Mapping, TableMapping, ValueRules } from '../../recording/mapping/mapping.ts';
+import { keyColumns, type Mapping, type TableMapping, type ValueRules } from '../../recording/mapping/mapping.ts';
 import type { PathPattern } from '../../recording/mapping/path-pattern.ts';
+import { rowRules } from '../../recording/mapping/row-rules.ts';
 import { createFunctions, hasComposites } from './outbox-functions.ts';
 import { createOutbox, createSchema, fixSearchPath, revokeFunctions, usedOnce } from './outbox-schema.ts';
 import { ownerRole, refuseForeignSchema } from './schema-faults.ts';
@@ -50,22 +51,12 @@ function tableSql(mapping: Mapping, table: TableMapping): string {
   const dot = table.table.indexOf('.');
   const [schema, name] = [table.table.slice(0, dot), table.table.slice(dot + 1)];
   const target = `${pg.escapeIdentifier(schema)}.${pg.escapeIdentifier(name)}`;
-  const ignored = table.rules.ignore.flatMap(({ keys: [column, ...rest] }) =>
-    rest.length === 0 && column ? [column] : [],
-  );
+  const ignored = [...rowRules(table).ignored];
   // Ignored columns are left out as they are.
   const hide = hideRules(table.rules, 2);
   const rules = hide.length === 0 ? {} : { hide, json: [...table.json] };
-  const tenantColumn = mapping.tenant?.kind === 'column' ? [mapping.tenant.column] : [];
-  const needed = [
-    ...new Set([
-      ...tenantColumn,
-      ...(table.id ?? []),
-      ...(table.name === undefined ? [] : [table.name]),
-      ...(table.transactionActor === undefined ? [] : [table.transactionActor]),
-      ...table.related.flatMap(({ id }) => id),
-    ]),
-  ];
+  const needed = new Set(keyColumns(mapping, table, []));
+  if (table.transactionActor !== undefined) needed.add(table.transactionActor);
   return `do $annals$
 declare
   target constant regclass := to_regclass(${escapeLiteral(target)});
@@ -86,7 +77,7 @@ begin
      where i.indrelid = target and i.indisprimary and k.place <= i.indnkeyatts;
   end if;
   if ids is null then raise exception '% has no primary key, and the mapping names no id for it', target; end if;
-  select string_agg(n, ', ') into missing from unnest(ids || ${textArray(needed)}) as n
+  select string_agg(n, ', ') into missing from unnest(ids || ${textArray([...needed])}) as n
    where not exists (select from pg_attribute where attrelid = target and attname = n and attnum > 0 and not attisdropped);
   if missing is not null then raise exception '% has no column %', target, missing; end if;
   -- JSON would show composite values as objects.

@@ -1,13 +1,13 @@
 import { lineOfChange } from '../../recording/mapping/line-of-change.ts';
 import { type PlacedChange, RefusedChangesError } from '../../recording/mapping/record-mapped.ts';
+import type { SourceLog } from '../source-log.ts';
 import { RecorderClient, type RecorderTarget } from './recorder-client.ts';
 import type { RelayOptions } from './relay.ts';
-import type { RelayLog } from './relay-log.ts';
 
 export interface HttpRecording {
   readonly target: RecorderTarget;
   readonly strict: boolean;
-  readonly log: RelayLog;
+  readonly log: SourceLog;
 }
 
 /**

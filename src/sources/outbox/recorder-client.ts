@@ -17,10 +17,7 @@ export interface RecorderTarget {
 
 /** The recorder refuses this client or what it sends: an operator must do something. */
 export class RecorderError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'RecorderError';
-  }
+  override name = 'RecorderError';
 }
 
 /** The recorder is away or busy. Everything may be sent again. */

@@ -9,10 +9,11 @@ import { inTransaction } from '../../postgres/transaction.ts';
 import type { TakeChanges } from '../../recording/batches/batch.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { type PlacedChange, RefusedChangesError, recordMapped } from '../../recording/mapping/record-mapped.ts';
+import { maxRetries } from '../../recording/record-change.ts';
+import type { SourceLog } from '../source-log.ts';
 import { changesOfOutbox, isDelete, type OutboxReader } from './outbox-changes.ts';
 import { deleteRows, outboxId, readLane, takeLane } from './outbox-rows.ts';
 import { RecorderBusyError, RecorderError } from './recorder-client.ts';
-import type { RelayLog } from './relay-log.ts';
 import { schemaFaults } from './schema-faults.ts';
 import { TriggerWatch } from './trigger-watch.ts';
 
@@ -21,7 +22,7 @@ export interface RelayOptions {
   readonly mapping: Mapping;
   /** Records the changes, in one transaction. A second call with the same changes records nothing. */
   readonly record: (changes: readonly PlacedChange[]) => Promise<void>;
-  readonly log: RelayLog;
+  readonly log: SourceLog;
   /** Makes spans of each batch; left out: none. */
   readonly tracer?: Tracer | undefined;
   /** Ends the relay after the rows that are being recorded. */
@@ -39,9 +40,6 @@ export interface DirectRecording {
   readonly name: string;
   readonly strict: boolean;
 }
-
-// Another recorder of the same changes may win the race for a row.
-const maxRetries = 20;
 
 /** Records in Annals' own database. */
 export function recordDirectly({ db, takeChanges, name, strict }: DirectRecording): RelayOptions['record'] {

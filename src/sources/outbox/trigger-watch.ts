@@ -3,7 +3,7 @@ import { type CatalogueTable, readCatalogue } from '../../postgres/source/source
 import { columnNews, type KnownTable, knownTable, partitionNews } from '../../postgres/source/table-news.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 import { PostgresTypes } from '../../recording/mapping/postgres-types.ts';
-import type { RelayLog } from './relay-log.ts';
+import type { SourceLog } from '../source-log.ts';
 
 /** Milliseconds between two looks. */
 const defaultInterval = 10_000;
@@ -19,7 +19,7 @@ const runAgain = 'Run the SQL of annals outbox again';
  */
 export class TriggerWatch {
   readonly #mapping: Mapping;
-  readonly #log: RelayLog;
+  readonly #log: SourceLog;
   #tables: ReadonlyMap<string, RelayedTable> = new Map();
   #known = new Map<string, KnownTable>();
   #states = new Set<string>();
@@ -27,7 +27,7 @@ export class TriggerWatch {
   #nextLook = 0;
   readonly #interval: number;
 
-  constructor(mapping: Mapping, log: RelayLog, interval = defaultInterval) {
+  constructor(mapping: Mapping, log: SourceLog, interval = defaultInterval) {
     this.#mapping = mapping;
     this.#log = log;
     this.#interval = interval;

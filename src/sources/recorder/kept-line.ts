@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import { kindOf, membersOf, objectText, stringOf } from '../../core/json/members.ts';
-import { parseJson } from '../../core/json/parse.ts';
-import { type JsonNode, JsonSyntaxError } from '../../core/json/tape.ts';
+import { membersOf, objectText, stringOf } from '../../core/json/members.ts';
+import { parseObject } from '../../core/json/parse.ts';
+import type { JsonNode } from '../../core/json/tape.ts';
 import { applyRules, compileMasks, compileRules } from '../../recording/mapping/apply-rules.ts';
 import { changeMembers } from '../../recording/mapping/import-line.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
@@ -15,7 +15,8 @@ const masked: ReadonlySet<string> = new Set(['before', 'after', 'context']);
  */
 export function keptLine(text: Buffer, clientName: string, mapping: Mapping | undefined): string | undefined {
   const hasRules = mapping !== undefined && mapping.entities.size > 0;
-  const line = objectOf(text);
+  const object = parseObject(text);
+  const line = object && membersOf(object);
   if (line === undefined) return hasRules || !isUtf8(text) ? undefined : text.toString('utf8');
   const entity = stringOf(line.get('entity'));
   if (hasRules && entity === undefined) return undefined;
@@ -47,14 +48,4 @@ export function lineWithActor(line: Buffer, clientName: string): string {
 
 function keep(kept: [string, JsonNode | string][], name: string, value: JsonNode | undefined): void {
   if (value !== undefined) kept.push([name, value]);
-}
-
-function objectOf(text: Buffer): Map<string, JsonNode> | undefined {
-  try {
-    const node = parseJson(text);
-    return kindOf(node) === 'object' ? membersOf(node) : undefined;
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return undefined;
-    throw error;
-  }
 }

@@ -1,7 +1,5 @@
 import { hash } from 'node:crypto';
 import { TimeSlice } from '../../core/concurrency/time-slice.ts';
-import { objectText } from '../../core/json/members.ts';
-import { parseJson } from '../../core/json/parse.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import {
   addCounts,
@@ -15,10 +13,10 @@ import {
   type TakeChanges,
   type TakenBatch,
 } from '../../recording/batches/batch.ts';
-import { type Change, contentOf, differenceOfChange, identityLength } from '../../recording/change.ts';
+import { identityLength } from '../../recording/change.ts';
+import { deletesOf, documentsAtOnce } from '../../recording/mapping/deleted-documents.ts';
 import { lineOfChange } from '../../recording/mapping/line-of-change.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
-import { ruledDocument } from '../../recording/mapping/ruled-document.ts';
 import { changeOfSnapshot } from '../../recording/mapping/snapshot-change.ts';
 import { currentDocuments, existingDocuments } from '../../recording/rebuild/current-documents.ts';
 import type { ReadChange } from './read-change.ts';
@@ -28,9 +26,6 @@ type Truncate = Extract<ReadChange, { kind: 'truncate' }>;
 
 /** A change as the route hands it over, with the place of its event in the body. */
 export type Recordable = { index: number } & (GivenChange | Snapshot | Truncate);
-
-/** Documents that are deleted at once. */
-const pageSize = 500;
 
 /** Runs the work in a transaction of its own, again where it lost a race. */
 export type InOwnTransaction = <Result>(work: (transaction: DatabaseTransaction) => Promise<Result>) => Promise<Result>;
@@ -176,14 +171,13 @@ async function compared(
 ): Promise<(GivenChange & { index: number })[]> {
   const given: (GivenChange & { index: number })[] = [];
   const slice = new TimeSlice();
-  for (const [entity, some] of Map.groupBy(snapshots, ({ document }) => document.entity)) {
-    const ids = some.map(({ document }) => document.entityId);
+  for (const [entity, some] of Map.groupBy(snapshots, ({ document }) => document.change.entity)) {
+    const ids = some.map(({ document }) => document.change.entityId);
     const stored = await currentDocuments(transaction, tenant, entity, ids);
     for (const [place, { index, document, source }] of some.entries()) {
       if (slice.isDue) await slice.rest();
-      const alive = stored[place]?.document;
-      const change = changeOfSnapshot(document, alive && ruledDocument(mapping, entity, alive));
-      if (change === 'unchanged') given.push({ index, kind: 'unchanged' });
+      const change = changeOfSnapshot(document, stored[place], mapping);
+      if (change === undefined) given.push({ index, kind: 'unchanged' });
       else given.push({ index, kind: 'change', change, source });
     }
   }
@@ -202,41 +196,17 @@ async function deletePage(
   after: string | undefined,
 ): Promise<TruncatePage> {
   const { tenant, actor, mapping } = batch;
-  const slice = new TimeSlice();
-  const { entityIds, next } = await existingDocuments(transaction, tenant, entity, {
-    after,
-    until: at,
-    limit: pageSize,
+  const page = { after, until: at, limit: documentsAtOnce };
+  const { entityIds, next } = await existingDocuments(transaction, tenant, entity, page);
+  const identityOf = (entityId: string) => {
+    const text = `annals:truncate:${Buffer.from(identity).toString('hex')}:${entityId}`;
+    return hash('sha256', text, 'buffer').subarray(0, identityLength);
+  };
+  const deletes = await deletesOf(transaction, mapping, { tenant, at, entity, actor, identityOf }, entityIds);
+  const given = deletes.map(({ change, sides }) => {
+    const line = () => lineOfChange(change, sides);
+    const source: ChangeSource = { position: `a document of ${entity}`, line, identity: change.identity };
+    return { index, kind: 'change', change, source } as const;
   });
-  if (entityIds.length === 0) return { counts: noCounts(), rejected: [], next };
-  const documents = await currentDocuments(transaction, tenant, entity, entityIds);
-  const deletes: (GivenChange & { index: number })[] = [];
-  for (const [place, entityId] of entityIds.entries()) {
-    if (slice.isDue) await slice.rest();
-    const stored = documents[place]?.document;
-    const document = stored === undefined ? undefined : ruledDocument(mapping, entity, stored);
-    const difference = differenceOfChange(
-      'delete',
-      document === undefined ? undefined : parseJson(document),
-      undefined,
-    );
-    const own = hash('sha256', `annals:truncate:${Buffer.from(identity).toString('hex')}:${entityId}`, 'buffer');
-    const change: Change = {
-      identity: own.subarray(0, identityLength),
-      at,
-      type: 'delete',
-      entity,
-      entityId,
-      actor,
-      related: [],
-      ...(difference === undefined ? { paths: '{}' } : contentOf(difference)),
-    };
-    const source: ChangeSource = {
-      position: `a document of ${entity}`,
-      line: () => lineOfChange(change, objectText(document === undefined ? [] : [['before', document]])),
-      identity: change.identity,
-    };
-    deletes.push({ index, kind: 'change', change, source });
-  }
-  return { ...(await takeInBody(transaction, take, batch, deletes)), next };
+  return { ...(await takeInBody(transaction, take, batch, given)), next };
 }

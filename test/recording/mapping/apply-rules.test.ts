@@ -3,7 +3,7 @@ import { parseJson } from '../../../src/core/json/parse.ts';
 import { compactText } from '../../../src/core/json/text.ts';
 import { applyRules, compileRules } from '../../../src/recording/mapping/apply-rules.ts';
 import { parsePathPattern } from '../../../src/recording/mapping/path-pattern.ts';
-import { pathsOf } from '../../../src/recording/paths.ts';
+import { differenceOf } from '../../../src/recording/paths.ts';
 
 function rules({ mask = [], ignore = [] }: { mask?: string[]; ignore?: string[] }) {
   const patterns = (texts: string[]) =>
@@ -22,7 +22,7 @@ function paths(
 ): string {
   const node = (text: string | undefined) => (text === undefined ? undefined : parseJson(text));
   const sides = applyRules(rules(of), { before: node(before), after: node(after) });
-  return pathsOf(sides.before, sides.after);
+  return differenceOf(sides.before, sides.after, { isWhole: false }).paths;
 }
 
 function documentOf(of: { mask?: string[]; ignore?: string[] }, text: string): string {

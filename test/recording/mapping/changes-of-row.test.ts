@@ -155,13 +155,11 @@ describe('a row', () => {
       primaryKey: ['id'],
     } as const;
     const after = row({ id: 7, card: '4111', u: 1 });
-    expect(documentOfRow(mapping, { ...change, after }, { actor: 'system' })).toMatchObject({
+    expect(documentOfRow(mapping, { ...change, after })).toMatchObject({
       kind: 'document',
       tenant: 'acme',
-      entity: 'order',
-      entityId: '7',
       document: '{"id":7,"card":"********"}',
-      change: { actor: 'system', type: 'create' },
+      change: { actor: 'system', type: 'create', entity: 'order', entityId: '7' },
     });
   });
 });

@@ -52,7 +52,7 @@ describe('a mapping', () => {
       former: { names: new Map(), dropped: new Set() },
       name: 'title',
       actor: 'changed_by',
-      schemaVersion: { kind: 'value', value: '3' },
+      schemaVersion: { value: '3' },
       related: [{ entity: 'customer', id: ['customer_id'] }],
       rules: {
         ignore: [

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { rebuildDocument } from '../../../src/recording/rebuild/document-rebuild.ts';
 import type { RebuildEntry } from '../../../src/recording/rebuild/entry-changes.ts';
-import { rebuildDocument } from '../../../src/recording/rebuild/rebuild-document.ts';
 import {
   nothingRebuilt,
   type PartlyRebuilt,

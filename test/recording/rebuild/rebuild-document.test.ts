@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { parseJson } from '../../../src/core/json/parse.ts';
 import { type ChangeType, differenceOfChange } from '../../../src/recording/change.ts';
+import { maxLaterEntries, rebuildDocument } from '../../../src/recording/rebuild/document-rebuild.ts';
 import type { RebuildEntry } from '../../../src/recording/rebuild/entry-changes.ts';
-import { maxLaterEntries, rebuildDocument } from '../../../src/recording/rebuild/rebuild-document.ts';
 
 function entry(type: ChangeType, before: string | undefined, after: string | undefined): RebuildEntry {
   const node = (text: string | undefined) => (text === undefined ? undefined : parseJson(text));

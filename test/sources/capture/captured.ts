@@ -6,8 +6,9 @@ import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { createTakeChanges } from '../../../src/recording/batches/take-changes.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import { capture } from '../../../src/sources/capture/capture.ts';
-import type { CaptureLog, StartChoice } from '../../../src/sources/capture/capture-options.ts';
+import type { StartChoice } from '../../../src/sources/capture/capture-options.ts';
 import { CaptureFigures } from '../../../src/sources/capture/figures.ts';
+import type { SourceLog } from '../../../src/sources/source-log.ts';
 import { createTestDatabaseForThisTest, type TestDatabase } from '../../support/server/database.ts';
 import { createSourceDatabase, type SourceDatabase, type SourceServer } from '../../support/server/source-server.ts';
 
@@ -54,7 +55,7 @@ export function startCapture({ source, history, tables, mapping, choice, ...setu
     messages.push(message);
     logged.push({ fields, message });
   };
-  const log: CaptureLog = { info: keep, warn: keep };
+  const log: SourceLog = { info: keep, warn: keep };
   const figures = new CaptureFigures();
   const { promise: running, resolve, reject } = Promise.withResolvers<void>();
   running.catch(() => {});

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ResumeCheck } from '../../../src/sources/capture/gap.ts';
+import { gapBetween, ResumeCheck } from '../../../src/sources/capture/gap.ts';
 import type { Position } from '../../../src/sources/capture/position.ts';
 
 const position: Position = {
@@ -37,4 +37,28 @@ test('a later transaction is of another history where the recorded one did not c
   const later = { ...same, commitLsn: 1200n };
   expect(new ResumeCheck(position, 900n).recordedOf(later)).toEqual(gap);
   expect(new ResumeCheck({ ...position, complete: true }, 1100n).recordedOf(later)).toBe(0);
+});
+
+const system = { identifier: '7', timeline: 1, end: 1000n };
+const slot = {
+  database: 'shop',
+  plugin: 'pgoutput',
+  activePid: null,
+  confirmedFlush: 1000n,
+  keptBytes: 0,
+  safeBytes: undefined,
+  walStatus: 'reserved',
+};
+
+test.each([
+  ['all that was recorded, and no more', {}, undefined],
+  ['a later timeline', { system: { ...system, timeline: 2 } }, undefined],
+  ['an earlier timeline', { system: { ...system, timeline: 0 } }, 'the source is on timeline 0'],
+  ['a byte less of its log', { system: { ...system, end: 999n } }, "the source's log ends at 0/3E7"],
+  ['a slot that begins earlier', { slot: { ...slot, confirmedFlush: 999n } }, undefined],
+  ['a slot that begins a byte later', { slot: { ...slot, confirmedFlush: 1001n } }, 'begins at 0/3E9'],
+] as const)('a source with %s', (_what, state, fault) => {
+  const found = gapBetween(position, { system, slot, publication: 'whole', ...state });
+  if (fault === undefined) expect(found).toBeUndefined();
+  else expect(found).toContain(fault);
 });

@@ -1,11 +1,12 @@
-import { appendFile, mkdtemp, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
 import { FollowedByAnotherError, followFile } from '../../../src/sources/import/follow-file.ts';
-import type { ImportCounts } from '../../../src/sources/import/import.ts';
+import type { ImportCounts } from '../../../src/sources/import/line-batch.ts';
+import { nextRotated } from '../../../src/sources/import/rotated-files.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 
 const at = '2026-01-15T14:05:12.250Z';
@@ -259,6 +260,17 @@ test('two rotations between two looks lose nothing', async () => {
   await writeFile(path, line('3'));
   await untilRecorded('1', '2', '3');
   expect(following.events).toEqual([]);
+});
+
+test('the compressed copy of a file that is gone was written at the same time, and does not follow it', async () => {
+  const copy = `${path}.1.gz`;
+  await writeFile(copy, gzipSync('{}\n'));
+  const { mtimeNs } = await stat(copy, { bigint: true });
+  const node = { device: '0', inode: '0' };
+  expect(await nextRotated(path, { node, writtenAt: mtimeNs })).toBeUndefined();
+  const next = await nextRotated(path, { node, writtenAt: mtimeNs - 1n });
+  expect(next).toBeDefined();
+  await next?.close();
 });
 
 test('two that follow one file never record a line twice: one of them ends', async () => {

@@ -8,6 +8,7 @@ import { readSource } from '../../../src/postgres/source/source.ts';
 import { readMapping } from '../../../src/recording/mapping/read-mapping.ts';
 import type { PlacedChange } from '../../../src/recording/mapping/record-mapped.ts';
 import { recordOverHttp } from '../../../src/sources/outbox/record-over-http.ts';
+import { RecorderClient } from '../../../src/sources/outbox/recorder-client.ts';
 import { relay } from '../../../src/sources/outbox/relay.ts';
 import { type Collector, type Seen, startCollector, startTracing } from '../../support/server/collector.ts';
 import { eventually } from '../../support/server/patience.ts';
@@ -226,3 +227,24 @@ test('what is too large for one request is divided, and a change that is too lar
   expect(taken).toEqual([['1'], ['{"place":"outbox 2"}'], ['3'], ['4', '5']]);
   await expect(recording(true)(changes)).rejects.toThrow('the change at outbox 2 is larger than the recorder takes');
 });
+
+test.each([
+  ['0', 0],
+  ['300', 300_000],
+  ['301', 300_000],
+  ['soon', undefined],
+])(
+  'a busy recorder that asks to wait for %s is asked again after 5 minutes at the latest',
+  async (header, retryAfter) => {
+    const busy = createServer((_request, response) => response.writeHead(503, { 'retry-after': header }).end());
+    await new Promise<void>((resolve) => void busy.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void busy.close());
+    const { port } = busy.address() as AddressInfo;
+    const url = new URL(`http://127.0.0.1:${port}`);
+    const client = new RecorderClient({ url, tenant, clientId: 'relay', clientSecret: 'secret' });
+    await expect(client.send(['{}'], { strict: false })).rejects.toMatchObject({
+      name: 'RecorderBusyError',
+      retryAfter,
+    });
+  },
+);

@@ -132,14 +132,10 @@ class EventMapper {
   #snapshot(row: RowChange): EventResult {
     const { after } = row;
     if (after === undefined) throw new ColumnRejection('has no "after"');
-    const mapped = documentOfRow(this.#mapping, { ...row, after }, { ...this.#defaults, actor: 'system' });
+    const mapped = documentOfRow(this.#mapping, { ...row, after }, this.#defaults.tenant);
     if (mapped === undefined) return { kind: 'ignored' };
     if (mapped.kind === 'rejected') return { kind: 'changes', changes: [mapped], content: () => mapped.content };
-    return {
-      kind: 'snapshot',
-      document: { ...mapped, hasActor: false, change: { ...mapped.change, actor: 'system' } },
-      content: () => rejectedRowText(this.#table, row),
-    };
+    return { kind: 'snapshot', document: mapped, content: () => rejectedRowText(this.#table, row) };
   }
 
   #truncate(at: number): EventResult {

@@ -1,6 +1,6 @@
 import { elementsOf, kindOf, memberOf, stringOf } from '../../../core/json/members.ts';
-import { parseJson } from '../../../core/json/parse.ts';
-import { type JsonNode, JsonSyntaxError } from '../../../core/json/tape.ts';
+import { parseIfJson } from '../../../core/json/parse.ts';
+import type { JsonNode } from '../../../core/json/tape.ts';
 import { compactText, sourceText } from '../../../core/json/text.ts';
 
 /** Why a value cannot be recorded. The message names columns and settings, never values. */
@@ -93,12 +93,7 @@ function variableScaleDecimal(value: JsonNode): string {
 function json(value: JsonNode): string {
   const text = stringOf(value);
   if (text === undefined) return compactText(value);
-  try {
-    return compactText(parseJson(text, 9_999));
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return compactText(value);
-    throw error;
-  }
+  return compactText(parseIfJson(text, 9_999) ?? value);
 }
 
 /** The bits, highest first. Debezium writes the lowest byte first. */

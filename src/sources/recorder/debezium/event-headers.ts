@@ -1,6 +1,6 @@
 import { kindOf, memberOf, membersOf } from '../../../core/json/members.ts';
-import { parseJson } from '../../../core/json/parse.ts';
-import { type JsonNode, JsonSyntaxError } from '../../../core/json/tape.ts';
+import { parseIfJson, parseJson } from '../../../core/json/parse.ts';
+import type { JsonNode } from '../../../core/json/tape.ts';
 
 /** What Debezium's HTTP sink says of an event outside of its body. */
 export interface EventHeaders {
@@ -43,12 +43,7 @@ function keyOf(text: string | undefined): JsonNode | undefined {
 }
 
 function keyOfText(text: string): JsonNode | undefined {
-  try {
-    const key = parseJson(text, 100);
-    const payload = kindOf(key) === 'object' ? memberOf(key, 'payload') : undefined;
-    return payload !== undefined && kindOf(payload) === 'object' ? payload : key;
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return undefined;
-    throw error;
-  }
+  const key = parseIfJson(text, 100);
+  const payload = key && kindOf(key) === 'object' ? memberOf(key, 'payload') : undefined;
+  return payload !== undefined && kindOf(payload) === 'object' ? payload : key;
 }

@@ -8,8 +8,8 @@ import {
   stringOf,
 } from '../../../core/json/members.ts';
 import { isJsonNumber } from '../../../core/json/number.ts';
-import { parseJson } from '../../../core/json/parse.ts';
-import { type JsonNode, JsonSyntaxError } from '../../../core/json/tape.ts';
+import { parseIfJson, parseJson, parseObject } from '../../../core/json/parse.ts';
+import type { JsonNode } from '../../../core/json/tape.ts';
 import { compactText, sourceText } from '../../../core/json/text.ts';
 import type { ChangedValue, Row } from '../../../recording/mapping/row-change.ts';
 import { ColumnRejection } from './column-value.ts';
@@ -94,12 +94,8 @@ function extended(side: JsonNode, name: string): JsonNode | undefined {
   if (kindOf(side) === 'object') return side;
   const text = stringOf(side);
   if (text === undefined) return undefined;
-  try {
-    const document = parseJson(text, maxDepth);
-    if (kindOf(document) === 'object') return document;
-  } catch (error) {
-    if (!(error instanceof JsonSyntaxError)) throw error;
-  }
+  const document = parseObject(text, maxDepth);
+  if (document !== undefined) return document;
   throw new ColumnRejection(`"${name}" is no extended JSON of a document`);
 }
 
@@ -116,12 +112,8 @@ export function idOfKey(key: JsonNode): string {
   const [member = key] = kindOf(key) === 'object' && memberOf(key, '$oid') === undefined ? membersOf(key).values() : [];
   const text = stringOf(member);
   if (text === undefined) return plainJson(member);
-  try {
-    return plainJson(parseJson(text, maxDepth));
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) return JSON.stringify(text);
-    throw error;
-  }
+  const parsed = parseIfJson(text, maxDepth);
+  return parsed === undefined ? JSON.stringify(text) : plainJson(parsed);
 }
 
 /**

@@ -1,6 +1,4 @@
-import { elementsOf, entriesOf, kindOf, objectText } from '../../../core/json/members.ts';
-import { parseJson } from '../../../core/json/parse.ts';
-import { compactText } from '../../../core/json/text.ts';
+import { emptyContainer, type Tree, textOfTree, treeAt, treeOf } from '../../../recording/rebuild/document-tree.ts';
 
 /** What a MongoDB update did to a document. Values are JSON text. */
 export interface DocumentUpdate {
@@ -9,9 +7,6 @@ export interface DocumentUpdate {
   readonly truncated: readonly { readonly path: string; readonly size: number }[];
 }
 
-/** A value on its way to another one: JSON text, or a container that was opened because something in it changes. */
-type Value = string | Map<string, Value> | Value[];
-
 /**
  * The JSON text of a document after an update. A path is MongoDB's: keys and positions joined by dots.
  *
@@ -19,56 +14,28 @@ type Value = string | Map<string, Value> | Value[];
  * updatedDocument('{"a":{"b":1}}', { updated: [{ path: 'a.c', value: '2' }], removed: ['a.b'], truncated: [] }); // '{"a":{"c":2}}'
  */
 export function updatedDocument(before: string, { updated, removed, truncated }: DocumentUpdate): string {
-  const document = opened(before);
+  const document = treeOf(before);
   for (const { path, size } of truncated) {
-    const array = containerAt(document, path.split('.'));
-    if (Array.isArray(array)) array.length = Math.min(array.length, size);
+    const array = treeAt(document, path.split('.'));
+    if (array?.kind !== 'array') continue;
+    for (let place = array.children.size - 1; place >= size; place -= 1) array.children.delete(String(place));
   }
   for (const path of removed) {
     const keys = path.split('.');
     const last = keys.pop() ?? '';
-    const parent = containerAt(document, keys);
-    if (parent instanceof Map) parent.delete(last);
+    const parent = treeAt(document, keys);
+    if (parent?.kind === 'object') parent.children.delete(last);
   }
-  for (const { path, value } of updated) setAt(document, path.split('.'), value);
-  return textOf(document);
+  for (const { path, value } of updated) setAt(document, path.split('.'), treeOf(value));
+  return textOfTree(document);
 }
 
-function opened(json: string): Value {
-  const node = parseJson(json);
-  if (kindOf(node) === 'object') return new Map(entriesOf(node).map(([key, value]) => [key, compactText(value)]));
-  return kindOf(node) === 'array' ? elementsOf(node).map(compactText) : json;
-}
-
-/** The opened child of a container; undefined where there is none. */
-function child(parent: Value, key: string): Value | undefined {
-  const value = parent instanceof Map ? parent.get(key) : Array.isArray(parent) ? parent[Number(key)] : undefined;
-  if (typeof value !== 'string') return value;
-  const open = opened(value);
-  put(parent, key, open);
-  return open;
-}
-
-function put(parent: Value, key: string, value: Value): void {
-  if (parent instanceof Map) parent.set(key, value);
-  else if (Array.isArray(parent)) {
-    while (parent.length < Number(key)) parent.push('null');
-    parent[Number(key)] = value;
-  }
-}
-
-function containerAt(document: Value, keys: readonly string[]): Value | undefined {
-  let value: Value | undefined = document;
-  for (const key of keys) value = value === undefined ? undefined : child(value, key);
-  return value;
-}
-
-function setAt(document: Value, keys: readonly string[], value: string): void {
+function setAt(document: Tree, keys: readonly string[], value: Tree): void {
   let parent = document;
   for (const key of keys.slice(0, -1)) {
-    let next = child(parent, key);
-    if (next === undefined || typeof next === 'string') {
-      next = new Map();
+    let next = treeAt(parent, [key]);
+    if (next === undefined || next.kind === 'leaf') {
+      next = emptyContainer('object');
       put(parent, key, next);
     }
     parent = next;
@@ -76,8 +43,12 @@ function setAt(document: Value, keys: readonly string[], value: string): void {
   put(parent, keys.at(-1) ?? '', value);
 }
 
-function textOf(value: Value): string {
-  if (typeof value === 'string') return value;
-  if (Array.isArray(value)) return `[${value.map(textOf).join(',')}]`;
-  return objectText([...value].map(([key, member]) => [key, textOf(member)]));
+function put(parent: Tree, key: string, value: Tree): void {
+  if (parent.kind === 'leaf') return;
+  if (parent.kind === 'array') {
+    for (let place = parent.children.size; place < Number(key); place += 1) {
+      parent.children.set(String(place), { kind: 'leaf', text: 'null' });
+    }
+  }
+  parent.children.set(key, value);
 }

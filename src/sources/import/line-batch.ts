@@ -1,0 +1,98 @@
+import { JsonTape } from '../../core/json/tape.ts';
+import type { Change, Outcome } from '../../recording/change.ts';
+import { maximumLineBytes } from '../../recording/lines.ts';
+import { type ImportedLine, readImportLine } from '../../recording/mapping/import-line.ts';
+import type { ValueRules } from '../../recording/mapping/mapping.ts';
+import { Occurrences } from '../../recording/occurrences.ts';
+
+/** How many lines of an import ended in which way. Blank lines do not count. All other members add up to `read`. */
+export interface ImportCounts {
+  read: number;
+  recorded: number;
+  unchanged: number;
+  duplicate: number;
+  expired: number;
+  rejected: number;
+}
+
+/** A batch is recorded when it has this many changes, or about this many bytes. */
+const maxChanges = 2000;
+const maxBytes = 8 * 1024 * 1024;
+/** Roughly the bytes of a change beside its paths. */
+const bytesOfChange = 200;
+
+/** A tape that a long line made larger than this is dropped. The next line gets a new one. */
+const cellsToKeep = 4 * 1024 * 1024;
+
+/** Reads lines into batches of changes, and counts what becomes of them. */
+export class LineBatch {
+  readonly counts: ImportCounts = { read: 0, recorded: 0, unchanged: 0, duplicate: 0, expired: 0, rejected: 0 };
+  readonly #rules: ReadonlyMap<string, ValueRules> | undefined;
+  readonly #onRejected: (place: number, reason: string) => void;
+  readonly #occurrences = new Occurrences();
+  #tape = new JsonTape();
+  #changes: Change[] = [];
+  /** The place of the line that each change came from. */
+  #places: number[] = [];
+  #bytes = 0;
+
+  /** `rules` say by entity what is masked and left out. A reason holds nothing of the line's content. */
+  constructor(rules: ReadonlyMap<string, ValueRules> | undefined, onRejected: (place: number, reason: string) => void) {
+    this.#rules = rules;
+    this.#onRejected = onRejected;
+  }
+
+  get isEmpty(): boolean {
+    return this.#changes.length === 0;
+  }
+
+  get isFull(): boolean {
+    return this.#changes.length >= maxChanges || this.#bytes >= maxBytes;
+  }
+
+  /** Takes the next line, undefined where it is too long. Returns its change where it is one. */
+  take(bytes: Buffer | undefined, place: number): Extract<ImportedLine, { kind: 'change' }> | undefined {
+    this.counts.read += 1;
+    if (bytes === undefined) {
+      this.#reject(place, `is longer than ${maximumLineBytes / 1024 / 1024} MiB`);
+      return undefined;
+    }
+    const line = readImportLine(bytes, this.#tape, this.#occurrences, this.#rules);
+    if (this.#tape.cells.length > cellsToKeep) this.#tape = new JsonTape();
+    if (line.kind === 'change') {
+      this.#changes.push(line.change);
+      this.#places.push(place);
+      this.#bytes += line.change.paths.length + bytesOfChange;
+      return line;
+    }
+    if (line.kind === 'rejected') this.#reject(place, line.reason);
+    else this.counts.unchanged += 1;
+    return undefined;
+  }
+
+  /** Begins the next batch. Returns the changes of this one, and what counts their outcomes. */
+  next(): { changes: readonly Change[]; settle: (outcomes: readonly Outcome[]) => void } {
+    const [changes, places] = [this.#changes, this.#places];
+    this.#changes = [];
+    this.#places = [];
+    this.#bytes = 0;
+    const settle = (outcomes: readonly Outcome[]) => {
+      for (const [index, place] of places.entries()) {
+        const outcome = outcomes[index];
+        if (outcome === undefined) throw new Error('a recorder answered fewer outcomes than it was given changes');
+        if (outcome === 'conflict') this.#reject(place, 'has the id and time of another change with other content');
+        else this.counts[outcome] += 1;
+      }
+    };
+    return { changes, settle };
+  }
+
+  close(): void {
+    this.#occurrences.close();
+  }
+
+  #reject(place: number, reason: string): void {
+    this.counts.rejected += 1;
+    this.#onRejected(place, reason);
+  }
+}
