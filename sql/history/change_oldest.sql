@@ -1,6 +1,6 @@
 -- The time of the oldest entry of a selection (see change_count) in [since, before), without an end where `before` is
 -- null; null: there is none. Each key is a range of an index. Of some kinds, an actor may have none among its oldest
--- 1,000 entries, and it would take long to find one: then `decided` is false, unless another actor has an older one.
+-- `max_tried` entries, and it would take long to find one: then `decided` is false, unless another actor has an older one.
 create function change_oldest(of_tenant text, actors bigint[], kinds bigint[], since bigint, before bigint)
 returns table (oldest bigint, decided boolean)
 language plpgsql stable
@@ -8,6 +8,7 @@ language plpgsql stable
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off
 set enable_sort = off set enable_incremental_sort = off as $$
 declare
+  max_tried constant integer := 1000;
   last_moment constant bigint := coalesce(before, 9223372036854775807);
 begin
   if actors <> '{0}' and kinds not in ('{}', '{0}') then
@@ -18,7 +19,7 @@ begin
           select e.at from (
             select one.at, one.kind from change_entry one
               where one.tenant = of_tenant and one.actor = key.actor and one.at >= since and one.at < last_moment
-              order by one.at, one.sequence limit 1000
+              order by one.at, one.sequence limit max_tried
           ) as e
           -- not a join, which would read all of them
           where case when e.kind in (select unnest(kinds)) then true end
@@ -28,7 +29,7 @@ begin
           select one.at from change_entry one
             where first.at is null and one.tenant = of_tenant and one.actor = key.actor and one.at >= since
               and one.at < last_moment
-            order by one.at, one.sequence offset 999 limit 1
+            order by one.at, one.sequence offset max_tried - 1 limit 1
         ) as reached on true;
   elsif actors <> '{0}' then
     return query

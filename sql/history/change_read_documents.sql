@@ -4,8 +4,7 @@
 -- more than 20,000 entries have such ids: then there may be a better way to read them.
 create function change_read_documents(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[],
                                       actors bigint[], documents uuid[], related_documents uuid[],
-                                        related_entities text[],
-                                      ids_from text, ids_before text, ids_like text,
+                                      related_entities text[], ids_from text, ids_before text, ids_like text,
                                       skip bigint, size bigint, names_since xid8, recent bigint, lineage text)
 returns table (total bigint, current boolean, at bigint, kind bigint, actor bigint, entity_id text,
                name text, schema_version text, related text, paths text)
@@ -16,62 +15,30 @@ set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off
 set enable_sort = off set enable_incremental_sort = off as $$
 #variable_conflict use_column
 declare
-  last_moment bigint := coalesce(before, 9223372036854775807);
+  max_by_ids constant bigint := 20000;
+  last_moment constant bigint := coalesce(before, 9223372036854775807);
   first_moment bigint;
-  names_current boolean;
+  -- where the entries of the page stand
+  ats bigint[];
+  sequences bigint[];
 begin
-  select greatest(since, s.horizon), s.current into first_moment, names_current
+  select greatest(since, s.horizon), s.current into first_moment, current
     from change_snapshot(of_tenant, now, names_since, recent, lineage) s;
   if related_documents is null and cardinality(documents) = 1 and actors is null then
     -- The usual query. The index of documents has the kinds, so it alone counts, and finds the places of the page. It
     -- has no actors: a condition on them, even one that is null, would read each entry of the document.
-    return query
-      select counted.total, names_current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related,
-        e.paths
-        from (
-          select count(*) as total from change_entry one
-            where one.tenant = of_tenant and one.document = documents[1] and one.at >= first_moment
-              and one.at < last_moment
-              and (kinds is null or one.kind = any (kinds))
-        ) as counted
-        left join lateral (
-          select one.* from (
-            select entry.at, entry.sequence from change_entry entry
-              where entry.tenant = of_tenant and entry.document = documents[1]
-                and entry.at >= first_moment and entry.at < last_moment and (kinds is null or entry.kind = any (kinds))
-              order by entry.at desc, entry.sequence desc offset skip limit size
-          ) as place
-          cross join lateral (
-            select entry.* from change_entry entry
-              where entry.tenant = of_tenant and (entry.at, entry.sequence) >= (place.at, place.sequence)
-                and (entry.at, entry.sequence) <= (place.at, place.sequence)
-              order by entry.at, entry.sequence limit 1
-          ) as one
-        ) as e on true
-        order by e.at desc, e.sequence desc;
-    return;
-  end if;
-  if related_documents is null and cardinality(documents) = 1 then
-    return query
-      select counted.total, names_current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related,
-        e.paths
-        from (
-          select count(*) as total from change_entry one
-            where one.tenant = of_tenant and one.document = documents[1] and one.at >= first_moment
-              and one.at < last_moment
-              and (kinds is null or one.kind = any (kinds)) and (actors is null or one.actor = any (actors))
-        ) as counted
-        left join lateral (
-          select one.* from change_entry one
-            where one.tenant = of_tenant and one.document = documents[1] and one.at >= first_moment
-              and one.at < last_moment
-              and (kinds is null or one.kind = any (kinds)) and (actors is null or one.actor = any (actors))
-            order by one.at desc, one.sequence desc offset skip limit size
-        ) as e on true
-        order by e.at desc, e.sequence desc;
-    return;
-  end if;
-  return query
+    total := (
+      select count(*) from change_entry one
+        where one.tenant = of_tenant and one.document = documents[1]
+          and one.at >= first_moment and one.at < last_moment and (kinds is null or one.kind = any (kinds)));
+    select array_agg(place.at), array_agg(place.sequence) into ats, sequences
+      from (
+        select one.at, one.sequence from change_entry one
+          where one.tenant = of_tenant and one.document = documents[1]
+            and one.at >= first_moment and one.at < last_moment and (kinds is null or one.kind = any (kinds))
+          order by one.at desc, one.sequence desc offset skip limit size
+      ) as place;
+  else
     with found as materialized (
       select e.at, e.sequence from change_entry e
         where e.tenant = of_tenant and e.document = any (documents) and e.at >= first_moment and e.at < last_moment
@@ -98,24 +65,31 @@ begin
          cross join lateral (
            -- fenced, and in the order of the index that is meant, which alone answers
            (select one.at, one.sequence, one.actor from change_entry one
-              where one.tenant = of_tenant and one.kind = of.kind and octet_length(one.entity_id) <= 1000
+              where one.tenant = of_tenant and one.kind = of.kind and octet_length(one.entity_id) <= change_short_id()
                 and one.entity_id >= ids_from and one.entity_id < ids_before and one.entity_id like ids_like
                 and one.at >= first_moment and one.at < last_moment
               order by one.entity_id, one.at, one.sequence offset 0)
            union all
            (select one.at, one.sequence, one.actor from change_entry one
-              where one.tenant = of_tenant and one.kind = of.kind and octet_length(one.entity_id) > 1000
+              where one.tenant = of_tenant and one.kind = of.kind and octet_length(one.entity_id) > change_short_id()
                 and one.entity_id like ids_like and one.at >= first_moment and one.at < last_moment
               order by one.at, one.sequence offset 0)
          ) as e
          where actors is null or e.actor = any (actors)
-         limit 20001)
+         limit max_by_ids + 1)
     )
-    select counted.total, names_current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related,
-      e.paths
-      from (select case when ids_from is null or count(*) <= 20000 then count(*) end as total from found) as counted
+    select counted.total, page.ats, page.sequences into total, ats, sequences
+      from (select case when ids_from is null or count(*) <= max_by_ids then count(*) end as total from found) as counted
+      cross join (
+        select array_agg(place.at) as ats, array_agg(place.sequence) as sequences
+          from (select * from found order by at desc, sequence desc offset skip limit size) as place
+      ) as page;
+  end if;
+  return query
+    select total, current, e.at, e.kind, e.actor, e.entity_id, e.name, e.schema_version, e.related, e.paths
+      from (select) as answer
       left join lateral (
-        select one.* from (select * from found order by at desc, sequence desc offset skip limit size) as place
+        select one.* from unnest(ats, sequences) as place (at, sequence)
           cross join lateral (
             select entry.* from change_entry entry
               where entry.tenant = of_tenant and (entry.at, entry.sequence) >= (place.at, place.sequence)

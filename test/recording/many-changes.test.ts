@@ -14,7 +14,7 @@ import {
 } from '../support/server/database.ts';
 import { statementsWaiting } from '../support/server/statements-waiting.ts';
 
-/** From so many changes on, the database takes another way (sql/recording/record_entries.sql). */
+/** From so many changes on, the database takes another way (sql/recording/record_entries_numbered.sql). */
 const minMany = 64;
 /** Up to so many entries as old as those of a batch, it compares their identities alone. */
 const maxAsOld = 16;

@@ -10,12 +10,6 @@ export interface IdRange {
   readonly like: string;
 }
 
-/**
- * Maximum bytes of an id in the index `change_entry_short_id`. An index row has at most 2,704 bytes, and an id may have
- * 4,000. The few entries with longer ids have an index of their own, which leads to all of them.
- */
-export const maxIndexedBytes = 1_000;
-
 /** The range of a pattern for the beginning of an id; undefined for any other matcher. */
 export function idRangeOf(matcher: ResolvedMatcher): IdRange | undefined {
   if (matcher.kind !== 'glob') return undefined;

@@ -1,7 +1,6 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { IdsOf } from '../ask/id-patterns.ts';
-import { maxIndexedBytes } from './id-range.ts';
 import { runWithoutNestedLoops } from './planner-estimate.ts';
 import type { Place } from './store.ts';
 
@@ -72,9 +71,9 @@ export async function findPlaces(
  * condition of the index stands beside those on the ids. Both parts name the tenant, as a cluster asks for.
  */
 const entriesByIds = (tenant: string) => sql`(
-  select * from change_entry where tenant = ${tenant} and octet_length(entity_id) <= ${sql.lit(maxIndexedBytes)}
+  select * from change_entry where tenant = ${tenant} and octet_length(entity_id) <= change_short_id()
   union all
-  select * from change_entry where tenant = ${tenant} and octet_length(entity_id) > ${sql.lit(maxIndexedBytes)}
+  select * from change_entry where tenant = ${tenant} and octet_length(entity_id) > change_short_id()
 ) as e`;
 
 /** The SQL of the search, from `from` on. */

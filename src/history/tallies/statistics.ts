@@ -3,7 +3,6 @@ import { analyseChanged } from '../../postgres/analyse-changed.ts';
 import type { Database } from '../../postgres/database.ts';
 import { buildIndex } from '../../postgres/indexes/build-index.ts';
 import { madeIndexes } from '../../postgres/indexes/late-indexes.ts';
-import { maxIndexedBytes } from '../page/id-range.ts';
 
 const tables = {
   entries: ['change_entry'],
@@ -32,10 +31,12 @@ export const lateIndexes = {
  * read all entries of the window.
  */
 export async function buildHistoryIndexes(db: Database): Promise<void> {
-  const isShort = sql`octet_length(entity_id) <= ${sql.lit(maxIndexedBytes)}`;
+  const { rows } = await sql<{ maxBytes: number }>`select change_short_id() as "maxBytes"`.execute(db);
+  const maxBytes = sql.lit(rows[0]?.maxBytes);
+  const isShort = sql`octet_length(entity_id) <= ${maxBytes}`;
   const ids = sql`(tenant, kind, entity_id, at, sequence) include (actor) where ${isShort}`;
   await buildIndex(db, { name: lateIndexes.ids, table: 'change_entry', definition: ids });
-  const longIds = sql`(tenant, kind, at, sequence) where octet_length(entity_id) > ${sql.lit(maxIndexedBytes)}`;
+  const longIds = sql`(tenant, kind, at, sequence) where octet_length(entity_id) > ${maxBytes}`;
   await buildIndex(db, { name: lateIndexes.longIds, table: 'change_entry', definition: longIds });
   const kinds = sql`(tenant, kind, at, sequence) include (actor)`;
   await buildIndex(db, { name: lateIndexes.kindsWithActors, table: 'change_entry', definition: kinds });
