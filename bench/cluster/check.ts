@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { tenantsToFold } from '../../src/history/tallies/fold.ts';
+import { unfolded } from '../../src/history/tallies/fold.ts';
 import type { Database } from '../../src/postgres/database.ts';
+import { tenantsWith } from '../../src/postgres/tenants/tenants-with.ts';
 import type { Seen } from './probes.ts';
 
 /** Compares what a tenant's callers know with the rows that are there. Each line begins with ok or FAILED. */
@@ -14,7 +15,7 @@ export async function checkTenant(options: {
   total: number;
 }): Promise<string[]> {
   const { pool, db, tenant, seen, total } = options;
-  while ((await tenantsToFold(db)).includes(tenant)) await sleep(200);
+  while ((await tenantsWith(db, unfolded)).includes(tenant)) await sleep(200);
   const { rows } = await pool.query<{ id: string }>(
     `select substring(e.paths from '[a-z]+-[0-9]+-[0-9]+') as id
        from change_entry e join change_kind k on k.tenant = e.tenant and k.kind = e.kind

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { tenantsToFold } from '../../src/history/tallies/fold.ts';
+import { unfolded } from '../../src/history/tallies/fold.ts';
 import type { Database } from '../../src/postgres/database.ts';
+import { tenantsWith } from '../../src/postgres/tenants/tenants-with.ts';
 import type { Acknowledged, Session } from './clients.ts';
 
 /** Compares what was acknowledged, and the totals that the service tells, with plain counts of the rows. */
@@ -15,7 +16,7 @@ export async function checkHistory(options: {
   keepsAll: boolean;
 }): Promise<string[]> {
   const { pool, db, session, tenant, acknowledged, keepsAll } = options;
-  while ((await tenantsToFold(db)).includes(tenant)) await sleep(200);
+  while ((await tenantsWith(db, unfolded)).includes(tenant)) await sleep(200);
   const count = async (condition: string) => {
     const { rows } = await pool.query<{ count: number }>(
       `select count(*) as count from change_entry e

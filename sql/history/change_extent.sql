@@ -1,6 +1,6 @@
 -- How many entries of some kinds (null: of any) a tenant has from a moment on, and how many entries no tally has yet.
-create function change_extent(of_tenant text, since bigint, kinds bigint[]) returns table (entries bigint,
-  pending bigint)
+create function change_extent(of_tenant text, since bigint, kinds bigint[])
+returns table (entries bigint, pending bigint)
 language plpgsql stable
 -- see change_count
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off

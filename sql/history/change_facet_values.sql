@@ -2,9 +2,8 @@
 -- in all. It counts parts (see change_count_parts), and adds entries that the caller has counted by their kinds or
 -- actors. Without any entry there is one row without a value. The settings are explained in change_count.
 create function change_facet_values(of_tenant text, splits text[], actor_sets text[], kind_sets text[],
-  moment_sets text[],
-                                    befores bigint[], first_places integer[], field text, counted_keys bigint[],
-                                    counted_entries bigint[], size bigint)
+                                    moment_sets text[], befores bigint[], first_places integer[], field text,
+                                    counted_keys bigint[], counted_entries bigint[], size bigint)
 returns table (total bigint, value text, count bigint)
 language plpgsql stable
 set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off
@@ -19,8 +18,8 @@ begin
       select one.key, sum(one.entries)::bigint as entries
         from (
           select part.key, part.entries
-            from change_count_parts(of_tenant, splits, actor_sets, kind_sets, moment_sets, befores,
-              first_places) as part
+            from change_count_parts(of_tenant, splits, actor_sets, kind_sets, moment_sets, befores, first_places)
+              as part
           union all
           select more.key, more.entries from unnest(counted_keys, counted_entries) as more (key, entries)
         ) as one

@@ -48,8 +48,9 @@ begin
   if not pg_try_advisory_xact_lock(hashtextextended('change_fold ' || of_tenant, 0)) then
     return null;
   end if;
-  for taking in select d.delta, cardinality(d.ats) as entries from change_delta d where d.tenant = of_tenant
-    order by d.delta loop
+  for taking in
+    select d.delta, cardinality(d.ats) as entries from change_delta d where d.tenant = of_tenant order by d.delta
+  loop
     last_delta := taking.delta;
     folded := folded + taking.entries;
     exit when folded >= most;
@@ -85,8 +86,8 @@ begin
     parts := cell / part;
     with entry as materialized (
       -- as many as there are to be told apart: children are numbered from 1970 on
-      select w.kind, w.actor, w.at / part as child, count(*) as entries from unnest(ats, kinds, actors)
-        as w (at, kind, actor) group by 1, 2, 3
+      select w.kind, w.actor, w.at / part as child, count(*) as entries
+        from unnest(ats, kinds, actors) as w (at, kind, actor) group by 1, 2, 3
     ), by_kind as materialized (
       select entry.kind, entry.child, sum(entry.entries) as entries from entry group by 1, 2
     ), dense as materialized (
@@ -127,7 +128,7 @@ begin
         from (
           -- fenced: what is left may be millions of entries, and each is looked up under its three keys
           select pending.kind, pending.at / part as child, pending.at / cell as bucket, key.kind as key_kind,
-            key.actor as key_actor
+                 key.actor as key_actor
             from change_delta d
             cross join lateral unnest(d.ats, d.kinds, d.actors) as pending (at, kind, actor)
             cross join lateral (values (0::bigint, 0::bigint), (pending.kind, 0), (0, pending.actor))
@@ -141,8 +142,8 @@ begin
     ), added as materialized (
       select 0::bigint as kind, 0::bigint as actor, by_kind.child, sum(by_kind.entries) as entries, false as built
         from by_kind
-        where depth = 0 or (0, 0, by_kind.child / parts) in (select dense.kind, dense.actor, dense.bucket from dense
-          where dense.known)
+        where depth = 0 or (0, 0, by_kind.child / parts) in (
+          select dense.kind, dense.actor, dense.bucket from dense where dense.known)
         group by by_kind.child
       union all
       select by_kind.kind, 0, by_kind.child, by_kind.entries, false
@@ -168,13 +169,12 @@ begin
         group by key.kind, built.of_actor, built.child
     ), merged as materialized (
       select side.kind, side.actor, side.bucket, side.child, sum(side.entries)::bigint as entries,
-        bool_or(side.new) as touched,
+             bool_or(side.new) as touched,
              -- before this there was none, so that what is new is all that there is
              not bool_or(side.built) and not bool_or(not side.new) as fresh
         from (
           select added.kind, added.actor, added.child / parts as bucket, added.child % parts as child, added.entries,
-            added.built,
-                 true as new
+                 added.built, true as new
             from added
           union all
           select t.kind, t.actor, t.bucket, node.child, node.upto - coalesce(t.upto[node.i - 1], 0), false, false
@@ -211,10 +211,9 @@ begin
       from (
         select merged.kind, merged.actor, merged.bucket * parts + merged.child as bucket, merged.fresh
           from unnest(merged_kinds, merged_actors, merged_buckets, merged_children, merged_entries, merged_touched,
-            merged_fresh)
-            as merged (kind, actor, bucket, child, entries, touched, fresh)
-          where depth < 4 and merged.touched and merged.entries >= change_dense() and (merged.kind = 0
-            or merged.actor = 0)
+                      merged_fresh) as merged (kind, actor, bucket, child, entries, touched, fresh)
+          where depth < 4 and merged.touched and merged.entries >= change_dense()
+            and (merged.kind = 0 or merged.actor = 0)
       ) as next
       cross join lateral (
         select next.fresh or exists (

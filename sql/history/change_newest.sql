@@ -3,8 +3,7 @@
 -- for in the last `span` milliseconds before `before`, or before `now` where that is earlier, and further back where
 -- these have too few.
 create function change_newest(of_tenant text, now bigint, actor_sets text[], kind_sets text[], since bigint,
-  before bigint,
-                              skip bigint, size bigint, span bigint)
+                              before bigint, skip bigint, size bigint, span bigint)
 returns setof change_entry language plpgsql stable rows 50 as $$
 declare
   most constant bigint := skip + size;
@@ -21,7 +20,7 @@ begin
       return query
         select e.* from change_entry e
           where e.tenant = of_tenant and e.at >= since and e.at < before
-            order by e.at desc, e.sequence desc offset skip limit size;
+          order by e.at desc, e.sequence desc offset skip limit size;
     else
       return query
         select e.* from change_entry e
@@ -39,7 +38,7 @@ begin
     for place in 1..cardinality(actor_sets) loop
       select n.ats, n.sequences into newest
         from change_places(of_tenant, actor_sets[place]::bigint[], kind_sets[place]::bigint[], first_moment, before,
-          most) n;
+                           most) n;
       ats := ats || newest.ats;
       sequences := sequences || newest.sequences;
     end loop;

@@ -10,8 +10,7 @@
 -- change_count.
 create function change_read(of_tenant text, now bigint, sinces bigint[], befores bigint[], selection_ends integer[],
                             actor_sets text[], kind_sets text[], skip bigint, size bigint, names_since xid8,
-                              recent bigint,
-                            lineage text)
+                            recent bigint, lineage text)
 returns table (total bigint, current boolean, at bigint, sequence bigint, kind bigint, actor bigint, entity_id text,
                name text, schema_version text, related text, paths text)
 language plpgsql stable
@@ -32,8 +31,8 @@ declare
   newer bigint;
   added bigint;
 begin
-  select s.horizon, s.current into horizon, current from change_snapshot(of_tenant, now, names_since, recent,
-    lineage) s;
+  select s.horizon, s.current into horizon, current
+    from change_snapshot(of_tenant, now, names_since, recent, lineage) s;
   total := 0;
   first_selection := 1;
   for i in 1..cardinality(sinces) loop
@@ -68,8 +67,7 @@ begin
     end if;
     return query
       select change_read.total, change_read.current, e.at, e.sequence, e.kind, e.actor, e.entity_id, e.name,
-        e.schema_version,
-             e.related, e.paths
+             e.schema_version, e.related, e.paths
         from change_newest(of_tenant, now, some_actors, some_kinds, sinces[i], checkpoint, left_out, wanted,
                            -- twice as long as it takes where entries are spread evenly; not as integers, whose
                            -- product may be too large

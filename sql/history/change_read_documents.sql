@@ -79,7 +79,9 @@ begin
          limit max_by_ids + 1)
     )
     select counted.total, page.ats, page.sequences into total, ats, sequences
-      from (select case when ids_from is null or count(*) <= max_by_ids then count(*) end as total from found) as counted
+      from (
+        select case when ids_from is null or count(*) <= max_by_ids then count(*) end as total from found
+      ) as counted
       cross join (
         select array_agg(place.at) as ats, array_agg(place.sequence) as sequences
           from (select * from found order by at desc, sequence desc offset skip limit size) as place

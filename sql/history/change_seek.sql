@@ -6,8 +6,7 @@
 -- selections are spread alike. Each step guesses how many newer entries the guide has at the checkpoint, looks there
 -- (change_descend), and counts (change_total). It reads nothing itself.
 create function change_seek(of_tenant text, actor_sets text[], kind_sets text[], wanted bigint, oldest bigint,
-  before bigint,
-                            total bigint, out moment bigint, out newer bigint)
+                            before bigint, total bigint, out moment bigint, out newer bigint)
 language plpgsql stable as $$
 declare
   actors constant bigint[] := actor_sets[1]::bigint[];
@@ -24,8 +23,8 @@ declare
   -- the entries from the other moment on that is known, and of both moments the guide's newer ones, those after
   -- `before` too
   total_newer bigint := total;
-  guide_newer bigint := case when before is null then 0 else change_total(of_tenant, guide_actors, guide_kinds,
-    before, null) end;
+  guide_newer bigint :=
+    case when before is null then 0 else change_total(of_tenant, guide_actors, guide_kinds, before, null) end;
   guide_oldest bigint;
   -- how many entries of the guide a cell may have
   cell bigint := few / 2;
@@ -37,8 +36,8 @@ declare
 begin
   moment := coalesce(before, 9223372036854775807);
   newer := 0;
-  guide_oldest := guide_newer + case when one_key then total else change_total(of_tenant, guide_actors, guide_kinds,
-    oldest, before) end;
+  guide_oldest := guide_newer
+    + case when one_key then total else change_total(of_tenant, guide_actors, guide_kinds, oldest, before) end;
   if not one_key then
     cell := cell * greatest(guide_oldest - guide_newer, 1) / greatest(total, 1);
   end if;

@@ -10,8 +10,8 @@ begin
   for i in 1..cardinality(actor_sets) loop
     total := total + coalesce((
       select sum(c.entries)
-        from change_count(of_tenant, actor_sets[i]::bigint[], kind_sets[i]::bigint[], array[since], before, '') as c),
-          0);
+        from change_count(of_tenant, actor_sets[i]::bigint[], kind_sets[i]::bigint[], array[since], before, '') as c
+    ), 0);
   end loop;
   return total;
 end

@@ -137,7 +137,8 @@ begin
       inserted := array_append(inserted, number);
     end loop;
     places := array(
-      select e.i from generate_series(1, entries) as e (i) where sequences[e.i] in (select unnest(inserted)) order by 1);
+      select e.i from generate_series(1, entries) as e (i)
+        where sequences[e.i] in (select unnest(inserted)) order by 1);
   end if;
 
   if cardinality(places) > 0 then

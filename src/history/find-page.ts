@@ -1,21 +1,10 @@
 import type { Query } from '../query/ast.ts';
 import { DictionaryCache } from './names/dictionary-cache.ts';
-import type { PageQuery } from './page/page-query.ts';
+import type { AskedPage, PageQuery } from './page/page-query.ts';
 import { queryAt, type Reading } from './page/query-snapshot.ts';
 import { readInSingleStatement } from './page/single-statement.ts';
 import { readInSnapshot } from './page/snapshot-page.ts';
 import type { PageOfEntries } from './page/store.ts';
-
-export interface AskedPage {
-  skip: number;
-  size: number;
-  /** Whether a page with much text may come as `pieces`. If not, a page with more than 64 MiB is a 400. */
-  inPieces?: boolean;
-  /** Whether entries come with their circumstances. */
-  withContext?: boolean;
-  /** Whether entries come with their identities. */
-  withIdentity?: boolean;
-}
 
 /**
  * Finds a page of the entries that satisfy a query: `size` entries after the first `skip`, newest first. Also finds the

@@ -9,9 +9,9 @@ import type { ReferredEntry } from './entry/entry-ref.ts';
 import { findPlace } from './entry/entry-store.ts';
 import type { HistoryOptions } from './find-page.ts';
 import { DictionaryCache } from './names/dictionary-cache.ts';
+import { findVisible } from './names/name-store.ts';
 import { type ChangeRecorders, readRecorders } from './names/recorder-store.ts';
 import { type NameSearch, searchNames } from './names/search-names.ts';
-import { findVisible } from './names/visible-names.ts';
 import { readPlaces } from './page/long-page.ts';
 import {
   type HistorySnapshot,

@@ -5,8 +5,9 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as rest } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createClient } from '../../src/access/oauth/clients.ts';
-import { tenantsToFold } from '../../src/history/tallies/fold.ts';
+import { unfolded } from '../../src/history/tallies/fold.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
+import { tenantsWith } from '../../src/postgres/tenants/tenants-with.ts';
 import { type RunningCommand, startAnnals } from '../support/server/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/server/database.ts';
 
@@ -153,7 +154,7 @@ test('when the worker that does the upkeep is killed, the other serves and goes 
     leader,
     leader === 1 ? 2 : 1,
   ]);
-  await expect.poll(() => tenantsToFold(database.db)).toEqual([]);
+  await expect.poll(() => tenantsWith(database.db, unfolded)).toEqual([]);
 });
 
 test('SIGTERM lets all workers finish what is in flight, and ends all with 0', async () => {

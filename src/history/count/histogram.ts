@@ -1,4 +1,4 @@
-import { timeBounds } from '../ask/time-bounds.ts';
+import { timeBounds } from '../ask/window.ts';
 import { partsOf, wayOf } from '../page/query-parts.ts';
 import type { QuerySnapshot } from '../page/query-snapshot.ts';
 import type { Way } from '../page/store.ts';

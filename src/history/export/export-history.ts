@@ -3,22 +3,21 @@ import { doWork } from '../../core/concurrency/work.ts';
 import type { ExportHistory, ExportPiece, ExportRequest, ExportSnapshot } from '../../core/export-history.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
-import type { Query } from '../../query/ast.ts';
 import { parseQuery } from '../../query/parse.ts';
 import { withPlainRegexes } from '../../query/plain-regex.ts';
 import type { RegexMatcherPool } from '../../query/regex-pool.ts';
 import { changelogDialect } from '../ask/dialect.ts';
 import { asksForDocuments } from '../ask/resolve.ts';
 import { planTallies } from '../ask/tally-plan.ts';
-import { defaultWindowFrom, hasFromBound } from '../ask/window.ts';
+import { windowFrom } from '../ask/window.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import type { DictionaryCache } from '../names/dictionary-cache.ts';
 import { isUnderestimated } from '../page/planner-estimate.ts';
 import { entryConditions } from '../page/predicate.ts';
 import { searchOf } from '../page/search.ts';
 import type { Search } from '../page/search-store.ts';
-import { openSnapshot, resolveInTransaction } from '../page/snapshot.ts';
-import { type Place, readSnapshot } from '../page/store.ts';
+import { openSnapshot, readSnapshot, resolveInTransaction } from '../page/snapshot.ts';
+import type { Place } from '../page/store.ts';
 import { csvHead, openLines, readExportSnapshot, takeLines } from './export-store.ts';
 
 export interface ExportDependencies {
@@ -128,8 +127,4 @@ async function open(
     of: { snapshot: going?.snapshot ?? snapshot.snapshot, placement: snapshot.placement, since },
     resumed: going !== undefined,
   };
-}
-
-function windowFrom(query: Query, askedAt: number): number {
-  return hasFromBound(query) ? 0 : Math.max(0, defaultWindowFrom(askedAt));
 }

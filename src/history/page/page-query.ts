@@ -1,13 +1,16 @@
 import type { QueryAtMoment } from './query-snapshot.ts';
 
-/** One page of one query. */
-export interface PageQuery extends QueryAtMoment {
+/** What a caller asks of a page. What is left out is false. */
+export interface AskedPage {
   readonly skip: number;
   readonly size: number;
-  /** Whether a page with much text may come as `pieces`. */
-  readonly inPieces: boolean;
+  /** Whether a page with much text may come as `pieces`. If not, a page with more than 64 MiB is a 400. */
+  readonly inPieces?: boolean;
   /** Whether entries come with their circumstances. */
-  readonly withContext: boolean;
+  readonly withContext?: boolean;
   /** Whether entries come with their identities. */
-  readonly withIdentity: boolean;
+  readonly withIdentity?: boolean;
 }
+
+/** One page of one query. */
+export type PageQuery = QueryAtMoment & Required<AskedPage>;

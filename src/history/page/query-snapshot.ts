@@ -6,7 +6,7 @@ import type { Query } from '../../query/ast.ts';
 import { withPlainRegexes } from '../../query/plain-regex.ts';
 import type { RegexMatcherPool } from '../../query/regex-pool.ts';
 import type { Expression } from '../ask/expression.ts';
-import { defaultWindowFrom, hasFromBound } from '../ask/window.ts';
+import { windowFrom } from '../ask/window.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import { openSnapshot, resolveInTransaction } from './snapshot.ts';
 
@@ -42,7 +42,7 @@ export interface QuerySnapshot {
 /** The query with its window. */
 export function queryAt(tenant: string, asked: Query, now: number): QueryAtMoment {
   const query = withPlainRegexes(asked);
-  return { tenant, query, from: hasFromBound(query) ? 0 : Math.max(0, defaultWindowFrom(now)), now };
+  return { tenant, query, from: windowFrom(query, now), now };
 }
 
 /** One snapshot of a tenant's history, with its names. */

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { TimeSlice } from '../../core/concurrency/time-slice.ts';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { statementsOf } from '../../postgres/statements.ts';
@@ -10,7 +11,23 @@ import { resolve } from '../ask/resolve.ts';
 import { type Dictionary, extendDictionary } from '../names/dictionary.ts';
 import { readNames } from '../names/name-store.ts';
 import { readDocumentIds } from './search-store.ts';
-import { readSnapshot } from './store.ts';
+
+/**
+ * Reads the tenant's horizon from the transaction's snapshot, and whether the snapshot has other names. It also sets two
+ * options for the later statements of the transaction. PostgreSQL does not compile them, because that takes longer than
+ * to run them. It plans them for a solid state disk, whatever the server's settings are.
+ */
+export async function readSnapshot(
+  transaction: DatabaseTransaction,
+  tenant: string,
+  now: number,
+  { since, recent, lineage }: Dictionary,
+): Promise<{ horizon: number; current: boolean }> {
+  const { rows } = await sql<{ horizon: number; current: boolean }>`
+    select horizon, current, set_config('jit', 'off', true), set_config('random_page_cost', '1.1', true)
+      from change_snapshot(${tenant}, ${now}, ${since}::text::xid8, ${recent}, ${lineage})`.execute(transaction);
+  return rows[0] ?? { horizon: 0, current: false };
+}
 
 /** The tenant's horizon and names in the snapshot of a repeatable read transaction. */
 export async function openSnapshot(

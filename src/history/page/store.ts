@@ -1,7 +1,4 @@
-import { CompiledQuery } from 'kysely';
-import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { Statements } from '../../postgres/statements.ts';
-import type { Dictionary } from '../names/dictionary.ts';
 
 /** An entry as the database stores it; `related` and `paths` are JSON texts. */
 export interface EntryRow {
@@ -62,46 +59,6 @@ const circumstanceColumns = `, e.context, case when e.recorded_by is null then '
 const identityColumn = `, replace(e.identity::text, '-', '') as identity`;
 const withNames = `join change_kind k on k.tenant = e.tenant and k.kind = e.kind
   join change_actor a on a.tenant = e.tenant and a.actor = e.actor`;
-
-/**
- * Reads the tenant's horizon from the transaction's snapshot, and whether the snapshot has other names. It also sets two
- * options for the later statements of the transaction. PostgreSQL does not compile them, because that takes longer than
- * to run them. It plans them for a solid state disk, whatever the server's settings are.
- */
-export async function readSnapshot(
-  transaction: DatabaseTransaction,
-  tenant: string,
-  now: number,
-  dictionary: Dictionary,
-): Promise<{ horizon: number; current: boolean }> {
-  const { rows } = await transaction.executeQuery<{ horizon: number; current: boolean }>(
-    CompiledQuery.raw(
-      `select horizon, current, set_config('jit', 'off', true), set_config('random_page_cost', '1.1', true)
-         from change_snapshot($1, $2, $3::text::xid8, $4, $5)`,
-      [tenant, now, dictionary.since, dictionary.recent, dictionary.lineage],
-    ),
-  );
-  return rows[0] ?? { horizon: 0, current: false };
-}
-
-export interface Extent {
-  entries: number;
-  /** Entries that are not in the tallies yet. */
-  pending: number;
-}
-
-/** Counts the entries of some kinds (null: of any) from a moment on, and all entries that are not in the tallies yet. */
-export async function readExtent(
-  transaction: DatabaseTransaction,
-  tenant: string,
-  since: number,
-  kinds: readonly number[] | null,
-): Promise<Extent> {
-  const { rows } = await transaction.executeQuery<Extent>(
-    CompiledQuery.raw('select entries, pending from change_extent($1, $2, $3)', [tenant, since, kinds]),
-  );
-  return rows[0] ?? { entries: 0, pending: 0 };
-}
 
 const bytesOfEntry = 'octet_length(e.paths) + coalesce(octet_length(e.related), 0)';
 

@@ -1,7 +1,7 @@
 import { CompiledQuery } from 'kysely';
 import type { StopSignal } from '../../core/stop-signal.ts';
-import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
-import { type FindTenants, type TenantWork, tenantsWith } from '../../postgres/tenants/tenants-with.ts';
+import type { Database } from '../../postgres/database.ts';
+import type { FindTenants, TenantWork } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 
 /** Approximate number of entries that one transaction folds. It limits what the database keeps of them in memory. */
@@ -75,8 +75,3 @@ export async function foldTenants(db: Database, options: FoldTenantsOptions): Pr
 
 /** Entries that are not folded yet. */
 export const unfolded: TenantWork = { table: 'change_delta', condition: 'true' };
-
-/** The tenants with entries that are not folded yet. */
-export async function tenantsToFold(db: Database | DatabaseTransaction): Promise<string[]> {
-  return await tenantsWith(db, unfolded);
-}

@@ -1,8 +1,9 @@
 import { CompiledQuery } from 'kysely';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { foldTenants, tenantsToFold } from '../../../src/history/tallies/fold.ts';
+import { foldTenants, unfolded } from '../../../src/history/tallies/fold.ts';
 import type { DatabaseTransaction } from '../../../src/postgres/database.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import { tenantsWith } from '../../../src/postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import {
@@ -77,7 +78,7 @@ test('it goes on while a tenant has more, a portion of each in turn, and rests o
   await record('globex', 1);
   const { rests, errors } = await foldTwoByTwo();
   expect(errors).toEqual([]);
-  expect(await tenantsToFold(database.db)).toEqual([]);
+  expect(await tenantsWith(database.db, unfolded)).toEqual([]);
   expect(await foldsOf()).toEqual({ acme: 3, globex: 1 });
   expect(rests).toHaveLength(1);
   expect(rests[0]).toBeGreaterThan(0);
@@ -92,13 +93,13 @@ test('a tenant that cannot be folded is told, and keeps none of the others from 
   const { errors } = await foldTwoByTwo();
   expect(errors).not.toEqual([]);
   for (const error of errors) expect(error).toMatchObject({ message: expect.stringContaining('column "kind"') });
-  expect(await tenantsToFold(database.db)).toEqual(['acme']);
+  expect(await tenantsWith(database.db, unfolded)).toEqual(['acme']);
 });
 
 test('told to end, it folds no other tenant', async () => {
   await record('acme', 1);
   expect(await foldTwoByTwo({ signal: AbortSignal.abort() })).toEqual({ rests: [], errors: [] });
-  expect(await tenantsToFold(database.db)).toEqual(['acme']);
+  expect(await tenantsWith(database.db, unfolded)).toEqual(['acme']);
 });
 
 test('to look for tenants with something to fold costs what those are, not all tenants and not all that is to be folded', async () => {
@@ -116,7 +117,7 @@ test('to look for tenants with something to fold costs what those are, not all t
   await pool.query('analyze tenant, change_delta');
   await inTransaction(db, async (transaction) => {
     const before = await touchedBy(transaction);
-    expect(await tenantsToFold(transaction)).toEqual(['acme', 'globex', 'umbrella']);
+    expect(await tenantsWith(transaction, unfolded)).toEqual(['acme', 'globex', 'umbrella']);
     const touched = (await touchedBy(transaction)) - before;
     expect(touched).toBeGreaterThan(0);
     expect(touched).toBeLessThan(20);
@@ -126,7 +127,7 @@ test('to look for tenants with something to fold costs what those are, not all t
 test('a server that listens folds, what was recorded before and what comes later', async () => {
   await record('acme', 3);
   const server = await startTestServer({ database });
-  const left = () => tenantsToFold(database.db);
+  const left = () => tenantsWith(database.db, unfolded);
   try {
     await eventually(left).toEqual([]);
     await record('globex', 1);
