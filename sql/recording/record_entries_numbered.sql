@@ -62,14 +62,15 @@ begin
 
   -- Two recorders that register a name at once give it two numbers, which count as one.
   for i in 1..kinds loop
-    kind_ids[i] := (select min(k.kind) from change_kind k where k.tenant = of_tenant and k.lookup = kind_lookups[i]);
-    if kind_ids[i] is null then
-      kind_ids[i] := coalesce(numbers[entries + i], nextval('change_kind_kind_seq'));
+    -- not at once into the array: a cluster refuses tables in an assignment to an element
+    number := (select min(k.kind) from change_kind k where k.tenant = of_tenant and k.lookup = kind_lookups[i]);
+    if number is null then
+      number := coalesce(numbers[entries + i], nextval('change_kind_kind_seq'));
       related_names := array(select json_array_elements_text(kind_related_entities[i]::json));
       insert into change_kind (tenant, kind, lookup, entity, type, related_entities, registered) overriding system value
-        values (of_tenant, kind_ids[i], kind_lookups[i], kind_entities[i], kind_types[i], related_names,
-                this_transaction);
+        values (of_tenant, number, kind_lookups[i], kind_entities[i], kind_types[i], related_names, this_transaction);
     end if;
+    kind_ids[i] := number;
   end loop;
   select array_agg(found.actor order by wanted.place) into actor_ids
     from unnest(actor_lookups) with ordinality as wanted (lookup, place)

@@ -1,6 +1,11 @@
 /** Something in the SQL of a file that a cluster refuses, or answers for the wrong server. */
 export interface ClusterFault {
-  readonly rule: 'volatile condition' | 'local with distributed' | 'no tenant' | 'routine with tables';
+  readonly rule:
+    | 'volatile condition'
+    | 'local with distributed'
+    | 'no tenant'
+    | 'routine with tables'
+    | 'table in element';
   /** The start of the statement. */
   readonly statement: string;
 }
@@ -33,7 +38,11 @@ export function faultsOfRoutine(text: string, tables: KnownTables): ClusterFault
   const body = /\$\$([\s\S]*)\$\$/.exec(text)?.[1] ?? text;
   return withoutComments(body)
     .split(';')
-    .flatMap((statement) => faultsOfStatement(statement, tables));
+    .flatMap((statement) => [
+      ...faultsOfStatement(statement, tables),
+      // PL/pgSQL reads the assignment to an element of an array in a way of its own, which the cluster does not.
+      ...(/\w\[[^\]]+\]\s*:=[\s\S]*\bfrom change_\w+/.test(statement) ? [faultOf('table in element', statement)] : []),
+    ]);
 }
 
 /** The faults of the SQL in a file of TypeScript: of texts in quotes, and of the chains of the query builder. */

@@ -89,6 +89,13 @@ describe('it finds a planted', () => {
     expect(rules(faultsOfRoutine(body('moment'), tables))).toEqual([]);
   });
 
+  test('assignment of what tables say to an element of an array', () => {
+    const body = (target: string) =>
+      `$$ begin ${target} := (select min(k.kind) from change_kind k where k.tenant = of_tenant); end $$`;
+    expect(rules(faultsOfRoutine(body('kinds[i]'), tables))).toEqual(['table in element']);
+    expect(rules(faultsOfRoutine(body('kind'), tables))).toEqual([]);
+  });
+
   test('join of local and distributed tables', () => {
     const joined = 'select c.name from oauth_client c cross join installation i where c.tenant = $1';
     expect(rules(inStore(joined))).toEqual(['local with distributed']);
