@@ -96,12 +96,14 @@ begin
     else
       any_known := exists (
         select from generate_series(1, entries) as e (i)
-          -- fenced: each is looked up, however few entries there were when this was planned
+          -- The first from here on, in the order of the index of identities. A plan that is made while there are few
+          -- entries looks an equal one up by any index that begins with the time. A snapshot has all its entries at one.
           cross join lateral (
-            select from change_entry known
-              where known.tenant = of_tenant and known.at = entry_ats[e.i]
-                and known.identity = entry_identities[e.i] offset 0
-          ) as known);
+            select known.at, known.identity from change_entry known
+              where known.tenant = of_tenant and (known.at, known.identity) >= (entry_ats[e.i], entry_identities[e.i])
+              order by known.at, known.identity limit 1
+          ) as known
+          where known.at = entry_ats[e.i] and known.identity = entry_identities[e.i]);
     end if;
     if oldest >= since and not any_known then
       begin
