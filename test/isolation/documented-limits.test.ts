@@ -94,7 +94,9 @@ function tableAfter(head: string, page: string): string[] {
 }
 
 /** The statement counts its entries up to this number. */
-const maxEntriesByIds = Number(/max_by_ids constant bigint := (\d+)/.exec(textOf('sql/history/change_read_documents.sql'))?.[1]);
+const maxEntriesByIds = Number(
+  /max_by_ids constant bigint := (\d+)/.exec(textOf('sql/history/change_read_documents.sql'))?.[1],
+);
 
 const grouped = (count: number) => count.toLocaleString('en');
 const seconds = (milliseconds: number) => `${milliseconds / 1_000} s`;
