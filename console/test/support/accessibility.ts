@@ -10,26 +10,32 @@ declare global {
 
 let source: Promise<string> | undefined;
 
+/** Fails where something scrolls that the keyboard does not reach. */
+export async function checkScrolling(page: Page): Promise<void> {
+  expect(await findViolations(page, 'html', { runOnly: ['scrollable-region-focusable'] })).toEqual([]);
+}
+
 /** Fails where axe finds something, light and dark, in the whole page or in the part that a selector names. */
 export async function checkAccessibility(page: Page, part = 'html'): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    // In the dark only the colours are others.
+    const found = await findViolations(page, part, colorScheme === 'light' ? {} : { runOnly: ['color-contrast'] });
+    expect(found, colorScheme).toEqual([]);
+  }
+}
+
+async function findViolations(page: Page, part: string, rules: RunOptions): Promise<string[] | undefined> {
   source ??= readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
   // The policy forbids a script that is added; the browser's own tools run one all the same. A document keeps it.
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(await source);
-  for (const colorScheme of ['light', 'dark'] as const) {
-    await page.emulateMedia({ colorScheme });
-    const options: RunOptions = {
-      // What passes is not described: to describe it takes half of the time.
-      resultTypes: ['violations'],
-      // In the dark only the colours are others.
-      ...(colorScheme === 'light' ? {} : { runOnly: ['color-contrast'] }),
-    };
-    const violations = await page.evaluate(
-      async ([place, how]) => (await globalThis.axe?.run(place, how))?.violations,
-      [part, options] as const,
-    );
-    const found = violations?.map(
-      ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('\n')}`,
-    );
-    expect(found, colorScheme).toEqual([]);
-  }
+  // What passes is not described: to describe it takes half of the time.
+  const options: RunOptions = { resultTypes: ['violations'], ...rules };
+  const violations = await page.evaluate(async ([place, how]) => (await globalThis.axe?.run(place, how))?.violations, [
+    part,
+    options,
+  ] as const);
+  return violations?.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join('\n')}`,
+  );
 }

@@ -51,6 +51,8 @@ export function serverSettings(machine: Machine, port: number, durability: Durab
     settings.fsync = 'off';
     settings.full_page_writes = 'off';
     settings.synchronous_commit = 'off';
+    // To make and to drop a database looks at each buffer, and tests make thousands.
+    settings.shared_buffers = '128MB';
   }
   return settings;
 }

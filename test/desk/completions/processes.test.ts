@@ -15,7 +15,7 @@ import { startVendor, type Vendor } from '../../support/vendor/vendor-server.ts'
 const random = new Random();
 
 /** `ANNALS_QUOTA_RUNS=2000` is the size that uses up a whole quota; the usual one starts with little of it left. */
-const runs = Number(process.env.ANNALS_QUOTA_RUNS ?? 110);
+const runs = Number(process.env.ANNALS_QUOTA_RUNS ?? 160);
 const wholeQuota = runs >= 2_000;
 const atOnce = 64;
 const cap = 4_096;
@@ -23,7 +23,7 @@ const sharedToken = `sk-shared-${randomBytes(12).toString('hex')}`;
 const start = wholeQuota
   ? { input: 0, output: 0 }
   : // So little that the calls, an answer of which has some 600 tokens, use it up in all but one of a million runs.
-    { input: quotaLimits.input - 20_000, output: quotaLimits.output - 15_000 };
+    { input: quotaLimits.input - 40_000, output: quotaLimits.output - 30_000 };
 
 let database: TestDatabase;
 let quota: Quota;

@@ -72,7 +72,7 @@ test('every page is that of the history as it is at that moment', async () => {
   const findPage = createFindPage({ pool: database.pool, db: database.db, regexes, now: () => now });
   const record = createRecorder(database.db, tenant, () => now);
 
-  for (let step = 0; step < trials(30); step++) {
+  for (let step = 0; step < trials(20); step++) {
     const act = below(10);
     if (act < 4) {
       // Many at once make cells dense; so many in the first minute that they are not counted one by one.
@@ -97,7 +97,7 @@ test('every page is that of the history as it is at that moment', async () => {
       await foldHistory(database.db, tenant);
     } else if (act < 8) {
       now += [1, 700, minute, 5 * minute][below(4)] ?? 1;
-    } else if (act === 8 && step > 15) {
+    } else if (act === 8 && step > 8) {
       horizon = Math.floor((now - ([30, 29, 3][below(3)] ?? 30) * day) / day) * day;
       await database.pool.query(
         `insert into change_retention (tenant, horizon) values ($1, $2)

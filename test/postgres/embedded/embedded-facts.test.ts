@@ -43,7 +43,11 @@ test('the server is reached on this machine alone, and durable unless told other
   expect(settings).not.toHaveProperty('fsync');
   expect(settings).not.toHaveProperty('synchronous_commit');
   expect(settings).not.toHaveProperty('dynamic_shared_memory_type');
-  expect(serverSettings(machine, 5432, 'none')).toMatchObject({ fsync: 'off', full_page_writes: 'off' });
+  expect(serverSettings(machine, 5432, 'none')).toMatchObject({
+    fsync: 'off',
+    full_page_writes: 'off',
+    shared_buffers: '128MB',
+  });
 });
 
 test.each([
