@@ -9,18 +9,18 @@ import type {
 import type { Adapter } from './adapter.ts';
 import { answerLimits } from './answer-limits.ts';
 import { anthropic } from './anthropic.ts';
-import { type CallDeadline, startDeadline } from './deadline.ts';
+import { startDeadline } from './deadline.ts';
 import { google } from './google.ts';
-import { type HttpExchange, newExchange } from './http-exchange.ts';
+import { newExchange } from './http-exchange.ts';
 import { memberOf } from './members.ts';
 import { openai, selfHosted } from './openai.ts';
 import {
   type Answer,
   type LanguageModels,
   type ModelCall,
+  type OnText,
   ProviderError,
   type ProviderName,
-  type StreamEvent,
   type ToolCall,
   type Usage,
 } from './port.ts';
@@ -57,39 +57,39 @@ export function createLanguageModels({ baseUrls, transports }: LanguageModelsOpt
     return { adapter, exchange, model, deadline };
   }
 
-  async function generate(call: ModelCall): Promise<Answer> {
-    const { adapter, exchange, model, deadline } = begin(call, false);
-    try {
-      const result = await model.doGenerate(optionsOf(call, adapter, deadline.signal));
-      const { unreadToolCalls } = exchange;
-      const usage = adapter.usageOf(exchange.usage);
-      return { ...answerOf(result, usage), ...(unreadToolCalls === 0 ? {} : { unreadToolCalls }) };
-    } catch (error) {
-      throw failure(error, exchange, deadline, adapter);
-    } finally {
-      deadline.end();
-    }
-  }
-
-  async function* stream(call: ModelCall): AsyncGenerator<StreamEvent, void> {
-    const { adapter, exchange, model, deadline } = begin(call, true);
-    try {
-      const { stream: parts } = await model.doStream(optionsOf(call, adapter, deadline.signal));
-      for await (const event of eventsOf(parts, () => adapter.usageOf(exchange.usage))) {
-        if (event.type === 'answer' && (exchange.cut || exchange.refusal !== undefined)) {
-          throw new Error('the stream was cut, or it reports an error');
+  return {
+    async call(call, onText) {
+      const { adapter, exchange, model, deadline } = begin(call, onText !== undefined);
+      const options = optionsOf(call, adapter, deadline.signal);
+      const usage = () => adapter.usageOf(exchange.usage);
+      let readerFault: { readonly error: unknown } | undefined;
+      try {
+        if (onText === undefined) {
+          const result = await model.doGenerate(options);
+          const { unreadToolCalls } = exchange;
+          return { ...answerOf(result, usage()), ...(unreadToolCalls === 0 ? {} : { unreadToolCalls }) };
         }
-        yield event;
+        const { stream } = await model.doStream(options);
+        const answer = await answerOfStream(stream, usage, async (text) => {
+          try {
+            await onText(text);
+          } catch (error) {
+            readerFault = { error };
+            throw error;
+          }
+        });
+        if (exchange.cut || exchange.refusal !== undefined)
+          throw new Error('the stream was cut, or it reports an error');
+        return answer;
+      } catch (error) {
+        if (readerFault !== undefined) throw readerFault.error;
+        throw error instanceof ProviderError ? error : failureOf(exchange, deadline.reason(), adapter);
+      } finally {
+        // Closes the connection when the reader has stopped early.
+        deadline.end();
       }
-    } catch (error) {
-      throw failure(error, exchange, deadline, adapter);
-    } finally {
-      // Closes the connection when the reader has stopped early.
-      deadline.end();
-    }
-  }
-
-  return { generate, stream };
+    },
+  };
 }
 
 function optionsOf(call: ModelCall, adapter: Adapter, abortSignal: AbortSignal): LanguageModelV4CallOptions {
@@ -134,10 +134,11 @@ function signatureOf(metadata: unknown): Pick<ToolCall, 'signature'> {
   return typeof signature === 'string' ? { signature } : {};
 }
 
-async function* eventsOf(
+async function answerOfStream(
   parts: ReadableStream<LanguageModelV4StreamPart>,
   usage: () => Usage,
-): AsyncGenerator<StreamEvent, void> {
+  onText: OnText,
+): Promise<Answer> {
   let warnings: readonly SharedV4Warning[] = [];
   const content: LanguageModelV4Content[] = [];
   let textBytes = 0;
@@ -149,7 +150,7 @@ async function* eventsOf(
       textBytes += Buffer.byteLength(part.delta);
       if (textBytes > answerLimits.streamedTextBytes) throw new Error('the text is too long');
       content.push({ type: 'text', text: part.delta });
-      if (part.delta !== '') yield { type: 'text', text: part.delta };
+      if (part.delta !== '') await onText(part.delta);
     } else if (part.type === 'tool-input-start') {
       toolCalls += 1;
       if (toolCalls > answerLimits.toolCalls) throw new Error('too many tool calls');
@@ -162,15 +163,10 @@ async function* eventsOf(
       if (part.finishReason.unified === 'interrupted' || part.finishReason.unified === 'error') {
         throw new Error('the stream was cut');
       }
-      yield { type: 'answer', answer: answerOf({ ...part, content, warnings }, usage()) };
-      return;
+      return answerOf({ ...part, content, warnings }, usage());
     }
   }
   throw new Error('the stream was cut');
-}
-
-function failure(error: unknown, exchange: HttpExchange, deadline: CallDeadline, adapter: Adapter): ProviderError {
-  return error instanceof ProviderError ? error : failureOf(exchange, deadline.reason(), adapter);
 }
 
 /** A base URL without a path gets the vendor's default path, because users write it both ways. */

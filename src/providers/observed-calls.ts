@@ -19,35 +19,19 @@ export type ObserveCall = (call: ModelCall) => CallObserver;
 /** The same models, with an observer of every call. */
 export function observedCalls(models: LanguageModels, observe: ObserveCall): LanguageModels {
   return {
-    async generate(call) {
+    async call(call, onText) {
       const observer = observe(call);
-      try {
-        const answer = await enter(observer, () => models.generate(call));
-        observer.end('answered');
-        return answer;
-      } catch (error) {
-        observer.end(faultOf(error));
-        throw error;
-      }
-    },
-
-    async *stream(call) {
-      const observer = observe(call);
-      const events = models.stream(call);
+      // What the reader of the text throws: nobody waits for the answer any more.
       let outcome: CallOutcome = 'aborted';
       try {
-        for (;;) {
-          const event = await enter(observer, () => events.next());
-          if (event.done === true) return;
-          if (event.value.type === 'answer') outcome = 'answered';
-          yield event.value;
-        }
+        const answer = await enter(observer, () => models.call(call, onText));
+        outcome = 'answered';
+        return answer;
       } catch (error) {
-        outcome = faultOf(error);
+        if (error instanceof ProviderError) outcome = error.fault;
         throw error;
       } finally {
         observer.end(outcome);
-        await events.return();
       }
     },
   };
@@ -55,10 +39,6 @@ export function observedCalls(models: LanguageModels, observe: ObserveCall): Lan
 
 function enter<Result>(observer: CallObserver, call: () => Result): Result {
   return observer.enter === undefined ? call() : observer.enter(call);
-}
-
-function faultOf(error: unknown): ProviderFault {
-  return error instanceof ProviderError ? error.fault : 'broken';
 }
 
 /** Makes a span of each call of a provider. The call hands it on. No span has texts, keys or addresses. */

@@ -70,14 +70,16 @@ export interface Answer {
   unreadToolCalls?: number;
 }
 
-/** An event of a streamed answer. The last event has the whole answer. */
-export type StreamEvent = { type: 'text'; text: string } | { type: 'answer'; answer: Answer };
+/** Receives each part of a text. The next part is read when it has resolved. */
+export type OnText = (text: string) => Promise<void> | void;
 
-/** The only way to the providers. Both methods reject with a ProviderError, which contains no text of the provider. */
+/** The only way to the providers. */
 export interface LanguageModels {
-  generate(call: ModelCall): Promise<Answer>;
-  /** Leaving the loop early closes the connection. */
-  stream(call: ModelCall): AsyncGenerator<StreamEvent, void>;
+  /**
+   * Streams the answer where `onText` takes it. Rejects with a ProviderError, which contains no text of the provider, or with
+   * what `onText` throws, which ends the call.
+   */
+  call(call: ModelCall, onText?: OnText): Promise<Answer>;
 }
 
 export type ProviderFault =

@@ -7,6 +7,7 @@ import {
   type LanguageModels,
   type Message,
   type ModelCall,
+  type OnText,
   ProviderError,
   type Tool,
   type Usage,
@@ -14,22 +15,40 @@ import {
 
 /** The part of the shared token's quota that a call needs. */
 export interface SharedQuota {
-  /** Reserves tokens before the call. Throws AnnalsError where the quota does not allow it. */
-  reserve(request: {
-    tenant: string;
-    input: number;
-    output: number;
-    /** The max. duration of the call in milliseconds. */
-    maxDuration: number;
-    signal?: AbortSignal | undefined;
-  }): Promise<{
-    output: number;
-    /** Called when the call is about to leave. False: it must not. */
-    send(): Promise<boolean>;
-    settle(usage: FailedUsage): Promise<Tokens>;
-  }>;
+  /**
+   * Reserves tokens before a call. Waits where the call fits only after others have settled. Throws 403 quota_exceeded
+   * where it can never fit, and 503 after 60 seconds.
+   */
+  reserve(request: QuotaRequest): Promise<Reservation>;
   /** Upper bound of a call's input in tokens. */
   inputBound(messages: readonly Message[], tools?: readonly Tool[]): number;
+}
+
+export interface QuotaRequest {
+  readonly tenant: string;
+  /** Upper bound of the input tokens, see `inputBound`. */
+  readonly input: number;
+  /** The max. output tokens that the caller wants. */
+  readonly output: number;
+  /** The max. duration of the call in milliseconds. A reservation that was sent lives longer. */
+  readonly maxDuration: number;
+  /** Cancels the wait. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Reservation {
+  /** The max. output tokens that the call has to send. Near the end of the quota it is less than the caller wants. */
+  readonly output: number;
+  /**
+   * To be called when the call is about to leave. False: it must not, because the reservation was given back meanwhile. Until
+   * then the reservation is given back 30 seconds after its process died; from then on it is charged.
+   */
+  send(): Promise<boolean>;
+  /**
+   * Replaces the reserved tokens with the used ones. `none` returns all of them. `unknown` and a missing figure charge
+   * the reserved tokens. Does not throw: a failed write to the database is tried again. Returns what is charged.
+   */
+  settle(usage: FailedUsage): Promise<Tokens>;
 }
 
 export interface Tokens {
@@ -45,7 +64,7 @@ export interface SpentUsage extends Usage {
 /** Callbacks that follow a call. */
 export interface CallProgress {
   /** Receives each part of the text. Without it the answer is not streamed. */
-  readonly onText?: ((text: string) => Promise<void> | void) | undefined;
+  readonly onText?: OnText | undefined;
   /** Receives the tokens of a call that may have left, before it resolves or rejects. */
   readonly onUsage?: ((usage: SpentUsage) => void) | undefined;
 }
@@ -82,15 +101,6 @@ export interface ProviderCallerOptions {
 export function createProviderCaller(options: ProviderCallerOptions): ProviderCaller {
   const { languageModels, quota, shared, countOwn, times, logger } = options;
 
-  async function answerOf(call: ModelCall, onText: CallProgress['onText']): Promise<Answer> {
-    if (onText === undefined) return await languageModels.generate(call);
-    for await (const event of languageModels.stream(call)) {
-      if (event.type === 'answer') return event.answer;
-      await onText(event.text);
-    }
-    throw new Error('a stream ended without its answer');
-  }
-
   async function callAndSettle(
     call: ModelCall,
     { onText, onUsage }: CallProgress,
@@ -100,7 +110,7 @@ export function createProviderCaller(options: ProviderCallerOptions): ProviderCa
     let usage: FailedUsage = 'unknown';
     let reported: Usage = { inputTokens: undefined, outputTokens: undefined };
     try {
-      const answer = await answerOf(call, onText);
+      const answer = await languageModels.call(call, onText);
       usage = answer.usage;
       reported = answer.usage;
       return answer;

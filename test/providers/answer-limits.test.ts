@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { TimeSlice } from '../../src/core/concurrency/time-slice.ts';
 import { answerLimits, EventMeter, hasMoreValues } from '../../src/providers/answer-limits.ts';
-import type { LanguageModels, ModelCall, StreamEvent } from '../../src/providers/port.ts';
+import type { LanguageModels, ModelCall } from '../../src/providers/port.ts';
 import { eventually } from '../support/server/patience.ts';
 import type { Vendor } from '../support/vendor/vendor-server.ts';
-import { all, startModels } from './vendor-models.ts';
+import { all, type StreamEvent, startModels } from './vendor-models.ts';
 
 let vendor: Vendor;
 let models: LanguageModels;
@@ -21,9 +21,9 @@ describe('an answer in one piece', () => {
     const around = JSON.stringify(answerOf('')).length;
     const fitting = 'a'.repeat(answerLimits.wholeBytes - around);
     vendor.behave({ kind: 'status', status: 200, body: answerOf(fitting) });
-    expect((await models.generate(callOf())).text).toHaveLength(fitting.length);
+    expect((await models.call(callOf())).text).toHaveLength(fitting.length);
     vendor.behave({ kind: 'status', status: 200, body: answerOf(`${fitting}a`) });
-    expect(await faultOf(models.generate(callOf()))).toMatchObject({ fault: 'broken', usage: 'unknown' });
+    expect(await faultOf(models.call(callOf()))).toMatchObject({ fault: 'broken', usage: 'unknown' });
   });
 
   test(`may have ${answerLimits.wholeValues} JSON values, and no more`, async () => {
@@ -37,9 +37,9 @@ describe('an answer in one piece', () => {
       ],
     });
     vendor.behave({ kind: 'status', status: 200, body: toolCalls(answerLimits.wholeValues - 20) });
-    expect((await models.generate(callOf())).text).toBe('x');
+    expect((await models.call(callOf())).text).toBe('x');
     vendor.behave({ kind: 'status', status: 200, body: toolCalls(answerLimits.wholeValues) });
-    expect(await faultOf(models.generate(callOf()))).toMatchObject({ fault: 'broken' });
+    expect(await faultOf(models.call(callOf()))).toMatchObject({ fault: 'broken' });
   });
 });
 
@@ -48,19 +48,19 @@ describe('a stream', () => {
     const piece = 'a'.repeat(64 * 1024);
     const pieces = Array<string>(answerLimits.streamedTextBytes / piece.length).fill(piece);
     vendor.behave({ kind: 'events', events: [...pieces.map(textEvent), ...ending] });
-    expect(textOf(await all(models.stream(callOf())))).toHaveLength(answerLimits.streamedTextBytes);
+    expect(textOf(await all(models, callOf()))).toHaveLength(answerLimits.streamedTextBytes);
     vendor.behave({ kind: 'events', events: [...pieces.map(textEvent), textEvent('b'), ...ending] });
-    expect(await faultOf(all(models.stream(callOf())))).toMatchObject({ fault: 'broken' });
+    expect(await faultOf(all(models, callOf()))).toMatchObject({ fault: 'broken' });
   });
 
   test(`has events of less than ${answerLimits.eventBytes} bytes`, async () => {
     const around = textEvent('').length;
     const fitting = textEvent('a'.repeat(answerLimits.eventBytes - around - 2));
     vendor.behave({ kind: 'events', events: [fitting, ...ending] });
-    expect((await all(models.stream(callOf()))).length).toBeGreaterThan(1);
+    expect((await all(models, callOf())).length).toBeGreaterThan(1);
     const beyond = textEvent('a'.repeat(answerLimits.eventBytes));
     vendor.behave({ kind: 'events', events: [beyond, ...ending] });
-    expect(await faultOf(all(models.stream(callOf())))).toMatchObject({ fault: 'broken' });
+    expect(await faultOf(all(models, callOf()))).toMatchObject({ fault: 'broken' });
   });
 
   test(`may begin ${answerLimits.toolCalls} tool calls, and no more`, async () => {
@@ -70,20 +70,20 @@ describe('a stream', () => {
     };
     const calls = Array.from({ length: answerLimits.toolCalls }, (_, index) => begin(index));
     vendor.behave({ kind: 'events', events: [...calls, ...ending] });
-    expect((await all(models.stream(callOf()))).at(-1)).toMatchObject({
+    expect((await all(models, callOf())).at(-1)).toMatchObject({
       answer: { toolCalls: { length: answerLimits.toolCalls } },
     });
     vendor.behave({ kind: 'events', events: [...calls, begin(answerLimits.toolCalls), ...ending] });
-    expect(await faultOf(all(models.stream(callOf())))).toMatchObject({ fault: 'broken' });
+    expect(await faultOf(all(models, callOf()))).toMatchObject({ fault: 'broken' });
   });
 
   test(`may have ${answerLimits.streamBytes} bytes in all, and no more`, async () => {
     const comment = `: ${'x'.repeat(128 * 1024 - 4)}\n\n`;
     const comments = Array<string>(answerLimits.streamBytes / comment.length - 1).fill(comment);
     vendor.behave({ kind: 'events', events: [...comments, textEvent('after all of it'), ...ending] });
-    expect(textOf(await all(models.stream(callOf())))).toBe('after all of it');
+    expect(textOf(await all(models, callOf()))).toBe('after all of it');
     vendor.behave({ kind: 'events', events: [...comments, comment, textEvent('too late'), ...ending] });
-    expect(await faultOf(all(models.stream(callOf())))).toMatchObject({ fault: 'broken' });
+    expect(await faultOf(all(models, callOf()))).toMatchObject({ fault: 'broken' });
   });
 
   test('that is cut gives what had come before, and is told as cut with what it had counted', async () => {
@@ -91,13 +91,11 @@ describe('a stream', () => {
     const words = Array.from({ length: 200 }, (_, index) => `${index} `);
     vendor.behave({ kind: 'events', events: [...words.map(textEvent), usage], last: 'cut' });
     const events: StreamEvent[] = [];
-    const reading = (async () => {
-      for await (const event of models.stream(callOf())) {
-        events.push(event);
-        // The cut comes while pieces are still to be read.
-        if (events.length === 1) await new Promise((resolve) => setTimeout(resolve, 100));
-      }
-    })();
+    const reading = models.call(callOf(), async (text) => {
+      events.push({ type: 'text', text });
+      // The cut comes while pieces are still to be read.
+      if (events.length === 1) await new Promise((resolve) => setTimeout(resolve, 100));
+    });
     expect(await faultOf(reading)).toMatchObject({
       fault: 'broken',
       usage: 'unknown',
@@ -110,10 +108,10 @@ describe('a stream', () => {
     const times = { silence: 1_000, total: 600_000 };
     const words = Array.from({ length: 12 }, (_, index) => textEvent(`${index} `));
     vendor.behave({ kind: 'events', events: [...words, ...ending], every: 150 });
-    expect(textOf(await all(models.stream(callOf({ times }))))).toBe('0 1 2 3 4 5 6 7 8 9 10 11 ');
+    expect(textOf(await all(models, callOf({ times })))).toBe('0 1 2 3 4 5 6 7 8 9 10 11 ');
     vendor.behave({ kind: 'events', events: words.slice(0, 3), last: 'stall' });
     const before = vendor.abandoned.length;
-    expect(await faultOf(all(models.stream(callOf({ times }))))).toMatchObject({ fault: 'timeout' });
+    expect(await faultOf(all(models, callOf({ times })))).toMatchObject({ fault: 'timeout' });
     await eventually(() => vendor.abandoned.length).toBe(before + 1);
   });
 
@@ -121,7 +119,7 @@ describe('a stream', () => {
     const times = { silence: 10_000, total: 700 };
     vendor.behave({ kind: 'events', events: Array(200).fill(textEvent('on ')), every: 50 });
     const begun = performance.now();
-    expect(await faultOf(all(models.stream(callOf({ times }))))).toMatchObject({ fault: 'timeout' });
+    expect(await faultOf(all(models, callOf({ times })))).toMatchObject({ fault: 'timeout' });
     expect(performance.now() - begun).toBeGreaterThan(650);
   });
 
@@ -130,10 +128,10 @@ describe('a stream', () => {
     const events = Array.from({ length: 400 }, () => textEvent('a'.repeat(4_096)));
     vendor.behave({ kind: 'events', events: [...events, ...ending] });
     let length = 0;
-    for await (const event of models.stream(callOf({ times }))) {
+    await models.call(callOf({ times }), async (text) => {
       if (length === 0) await new Promise((resolve) => setTimeout(resolve, 1_000));
-      if (event.type === 'text') length += event.text.length;
-    }
+      length += text.length;
+    });
     expect(length).toBe(400 * 4_096);
   });
 });
@@ -156,16 +154,16 @@ function answerWithCalls(count: number, length: number): void {
 test(`of a long answer the first ${answerLimits.checkedToolCalls} tool calls are read, and the others are counted`, async () => {
   const { checkedToolCalls } = answerLimits;
   answerWithCalls(checkedToolCalls, 1_000);
-  const whole = await models.generate(callOf());
+  const whole = await models.call(callOf());
   expect(whole.toolCalls).toHaveLength(checkedToolCalls);
   expect(whole).not.toHaveProperty('unreadToolCalls');
   answerWithCalls(checkedToolCalls + 1, 1_000);
-  expect(await models.generate(callOf())).toMatchObject({ toolCalls: whole.toolCalls, unreadToolCalls: 1 });
+  expect(await models.call(callOf())).toMatchObject({ toolCalls: whole.toolCalls, unreadToolCalls: 1 });
 });
 
 test('of a short answer all tool calls are read', async () => {
   answerWithCalls(answerLimits.checkedToolCalls + 1, 1);
-  const { toolCalls, ...others } = await models.generate(callOf());
+  const { toolCalls, ...others } = await models.call(callOf());
   expect(toolCalls).toHaveLength(answerLimits.checkedToolCalls + 1);
   expect(others).not.toHaveProperty('unreadToolCalls');
 });
@@ -179,16 +177,16 @@ test(`an answer of more than ${answerLimits.shortBytes} bytes waits for a turn o
     [`${fitting}a`, 1],
   ] as const) {
     vendor.behave({ kind: 'status', status: 200, body: answerOf(text) });
-    await models.generate(callOf());
+    await models.call(callOf());
     expect(rest).toHaveBeenCalledTimes(rests);
   }
 });
 
 test('3,000 tool calls of one answer cost processor time that nobody else notices', async () => {
   answerWithCalls(3_000, 100);
-  await models.generate(callOf());
+  await models.call(callOf());
   const before = process.cpuUsage();
-  expect(await models.generate(callOf())).toMatchObject({ unreadToolCalls: 3_000 - answerLimits.checkedToolCalls });
+  expect(await models.call(callOf())).toMatchObject({ unreadToolCalls: 3_000 - answerLimits.checkedToolCalls });
   // The server that answers is in this process too.
   expect(process.cpuUsage(before).user).toBeLessThan(200_000);
 });

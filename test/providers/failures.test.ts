@@ -45,7 +45,7 @@ const failures = [
 for (const of of vendors) {
   test.each(failures)(`${of.provider}: %s`, async (_what, behaviour, expected) => {
     vendor.behave(behaviour);
-    for (const attempt of [() => models.generate(callOf(of)), () => all(models.stream(callOf(of)))]) {
+    for (const attempt of [() => models.call(callOf(of)), () => all(models, callOf(of))]) {
       const error = await attempt().catch((thrown) => thrown);
       expect(error).toBeInstanceOf(ProviderError);
       expect(error).toMatchObject(expected);
@@ -55,8 +55,8 @@ for (const of of vendors) {
 
   test(`${of.provider}: a refusal is sent once and its connection used again`, async () => {
     vendor.behave({ kind: 'status', status: 500 });
-    await models.generate(callOf(of)).catch(() => {});
-    await models.generate(callOf(of)).catch(() => {});
+    await models.call(callOf(of)).catch(() => {});
+    await models.call(callOf(of)).catch(() => {});
     expect(vendor.requests).toHaveLength(2);
     expect(vendor.requests[0]?.connection).toBe(vendor.requests[1]?.connection);
   });
@@ -64,9 +64,7 @@ for (const of of vendors) {
   test(`${of.provider}: slower than the limit is a timeout, of unknown cost, and closes the connection`, async () => {
     vendor.behave({ kind: 'hang' });
     const before = vendor.abandoned.length;
-    const error = await models
-      .generate(callOf(of, { times: { silence: 100, total: 600_000 } }))
-      .catch((thrown) => thrown);
+    const error = await models.call(callOf(of, { times: { silence: 100, total: 600_000 } })).catch((thrown) => thrown);
     expect(error).toMatchObject({ fault: 'timeout', usage: 'unknown' });
     await eventually(() => vendor.abandoned.length).toBe(before + 1);
   });
@@ -74,7 +72,7 @@ for (const of of vendors) {
   test(`${of.provider}: the caller's signal closes the connection within 200 ms`, async () => {
     vendor.behave({ kind: 'hang' });
     const controller = new AbortController();
-    const failed = models.generate(callOf(of, { signal: controller.signal })).catch((thrown) => thrown);
+    const failed = models.call(callOf(of, { signal: controller.signal })).catch((thrown) => thrown);
     await eventually(() => vendor.requests.length).toBe(1);
     const before = vendor.abandoned.length;
     controller.abort();
@@ -86,20 +84,22 @@ for (const of of vendors) {
   test(`${of.provider}: leaving a stream early closes its connection`, async () => {
     vendor.behave({ kind: 'stall' });
     const before = vendor.abandoned.length;
-    for await (const _event of models.stream(callOf(of))) break;
+    const stop = new Error('the reader has gone');
+    const left = models.call(callOf(of), () => Promise.reject(stop));
+    expect(await left.catch((thrown: unknown) => thrown)).toBe(stop);
     await eventually(() => vendor.abandoned.length).toBe(before + 1);
   });
 }
 
 test.each(vendors)('$provider: an answer larger than asked is told as the vendor counted it', async (of) => {
   vendor.behave({ kind: 'answer', usage: { input: 5_000, output: 9_999 } });
-  const { usage } = await models.generate(callOf(of, { maxTokens: 16 }));
+  const { usage } = await models.call(callOf(of, { maxTokens: 16 }));
   expect(usage).toEqual({ inputTokens: 5_000, outputTokens: 9_999 });
 });
 
 test.each(vendors)('$provider: usage that is missing is unknown, not zero', async (of) => {
   vendor.behave({ kind: 'answer', usage: undefined });
-  const { text, usage } = await models.generate(callOf(of));
+  const { text, usage } = await models.call(callOf(of));
   expect({ text, usage }).toEqual({
     text: 'Hello there',
     usage: { inputTokens: undefined, outputTokens: undefined },
@@ -109,7 +109,7 @@ test.each(vendors)('$provider: usage that is missing is unknown, not zero', asyn
 test('a refusal that has figures costs what they say', async () => {
   const body = { error: { message: vendorSecret }, usage: { prompt_tokens: 7, completion_tokens: 2 } };
   vendor.behave({ kind: 'status', status: 400, body });
-  await expect(models.generate(callOf(vendors[0]))).rejects.toMatchObject({
+  await expect(models.call(callOf(vendors[0]))).rejects.toMatchObject({
     usage: { inputTokens: 7, outputTokens: 2 },
   });
 });
@@ -118,23 +118,23 @@ test('google: a name that would lead to another path than that of a model is unk
   const [, , google] = vendors;
   for (const model of ['../admin', 'gemini/../../x', 'a?key=1', 'a#b', 'a\\b', 'a b', 'a%2fb', '/a', 'a/', '..', '']) {
     for (const attempt of [
-      () => models.generate(callOf(google, { model })),
-      () => all(models.stream(callOf(google, { model }))),
+      () => models.call(callOf(google, { model })),
+      () => all(models, callOf(google, { model })),
     ]) {
       const error = await attempt().catch((thrown) => thrown);
       expect(error, model).toMatchObject({ fault: 'model_unknown', usage: 'none', status: undefined });
     }
   }
-  expect((await models.generate(callOf(google))).text).not.toBe('');
+  expect((await models.call(callOf(google))).text).not.toBe('');
   for (const model of ['tunedModels/shop-7', 'publishers/google/models/gemini-3.8@001']) {
-    const error = await models.generate(callOf(google, { model })).catch((thrown) => thrown);
+    const error = await models.call(callOf(google, { model })).catch((thrown) => thrown);
     expect(error, 'the vendor says that there is no such model').toMatchObject({ status: 404 });
   }
 });
 
 test('where nobody listens the call never left and costs nothing', async () => {
   const baseUrl = `http://127.0.0.1:${await freePort()}`;
-  await expect(models.generate(callOf(vendors[0], { baseUrl }))).rejects.toMatchObject({
+  await expect(models.call(callOf(vendors[0], { baseUrl }))).rejects.toMatchObject({
     fault: 'unreachable',
     usage: 'none',
   });
@@ -142,7 +142,7 @@ test('where nobody listens the call never left and costs nothing', async () => {
 
 test('a call that was given up before it left costs nothing', async () => {
   const signal = AbortSignal.abort();
-  await expect(models.generate(callOf(vendors[0], { signal }))).rejects.toMatchObject({
+  await expect(models.call(callOf(vendors[0], { signal }))).rejects.toMatchObject({
     fault: 'aborted',
     usage: 'none',
   });
@@ -151,7 +151,7 @@ test('a call that was given up before it left costs nothing', async () => {
 
 test('a Retry-After that is neither seconds nor a date is not passed on', async () => {
   vendor.behave({ kind: 'status', status: 429, headers: { 'retry-after': vendorSecret } });
-  const error = await models.generate(callOf(vendors[0])).catch((thrown) => thrown);
+  const error = await models.call(callOf(vendors[0])).catch((thrown) => thrown);
   expect(error.retryAfter).toBeUndefined();
 });
 
@@ -170,5 +170,5 @@ const refusals = [
 test.each(refusals)('%s: a %i of %j is told as %4$s', async (provider, status, body, fault) => {
   const of = vendors.find((one) => one.provider === provider) ?? vendors[0];
   vendor.behave({ kind: 'status', status, body });
-  expect(await models.generate(callOf(of)).catch((error) => error)).toMatchObject({ fault, usage: 'none' });
+  expect(await models.call(callOf(of)).catch((error) => error)).toMatchObject({ fault, usage: 'none' });
 });

@@ -20,7 +20,7 @@ afterAll(() => close());
 
 test.each(vendors)('$provider: key, model, cap and text go where the vendor reads them', async (of) => {
   vendor.behave({ kind: 'answer', text: 'Good day', usage: { input: 12, output: 3 } });
-  const answer = await models.generate(callOf(of, { maxTokens: 77 }));
+  const answer = await models.call(callOf(of, { maxTokens: 77 }));
   expect(answer).toEqual({
     text: 'Good day',
     toolCalls: [],
@@ -40,7 +40,7 @@ const conversation: ModelCall['messages'] = [
 ];
 
 test('openai: system messages stay where they are', async () => {
-  await models.generate(callOf(vendors[0], { messages: conversation }));
+  await models.call(callOf(vendors[0], { messages: conversation }));
   const sent = vendor.requests[0]?.body.messages?.map(({ role, content }) => [role, content]);
   expect(sent).toEqual([
     ['developer', 'first rule'],
@@ -52,21 +52,21 @@ test('openai: system messages stay where they are', async () => {
 });
 
 test('anthropic: system messages become the system field, the turns stay in order', async () => {
-  await models.generate(callOf(vendors[1], { messages: conversation }));
+  await models.call(callOf(vendors[1], { messages: conversation }));
   const { system, messages = [] } = vendor.requests[0]?.body ?? {};
   expect(system?.map(({ text }) => text)).toEqual(['first rule', 'second rule']);
   expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user']);
 });
 
 test('google: system messages become the system instruction, the turns stay in order', async () => {
-  await models.generate(callOf(vendors[2], { messages: conversation }));
+  await models.call(callOf(vendors[2], { messages: conversation }));
   const { systemInstruction, contents = [] } = vendor.requests[0]?.body ?? {};
   expect(systemInstruction?.parts.map(({ text }) => text)).toEqual(['first rule', 'second rule']);
   expect(contents.map(({ role }) => role)).toEqual(['user', 'model', 'user']);
 });
 
 test.each(vendors.slice(1))('$provider: instructions alone are sent as a turn to answer to', async (of) => {
-  await models.generate(callOf(of, { messages: [{ role: 'system', content: 'say hello' }] }));
+  await models.call(callOf(of, { messages: [{ role: 'system', content: 'say hello' }] }));
   const { messages, contents, system, systemInstruction } = vendor.requests[0]?.body ?? {};
   expect((messages ?? contents)?.map(({ role }) => role)).toEqual(['user']);
   expect(system ?? systemInstruction).toBeUndefined();
@@ -81,14 +81,14 @@ test.each(vendors)('$provider: tools are offered, called, and their results sent
   const tools = [
     { name: 'find', description: 'Finds.', inputSchema: { type: 'object', properties: { q: { type: 'string' } } } },
   ];
-  const answer = await models.generate(callOf(of, { tools }));
+  const answer = await models.call(callOf(of, { tools }));
   expect(answer.finishReason).toBe('tool-calls');
   expect(answer.toolCalls).toMatchObject([{ name: 'find', input: '{"q":"x"}' }]);
   expect(vendor.requests[0]?.body.tools).toHaveLength(1);
 
   vendor.behave({ kind: 'answer' });
   const [{ id, name } = { id: '', name: '' }] = answer.toolCalls;
-  await models.generate(
+  await models.call(
     callOf(of, {
       tools,
       messages: [
@@ -105,7 +105,7 @@ test.each(vendors)(
   '$provider: a stream gives its text piece by piece, then the whole answer with usage',
   async (of) => {
     vendor.behave({ kind: 'answer', text: 'one two three', usage: { input: 8, output: 6 } });
-    const events = await all(models.stream(callOf(of)));
+    const events = await all(models, callOf(of));
     const answer = {
       text: 'one two three',
       toolCalls: [],
@@ -126,7 +126,7 @@ test.each(vendors)('$provider: a stream gives tool calls with the answer', async
     usage: { input: 9, output: 4 },
   });
   const tools = [{ name: 'find', description: 'Finds.', inputSchema: { type: 'object', properties: {} } }];
-  const [last] = (await all(models.stream(callOf(of, { tools })))).slice(-1);
+  const [last] = (await all(models, callOf(of, { tools }))).slice(-1);
   expect(last).toMatchObject({
     type: 'answer',
     answer: { finishReason: 'tool-calls', toolCalls: [{ name: 'find', input: '{"q":"x"}' }] },
@@ -134,13 +134,13 @@ test.each(vendors)('$provider: a stream gives tool calls with the answer', async
 });
 
 test('connections are kept alive between calls', async () => {
-  for (let call = 0; call < 5; call += 1) await models.generate(callOf(vendors[0]));
+  for (let call = 0; call < 5; call += 1) await models.call(callOf(vendors[0]));
   expect(new Set(vendor.requests.map(({ connection }) => connection)).size).toBe(1);
 });
 
 test('a self-hosted server is asked in the chat format at the address of the call', async () => {
   const baseUrl = `${vendor.baseUrl}/v1/`;
-  const answer = await models.generate({
+  const answer = await models.call({
     ...callOf(vendors[0]),
     provider: 'self_hosted',
     model: 'llama3',
@@ -167,7 +167,7 @@ test.each(['gpt-5', 'o3-mini', '"quoted" model'])(
       baseUrl,
       temperature: 0.5,
     };
-    expect(await models.generate(call)).not.toHaveProperty('droppedSettings');
+    expect(await models.call(call)).not.toHaveProperty('droppedSettings');
     expect(vendor.requests[0]?.body).toMatchObject({ model, temperature: 0.5, max_tokens: 100, messages });
     expect(vendor.requests[0]?.headers.authorization).toBe('Bearer sk-key');
   },
@@ -175,9 +175,9 @@ test.each(['gpt-5', 'o3-mini', '"quoted" model'])(
 
 test('a setting that the model does not take is dropped, and the answer says so', async () => {
   const call = callOf(vendors[0], { temperature: 0.5 });
-  expect(await models.generate(call)).toMatchObject({ droppedSettings: ['temperature'] });
+  expect(await models.call(call)).toMatchObject({ droppedSettings: ['temperature'] });
   expect(vendor.requests[0]?.body).not.toHaveProperty('temperature');
-  expect((await all(models.stream(call))).at(-1)).toMatchObject({ answer: { droppedSettings: ['temperature'] } });
-  expect(await models.generate({ ...call, model: 'gpt-4o' })).not.toHaveProperty('droppedSettings');
+  expect((await all(models, call)).at(-1)).toMatchObject({ answer: { droppedSettings: ['temperature'] } });
+  expect(await models.call({ ...call, model: 'gpt-4o' })).not.toHaveProperty('droppedSettings');
   expect(vendor.requests[2]?.body).toMatchObject({ temperature: 0.5 });
 });

@@ -33,7 +33,7 @@ async function call(baseUrl: string, allow = ''): Promise<string> {
       maxTokens: 5,
       times: { silence: 5_000, total: 600_000 },
     };
-    await models.generate({ ...options, baseUrl, messages });
+    await models.call({ ...options, baseUrl, messages });
     return 'ok';
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;

@@ -1,9 +1,9 @@
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { answerLimits } from '../../src/providers/answer-limits.ts';
-import type { Answer, LanguageModels, StreamEvent } from '../../src/providers/port.ts';
+import type { Answer, LanguageModels } from '../../src/providers/port.ts';
 import type { Behaviour, Vendor } from '../support/vendor/vendor-server.ts';
-import { all, callOf, startModels, vendors } from './vendor-models.ts';
+import { all, callOf, type StreamEvent, startModels, vendors } from './vendor-models.ts';
 
 let vendor: Vendor;
 let models: LanguageModels;
@@ -55,7 +55,7 @@ describe('an answer in one piece of a server that writes the format in its own w
     ],
   ])('%s', async (_what, body, expected) => {
     vendor.behave({ kind: 'status', status: 200, body });
-    expect(await models.generate(callOf(openai))).toMatchObject(expected);
+    expect(await models.call(callOf(openai))).toMatchObject(expected);
   });
 
   test('blocks and parts of unknown types are passed over', async () => {
@@ -64,14 +64,14 @@ describe('an answer in one piece of a server that writes the format in its own w
       { type: 'text', text: 'hi' },
     ];
     vendor.behave({ kind: 'status', status: 200, body: { type: 'message', content, stop_reason: 'end_turn' } });
-    expect(await models.generate(callOf(anthropic))).toMatchObject({ text: 'hi', finishReason: 'stop' });
+    expect(await models.call(callOf(anthropic))).toMatchObject({ text: 'hi', finishReason: 'stop' });
     const parts = [{ riddle: { hard: true } }, { text: 'hi' }];
     vendor.behave({
       kind: 'status',
       status: 200,
       body: { candidates: [{ content: { parts }, finishReason: 'STOP' }] },
     });
-    expect(await models.generate(callOf(google))).toMatchObject({ text: 'hi', finishReason: 'stop' });
+    expect(await models.call(callOf(google))).toMatchObject({ text: 'hi', finishReason: 'stop' });
   });
 });
 
@@ -159,7 +159,7 @@ test('text and usage after [DONE] are not read, and the connection is used again
     data({ choices: [], usage: { prompt_tokens: 99, completion_tokens: 99 } }),
   ];
   vendor.behave({ kind: 'events', events: [delta({ content: 'hi' }), data({ choices: [], usage: figures }), ...done] });
-  const events = await all(models.stream(callOf(openai)));
+  const events = await all(models, callOf(openai));
   expect(textOf(events)).toBe('hi');
   expect(events.at(-1)).toMatchObject({ answer: { text: 'hi', usage } });
   await answerOfStream();
@@ -192,7 +192,7 @@ describe('a stream that ends without the vendor saying so is cut, and its cost u
   ] as const)('%s', async (_name, of, events) => {
     vendor.behave({ kind: 'events', events });
     const reported = { inputTokens: 10, outputTokens: 1 };
-    await expect(all(models.stream(callOf(of)))).rejects.toMatchObject({
+    await expect(all(models, callOf(of))).rejects.toMatchObject({
       fault: 'broken',
       usage: 'unknown',
       isForeign: false,
@@ -212,15 +212,15 @@ describe('an error in an answer of 200 is what it says, of unknown cost', () => 
   ])('%s', async (_what, body, fault) => {
     vendor.behave({ kind: 'status', status: 200, body });
     const expected = { fault, usage: 'unknown', isForeign: false };
-    await expect(models.generate(callOf(openai))).rejects.toMatchObject(expected);
-    await expect(all(models.stream(callOf(openai)))).rejects.toMatchObject(expected);
+    await expect(models.call(callOf(openai))).rejects.toMatchObject(expected);
+    await expect(all(models, callOf(openai))).rejects.toMatchObject(expected);
     vendor.behave({ kind: 'events', events: [delta({ content: 'hi' }), data(body)] });
-    await expect(all(models.stream(callOf(openai)))).rejects.toMatchObject(expected);
+    await expect(all(models, callOf(openai))).rejects.toMatchObject(expected);
   });
 
   test('anthropic: an overloaded server in the middle of a stream', async () => {
     vendor.behave({ kind: 'events', events: [data({ type: 'error', error: { type: 'overloaded_error' } })] });
-    await expect(all(models.stream(callOf(anthropic)))).rejects.toMatchObject({
+    await expect(all(models, callOf(anthropic))).rejects.toMatchObject({
       fault: 'unavailable',
       usage: 'unknown',
     });
@@ -234,8 +234,8 @@ test.each<[string, Behaviour, boolean]>([
   ['an answer that is cut', { kind: 'cut' }, false],
 ])('%s is of another kind of server: %4$s', async (_what, behaviour, isForeign) => {
   vendor.behave(behaviour);
-  await expect(models.generate(callOf(openai))).rejects.toMatchObject({ fault: 'broken', isForeign });
-  await expect(all(models.stream(callOf(openai)))).rejects.toMatchObject({ fault: 'broken', isForeign });
+  await expect(models.call(callOf(openai))).rejects.toMatchObject({ fault: 'broken', isForeign });
+  await expect(all(models, callOf(openai))).rejects.toMatchObject({ fault: 'broken', isForeign });
 });
 
 describe('an answer that comes packed', () => {
@@ -246,18 +246,18 @@ describe('an answer that comes packed', () => {
   test.each(Object.entries(packers))('with %s is unpacked', async (encoding, pack) => {
     const headers = { 'content-encoding': encoding };
     vendor.behave({ kind: 'bytes', headers, body: pack(Buffer.from(whole)) });
-    expect(await models.generate(callOf(openai))).toMatchObject({ text: 'hi' });
+    expect(await models.call(callOf(openai))).toMatchObject({ text: 'hi' });
     expect(vendor.requests.at(-1)?.headers['accept-encoding']).toBe('identity');
     vendor.behave({ kind: 'bytes', headers, body: pack(Buffer.from(stream)) });
     expect(await answerOfStream()).toMatchObject({ text: 'hi' });
     vendor.behave({ kind: 'bytes', headers, body: pack(Buffer.from(whole)).subarray(0, -6) });
-    await expect(models.generate(callOf(openai))).rejects.toMatchObject({ fault: 'broken', isForeign: false });
+    await expect(models.call(callOf(openai))).rejects.toMatchObject({ fault: 'broken', isForeign: false });
   });
 
   test('may have no more bytes than one that does not', async () => {
     const body = gzipSync(Buffer.from(JSON.stringify(choiceOf({ content: 'a'.repeat(answerLimits.wholeBytes) }))));
     vendor.behave({ kind: 'bytes', headers: { 'content-encoding': 'gzip' }, body });
-    await expect(models.generate(callOf(openai))).rejects.toMatchObject({ fault: 'broken', usage: 'unknown' });
+    await expect(models.call(callOf(openai))).rejects.toMatchObject({ fault: 'broken', usage: 'unknown' });
   });
 });
 
@@ -266,12 +266,12 @@ test('google: the signature of a thought goes back with the call that it came wi
   const body = { candidates: [{ content: { parts }, finishReason: 'STOP' }] };
   for (const streaming of [false, true]) {
     vendor.behave(streaming ? { kind: 'events', events: [data(body)] } : { kind: 'status', status: 200, body });
-    const answer = streaming ? await answerOfStream(google) : await models.generate(callOf(google));
+    const answer = streaming ? await answerOfStream(google) : await models.call(callOf(google));
     const toolCalls = answer?.toolCalls ?? [];
     expect(toolCalls).toMatchObject([{ ...call, signature: 'signed' }]);
     const results = toolCalls.map(({ id, name }) => ({ id, name, output: 'found' }));
     vendor.behave({ kind: 'answer' });
-    await models.generate(
+    await models.call(
       callOf(google, {
         messages: [
           { role: 'user', content: 'question' },
@@ -301,7 +301,7 @@ function calls(...ids: string[]): Partial<Answer> {
 }
 
 async function answerOfStream(of: (typeof vendors)[number] = openai): Promise<Answer | undefined> {
-  const last = (await all(models.stream(callOf(of)))).at(-1);
+  const last = (await all(models, callOf(of))).at(-1);
   return last?.type === 'answer' ? last.answer : undefined;
 }
 

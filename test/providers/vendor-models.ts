@@ -1,5 +1,5 @@
 import { createLanguageModels } from '../../src/providers/language-models.ts';
-import type { LanguageModels, ModelCall, StreamEvent } from '../../src/providers/port.ts';
+import type { Answer, LanguageModels, ModelCall } from '../../src/providers/port.ts';
 import { createTransport } from '../../src/providers/transport.ts';
 import { startVendor, type Vendor } from '../support/vendor/vendor-server.ts';
 
@@ -38,9 +38,12 @@ export function callOf(of: (typeof vendors)[number], more: Partial<ModelCall> = 
   };
 }
 
-/** The events of a stream, once it has ended. */
-export async function all(events: AsyncIterable<StreamEvent>): Promise<StreamEvent[]> {
+/** A part of the text of a streamed answer, or the whole answer at its end. */
+export type StreamEvent = { type: 'text'; text: string } | { type: 'answer'; answer: Answer };
+
+/** What a streamed call gives, once it has ended. */
+export async function all(models: LanguageModels, call: ModelCall): Promise<StreamEvent[]> {
   const collected: StreamEvent[] = [];
-  for await (const event of events) collected.push(event);
-  return collected;
+  const answer = await models.call(call, (text) => void collected.push({ type: 'text', text }));
+  return [...collected, { type: 'answer', answer }];
 }

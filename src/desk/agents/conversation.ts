@@ -1,5 +1,5 @@
 import { AnnalsError } from '../../core/errors.ts';
-import type { Answer, Message, Tool, ToolCall } from '../../providers/port.ts';
+import type { Answer, Message, OnText, Tool, ToolCall } from '../../providers/port.ts';
 import { type SpentUsage, withText } from '../../providers/provider-caller.ts';
 import { bytesBeside, bytesForInput, fittingTurns, messagesOfTurn } from './chat-context.ts';
 import {
@@ -41,7 +41,7 @@ export interface Conversation {
   readonly message: string;
   readonly offersHistory: boolean;
   readonly signal?: AbortSignal | undefined;
-  readonly onText?: ((text: string) => Promise<void> | void) | undefined;
+  readonly onText?: OnText | undefined;
   /** The turns of the session that fit into `maxBytes`, and the number of those that do not. */
   earlier(maxBytes: number): Promise<EarlierTurns>;
   /** Runs before each call of the provider. */

@@ -1,3 +1,4 @@
+import type { OnText } from '../../providers/port.ts';
 import type { QueuedChat } from '../queued-chat.ts';
 import type { AgentRow } from './agent-store.ts';
 import type { AgentHead } from './agent-texts.ts';
@@ -11,7 +12,7 @@ export interface ChatRequest extends QueuedChat {
    */
   readonly signal?: AbortSignal | undefined;
   /** Receives each part of the answer. */
-  readonly onText?: ((text: string) => Promise<void> | void) | undefined;
+  readonly onText?: OnText | undefined;
   /** Called when the request has its place in its session. */
   readonly onAccepted?: (() => void) | undefined;
   /** Awaited before each call of the provider; the first round is 0. If it rejects, the call is not sent. */

@@ -2,12 +2,8 @@ import { sql } from 'kysely';
 import type { Database } from '../../postgres/database.ts';
 import type { Statements } from '../../postgres/statements.ts';
 import { type FindTenants, forEachTenant, type TenantWork } from '../../postgres/tenants/tenants-with.ts';
+import type { Tokens } from '../../providers/provider-caller.ts';
 import './tables.ts';
-
-export interface Tokens {
-  input: number;
-  output: number;
-}
 
 export interface QuotaState {
   used: Tokens;

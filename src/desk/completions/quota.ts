@@ -7,6 +7,7 @@ import type { Database } from '../../postgres/database.ts';
 import type { Statements } from '../../postgres/statements.ts';
 import { type FindTenants, forEachTenant } from '../../postgres/tenants/tenants-with.ts';
 import type { FailedUsage, Message, Tool } from '../../providers/port.ts';
+import type { QuotaRequest, Reservation, SharedQuota, Tokens } from '../../providers/provider-caller.ts';
 import { createLedger } from './quota-ledger.ts';
 import {
   applyToQuota,
@@ -16,7 +17,6 @@ import {
   readQuota,
   reservationWork,
   sendReserved,
-  type Tokens,
 } from './quota-store.ts';
 import { createSettlements } from './settlements.ts';
 
@@ -29,40 +29,8 @@ export const defaultUnsentLease = 30_000;
 /** A call for a shorter answer is not worth its cost (contract: completions). */
 const minOutput = 16;
 
-export interface QuotaRequest {
-  tenant: string;
-  /** Upper bound of the input tokens, see `inputBound`. */
-  input: number;
-  /** The max. output tokens that the caller wants. */
-  output: number;
-  /** The max. duration of the call in milliseconds. A reservation that was sent lives longer. */
-  maxDuration: number;
-  /** Cancels the wait. */
-  signal?: AbortSignal | undefined;
-}
-
-export interface Reservation {
-  /** The max. output tokens that the call has to send. Near the end of the quota it is less than the caller wants. */
-  output: number;
-  /**
-   * To be called when the call is about to leave. False: it must not, because the reservation was given back meanwhile. Until
-   * then the reservation is given back 30 seconds after its process died; from then on it is charged.
-   */
-  send(): Promise<boolean>;
-  /**
-   * Replaces the reserved tokens with the used ones. `none` returns all of them. `unknown` and a missing figure charge
-   * the reserved tokens. Does not throw: a failed write to the database is tried again. Returns what is charged.
-   */
-  settle(usage: FailedUsage): Promise<Tokens>;
-}
-
 /** The quota of the shared token. Every call with that token reserves, sends and settles. */
-export interface Quota {
-  /**
-   * Reserves tokens before a call. Waits where the call fits only after others have settled. Throws 403 quota_exceeded
-   * where it can never fit, and 503 after 60 seconds.
-   */
-  reserve(request: QuotaRequest): Promise<Reservation>;
+export interface Quota extends Pick<SharedQuota, 'reserve'> {
   state(tenant: string): Promise<QuotaState>;
   /** Charges the reservations of dead processes, or gives them back where their calls were not sent, for all tenants. */
   upkeep(findTenants: FindTenants): Promise<void>;

@@ -6,8 +6,8 @@ import type { Scope } from '../../http/scopes.ts';
 import { whileListening } from '../../http/while-listening.ts';
 import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
 import type { Message } from '../../providers/port.ts';
+import type { Tokens } from '../../providers/provider-caller.ts';
 import { quotaLimits } from './quota.ts';
-import type { Tokens } from './quota-store.ts';
 import {
   CompletionHeaders,
   CompletionRequest,

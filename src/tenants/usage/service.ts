@@ -2,6 +2,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type pg from 'pg';
 import type { Static } from 'typebox';
 import type { TenantPool } from '../../postgres/connections/tenant-pool.ts';
+import type { Tokens } from '../../providers/provider-caller.ts';
 import { type Days, dateOf, dayOf } from './days.ts';
 import type { UsageOfDay } from './schemas.ts';
 import { UsageCounter } from './usage-counter.ts';
@@ -17,16 +18,11 @@ export interface Usage {
    * Adds tokens of a call with the tenant's own key. When the promise resolves, the database has the statement that stores them. Never
    * rejects: what cannot be stored is tried again, and told in the log.
    */
-  addTokens(tenant: string, used: UsedTokens): Promise<void>;
+  addTokens(tenant: string, used: Tokens): Promise<void>;
   /** Stores what was counted so far. */
   store(): Promise<void>;
   /** Stores what is left. To be called when no request runs any more. */
   close(): Promise<void>;
-}
-
-export interface UsedTokens {
-  input: number;
-  output: number;
 }
 
 export function createUsage(options: {

@@ -70,6 +70,21 @@ describe('guessing is slowed down', () => {
     expect(new Set(tokens)).toEqual(new Set(['a token']));
   });
 
+  test('a client whose secret turns out to be right while it waits does not wait for guesses any more', async () => {
+    const limiter = createGuessLimiter(() => elapsed);
+    const first = Promise.withResolvers<string>();
+    const guesses = Promise.withResolvers<void>();
+    const check = () => guesses.promise.then(wrongSecret);
+    const begun = limiter.limit(right, () => first.promise);
+    const failing = Array.from({ length: 10 }, () => guess(limiter, wrong, check));
+    const waiting = limiter.limit(right, token);
+    first.resolve('a token');
+    // Meanwhile the guess that waited before it has taken the place of the first attempt.
+    expect(await Promise.all([begun, waiting])).toEqual(['a token', 'a token']);
+    guesses.resolve();
+    expect(await Promise.all(failing)).toEqual(Array<string>(10).fill('tried'));
+  });
+
   test('an attempt that fails for another reason counts as no guess', async () => {
     const limiter = createGuessLimiter(() => elapsed);
     for (let time = 0; time < 20; time += 1) {

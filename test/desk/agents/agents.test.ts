@@ -107,6 +107,12 @@ test('a key does not follow an agent to another provider or address', async () =
   const patch = [{ op: 'REPLACE', path: '/llmConfig/baseUrl', value: 'https://thief.example.com' }];
   const moved = await call('PATCH', '/agents/moving', patch);
   expect([moved.status, await moved.text()]).toEqual([400, expect.stringContaining('must be given anew')]);
+  const vendor = { name: { en: 'Moving' }, llmConfig: { provider: 'openai', model: 'm', apiKey: agentKey } };
+  await call('PUT', '/agents/changing', vendor);
+  const changed = await call('PATCH', '/agents/changing', [
+    { op: 'REPLACE', path: '/llmConfig/provider', value: 'anthropic' },
+  ]);
+  expect([changed.status, await changed.text()]).toEqual([400, expect.stringContaining('must be given anew')]);
   const both = [...patch, { op: 'REPLACE', path: '/llmConfig/apiKey', value: 'another' }];
   expect((await call('PATCH', '/agents/moving', both)).status).toBe(204);
 });

@@ -175,6 +175,14 @@ test('enabling it again resets the count, and takes the reason away', async () =
   expect(await mailsAbout('again')).toHaveLength(2);
 });
 
+test('a change of an agent that stays enabled does not reset the count', async () => {
+  await putAgent(server, { tenant, token, id: 'changed' });
+  for (let failures = 0; failures < 9; failures += 1) await chat('changed', refused);
+  await putAgent(server, { tenant, token, id: 'changed' }, { enabled: true });
+  await chat('changed', refused);
+  expect((await agentOf('changed')).enabled).toBe(false);
+});
+
 test('a failure of a chat that began before the agent was enabled again does not count', async () => {
   await putAgent(server, { tenant, token, id: 'stale' });
   const { promise: enabledAgain, resolve: refuse } = Promise.withResolvers<void>();

@@ -175,6 +175,17 @@ async function untilAccepted(
 }
 
 /** The vendor answers its first request when the returned function is called, and the others at once. */
+test('a chat by a job that is deleted during its call is logged as given up', async () => {
+  const session = randomUUID();
+  const release = holdFirst();
+  const job = await queue('first', session);
+  await eventually(() => vendor.requests.length).toBe(1);
+  await sql('delete from job where id = $1', job);
+  await eventually(async () => (await chats.logsOf(session)).length).toBe(1);
+  expect(JSON.stringify(await chats.logsOf(session))).toContain('Given up: ');
+  release();
+});
+
 function holdFirst(): () => void {
   const { promise, resolve } = Promise.withResolvers<void>();
   vendor.behave(({ text }) => ({ kind: 'answer', ...(text.endsWith('first') ? { after: promise } : {}) }));

@@ -2,17 +2,13 @@ import fc from 'fast-check';
 import type { QueryConfig } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { AnnalsError } from '../../../src/core/errors.ts';
-import {
-  createQuota,
-  inputBound,
-  type Quota,
-  quotaLimits,
-  type Reservation,
-} from '../../../src/desk/completions/quota.ts';
+import { createQuota, inputBound, type Quota, quotaLimits } from '../../../src/desk/completions/quota.ts';
 import { createLogger } from '../../../src/http/logger.ts';
 import { createTenant } from '../../../src/postgres/tenants/tenants.ts';
+import type { Reservation } from '../../../src/providers/provider-caller.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/server/database.ts';
 import { lookAtOnce } from '../../support/server/look-at-once.ts';
+import { eventually } from '../../support/server/patience.ts';
 
 let database: TestDatabase;
 let quota: Quota;
@@ -96,6 +92,36 @@ test('many at once never reserve more than there is, and all that fits is used',
   expect(outcomes.filter((outcome) => typeof outcome === 'object')).toHaveLength(25);
   expect(outcomes.filter((outcome) => outcome === 'service_unavailable')).toHaveLength(15);
   expect(await quota.state(tenant)).toMatchObject({ reserved: { input: 2_500, output: 1_000_000 } });
+});
+
+test('a call that fits does not overtake one that waits', async () => {
+  const tenant = await newTenant();
+  let statements = 0;
+  const pool = new Proxy(database.pool, {
+    get(target, name) {
+      if (name !== 'query') return Reflect.get(target, name, target);
+      return async (statement: QueryConfig) => {
+        const result = await target.query(statement);
+        statements += 1;
+        return result;
+      };
+    },
+  });
+  const patient = createQuota({ pool, db: database.db, logger: createLogger('silent') });
+  const order: string[] = [];
+  const take = async (name: string, output: number) => {
+    const reservation = await patient.reserve({ tenant, input: 1, output, maxDuration: 60_000 });
+    order.push(name);
+    return reservation;
+  };
+  const first = await take('first', quotaLimits.output - 100_000);
+  const long = take('long', 200_000);
+  await eventually(() => statements).toBeGreaterThan(1);
+  const short = take('short', 16);
+  await first.settle('none');
+  await Promise.all([long, short]);
+  expect(order).toEqual(['first', 'long', 'short']);
+  await patient.close();
 });
 
 test('a reservation whose lease has ended is charged in full, for whoever asks next and by the upkeep', async () => {
