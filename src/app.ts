@@ -7,7 +7,7 @@ import { productVersion } from './core/package-folder.ts';
 import { agenticRoutes, agentUpkeep } from './desk/agents/routes.ts';
 import { completionRoutes, completionUpkeep } from './desk/completions/routes.ts';
 import { jobRoutes, jobUpkeep } from './desk/jobs/routes.ts';
-import { mailUpkeep } from './desk/mail/upkeep.ts';
+import { mailUpkeep } from './desk/mail/service.ts';
 import { modelRoutes } from './desk/models/routes.ts';
 import { docsRoutes } from './docs/routes.ts';
 import { changelogRoutes } from './history/routes/routes.ts';

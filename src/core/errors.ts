@@ -50,3 +50,8 @@ export class AnnalsError extends Error {
     this.headers = options.headers ?? {};
   }
 }
+
+/** A body whose fields are wrong. */
+export function invalidBody(...details: readonly ErrorDetail[]): AnnalsError {
+  return new AnnalsError('validation_violation', 'The request body is not valid.', { details });
+}

@@ -36,6 +36,13 @@ export const metadataMembers = {
   modifiedAt: Type.Optional(Type.String({ format: 'date-time', readOnly: true })),
 };
 
+/** The same, as answers have it. */
+export const shownMetadata = {
+  version: Type.Integer({ minimum: 1, description: 'Increases by 1 with every change.' }),
+  createdAt: Type.String({ format: 'date-time' }),
+  modifiedAt: Type.String({ format: 'date-time' }),
+};
+
 export const MetadataInput = Type.Object(metadataMembers, {
   $id: 'MetadataInput',
   additionalProperties: false,

@@ -8,6 +8,9 @@ export class ClientGone extends Error {
   }
 }
 
+/** The status of a request whose client has gone and reads no answer. It separates that case from an error in the logs. */
+export const clientClosedRequest = 499;
+
 /** Calls the listener when the client closes its connection before the answer is written. */
 export function onClientGone(reply: FastifyReply, listener: (reason: ClientGone) => void): void {
   reply.raw.once('close', () => {

@@ -1,3 +1,5 @@
+import { JsonMeter } from '../core/json/measure.ts';
+
 /**
  * The limits for reading a provider's answer. A self-hosted server belongs to the tenant and can send anything. An
  * answer beyond these limits counts as no answer, so a tenant can exhaust neither memory nor the event loop.
@@ -25,28 +27,11 @@ export const answerLimits = {
   errorBytes: 64 * 1024,
 } as const;
 
-const quote = 0x22;
-const backslash = 0x5c;
-const comma = 0x2c;
-const bracket = 0x5b;
-const brace = 0x7b;
-
 /** Whether a JSON text has more than `max` values. For other text the result has no meaning. */
-export function hasMoreValues(text: Uint8Array, max: number): boolean {
-  let values = 1;
-  let inString = false;
-  for (let index = 0; index < text.length; index += 1) {
-    const byte = text[index];
-    if (inString) {
-      if (byte === backslash) index += 1;
-      else if (byte === quote) inString = false;
-    } else if (byte === quote) inString = true;
-    else if (byte === comma || byte === bracket || byte === brace) {
-      values += 1;
-      if (values > max) return true;
-    }
-  }
-  return false;
+export function hasMoreValues(text: Buffer, max: number): boolean {
+  const meter = new JsonMeter(text.toString('latin1'), { maxDepth: Number.POSITIVE_INFINITY, maxValues: max });
+  meter.read(text.length);
+  return meter.values > max;
 }
 
 /** Counts the bytes of an event in a stream. An empty line ends an event. */

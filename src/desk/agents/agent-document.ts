@@ -1,9 +1,8 @@
-import { AnnalsError, type ErrorDetail } from '../../core/errors.ts';
+import type { ErrorDetail } from '../../core/errors.ts';
 import { mask } from '../../recording/mask.ts';
 import type { AgentDocument } from './answer-schemas.ts';
-import type { LlmConfig } from './llm-config.ts';
+import { addressOf, type LlmConfig } from './llm-config.ts';
 import type { AgentBody } from './schemas.ts';
-import { addressOf } from './self-hosted-address.ts';
 
 const maxAgentIdBytes = 255;
 
@@ -50,8 +49,4 @@ export function displayName({ name }: Pick<AgentDocument, 'name'>): string | und
   const text = name.en ?? Object.values(name)[0];
   if (text === undefined || /[\0\p{Surrogate}]/u.test(text)) return undefined;
   return [...text].slice(0, 1_000).join('');
-}
-
-export function invalid(details: readonly ErrorDetail[]): AnnalsError {
-  return new AnnalsError('validation_violation', 'The request body is not valid.', { details });
 }

@@ -29,6 +29,8 @@ export async function findAgent(
   id: string,
   options: { lock?: boolean } = {},
 ): Promise<AgentRow | undefined> {
+  // PostgreSQL cannot store such an id, so no agent has it.
+  if (/[\0\p{Surrogate}]/u.test(id)) return undefined;
   const query = db
     .selectFrom('agent')
     .select(['version', 'document', 'sealed_key as sealedKey', 'term'])

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Compile } from 'typebox/compile';
 import { threaded } from '../../core/concurrency/threaded.ts';
+import { invalidBody } from '../../core/errors.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { refuseLargeDocument, sizeOfJson } from '../../core/json/size.ts';
 import { compileValidator } from '../../http/validation.ts';
 import { projectedJson } from '../../query/json-projection.ts';
-import { contentOf, displayName, faultsOfBody, invalid } from './agent-document.ts';
+import { contentOf, displayName, faultsOfBody } from './agent-document.ts';
 import { patchedText } from './agent-patch.ts';
 import type { AgentDocument } from './answer-schemas.ts';
 import { AgentBody, type AgentPatch } from './schemas.ts';
@@ -124,14 +125,14 @@ function refuseReadOnly({ disabledReason, metadata }: AgentBody, before: AgentDo
     'metadata.modifiedAt': modifiedAt,
   };
   const changed = Object.entries(wanted).filter(([field, value]) => value !== stored[field as keyof typeof stored]);
-  if (changed.length > 0) throw invalid(changed.map(([field]) => ({ field, message: 'is read-only' })));
+  if (changed.length > 0) throw invalidBody(...changed.map(([field]) => ({ field, message: 'is read-only' })));
 }
 
 /** Throws validation_violation for the faults of a body that the schema alone cannot find. */
 export function refuseFaults(id: string, body: AgentBody): void {
   const details = faultsOfBody(body);
   if (body.id !== undefined && body.id !== id) details.push({ field: 'id', message: 'must be that of the path' });
-  if (details.length > 0) throw invalid(details);
+  if (details.length > 0) throw invalidBody(...details);
 }
 
 function written(agent: AgentDocument): Omit<WrittenAgent, 'before'> {
@@ -148,5 +149,5 @@ function headOf(agent: AgentDocument): AgentHead {
 function validationError(wanted: unknown): Error {
   const result = validateBody(wanted);
   const error = typeof result === 'object' && result !== null && 'error' in result ? result.error : undefined;
-  return error instanceof Error ? error : invalid([]);
+  return error instanceof Error ? error : invalidBody();
 }

@@ -1,10 +1,10 @@
-import { AnnalsError } from '../../core/errors.ts';
+import { AnnalsError, invalidBody } from '../../core/errors.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { mask } from '../../recording/mask.ts';
 import type { Author } from '../../recording/record-document-change.ts';
-import { faultOfAgentId, invalid } from './agent-document.ts';
+import { faultOfAgentId } from './agent-document.ts';
 import { type AgentRow, deleteAgent, findAgent, insertAgent, updateAgent } from './agent-store.ts';
 import {
   type AgentHead,
@@ -14,10 +14,10 @@ import {
   refuseFaults,
   writtenAgent,
 } from './agent-texts.ts';
+import { addressOf } from './llm-config.ts';
 import { recordAgentChange } from './recorded-change.ts';
 import type { AgentBody } from './schemas.ts';
 import { sealKey } from './secrets.ts';
-import { addressOf } from './self-hosted-address.ts';
 
 export interface AgentWrites {
   /** `text` is the JSON text of the body. */
@@ -98,7 +98,7 @@ export function createAgentWrites(options: { db: Database; sealer: Sealer; now: 
   return {
     async put(author, id, sent) {
       const fault = faultOfAgentId(id);
-      if (fault !== undefined) throw invalid([{ field: 'id', message: fault }]);
+      if (fault !== undefined) throw invalidBody({ field: 'id', message: fault });
       refuseFaults(id, sent.body);
       for (;;) {
         const replaced = await inTransaction(db, async (transaction) => {
@@ -144,5 +144,5 @@ function oldVersion(): AnnalsError {
 }
 
 function keyIsMasked(message: string): AnnalsError {
-  return invalid([{ field: 'llmConfig.apiKey', message }]);
+  return invalidBody({ field: 'llmConfig.apiKey', message });
 }

@@ -1,16 +1,10 @@
 import { type Static, Type } from 'typebox';
+import { shownMetadata } from '../../http/body-members.ts';
 import { listItem } from '../../http/openapi/list-item.ts';
 import { failureCauses } from '../../providers/failure-cause.ts';
 import { AgentBody } from './schemas.ts';
 
-const metadata = Type.Object(
-  {
-    version: Type.Integer({ minimum: 1, description: 'Increases by 1 with every change.' }),
-    createdAt: Type.String({ format: 'date-time' }),
-    modifiedAt: Type.String({ format: 'date-time' }),
-  },
-  { $id: 'Metadata' },
-);
+const metadata = Type.Object(shownMetadata, { $id: 'Metadata' });
 
 // The service sets what a client has left out, but for the description.
 const { name, userPrompt, triggers, llmConfig, nativeTools } = Type.Required(AgentBody).properties;

@@ -1,8 +1,7 @@
 import { AnnalsError } from '../../core/errors.ts';
 import { errorOfCall } from '../../providers/call-error.ts';
 import type { ProviderError } from '../../providers/port.ts';
-import type { LlmConfig } from './llm-config.ts';
-import { isSelfHosted } from './self-hosted-address.ts';
+import { isSelfHosted, type LlmConfig } from './llm-config.ts';
 
 /** What a failed call means for the client and for the agent. */
 export interface ChatFailure {

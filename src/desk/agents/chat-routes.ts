@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import { AnnalsError, type ErrorType } from '../../core/errors.ts';
-import { whenClientGone } from '../../http/client-gone.ts';
+import { clientClosedRequest, whenClientGone } from '../../http/client-gone.ts';
 import type { Credentials } from '../../http/credentials.ts';
 import { answerOfFault } from '../../http/error-answers.ts';
 import { errorMessageBody } from '../../http/error-bodies.ts';
@@ -27,8 +27,6 @@ const errorsOfChats: readonly ErrorType[] = [
   'provider_timeout',
 ];
 const scopes: readonly Scope[] = ['ai.agentexecution_manage'];
-/** The client has disconnected and reads no answer. This status separates that case from an error in the logs. */
-const clientClosedRequest = 499;
 
 interface ChattingRequest {
   id: string;

@@ -55,7 +55,7 @@ export function createChats(options: ChatOptions): Chats {
   const sessions = new Semaphore({ maxOfTenant: 1 });
 
   async function availableAgent(tenant: string, agentId: string): Promise<RunningChat['agent']> {
-    const agent = /[\0\p{Surrogate}]/u.test(agentId) ? undefined : await findAgent(db, tenant, agentId);
+    const agent = await findAgent(db, tenant, agentId);
     if (agent === undefined) throw agentNotFound();
     const head = await readAgentHead(agent.document);
     if (!head.enabled) throw new AnnalsError('conflict_resource', 'The agent is disabled.');

@@ -92,3 +92,21 @@ export interface LlmConfig {
 export const LlmConfigSchema: TUnsafe<LlmConfig> = Type.Unsafe<LlmConfig>(
   Type.Union([...forms], { $id: 'LlmConfig', examples: [{ provider: 'shared' }] }),
 );
+
+/** Whether the agent calls a server that its tenant names. */
+export function isSelfHosted(
+  provider: LlmConfig['provider'],
+): provider is Extract<LlmConfig['provider'], `self_hosted${string}`> {
+  return provider === 'self_hosted' || provider === 'self_hosted_ollama' || provider === 'self_hosted_vllm';
+}
+
+/**
+ * The address of that server, which clients write in one of two ways (contract 8); undefined where there is none.
+ *
+ * @example
+ * addressOf({ provider: 'self_hosted', baseUrl: 'http://models/v1' }); // 'http://models/v1'
+ * addressOf({ provider: 'self_hosted_ollama', selfHostedParams: { url: 'http://ollama:11434' } }); // 'http://ollama:11434'
+ */
+export function addressOf(config: LlmConfig): string | undefined {
+  return config.provider === 'self_hosted' ? config.baseUrl : config.selfHostedParams?.url;
+}

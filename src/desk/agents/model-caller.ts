@@ -1,7 +1,6 @@
 import type { Answer, Message, Tool } from '../../providers/port.ts';
 import type { CallProgress, ProviderCaller, SpentUsage } from '../../providers/provider-caller.ts';
-import type { LlmConfig } from './llm-config.ts';
-import { addressOf, isSelfHosted } from './self-hosted-address.ts';
+import { addressOf, isSelfHosted, type LlmConfig } from './llm-config.ts';
 
 /** The model that an agent calls. `apiKey` is plain text; it is empty for a self-hosted server without a key. */
 export interface Target {

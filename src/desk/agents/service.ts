@@ -52,7 +52,7 @@ export function createAgents(options: AgentsOptions): Agents {
     chats: createChats({ db, sealer, logger, now, models, askHistory, queueMail, notificationEmail }),
 
     async find(tenant, id) {
-      const found = /[\0\p{Surrogate}]/u.test(id) ? undefined : await findAgent(db, tenant, id);
+      const found = await findAgent(db, tenant, id);
       if (found === undefined) throw agentNotFound();
       return found.document;
     },

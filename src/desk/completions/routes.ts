@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { whenClientGone } from '../../http/client-gone.ts';
+import { clientClosedRequest, whenClientGone } from '../../http/client-gone.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { json } from '../../http/openapi/answers.ts';
 import type { Scope } from '../../http/scopes.ts';
@@ -19,8 +19,6 @@ import type { Completions } from './service.ts';
 
 const scopes: readonly Scope[] = ['ai.completion_manage'];
 const tags = ['Completions'];
-/** The client has disconnected and reads no answer. This status separates that case from an error in the logs. */
-const clientClosedRequest = 499;
 
 /** Generates completions (spec C) and shows the rest of the quota. */
 export async function completionRoutes(app: HttpServer, completions: Completions): Promise<void> {

@@ -4,9 +4,18 @@ import type { DocumentRows } from '../../pagination/document-lists.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { projectedJson } from '../../query/json-projection.ts';
 import { type JobType, withoutHistory } from './job.ts';
-import type { JobReader } from './job-reader.ts';
 import type { JobDocument } from './schemas.ts';
 import './tables.ts';
+
+/** The reader of jobs (contract 8). */
+export interface JobReader {
+  readonly tenant: string;
+  readonly clientId: string;
+  /** Without a changelog scope the reader sees nothing that tells of the change history. */
+  readonly readsHistory: boolean;
+  /** Without a scope for jobs the reader sees the exports of its own client alone. */
+  readonly seesAll: boolean;
+}
 
 /** A job that a worker has taken. The worker's writes count only until another worker takes the job. */
 export interface TakenJob {
@@ -20,6 +29,21 @@ export interface TakenJob {
   /** JSON text. */
   readonly input: string;
   readonly progress: ExportProgress | undefined;
+}
+
+/** The worker no longer holds the job: a client deleted it, or another worker took it. */
+export class JobLost extends Error {
+  constructor() {
+    super('the job is gone, or another worker has taken it up');
+    this.name = 'JobLost';
+  }
+}
+
+/** Stops all work for a lost job, and throws in the code that noticed the loss. */
+export function loseJob(stop: AbortController): never {
+  const lost = new JobLost();
+  stop.abort(lost);
+  throw lost;
 }
 
 export async function insertJob(
@@ -98,16 +122,19 @@ export async function findHeldJob(
     .executeTakeFirst();
 }
 
-/** Stores that a call may leave from now on. Returns false where the worker no longer holds the job. */
-export async function noteCall(db: Database, { tenant, id, attempt }: TakenJob): Promise<boolean> {
-  const { numUpdatedRows } = await db
+/** The row of the job, if the worker still holds it. */
+export function heldJob(db: Database, { tenant, id, attempt }: TakenJob) {
+  return db
     .updateTable('job')
-    .set({ call_began: true })
     .where('tenant', '=', tenant)
     .where('id', '=', id)
     .where('attempt', '=', attempt)
-    .where('status', '=', 'in_progress')
-    .executeTakeFirst();
+    .where('status', '=', 'in_progress');
+}
+
+/** Stores that a call may leave from now on. Returns false where the worker no longer holds the job. */
+export async function noteCall(db: Database, job: TakenJob): Promise<boolean> {
+  const { numUpdatedRows } = await heldJob(db, job).set({ call_began: true }).executeTakeFirst();
   return numUpdatedRows === 1n;
 }
 

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { type FindTenants, forEachTenant, type TenantWork } from '../../postgres/tenants/tenants-with.ts';
 import type { JobType } from './job.ts';
-import type { TakenJob } from './job-store.ts';
+import { heldJob, type TakenJob } from './job-store.ts';
 import type { JobDocument } from './schemas.ts';
 import './tables.ts';
 
@@ -84,27 +84,17 @@ export async function takeNextJob(
 }
 
 /** Extends the lease of the worker. Returns false where the worker no longer holds the job. */
-export async function extendHold(db: Database, { tenant, id, attempt }: TakenJob): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('job')
+export async function extendHold(db: Database, job: TakenJob): Promise<boolean> {
+  const { numUpdatedRows } = await heldJob(db, job)
     .set({ held_until: later(jobLease) })
-    .where('tenant', '=', tenant)
-    .where('id', '=', id)
-    .where('attempt', '=', attempt)
-    .where('status', '=', 'in_progress')
     .executeTakeFirst();
   return numUpdatedRows === 1n;
 }
 
 /** Returns a job to the queue. Any worker can take it after that many milliseconds. */
-export async function handBack(db: Database, { tenant, id, attempt }: TakenJob, milliseconds: number): Promise<void> {
-  await db
-    .updateTable('job')
+export async function handBack(db: Database, job: TakenJob, milliseconds: number): Promise<void> {
+  await heldJob(db, job)
     .set({ held_until: milliseconds === 0 ? null : later(milliseconds) })
-    .where('tenant', '=', tenant)
-    .where('id', '=', id)
-    .where('attempt', '=', attempt)
-    .where('status', '=', 'in_progress')
     .execute();
 }
 

@@ -8,7 +8,7 @@ import { historyScopes, insufficientScopes, mayReadContext, mayReadHistory, type
 import { whileListening } from '../../http/while-listening.ts';
 import type { Paginator } from '../../pagination/paginator.ts';
 import type { FindTenants } from '../../postgres/tenants/tenants-with.ts';
-import type { JobReader } from './job-reader.ts';
+import type { JobReader } from './job-store.ts';
 import { CsvFile, Job, JobItem, JobMade, JobPath, JobsPath, NdjsonFile, NewExport } from './schemas.ts';
 import type { Jobs } from './service.ts';
 

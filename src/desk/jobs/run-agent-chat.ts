@@ -2,8 +2,7 @@ import { AnnalsError } from '../../core/errors.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { QueuedChat, RunQueuedChat } from '../queued-chat.ts';
 import { answeredDocument } from './job.ts';
-import { JobLost, loseJob } from './job-lost.ts';
-import { noteCall, type TakenJob, updateJob } from './job-store.ts';
+import { JobLost, loseJob, noteCall, type TakenJob, updateJob } from './job-store.ts';
 
 /**
  * Runs a chat at most once. If a process dies after its call may have left, no other process sends the chat again

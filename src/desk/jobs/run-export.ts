@@ -7,8 +7,7 @@ import type { Database } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
 import { appendChunk, dropChunks } from './content-store.ts';
 import type { ExportInput } from './job.ts';
-import { JobLost, loseJob } from './job-lost.ts';
-import { type TakenJob, updateJob, updateProgress } from './job-store.ts';
+import { JobLost, loseJob, type TakenJob, updateJob, updateProgress } from './job-store.ts';
 import type { JobDocument } from './schemas.ts';
 
 const pack = promisify(zstdCompress);

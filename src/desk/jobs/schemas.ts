@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { statusOfErrorType } from '../../core/errors.ts';
+import { shownMetadata } from '../../http/body-members.ts';
 import { listItem } from '../../http/openapi/list-item.ts';
 import { TenantName } from '../../http/tenant-name.ts';
 
@@ -56,9 +57,7 @@ export const Job = Type.Object(
     ),
     metadata: Type.Object(
       {
-        version: Type.Integer({ minimum: 1, description: 'Increases by 1 with every change.' }),
-        createdAt: Type.String({ format: 'date-time' }),
-        modifiedAt: Type.String({ format: 'date-time' }),
+        ...shownMetadata,
         clientId: Type.Optional(Type.String({ description: 'The client that created the export.' })),
         q: Type.Optional(Type.String({ description: 'The query of an export.' })),
         format: Type.Optional(Type.Enum(['NDJSON', 'CSV'], { type: 'string' })),

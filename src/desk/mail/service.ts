@@ -1,6 +1,8 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { createTransport } from 'nodemailer';
 import type { Config } from '../../core/config/config.ts';
+import type { HttpServer } from '../../http/http-server-type.ts';
+import { whileListening } from '../../http/while-listening.ts';
 import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
 import { type FindTenants, forEachTenant } from '../../postgres/tenants/tenants-with.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
@@ -110,4 +112,22 @@ function codeOf(error: unknown): unknown {
   if (!(error instanceof Error)) return undefined;
   const { code, responseCode } = error as Error & { code?: unknown; responseCode?: unknown };
   return responseCode ?? code;
+}
+
+// Milliseconds.
+const deliverEvery = 1_000;
+const upkeepEvery = 60 * 60_000;
+
+/** Sends mails while the server listens. */
+export async function mailUpkeep(
+  app: HttpServer,
+  { mail, findTenants }: { mail: MailQueue; findTenants: FindTenants },
+): Promise<void> {
+  whileListening(app, {
+    upkeep: [
+      { what: 'sending mails', every: deliverEvery, work: (signal) => mail.deliver(signal, findTenants) },
+      { what: 'the upkeep of mails', every: upkeepEvery, work: () => mail.upkeep() },
+    ],
+    end: () => mail.close(),
+  });
 }

@@ -1,4 +1,4 @@
-import { AnnalsError } from '../../core/errors.ts';
+import { invalidBody } from '../../core/errors.ts';
 import type { HttpServer } from '../../http/http-server-type.ts';
 import { jsonStream, jsonText, jsonType, noContent } from '../../http/openapi/answers.ts';
 import type { Scope } from '../../http/scopes.ts';
@@ -146,7 +146,5 @@ function readableKey(key: string): string {
 
 function refuseOtherKey(given: string | undefined, key: string): void {
   if (given === undefined || given === key) return;
-  throw new AnnalsError('validation_violation', 'The request body is not valid.', {
-    details: [{ field: 'key', message: 'must be the key of the path' }],
-  });
+  throw invalidBody({ field: 'key', message: 'must be the key of the path' });
 }

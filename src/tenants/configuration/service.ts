@@ -1,4 +1,4 @@
-import { AnnalsError, type ErrorDetail } from '../../core/errors.ts';
+import { AnnalsError, invalidBody } from '../../core/errors.ts';
 import { refuseLargeDocument } from '../../core/json/size.ts';
 import type { Sealer } from '../../core/sealing.ts';
 import { type PageTexts, textsOfPage } from '../../pagination/page-texts.ts';
@@ -95,7 +95,7 @@ export function createConfiguration(options: {
         // that stays as well.
         const secured = isProviderTokenKey(key) || (sent.secured ?? before.value.secured);
         const isMaskOfSecret = before.value.secured && sent.value === mask;
-        if (isMaskOfSecret && !secured) throw invalid([{ field: 'value', message: noLongerSecured }]);
+        if (isMaskOfSecret && !secured) throw invalidBody({ field: 'value', message: noLongerSecured });
         const keepsSecret = isMaskOfSecret && secured;
         const value = keepsSecret ? before.value : stored(tenant, key, checkedValue(key, { ...sent, secured }, ''));
         const after = { key, value, version: before.version + 1, description: sent.description };
@@ -137,7 +137,7 @@ function checkedValue(key: string, { json, size, value, secured }: SentItem, pla
   refuseLargeDocument('A configuration value', size);
   if (secured !== true && !isProviderTokenKey(key)) return { secured: false, json };
   const fault = faultOfSecret(key, value);
-  if (fault !== undefined) throw invalid([{ field: `${place}value`, message: fault }]);
+  if (fault !== undefined) throw invalidBody({ field: `${place}value`, message: fault });
   return { secured: true, secret: String(value) };
 }
 
@@ -157,17 +157,13 @@ function faultOfSecret(key: string, value: unknown): string | undefined {
 function refuseRepeatedKeys(items: readonly ConfigurationItem[]): void {
   const seen = new Set<string>();
   for (const [index, { key }] of items.entries()) {
-    if (seen.has(key)) throw invalid([{ field: `${index}.key`, message: 'must not be given twice' }]);
+    if (seen.has(key)) throw invalidBody({ field: `${index}.key`, message: 'must not be given twice' });
     seen.add(key);
   }
 }
 
-function invalid(details: readonly ErrorDetail[]): AnnalsError {
-  return new AnnalsError('validation_violation', 'The request body is not valid.', { details });
-}
-
 function unknownKey(): AnnalsError {
-  return invalid([{ field: 'key', message: 'is not there yet; POST makes it' }]);
+  return invalidBody({ field: 'key', message: 'is not there yet; POST makes it' });
 }
 
 function notThere(): AnnalsError {

@@ -1,14 +1,12 @@
 import { Type } from 'typebox';
+import { shownMetadata } from '../../http/body-members.ts';
 import { listItem } from '../../http/openapi/list-item.ts';
 
-const Metadata = Type.Object(
-  {
-    version: Type.Integer({ minimum: 1, description: 'Increases by 1 with every change.' }),
-    createdAt: Type.String({ format: 'date-time' }),
-    modifiedAt: Type.String({ format: 'date-time' }),
-  },
-  { $id: 'DocumentMetadata', additionalProperties: true, description: 'May have any other members.' },
-);
+const Metadata = Type.Object(shownMetadata, {
+  $id: 'DocumentMetadata',
+  additionalProperties: true,
+  description: 'May have any other members.',
+});
 
 const metadata = { version: 1, createdAt: '2026-09-01T09:30:00.000Z', modifiedAt: '2026-09-01T09:30:00.000Z' };
 

@@ -1,5 +1,5 @@
 import { threaded } from '../../core/concurrency/threaded.ts';
-import { AnnalsError, type ErrorDetail } from '../../core/errors.ts';
+import { AnnalsError, type ErrorDetail, invalidBody } from '../../core/errors.ts';
 import { entriesOf, kindOf, memberOf, membersOf, objectText, stringOf } from '../../core/json/members.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { sizeOfJson } from '../../core/json/size.ts';
@@ -130,8 +130,8 @@ export function isMapByLanguage(value: JsonNode): boolean {
   return [...membersOf(value)].every(([key, text]) => /^[A-Za-z0-9_-]{1,35}$/.test(key) && kindOf(text) === 'string');
 }
 
-export function refuse(details: readonly ErrorDetail[], message = 'The request body is not valid.'): void {
-  if (details.length > 0) throw new AnnalsError('validation_violation', message, { details });
+export function refuse(details: readonly ErrorDetail[]): void {
+  if (details.length > 0) throw invalidBody(...details);
 }
 
 function parseObject(text: string): JsonNode {
