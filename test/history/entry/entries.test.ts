@@ -98,11 +98,13 @@ test('a ref that is wrong, or of another tenant, is 400; an entry that was dropp
     expect(await ask(`entries?ref=${text}`)).toMatchObject(wrong);
   }
   expect(await ask('entries')).toMatchObject({ status: 400, body: { details: [{ message: 'ref is required' }] } });
-  await server.database.pool.query('insert into change_retention (tenant, horizon) values ($1, $2)', [
-    tenant,
-    Math.floor(now / day - 30) * day,
-  ]);
+  const horizon = Math.floor(now / day - 30) * day;
+  await record(tenant, { at: horizon, entity: 'oldest' });
+  const [oldest] = await list(`ref=true&q=${encodeURIComponent('entity:oldest occurredAt:>"2026-01-01T00:00:00Z"')}`);
+  const keep = 'insert into change_retention (tenant, horizon) values ($1, $2)';
+  await server.database.pool.query(keep, [tenant, horizon]);
   expect(await ask(`entries?ref=${ref}`)).toMatchObject({ status: 404, body: { type: 'resource_not_found' } });
+  expect((await ask(`entries?ref=${oldest?.ref}`)).status).toBe(200);
 });
 
 test('with valueLimit longer values are cut and their paths are named, in a list and in an entry', async () => {
@@ -117,6 +119,9 @@ test('with valueLimit longer values are cut and their paths are named, in a list
     small: { after: 1 },
   });
   expect(short).not.toHaveProperty('cut');
+  // the paths as a whole are hardly longer than the limit here
+  await record(tenant, { at: now - 4, entity: 'longer', paths: JSON.stringify({ n: { after: 'z'.repeat(300) } }) });
+  expect((await list('q=entity:longer&valueLimit=256'))[0]?.cut).toEqual(['n']);
   const entry = await ask(`entries?ref=${item?.ref}&valueLimit=256`);
   expect(entry.body).toEqual(item);
   expect((await list('q=entity:long&valueLimit=400'))[0]?.paths).toEqual(paths);

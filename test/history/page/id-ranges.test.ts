@@ -163,5 +163,7 @@ test('a pattern that does not say how ids begin has no range', () => {
   expect(glob('', 'x')).toBeUndefined();
   expect(glob('\u{10ffff}', '')).toBeUndefined();
   expect(glob('a\u{10ffff}', '')).toMatchObject({ from: 'a\u{10ffff}', before: 'b' });
+  // surrogates are no characters
+  expect(glob('\ud7ff', '')).toMatchObject({ from: '\ud7ff', before: '\ue000' });
   expect(idRangeOf({ kind: 'text', text: 'd1', quoted: false })).toBeUndefined();
 });
