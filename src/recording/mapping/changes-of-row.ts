@@ -115,14 +115,11 @@ class RowMapper {
 
   #update(before: Row | undefined, after: Row): MappedChange[] {
     const full = before === undefined ? after : completed(after, before);
-    if (before !== undefined && this.#isMoved(before, full)) return this.#move(before, full);
+    // The row may be another document now, or one of another tenant.
+    const isMoved = before !== undefined && (this.#hasOtherId(before, full) || this.#hasOtherTenant(before, full));
+    if (isMoved) return this.#move(before, full);
     const isWhole = before === undefined || !this.#isComplete(before, full);
     return [this.#change('update', isWhole ? undefined : before, full)];
-  }
-
-  /** Whether the row is another document now, or one of another tenant. */
-  #isMoved(before: Row, after: Row): boolean {
-    return this.#hasOtherId(before, after) || this.#hasOtherTenant(before, after);
   }
 
   #hasOtherId(before: Row, after: Row): boolean {

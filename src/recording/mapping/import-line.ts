@@ -45,21 +45,8 @@ export const typeOfOp: ReadonlyMap<string, ChangeType> = new Map([
 ]);
 
 /** The members of a change (contract 6), `masked` included. */
-export const changeMembers: ReadonlySet<string> = new Set([
-  'op',
-  'entity',
-  'entityId',
-  'at',
-  'id',
-  'name',
-  'actor',
-  'schemaVersion',
-  'related',
-  'context',
-  'before',
-  'after',
-  'masked',
-]);
+const memberNames = 'op entity entityId at id name actor schemaVersion related context before after masked';
+export const changeMembers: ReadonlySet<string> = new Set(memberNames.split(' '));
 
 const relatedMembers: ReadonlySet<string> = new Set(['entity', 'entityId']);
 

@@ -60,18 +60,11 @@ export function knownTables(
     [...tables].map(([name, table]) => {
       const known = captured.get(name);
       const publication = published.get(table.oid) ?? '0';
-      return [name, known?.relation === table.oid ? { ...known, publication } : asCaptured(table, publication)];
+      const { oid: relation, replicaIdentity: identity } = table;
+      const isKnown = known?.relation === relation;
+      return [name, isKnown ? { ...known, publication } : { relation, publication, identity, ...knownTable(table) }];
     }),
   );
-}
-
-function asCaptured(table: CatalogueTable, publication: string): CapturedTable {
-  return {
-    relation: table.oid,
-    publication,
-    identity: table.replicaIdentity,
-    ...knownTable(table),
-  };
 }
 
 /** Why rows of a table are missing though its name is there: what has this name is not what was recorded. Undefined where nothing is. */

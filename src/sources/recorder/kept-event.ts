@@ -5,41 +5,12 @@ import type { JsonNode } from '../../core/json/tape.ts';
 import type { Mapping } from '../../recording/mapping/mapping.ts';
 
 /** Members of an event that tell where it comes from, and no document. */
-const envelope = new Set([
-  'specversion',
-  'id',
-  'source',
-  'type',
-  'time',
-  'subject',
-  'datacontenttype',
-  'op',
-  'ts_ms',
-  'ts_us',
-  'ts_ns',
-]);
+const envelope = new Set('specversion id source type time subject datacontenttype op ts_ms ts_us ts_ns'.split(' '));
 
 /** Those of `source` in an event of Debezium. A statement of the database may stand beside them, with its values. */
-const origins = new Set([
-  'version',
-  'connector',
-  'name',
-  'ts_ms',
-  'ts_us',
-  'ts_ns',
-  'snapshot',
-  'db',
-  'schema',
-  'table',
-  'collection',
-  'lsn',
-  'txid',
-  'gtid',
-  'file',
-  'pos',
-  'row',
-  'ord',
-]);
+const originNames =
+  'version connector name ts_ms ts_us ts_ns snapshot db schema table collection lsn txid gtid file pos row ord';
+const origins = new Set(originNames.split(' '));
 
 const prefix = 'iodebezium';
 

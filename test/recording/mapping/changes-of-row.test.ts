@@ -98,6 +98,9 @@ describe('a row', () => {
     expect(
       mapped(table, { type: 'create', after: { id: 7, title: '', who: null, customer: null, tags: null } }),
     ).toMatchObject([{ hasActor: false, change: { actor: 'unknown', related: [] } }]);
+    expect(mapped(table, { type: 'create', after: { id: 7, customer: '', tags: ['', 'a'] } })).toMatchObject([
+      { change: { related: [{ entity: 'tag', entityId: 'a' }] } },
+    ]);
     const [long] = mapped(table, { type: 'create', after: { id: 7, title: '😀'.repeat(1001) } });
     expect(long).toMatchObject({ change: { name: '😀'.repeat(1000) } });
   });
