@@ -46,9 +46,5 @@ export function idDiffers(): AnnalsError {
   });
 }
 
-/**
- * Converts the error of a statement that violates a foreign key (SQLSTATE 23503): the other row is gone, or still in use.
- */
-export function isForeignKeyViolation(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === '23503';
-}
+/** SQLSTATE of a statement that violates a foreign key: the other row is gone, or still in use. */
+export const foreignKeyViolation = '23503';

@@ -9,9 +9,8 @@ import { findDocuments, instancesOf, type ReadContext, typesOf } from './read-do
 import { instanceNotFound, typeNotFound } from './refusals.ts';
 import { timingOfSlowPage } from './slow-lists.ts';
 import { findType } from './type-store.ts';
-import type { WriteContext } from './write-context.ts';
 import { createInstanceWrites, type InstanceWrites } from './write-instances.ts';
-import { createTypeWrites, type TypeWrites } from './write-types.ts';
+import { createTypeWrites, type TypeWrites, type WriteContext } from './write-types.ts';
 
 /** Custom entity types and their instances (contract 9); documents go in and out as JSON texts. */
 export interface CustomEntities {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
+import { hasCode } from '../../postgres/write-once.ts';
 import { type Author, type RecordedDocument, recordDocumentChange } from '../../recording/record-document-change.ts';
 import { nameOfDocument, refuse } from './document.ts';
 import { deleteInstance, findInstance, insertInstance, type StoredDocument, updateInstance } from './instance-store.ts';
@@ -14,15 +15,15 @@ import {
 import {
   alreadyThere,
   faultOfInstanceId,
+  foreignKeyViolation,
   idDiffers,
   instanceNotFound,
-  isForeignKeyViolation,
   oldVersion,
   reservedInstanceId,
   typeNotFound,
 } from './refusals.ts';
 import { findType, type TypeRow } from './type-store.ts';
-import type { Put, WriteContext } from './write-context.ts';
+import type { Put, WriteContext } from './write-types.ts';
 
 /** An instance as a client sent it, or as a patch makes it. */
 interface Sent extends SentInstance {
@@ -64,7 +65,7 @@ export function createInstanceWrites(context: WriteContext): InstanceWrites {
         return true;
       });
     } catch (error) {
-      if (isForeignKeyViolation(error)) throw typeNotFound();
+      if (hasCode(error, foreignKeyViolation)) throw typeNotFound();
       throw error;
     }
   }

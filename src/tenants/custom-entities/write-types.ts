@@ -1,11 +1,24 @@
 import { AnnalsError } from '../../core/errors.ts';
+import type { Database } from '../../postgres/database.ts';
 import { inTransaction } from '../../postgres/transaction.ts';
+import { hasCode } from '../../postgres/write-once.ts';
 import { type Author, recordDocumentChange } from '../../recording/record-document-change.ts';
 import { nameOfDocument } from './document.ts';
-import { alreadyThere, isForeignKeyViolation, oldVersion, typeNotFound } from './refusals.ts';
+import { alreadyThere, foreignKeyViolation, oldVersion, typeNotFound } from './refusals.ts';
+import type { SchemaChecker } from './schema-checker.ts';
 import { deleteType, findType, insertType, updateType } from './type-store.ts';
 import { readSentType, type SentType, writtenType } from './type-texts.ts';
-import type { Put, WriteContext } from './write-context.ts';
+
+/** What the functions that write types and instances need. */
+export interface WriteContext {
+  readonly db: Database;
+  readonly schemas: Pick<SchemaChecker, 'checkSchema' | 'checkDocument'>;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** The outcome of a PUT. */
+export type Put = 'created' | 'replaced';
 
 export interface TypeWrites {
   /** Returns the id. */
@@ -78,7 +91,7 @@ export function createTypeWrites({ db, now, schemas }: WriteContext): TypeWrites
           await recordDocumentChange(transaction, author, { entity, entityId: id, at: now(), name, before });
         });
       } catch (error) {
-        if (!isForeignKeyViolation(error)) throw error;
+        if (!hasCode(error, foreignKeyViolation)) throw error;
         throw new AnnalsError('validation_violation', 'A type that has instances cannot be deleted.');
       }
     },

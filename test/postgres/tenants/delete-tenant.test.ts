@@ -16,11 +16,11 @@ test('a row that is written behind the deletion, and refers to one that is to go
   await createTenant(db, 'acme');
   await pool.query(`
     insert into custom_entity (tenant, id, version, document, fields) values ('acme', 'THING', 1, '{}', '{}');
-    insert into custom_instance (tenant, type, id, version, document, fields) values ('acme', 'THING', '0', 1, '{}', '{}');
+    insert into custom_instance (tenant, type, id, version, document, fields) values ('acme', 'THING', 'b', 1, '{}', '{}');
     create function write_behind() returns trigger language plpgsql as $$
     begin
       insert into custom_instance (tenant, type, id, version, document, fields)
-        select tenant, type, '1', version, document, fields from deleted where id = '0';
+        select tenant, type, 'a', version, document, fields from deleted where id = 'b';
       return null;
     end $$;
     create trigger write_behind after delete on custom_instance referencing old table as deleted
