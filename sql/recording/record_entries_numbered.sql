@@ -97,7 +97,7 @@ begin
       any_known := exists (
         select from generate_series(1, entries) as e (i)
           -- The first from here on, in the order of the index of identities. A plan that is made while there are few
-          -- entries looks an equal one up by any index that begins with the time. A snapshot has all its entries at one.
+          -- entries looks an equal one up by any index that begins with the time. All entries of a snapshot have one.
           cross join lateral (
             select known.at, known.identity from change_entry known
               where known.tenant = of_tenant and (known.at, known.identity) >= (entry_ats[e.i], entry_identities[e.i])
