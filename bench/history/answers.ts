@@ -14,6 +14,7 @@ import { foldHistory } from '../../src/history/tallies/fold.ts';
 import { createPool } from '../../src/postgres/connections/pool.ts';
 import { createDatabase, type Database } from '../../src/postgres/database.ts';
 import { openEmbeddedDatabase } from '../../src/postgres/embedded/open-embedded-database.ts';
+import { distribute } from '../../src/postgres/migrate/distribute.ts';
 import { migrate } from '../../src/postgres/migrate/migrate.ts';
 import { createTenant } from '../../src/postgres/tenants/tenants.ts';
 import { parseQuery } from '../../src/query/parse.ts';
@@ -22,8 +23,10 @@ import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { arbitraryQuery, hardExpressions, hardNames } from '../../test/support/oracle/query-arbitrary.ts';
 import { Random } from '../../test/support/oracle/random.ts';
+import { clusterOfEnvironment, createClusterDatabase, dropOnCluster } from '../../test/support/server/cluster.ts';
 
-// Writes what every query of a list, and so many random ones, answers on the same data: to compare two versions byte for byte.
+// Writes what every query of a list, and so many random ones, answers on the same data: to compare two versions, or a cluster
+// with one server, byte for byte.
 const { values: settings } = parseArgs({
   options: {
     random: { type: 'string', default: '3000' },
@@ -50,25 +53,43 @@ const vocabulary = {
   times: [now, now - 3 * day, now - 3 * day - 17 * minute, now - 30 * day, now - 45 * day],
 };
 
-const embedded = process.env.DATABASE_URL
-  ? { url: process.env.DATABASE_URL, release: async () => {} }
-  : await openEmbeddedDatabase({ dataDir: settings.data, log: (line: string) => process.stderr.write(`${line}\n`) });
-const name = `annals_bench_answers_${process.pid}`;
-const server = new pg.Client(embedded.url);
-await server.connect();
+const { url, release } = await makeDatabase(`annals_bench_answers_${process.pid}`);
 try {
-  await server.query(`create database ${name}`);
-  const url = new URL(embedded.url);
-  url.pathname = name;
-  const pool = createPool(url.href, { maximum: 5 });
+  const pool = createPool(url, { maximum: 5 });
   const answers = await answersOf(pool);
   await pool.end();
   await writeFile(settings.out, JSON.stringify(answers, null, 1));
   if (settings.compare !== undefined) await compare(answers, settings.compare);
 } finally {
-  await server.query(`drop database if exists ${name} with (force)`);
-  await server.end();
-  await embedded.release();
+  await release();
+}
+
+/** A distributed one where CITUS_DATABASE_URL and CITUS_WORKERS name a cluster. */
+async function makeDatabase(name: string): Promise<{ url: string; release: () => Promise<void> }> {
+  const cluster = clusterOfEnvironment(process.env);
+  if (cluster !== undefined) {
+    const distributed = await createClusterDatabase(cluster, name);
+    const pool = createPool(distributed, { maximum: 2 });
+    await distribute(pool, { shards: 4 });
+    await pool.end();
+    return { url: distributed, release: () => dropOnCluster(cluster, name) };
+  }
+  const embedded = process.env.DATABASE_URL
+    ? { url: process.env.DATABASE_URL, release: async () => {} }
+    : await openEmbeddedDatabase({ dataDir: settings.data, log: (line: string) => process.stderr.write(`${line}\n`) });
+  const server = new pg.Client(embedded.url);
+  await server.connect();
+  await server.query(`create database ${name}`);
+  const own = new URL(embedded.url);
+  own.pathname = name;
+  return {
+    url: own.href,
+    async release() {
+      await server.query(`drop database if exists ${name} with (force)`);
+      await server.end();
+      await embedded.release();
+    },
+  };
 }
 
 async function answersOf(pool: pg.Pool): Promise<Record<string, string>> {
