@@ -1,5 +1,7 @@
-import { type Change, type ChangeType, changeOfDocuments, type RecordBatch } from '../recording/change.ts';
+import { threaded } from '../core/concurrency/threaded.ts';
+import { type Change, type ChangeType, changeOfDocuments } from '../recording/change.ts';
 import { identityOfId } from '../recording/identity.ts';
+import { type InventedShop, inventShop } from './invented-shop.ts';
 import type { DemoChange } from './shop-file.ts';
 
 const typeOfOp: Record<DemoChange['op'], ChangeType> = {
@@ -9,11 +11,8 @@ const typeOfOp: Record<DemoChange['op'], ChangeType> = {
   delete: 'delete',
 };
 
-/**
- * Records the shop's history and answers how many changes were not there yet. All in one batch, so that a tenant has
- * the whole shop or nothing; again within the same week, nothing twice.
- */
-export async function recordShopHistory(record: RecordBatch, history: readonly DemoChange[]): Promise<number> {
+/** The shop's history as the history records it. Within the same week, a change has the same identity again. */
+export function changesOfShop(history: readonly DemoChange[]): Change[] {
   const changes: Change[] = [];
   for (const [position, { op, before, after, ...rest }] of history.entries()) {
     const change = changeOfDocuments({
@@ -24,6 +23,20 @@ export async function recordShopHistory(record: RecordBatch, history: readonly D
     });
     if (change !== 'unchanged') changes.push({ ...change, identity: identityOfId(`demo ${position}`) });
   }
-  const outcomes = await record(changes);
-  return outcomes.filter((outcome) => outcome === 'recorded').length;
+  return changes;
 }
+
+export interface PreparedShop extends Omit<InventedShop, 'changes'> {
+  readonly changes: readonly Change[];
+}
+
+/** Invents the shop of now (milliseconds since 1970) in a worker thread, ready to record. */
+export const preparedShop = threaded(
+  import.meta.url,
+  'preparedShop',
+  (now: number): PreparedShop => {
+    const { changes, ...documents } = inventShop(now);
+    return { ...documents, changes: changesOfShop(changes) };
+  },
+  () => true,
+);

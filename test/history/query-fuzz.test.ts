@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inventShop } from '../../src/demo/invented-shop.ts';
-import { recordShopHistory } from '../../src/demo/record-shop-history.ts';
+import { changesOfShop } from '../../src/demo/prepared-shop.ts';
 import { foldHistory } from '../../src/history/tallies/fold.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
@@ -26,10 +26,7 @@ beforeAll(async () => {
   document = await readFile(join(import.meta.dirname, '..', '..', 'docs', 'query-language.md'), 'utf8');
   for (const tenant of ['shop', 'document', 'fuzzed']) tokens.set(tenant, await server.token(tenant));
   const { db } = server.context;
-  await recordShopHistory(
-    createRecorder(db, 'shop', () => now),
-    inventShop(now).changes,
-  );
+  await createRecorder(db, 'shop', () => now)(changesOfShop(inventShop(now).changes));
   await foldHistory(db, 'shop');
   const oldestFirst = entriesOf(document).toReversed();
   await createRecorder(

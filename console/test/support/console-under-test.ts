@@ -1,6 +1,5 @@
 import type { Page } from 'playwright-core';
-import { inventShop } from '../../../src/demo/invented-shop.ts';
-import { recordShopHistory } from '../../../src/demo/record-shop-history.ts';
+import { preparedShop } from '../../../src/demo/prepared-shop.ts';
 import { inTransaction } from '../../../src/postgres/transaction.ts';
 import { createRecorder } from '../../../src/recording/record-change.ts';
 import { storeDocuments } from '../../../src/tenants/custom-entities/store-documents.ts';
@@ -60,11 +59,8 @@ async function startService(vendor: Vendor): Promise<TestServer> {
   const { db } = server.context;
   await server.createTenant(tenant);
   const now = Date.now();
-  const { changes, claimType: type, claims: instances } = inventShop(now);
+  const { changes, claimType: type, claims: instances } = await preparedShop(now);
   await inTransaction(db, (transaction) => storeDocuments(transaction, tenant, { type, instances, now }));
-  await recordShopHistory(
-    createRecorder(db, tenant, () => now),
-    changes,
-  );
+  await createRecorder(db, tenant, () => now)(changes);
   return server;
 }

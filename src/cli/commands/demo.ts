@@ -1,8 +1,7 @@
 import { createClient, listClients, revokeClient } from '../../access/oauth/clients.ts';
 import type { Context } from '../../context/context.ts';
 import type { Config } from '../../core/config/config.ts';
-import { inventShop } from '../../demo/invented-shop.ts';
-import { recordShopHistory } from '../../demo/record-shop-history.ts';
+import { type PreparedShop, preparedShop } from '../../demo/prepared-shop.ts';
 import { sampleCalls } from '../../demo/sample-calls.ts';
 import { changelogDialect } from '../../history/ask/dialect.ts';
 import { scopes } from '../../http/scopes.ts';
@@ -40,8 +39,11 @@ Example:
 
   async run(args, io) {
     if (args.length > 0) throw new UsageError(`demo takes no arguments, and was given ${args[0]}`);
+    // In a thread, while PostgreSQL makes the database of a first start. A later start does not use it.
+    const shop = preparedShop(Date.now());
+    shop.catch(() => {});
     try {
-      await withContext(io, (context, config, watch) => runDemo(context, config, { io, watch }));
+      await withContext(io, (context, config, watch) => runDemo(context, config, { io, watch, shop }));
     } catch (error) {
       // As for serve: the process was asked to stop before it had started.
       if (!(error instanceof Stopped)) throw error;
@@ -50,13 +52,17 @@ Example:
   },
 };
 
-async function runDemo(context: Context, config: Config, options: ServeOptions): Promise<void> {
+interface DemoOptions extends ServeOptions {
+  shop: Promise<PreparedShop>;
+}
+
+async function runDemo(context: Context, config: Config, { shop, ...options }: DemoOptions): Promise<void> {
   const { io } = options;
   const recorder = config.recorder ?? { host: config.host, port: 0 };
   await requirePort(config, 'PORT');
   await requirePort(recorder, 'ANNALS_RECORDER_PORT');
   await createTenant(context.db, tenant);
-  await fillHistory(context, io);
+  await fillHistory(context, shop, io);
   const ready = async (baseUrl: string, recorderUrl = '') => {
     await revokeEarlierClients(context);
     const client = { tenant, scope: scopes.join(' '), name: clientName };
@@ -84,20 +90,23 @@ async function runDemo(context: Context, config: Config, options: ServeOptions):
   await serveUntilStopped(context, config, { ...options, recorder, ready });
 }
 
-async function fillHistory({ db, clock, findPage }: Context, { tell }: CommandIo): Promise<void> {
+async function fillHistory(
+  { db, clock, findPage }: Context,
+  shop: Promise<PreparedShop>,
+  { tell }: CommandIo,
+): Promise<void> {
   const { total } = await findPage(tenant, parseQuery(allTime, changelogDialect), { skip: 0, size: 1 });
   if (total > 0) {
     tell(`The tenant "${tenant}" has a history of ${total} changes already; it stays as it is.`);
     return;
   }
   const now = clock.now();
-  const { changes, claimType: type, claims: instances } = inventShop(now);
+  const { changes, claimType: type, claims: instances } = await shop;
   // First, since a history that is there keeps the next start from making any of this.
   await inTransaction(db, (transaction) => storeDocuments(transaction, tenant, { type, instances, now }));
-  const recorded = await recordShopHistory(
-    createRecorder(db, tenant, () => now),
-    changes,
-  );
+  // In one batch, so that a tenant has the whole shop or nothing.
+  const outcomes = await createRecorder(db, tenant, () => now)(changes);
+  const recorded = outcomes.filter((outcome) => outcome === 'recorded').length;
   tell(`Recorded ${recorded} changes of an invented shop for the tenant "${tenant}".`);
 }
 
