@@ -231,7 +231,8 @@ begin
     first_depth := last_depth + 1;
   end loop;
 
-  -- An entry counts in its range, and no more in the range in which the child begins.
+  -- An entry counts in its range, and no more in the range in which the child begins. Of kinds, whose histogram reads
+  -- many, they are added up before they are handed on.
   if only_plans or by_actors and cardinality(sparse_keys) > 0 then
     return query
       select case split when 'kind' then e.kind when 'actor' then sparse.key else 0 end, place.range, place.entries
@@ -249,15 +250,19 @@ begin
   end if;
   if only_plans or not by_actors and not of_any_kind and cardinality(sparse_keys) > 0 then
     return query
-      select case split when 'kind' then sparse.key else 0 end, place.range, place.entries
-        from unnest(sparse_keys, sparse_marks) as sparse (key, mark)
-        cross join lateral (
-          select one.at from change_entry one
-            where one.tenant = of_tenant and one.kind = sparse.key
-              and one.at >= mark_sinces[sparse.mark] and one.at < mark_ends[sparse.mark]
-            order by one.at, one.sequence offset 0
-        ) as e
-        cross join lateral (values (width_bucket(e.at, cuts), 1::bigint), (mark_earliers[sparse.mark], -1))
+      select case split when 'kind' then found.key else 0 end, place.range, place.entries
+        from (
+          select sparse.key, sparse.mark, width_bucket(e.at, cuts) as range, count(*) as entries
+            from unnest(sparse_keys, sparse_marks) as sparse (key, mark)
+            cross join lateral (
+              select one.at from change_entry one
+                where one.tenant = of_tenant and one.kind = sparse.key
+                  and one.at >= mark_sinces[sparse.mark] and one.at < mark_ends[sparse.mark]
+                order by one.at, one.sequence offset 0
+            ) as e
+            group by 1, 2, 3
+        ) as found
+        cross join lateral (values (found.range, found.entries), (mark_earliers[found.mark], -found.entries))
           as place (range, entries)
         where place.range between 1 and last_range;
   end if;
