@@ -2,9 +2,9 @@
 -- their related items and the delta for the tallies. It is a function so that a connection plans it once, for one
 -- change as for thousands: to plan its statements takes six times as long as to run them for one change.
 --
--- In: each kind and actor once. `entry_kinds` and `entry_actors` are their places (from 1). `numbers` are those of the
--- rows, in this order: of each entry, each kind, each actor, the recorder and the delta. Null: identity columns give
--- them.
+-- In: each kind, actor and name of a path once. `entry_kinds` and `entry_actors` are their places (from 1).
+-- `entry_path_numbers` are texts of arrays. `numbers` are those of the rows, in this order: of each entry, each kind,
+-- each actor, the recorder and the delta. Null: identity columns give them.
 --
 -- Out: a row with the horizon, and whether all entries were inserted; where some were not, a row for each inserted one.
 --
@@ -16,7 +16,9 @@ create function record_entries_numbered(
   actor_lookups uuid[], actor_names text[],
   entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[],
   entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[],
-  entry_marks text[], entry_contexts text[], way text, recorder_lookup uuid, recorder_name text,
+  entry_marks text[], entry_contexts text[], entry_path_numbers text[],
+  path_numbers integer[], path_entities text[], path_names text[], path_rest integer,
+  way text, recorder_lookup uuid, recorder_name text,
   numbers bigint[]
 ) returns table (horizon bigint, complete boolean, at bigint, identity uuid)
 language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
@@ -37,6 +39,8 @@ declare
     array(select nextval('change_entry_sequence_seq') from generate_series(1, entries)));
   -- null: an import, which is how most entries come
   recorder bigint := case when way = 'service' then 1 end;
+  -- numbers of paths that are not registered
+  without_room constant integer[] := path_register(of_tenant, path_numbers, path_entities, path_names, path_rest);
   kind_ids bigint[];
   actor_ids bigint[];
   related_names text[];
@@ -109,11 +113,13 @@ begin
       begin
         insert into change_entry
             (tenant, at, sequence, kind, actor, document, identity, entity_id, name, schema_version, related, paths,
-             marks, context, recorded_by, recorded, recorded_on) overriding system value
+             marks, context, recorded_by, recorded, recorded_on, path_numbers) overriding system value
           select of_tenant, entry_ats[e.i], sequences[e.i], kind_ids[entry_kinds[e.i]], actor_ids[entry_actors[e.i]],
                  entry_documents[e.i], entry_identities[e.i], entry_ids[e.i], entry_names[e.i],
                  entry_schema_versions[e.i], entry_related[e.i], entry_paths[e.i], entry_marks[e.i],
-                 entry_contexts[e.i], recorder, this_transaction, placement
+                 entry_contexts[e.i], recorder, this_transaction, placement,
+                 case when without_room = '{}' then entry_path_numbers[e.i]::integer[]
+                      else path_numbers_left(entry_path_numbers[e.i]::integer[], without_room, path_rest) end
             from generate_series(1, entries) as e (i);
         places := array(select generate_series(1, entries));
       exception when unique_violation then
@@ -126,11 +132,13 @@ begin
     for number in
       insert into change_entry
           (tenant, at, sequence, kind, actor, document, identity, entity_id, name, schema_version, related, paths,
-           marks, context, recorded_by, recorded, recorded_on) overriding system value
+           marks, context, recorded_by, recorded, recorded_on, path_numbers) overriding system value
         select of_tenant, entry_ats[e.i], sequences[e.i], kind_ids[entry_kinds[e.i]], actor_ids[entry_actors[e.i]],
                entry_documents[e.i], entry_identities[e.i], entry_ids[e.i], entry_names[e.i],
                entry_schema_versions[e.i], entry_related[e.i], entry_paths[e.i], entry_marks[e.i], entry_contexts[e.i],
-               recorder, this_transaction, placement
+               recorder, this_transaction, placement,
+               case when without_room = '{}' then entry_path_numbers[e.i]::integer[]
+                    else path_numbers_left(entry_path_numbers[e.i]::integer[], without_room, path_rest) end
           from generate_series(1, entries) as e (i)
           where entry_ats[e.i] >= since
           order by e.i

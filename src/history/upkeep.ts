@@ -3,6 +3,7 @@ import type { HttpServer } from '../http/http-server-type.ts';
 import { whileListening } from '../http/while-listening.ts';
 import type { Database } from '../postgres/database.ts';
 import type { FindTenants } from '../postgres/tenants/tenants-with.ts';
+import { numberPathsOfTenants } from './paths/number-paths.ts';
 import { dropExpired } from './retention/retention.ts';
 import { foldTenants } from './tallies/fold.ts';
 import { analyseHistory, buildHistoryIndexes } from './tallies/statistics.ts';
@@ -53,6 +54,11 @@ export async function changelogUpkeep(app: HttpServer, { db, now, findTenants, f
         every: dropEvery,
         work: (signal, onError) =>
           dropExpired(db, { signal, onError, now, maxRows: rowsAtOnce, rest: restAfter(signal) }),
+      },
+      {
+        what: 'numbering the paths of older changes',
+        every: buildEvery,
+        work: (signal, onError) => numberPathsOfTenants(db, { signal, findTenants, onError, rest: restAfter(signal) }),
       },
       { what: 'analysing the change history', every: analyseEvery, work: () => analyseHistory(db) },
       { what: 'building an index of the change history', every: buildEvery, work: () => buildHistoryIndexes(db) },

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Change } from './change.ts';
+import { type PathColumns, pathColumns } from './path-columns.ts';
 
 /** Each kind that a batch has, once. */
 export interface KindColumns {
@@ -32,9 +33,10 @@ export interface EntryColumns {
   /** Empty where none of the entries has any: PostgreSQL then takes null for all. */
   marks: (string | null)[];
   contexts: (string | null)[];
+  path: PathColumns;
 }
 
-export function entryColumns(changes: readonly Change[]): EntryColumns {
+export function entryColumns(tenant: string, changes: readonly Change[]): EntryColumns {
   const kind: KindColumns = { lookups: [], entities: [], types: [], relatedEntities: [] };
   const actor: ActorColumns = { lookups: [], names: [] };
   const kindPlaces = new Map<string, number>();
@@ -78,6 +80,7 @@ export function entryColumns(changes: readonly Change[]): EntryColumns {
     paths: changes.map((change) => change.paths),
     marks: rareColumn(changes, (change) => change.marks),
     contexts: rareColumn(changes, (change) => change.context),
+    path: pathColumns(tenant, changes),
   };
 }
 

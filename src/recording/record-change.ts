@@ -27,7 +27,7 @@ export async function recordChanges(
   now: number,
   recordedBy: RecordedBy,
 ): Promise<readonly Outcome[]> {
-  return await recordPrepared(transaction, tenant, prepare(changes), now, recordedBy);
+  return await recordPrepared(transaction, tenant, prepare(tenant, changes), now, recordedBy);
 }
 
 // Recorders with the same changes in another order may deadlock. One of them wins each round, so there are a few more
@@ -37,7 +37,7 @@ export const maxRetries = 20;
 /** The recorder of the import. Every batch is a transaction of its own, which is retried where it loses a race. */
 export function createRecorder(db: Database, tenant: string, now: () => number): RecordBatch {
   const prepared = (batch: readonly Change[]) => {
-    const ready = prepare(batch);
+    const ready = prepare(tenant, batch);
     return () =>
       inTransaction(db, (transaction) => recordPrepared(transaction, tenant, ready, now(), { way: 'import' }), {
         retries: maxRetries,
@@ -51,8 +51,8 @@ interface Prepared {
   parameters: EntryParameters;
 }
 
-function prepare(changes: readonly Change[]): Prepared {
-  const columns = entryColumns(changes);
+function prepare(tenant: string, changes: readonly Change[]): Prepared {
+  const columns = entryColumns(tenant, changes);
   return { columns, parameters: entryParameters(columns) };
 }
 

@@ -124,6 +124,7 @@ table change_entry with (autovacuum_vacuum_insert_scale_factor=0.02, autovacuum_
   kind bigint not null
   marks text collate "C"
   name text collate "C"
+  path_numbers integer[]
   paths text collate "C" not null
   recorded xid8 default pg_current_xact_id()
   recorded_by bigint
@@ -157,6 +158,22 @@ table change_kind
   change_kind_type_check CHECK (type = ANY (ARRAY['create'::text, 'update'::text, 'delete'::text]))
   CREATE INDEX change_kind_lookup ON change_kind USING btree (tenant, lookup)
   CREATE INDEX change_kind_registered ON change_kind USING btree (tenant, registered)
+
+table change_path
+  entity text collate "C" not null
+  name text collate "C" not null
+  number integer not null
+  path uuid not null
+  tenant text collate "C" not null
+  change_path_pkey PRIMARY KEY (tenant, path)
+  change_path_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
+  CREATE INDEX change_path_number ON change_path USING btree (tenant, number)
+
+table change_path_backlog
+  at bigint not null
+  tenant text collate "C" not null
+  change_path_backlog_pkey PRIMARY KEY (tenant)
+  change_path_backlog_tenant_fkey FOREIGN KEY (tenant) REFERENCES tenant(tenant)
 
 table change_recorder
   lookup uuid not null
@@ -493,6 +510,8 @@ function change_oldest(of_tenant text, actors bigint[], kinds bigint[], since bi
 function change_page(of_tenant text, now bigint, sinces bigint[], befores bigint[], selection_ends integer[], actor_sets text[], kind_sets text[], skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(page text) language plpgsql stable cost 100 rows 1000 body abda8873d30b7978
 function change_page_documents(of_tenant text, now bigint, since bigint, before bigint, kinds bigint[], actors bigint[], documents uuid[], related_documents uuid[], related_entities text[], ids_from text, ids_before text, ids_like text, skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(page text) language plpgsql stable cost 100 rows 1000 body 437313f4fbac7c06
 function change_page_entry(at bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text) returns text language sql immutable parallel safe cost 100 body e601b26f96418dc4
+function change_path_name(path text) returns text language sql immutable parallel safe cost 100 body 6b45907d7ea582df
+function change_paths(paths text) returns jsonb language plpgsql immutable parallel restricted cost 100 body 4183d22271719c6a
 function change_placement(of_tenant text) returns xid8 language sql immutable cost 100 body d2c21faddb41776e
 function change_places(of_tenant text, actors bigint[], kinds bigint[], since bigint, before bigint, most bigint, OUT ats bigint[], OUT sequences bigint[]) returns record language plpgsql stable cost 100 body 17db2c4175d26506
 function change_read(of_tenant text, now bigint, sinces bigint[], befores bigint[], selection_ends integer[], actor_sets text[], kind_sets text[], skip bigint, size bigint, names_since xid8, recent bigint, lineage text) returns TABLE(total bigint, current boolean, at bigint, sequence bigint, kind bigint, actor bigint, entity_id text, name text, schema_version text, related text, paths text) language plpgsql stable cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off set enable_sort=off set enable_incremental_sort=off body 644ec4aa3ecd3bef
@@ -512,8 +531,10 @@ function document_values(document jsonb, keys jsonpath[], places jsonpath[]) ret
 function found_work(of_questions uuid, of_tables text[], conditions text[]) returns jsonb language plpgsql cost 100 body 24b0667d7bd7ab16
 function index_bytes(of_index regclass) returns bigint language sql cost 100 body 6fa7949c4a71a4ed
 function inverted_bytes(bytes bytea) returns bytea language sql immutable strict parallel safe cost 100 body 1f38176dc5e28ccd
-function record_entries(for_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], way text, recorder_lookup uuid, recorder_name text) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 body c96a9a0a053344a6
-function record_entries_numbered(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], way text, recorder_lookup uuid, recorder_name text, numbers bigint[]) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body 3b15f6e585497015
+function path_numbers_left(numbers integer[], without_room integer[], rest integer) returns integer[] language sql immutable parallel safe cost 100 body 78a32ecc9ccfc20f
+function path_register(of_tenant text, numbers integer[], entities text[], names text[], rest integer) returns integer[] language plpgsql cost 100 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body acf7b44dfd6ee093
+function record_entries(for_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], entry_path_numbers text[], path_numbers integer[], path_entities text[], path_names text[], path_rest integer, way text, recorder_lookup uuid, recorder_name text) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 body ad155d01656a4fb4
+function record_entries_numbered(of_tenant text, now bigint, kind_lookups uuid[], kind_entities text[], kind_types text[], kind_related_entities text[], actor_lookups uuid[], actor_names text[], entry_ats bigint[], entry_kinds integer[], entry_actors integer[], entry_documents uuid[], entry_identities uuid[], entry_ids text[], entry_names text[], entry_schema_versions text[], entry_related text[], entry_paths text[], entry_marks text[], entry_contexts text[], entry_path_numbers text[], path_numbers integer[], path_entities text[], path_names text[], path_rest integer, way text, recorder_lookup uuid, recorder_name text, numbers bigint[]) returns TABLE(horizon bigint, complete boolean, at bigint, identity uuid) language plpgsql cost 100 rows 1000 set plan_cache_mode=force_generic_plan set enable_seqscan=off set jit=off body 9e63d96d590133d7
 function record_numbers(wanted integer) returns bigint[] language sql immutable cost 100 body 6b49cff8b41e2ca7
 function sort_key(value jsonb, descending boolean) returns bytea language plpgsql immutable parallel safe cost 1000 body e2cd2f3d17ca8632
 function tenant_rate_take(of_tenant text, rate double precision, portion integer) returns TABLE(granted integer, seconds double precision) language plpgsql cost 100 rows 1000 body f15aff1aa9a81f3f

@@ -1,0 +1,32 @@
+-- Registers the names of paths. In: their numbers, with entity types and names, each name once; the number of the rest.
+-- Out: the numbers of the names for which there was no room. Entries have the number of the rest in their place, so a
+-- tenant with very many names takes no more room than others. Each look is one step in the index of numbers.
+create function path_register(
+  of_tenant text, numbers integer[], entities text[], names text[], rest integer
+) returns integer[]
+language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off as $$
+declare
+  -- Names of a tenant. Each query on paths reads them all.
+  max_names constant integer := 10000;
+  missing integer[] := array(
+    select w.i from generate_series(1, cardinality(numbers)) as w (i)
+      where not exists (
+        select from change_path p
+          where p.tenant = of_tenant and p.number = numbers[w.i] and p.entity = entities[w.i] and p.name = names[w.i]));
+  room integer;
+  left_over integer[];
+begin
+  if missing = '{}' then
+    return '{}';
+  end if;
+  room := greatest(0, max_names - (select count(*) from change_path p where p.tenant = of_tenant));
+  insert into change_path (tenant, path, number, entity, name)
+    select of_tenant, gen_random_uuid(), numbers[m.i], entities[m.i], names[m.i] from unnest(missing[1:room]) as m (i);
+  left_over := missing[room + 1:];
+  if left_over <> '{}' and not exists (
+    select from change_path p where p.tenant = of_tenant and p.number = rest and p.entity = '') then
+    insert into change_path (tenant, path, number, entity, name) values (of_tenant, gen_random_uuid(), rest, '', '');
+  end if;
+  return array(select numbers[m.i] from unnest(left_over) as m (i));
+end
+$$;

@@ -1,0 +1,119 @@
+import { CompiledQuery } from 'kysely';
+import type { StopSignal } from '../../core/stop-signal.ts';
+import { int4Array, int8Array, textArray } from '../../postgres/binary-arrays.ts';
+import type { Database, DatabaseTransaction } from '../../postgres/database.ts';
+import type { FindTenants, TenantWork } from '../../postgres/tenants/tenants-with.ts';
+import { inTransaction } from '../../postgres/transaction.ts';
+import { pathColumns } from '../../recording/path-columns.ts';
+
+/** Entries of a portion, and bytes of the texts of their paths; it has at least one entry. */
+const entriesOfPortion = 2_000;
+const bytesOfPortion = 8 * 1024 * 1024;
+
+/** Tenants whose older entries may have no numbers of paths. */
+export const unnumberedPaths: TenantWork = { table: 'change_path_backlog', condition: 'true' };
+
+export interface NumberPathsOptions {
+  signal: StopSignal;
+  findTenants: FindTenants;
+  /** Called with the milliseconds that a portion took. */
+  rest: (taken: number) => Promise<void>;
+  onError: (error: unknown) => void;
+}
+
+/**
+ * Numbers the paths of the entries that an earlier version recorded, one portion of each tenant in turn. If the turn of a
+ * tenant fails, the next run tries it again.
+ */
+export async function numberPathsOfTenants(db: Database, options: NumberPathsOptions): Promise<void> {
+  const { signal, findTenants, rest, onError } = options;
+  let tenants = await findTenants(unnumberedPaths);
+  while (tenants.length > 0) {
+    const open: string[] = [];
+    for (const tenant of tenants) {
+      if (signal.aborted) return;
+      const begun = performance.now();
+      try {
+        if (!(await numberPortion(db, tenant))) open.push(tenant);
+      } catch (error) {
+        onError(error);
+      }
+      await rest(performance.now() - begun);
+    }
+    tenants = open;
+  }
+}
+
+/**
+ * Numbers the paths of some entries of a tenant, the newest first. Returns whether all have numbers. Each call is a short
+ * transaction. Queries read the entries that have no numbers yet.
+ */
+export async function numberPortion(db: Database, tenant: string): Promise<boolean> {
+  return await inTransaction(db, async (transaction) => {
+    const rows = await readUnnumbered(transaction, tenant);
+    const last = rows.at(-1);
+    if (last === undefined) {
+      await transaction.executeQuery(CompiledQuery.raw('delete from change_path_backlog where tenant = $1', [tenant]));
+      return true;
+    }
+    const { numbers, entities, names, rest, ofEntries } = pathColumns(tenant, rows);
+    const { rows: registered } = await transaction.executeQuery<{ without: string }>(
+      CompiledQuery.raw('select path_register($1, $2, $3, $4, $5)::text as without', [
+        tenant,
+        int4Array(numbers),
+        textArray(entities),
+        textArray(names),
+        rest,
+      ]),
+    );
+    await transaction.executeQuery(
+      CompiledQuery.raw(
+        `update change_entry e set path_numbers = path_numbers_left(n.numbers::integer[], $5::integer[], $6)
+           from unnest($2::bigint[], $3::bigint[], $4::text[]) as n (at, sequence, numbers)
+           where e.tenant = $1 and e.at = n.at and e.sequence = n.sequence and e.path_numbers is null`,
+        [
+          tenant,
+          int8Array(rows.map(({ at }) => at)),
+          int8Array(rows.map(({ sequence }) => sequence)),
+          textArray(ofEntries),
+          registered[0]?.without ?? '{}',
+          rest,
+        ],
+      ),
+    );
+    await transaction.executeQuery(
+      CompiledQuery.raw('update change_path_backlog set at = $2 where tenant = $1', [tenant, last.at]),
+    );
+    return false;
+  });
+}
+
+interface UnnumberedEntry {
+  at: number;
+  sequence: number;
+  entity: string;
+  paths: string;
+}
+
+async function readUnnumbered(transaction: DatabaseTransaction, tenant: string): Promise<UnnumberedEntry[]> {
+  const { rows } = await transaction.executeQuery<UnnumberedEntry>(
+    CompiledQuery.raw(
+      `with newest as (
+         select e.at, e.sequence, e.kind, octet_length(e.paths) as bytes from change_entry e
+           where e.tenant = $1 and e.at <= (select b.at from change_path_backlog b where b.tenant = $1)
+             and e.path_numbers is null
+           order by e.at desc, e.sequence desc limit $2
+       ), measured as (
+         select n.*, sum(n.bytes) over (order by n.at desc, n.sequence desc) - n.bytes as before from newest n
+       )
+       select e.at, e.sequence, k.entity, e.paths
+         from measured m
+         join change_entry e on e.tenant = $1 and e.at = m.at and e.sequence = m.sequence
+         join change_kind k on k.tenant = $1 and k.kind = m.kind
+         where m.before < $3
+         order by e.at desc, e.sequence desc`,
+      [tenant, entriesOfPortion, bytesOfPortion],
+    ),
+  );
+  return rows;
+}
