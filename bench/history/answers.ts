@@ -21,6 +21,7 @@ import { parseQuery } from '../../src/query/parse.ts';
 import { RegexMatcherPool } from '../../src/query/regex-pool.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
+import { hardPaths } from '../../test/support/oracle/path-arbitrary.ts';
 import { arbitraryQuery, hardExpressions, hardNames } from '../../test/support/oracle/query-arbitrary.ts';
 import { Random } from '../../test/support/oracle/random.ts';
 import { clusterOfEnvironment, createClusterDatabase, dropOnCluster } from '../../test/support/server/cluster.ts';
@@ -49,6 +50,7 @@ const vocabulary = {
   entities: [...entities.slice(0, 6), ...hardNames.slice(0, 12)],
   entityIds: [...Array.from({ length: 20 }, (_none, index) => `d${index}`), ...hardNames.slice(0, 8)],
   actors: [...people.slice(0, 6), ...hardNames.slice(0, 20)],
+  paths: hardPaths,
   expressions: [...hardExpressions, '^name[0-9]$', '[02468]$', '^d1'],
   times: [now, now - 3 * day, now - 3 * day - 17 * minute, now - 30 * day, now - 45 * day],
 };

@@ -1,9 +1,10 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { changelogDialect } from '../../src/history/ask/dialect.ts';
-import type { Condition, Matcher } from '../../src/query/ast.ts';
+import type { Condition, ItemTerm, Matcher } from '../../src/query/ast.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { QueryError } from '../../src/query/query-error.ts';
+import { hardPaths } from '../../test/support/oracle/path-arbitrary.ts';
 import { arbitraryQuery, hardExpressions, hardNames } from '../../test/support/oracle/query-arbitrary.ts';
 import { arbitraryMutatedText } from '../../test/support/oracle/query-mutations.ts';
 import { seed } from '../../test/support/oracle/random.ts';
@@ -17,6 +18,7 @@ const vocabulary = {
   entities: ['order', 'customer', ...hardNames],
   entityIds: ['ORD-1', '1', ...hardNames],
   actors: hardNames,
+  paths: hardPaths,
   expressions: hardExpressions,
   times: [Date.UTC(2026, 7, 31, 12), Date.UTC(2024, 1, 29, 23, 59, 59, 999)],
 };
@@ -78,7 +80,7 @@ function scannedTerms(text: string): ReadTerm[] {
 
 function parsedTerms(text: string): ReadTerm[] {
   const terms: ReadTerm[] = [];
-  const add = (condition: Condition) => {
+  const add = (condition: Condition | ItemTerm) => {
     if (condition.kind === 'and' || condition.kind === 'or') {
       for (const operand of condition.operands) add(operand);
       return;
@@ -93,7 +95,7 @@ function parsedTerms(text: string): ReadTerm[] {
 }
 
 function isOpen(field: string): boolean {
-  return field === 'related' || field === 'occurredAt';
+  return field === 'related' || field === 'change' || field === 'occurredAt';
 }
 
 function textsOf(matcher: Matcher): string[] | undefined {

@@ -21,6 +21,7 @@ import {
   queryAt,
 } from './page/query-snapshot.ts';
 import type { PageOfEntries } from './page/store.ts';
+import { type PathSearch, searchPaths } from './paths/search-paths.ts';
 
 /**
  * What can be read of the change history beside its list (contract 4), each from one snapshot of the database. Methods
@@ -37,6 +38,8 @@ export interface HistoryReads {
   recorders(tenant: string): Promise<ChangeRecorders>;
   /** The names of a field that begin with a prefix. */
   names(tenant: string, asked: NameSearch): Promise<string[]>;
+  /** The paths that begin with a prefix; places in arrays are written `*`. */
+  paths(tenant: string, asked: PathSearch): Promise<string[]>;
   /**
    * A document as it was. The caller calls `release` when it needs the document no more. Rejects with an AnnalsError,
    * resource_not_found, if there is no entry of it, or not so many.
@@ -83,6 +86,10 @@ export function createHistoryReads(options: HistoryOptions): HistoryReads {
       return await inSnapshot(tenant, ({ transaction, dictionary, horizon: since }) =>
         searchNames(dictionary, asked, (ids) => findVisible(transaction, tenant, of, { ids, since })),
       );
+    },
+
+    async paths(tenant, asked) {
+      return await inSnapshot(tenant, (snapshot) => searchPaths(snapshot, tenant, asked));
     },
 
     async recorders(tenant) {

@@ -27,6 +27,8 @@ export interface Match {
   readonly kind: 'match';
   readonly field: string;
   readonly matcher: Matcher;
+  /** Whether a text also matches what begins with it and a dot. Globs and expressions match the whole value alone. */
+  readonly beneath?: true;
   readonly position: number;
 }
 
@@ -58,7 +60,7 @@ export interface Bound {
   readonly text: string;
 }
 
-/** One item of `field` satisfies everything in `operand`. */
+/** One item of `field` satisfies everything in `operand`: a related item, or a changed path with its values. */
 export interface ItemMatch {
   readonly kind: 'item';
   readonly field: string;
@@ -68,9 +70,11 @@ export interface ItemMatch {
 
 export interface ItemQuery {
   readonly kind: 'and';
-  readonly operands: readonly Match[];
+  readonly operands: readonly ItemTerm[];
   readonly position: number;
 }
+
+export type ItemTerm = Match | Comparison;
 
 export type Matcher = Text | Glob | Regex | List;
 
@@ -105,8 +109,13 @@ export function or<Operand = Condition>(operands: readonly Operand[], position: 
   return Object.freeze({ kind: 'or', operands: Object.freeze(operands), position });
 }
 
-export function match(field: string, matcher: Matcher, position: number): Match {
-  return Object.freeze({ kind: 'match', field, matcher, position });
+export function match(
+  field: string,
+  matcher: Matcher,
+  position: number,
+  { beneath }: Pick<Match, 'beneath'> = {},
+): Match {
+  return Object.freeze({ kind: 'match', field, matcher, position, ...(beneath && { beneath }) });
 }
 
 export function timeRange(
@@ -126,7 +135,7 @@ export function itemMatch(field: string, operand: ItemQuery, position: number): 
   return Object.freeze({ kind: 'item', field, operand, position });
 }
 
-export function itemQuery(operands: readonly Match[], position: number): ItemQuery {
+export function itemQuery(operands: readonly ItemTerm[], position: number): ItemQuery {
   return Object.freeze({ kind: 'and', operands: Object.freeze(operands), position });
 }
 

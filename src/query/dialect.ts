@@ -15,6 +15,8 @@ export type FieldRule = TextField | ChoiceField | TimeField | ItemField | GroupF
 /** Takes a text, a glob, a regular expression, or a list of texts and globs. */
 export interface TextField {
   readonly kind: 'text';
+  /** The values are paths: a text also finds the paths that begin with it and a dot. */
+  readonly beneath?: true;
 }
 
 /** Takes one of a few values or a list of them, and nothing else. */
@@ -34,14 +36,18 @@ export interface ItemField {
   readonly item: ItemDialect;
 }
 
+export type ItemRule = TextField | ChoiceField | ValueField;
+
 export interface ItemDialect {
-  field(name: string): TextField | undefined;
+  field(name: string): ItemRule | undefined;
   readonly fields: string;
 }
 
-/** A field of a JSON document. It takes what a text takes, and comparisons with numbers and strings. */
+/** A JSON value. It takes what a text takes, and comparisons with numbers and strings. */
 export interface ValueField {
   readonly kind: 'value';
+  /** Whether it takes regular expressions too. */
+  readonly expressions: boolean;
 }
 
 /** Takes a group of AND or OR. */

@@ -25,6 +25,8 @@ export interface DocumentMapping {
    * arrays; other rows may fulfil it too. undefined where there is none.
    */
   range(path: readonly string[], range: ValueRange): RawBuilder<SqlBool> | undefined;
+  /** Whether `null` also finds where nothing is; default true. */
+  readonly isMissingNull?: boolean;
   /** The strings that the regular expression of this term matches, in the form of the projection. */
   matchedStrings(term: Match): readonly string[];
 }
@@ -100,6 +102,7 @@ function itemToSql(item: Text | Glob, path: readonly string[], mapping: Document
   if (!item.quoted) {
     const value = mapping.value(path);
     if (item.text === 'null') {
+      if (mapping.isMissingNull === false) return equalsJson('null', path, mapping);
       const isNull = sql<SqlBool>`coalesce(${value}, 'null') = 'null'`;
       return whereArrays(path, mapping, isNull, (values) => sql`(${values} @> 'null' or ${values} = '[]')`);
     }

@@ -1,6 +1,7 @@
 import { isJsonNumber, keepsNumberLimits, numberLimits } from '../core/json/number.ts';
 import { type Bound, type Comparison, comparison, type Match, type Matcher, match } from './ast.ts';
 import type { Cursor } from './cursor.ts';
+import type { ValueField } from './dialect.ts';
 import { parseRegex, type RegexAllowance } from './parse-regex.ts';
 import { parseQuoted, type ValueContext } from './parse-text.ts';
 import { parseValue } from './parse-value.ts';
@@ -12,6 +13,7 @@ import { parseValue } from './parse-value.ts';
 export function parseDocumentTerm(
   cursor: Cursor,
   field: string,
+  { expressions }: ValueField,
   context: ValueContext,
   allowance: RegexAllowance,
   position: number,
@@ -25,6 +27,11 @@ export function parseDocumentTerm(
     const second = parseBound(cursor);
     cursor.expect(')', 'the ) that ends the range');
     return comparison(field, [first, second], position);
+  }
+  if (!expressions && /^\(? *~/.test(cursor.text.slice(cursor.offset))) {
+    throw cursor.error(
+      `no regular expression, which ${field} does not take; a value that begins with ~ needs double quotes`,
+    );
   }
   if (cursor.take('(~')) {
     const expression = parseRegex(cursor, { inParentheses: true, inList: false }, allowance);

@@ -4,6 +4,7 @@ import {
   type Comparison,
   type DocumentQuery,
   type ItemMatch,
+  type ItemTerm,
   itemMatch,
   itemQuery,
   type Match,
@@ -14,7 +15,7 @@ import {
   type TimeRange,
 } from './ast.ts';
 import { Cursor } from './cursor.ts';
-import type { Dialect, ItemDialect } from './dialect.ts';
+import type { Dialect, ItemDialect, ItemRule } from './dialect.ts';
 import { checkNeeds } from './field-needs.ts';
 import { parseDocumentTerm } from './parse-document-term.ts';
 import { parseRange } from './parse-range.ts';
@@ -25,7 +26,7 @@ import { regexWorkLimit } from './regex.ts';
 
 /** Every field there may be in a JSON document, its path with dots between the keys (contract 9). */
 const documentDialect: Dialect = {
-  field: (name) => (name === 'compoundLogicalQuery' ? { kind: 'group' } : { kind: 'value' }),
+  field: (name) => (name === 'compoundLogicalQuery' ? { kind: 'group' } : { kind: 'value', expressions: true }),
   fields: 'a field of the document',
   needs: [],
 };
@@ -119,15 +120,18 @@ class Parser {
         return this.#item(field, rule.item, position);
       case 'group':
         return this.#group(dialect, place.level + 1);
-      case 'value':
-        return parseDocumentTerm(this.#cursor, field, this.#valueContext(place), this.#regexAllowance, position);
       default:
-        return match(
-          field,
-          parseValue(this.#cursor, field, rule, this.#valueContext(place), this.#regexAllowance),
-          position,
-        );
+        return this.#value(field, rule, place, position);
     }
+  }
+
+  #value(field: string, rule: ItemRule, place: ParsePlace, position: number): ItemTerm {
+    const context = this.#valueContext(place);
+    if (rule.kind === 'value') {
+      return parseDocumentTerm(this.#cursor, field, rule, context, this.#regexAllowance, position);
+    }
+    const beneath = rule.kind === 'text' ? rule : {};
+    return match(field, parseValue(this.#cursor, field, rule, context, this.#regexAllowance), position, beneath);
   }
 
   /** Parses the name of a known field and its colon. */
@@ -155,14 +159,9 @@ class Parser {
     cursor.expect('elemMatch(', `elemMatch( right after ${field}:`);
     const start = cursor.position;
     const place: ParsePlace = { level: 0, inParentheses: true };
-    const terms = this.#sequence(place, (): Match => {
+    const terms = this.#sequence(place, (): ItemTerm => {
       const inner = this.#field(dialect);
-      const { rule } = inner;
-      return match(
-        inner.field,
-        parseValue(cursor, inner.field, rule, this.#valueContext(place), this.#regexAllowance),
-        inner.position,
-      );
+      return this.#value(inner.field, inner.rule, place, inner.position);
     });
     if (terms.length === 0) throw cursor.error(`${dialect.fields} within elemMatch`);
     cursor.expect(')', 'the ) that ends elemMatch');

@@ -64,7 +64,8 @@ function simplified(condition: AnyCondition): AnyCondition {
       return or(condition.operands.map(simplified), condition.position);
     case 'item': {
       const { field, operand, position } = condition;
-      return itemMatch(field, itemQuery(operand.operands.map(simplifiedMatch), operand.position), position);
+      const operands = operand.operands.map((term) => (term.kind === 'match' ? simplifiedMatch(term) : term));
+      return itemMatch(field, itemQuery(operands, operand.position), position);
     }
     case 'match':
       return simplifiedMatch(condition);
@@ -75,5 +76,7 @@ function simplified(condition: AnyCondition): AnyCondition {
 
 function simplifiedMatch(term: Match): Match {
   const found = term.matcher.kind === 'regex' ? plainRegex(term.matcher.source) : undefined;
-  return found === undefined ? term : match(term.field, found, term.position);
+  // A text would match what is beneath it too.
+  if (found === undefined || (term.beneath && found.kind === 'text')) return term;
+  return match(term.field, found, term.position, term);
 }

@@ -9,6 +9,7 @@ import { foldHistory } from '../../src/history/tallies/fold.ts';
 import type { Change } from '../../src/recording/change.ts';
 import { createRecorder } from '../../src/recording/record-change.ts';
 import { checkLaw, someOf } from '../support/oracle/law.ts';
+import { hardPaths } from '../support/oracle/path-arbitrary.ts';
 import { arbitraryQuery, hardExpressions, hardNames } from '../support/oracle/query-arbitrary.ts';
 import { entriesOf, examplesOf } from '../support/oracle/query-document.ts';
 import { arbitraryMutatedText } from '../support/oracle/query-mutations.ts';
@@ -108,6 +109,7 @@ test('whatever q is, the answer is 200 or 400, and a 400 tells the position', as
     entities: hardNames,
     entityIds: hardNames,
     actors: hardNames,
+    paths: hardPaths,
     expressions: hardExpressions,
     times: [now - 86_400_000, now, now - 40 * 86_400_000],
   };

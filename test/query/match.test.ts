@@ -38,7 +38,7 @@ describe('a glob', () => {
     const small = fc.string({ unit: fc.constantFrom('a', 'b', '😀'), maxLength: 3 });
     const parts = fc.array(small, { minLength: 2, maxLength: 5 });
     const subject = fc.string({ unit: fc.constantFrom('a', 'b', '😀'), maxLength: 10 });
-    const entry = { at: 0, type: 'create', entity: 'order', entityId: '1', related: [] };
+    const entry = { at: 0, type: 'create', entity: 'order', entityId: '1', related: [], paths: '{}' };
     await fc.assert(
       fc.property(parts, subject, (some, actor) => {
         const query = and([match('actor', glob(some), 1)], 1);

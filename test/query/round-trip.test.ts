@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { changelogDialect } from '../../src/history/ask/dialect.ts';
 import { parseQuery } from '../../src/query/parse.ts';
 import { QueryError } from '../../src/query/query-error.ts';
+import { hardPaths } from '../support/oracle/path-arbitrary.ts';
 import { arbitraryQuery, hardExpressions, hardNames } from '../support/oracle/query-arbitrary.ts';
 import { arbitraryMutatedText } from '../support/oracle/query-mutations.ts';
 import { seed } from '../support/oracle/random.ts';
@@ -12,6 +13,7 @@ const vocabulary = {
   entities: ['order', 'customer', 'group-assignment', ...hardNames],
   entityIds: ['ORD-1', 'ORD-2', '1', ...hardNames],
   actors: hardNames,
+  paths: hardPaths,
   expressions: hardExpressions,
   times: [Date.UTC(2026, 7, 31, 12), Date.UTC(1971, 0, 2), Date.UTC(2024, 1, 29, 23, 59, 59, 999)],
 };

@@ -65,7 +65,10 @@ export function completionPlace(text: string, caret: number): CompletionPlace {
 }
 
 function isGroup(written: string, { field, valueStart }: Term): boolean {
-  return field === 'compoundLogicalQuery' || (field === 'related' && written.startsWith('elemMatch(', valueStart));
+  return (
+    field === 'compoundLogicalQuery' ||
+    ((field === 'related' || field === 'change') && written.startsWith('elemMatch(', valueStart))
+  );
 }
 
 function isOpen(written: string, start: number): boolean {

@@ -40,6 +40,7 @@ const nextField = / +[A-Za-z_][A-Za-z0-9_.]*:/y;
 const blanks = / +/y;
 const operator = /(?:AND|OR)(?= |\(|$)/y;
 const comparison = />=|<=|>|</y;
+const numberOfBound = /[^ )]+/y;
 /** The only characters that a backslash escapes in a value without quotes. */
 const escaped = /\\[*(),\\]/y;
 /** A class of a regular expression: a `]` that comes first, an escaped one and that of `[:alpha:]` do not end it. */
@@ -119,7 +120,7 @@ class Scanner {
   }
 
   #opens(name: string): boolean {
-    if (name === 'related') return this.#text.startsWith('elemMatch(', this.#at);
+    if (name === 'related' || name === 'change') return this.#text.startsWith('elemMatch(', this.#at);
     return name === 'compoundLogicalQuery' && this.#text[this.#at] === '(';
   }
 
@@ -148,6 +149,7 @@ class Scanner {
   #comparison(): void {
     this.#mark(this.#length(comparison));
     if (this.#text[this.#at] === '"') this.#quoted('quoted');
+    else this.#token('value', this.#length(numberOfBound));
   }
 
   /** A list of values, or the bounds of a range. One that is not closed ends before the next field. */

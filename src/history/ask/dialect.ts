@@ -1,4 +1,4 @@
-import { type Dialect, fixedFields } from '../../query/dialect.ts';
+import { type Dialect, fixedFields, type ItemRule } from '../../query/dialect.ts';
 
 /** The fields that `q` of the change history knows (spec A), and the values that each field takes (contract 4). */
 export const changelogDialect: Dialect = {
@@ -10,7 +10,17 @@ export const changelogDialect: Dialect = {
     occurredAt: { kind: 'time' },
     'related.entity': { kind: 'text' },
     'related.entityId': { kind: 'text' },
+    path: { kind: 'text', beneath: true },
     related: { kind: 'item', item: fixedFields({ entity: { kind: 'text' }, entityId: { kind: 'text' } }) },
+    change: {
+      kind: 'item',
+      item: fixedFields<ItemRule>({
+        path: { kind: 'text' },
+        before: { kind: 'value', expressions: false },
+        after: { kind: 'value', expressions: false },
+        is: { kind: 'choice', values: ['lower', 'higher'] },
+      }),
+    },
     compoundLogicalQuery: { kind: 'group' },
   }),
   needs: [{ field: 'entityId', needs: 'entity', message: 'entity is required when entityId is provided' }],

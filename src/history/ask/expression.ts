@@ -1,4 +1,4 @@
-import type { Matcher } from '../../query/ast.ts';
+import type { DocumentQuery, Match, Matcher } from '../../query/ast.ts';
 
 /**
  * A query after the lookup of its names. A term on entity, type, related entity or actor becomes the set of kinds or
@@ -6,7 +6,10 @@ import type { Matcher } from '../../query/ast.ts';
  */
 export type Expression = Group | Term;
 
-export type Term = Members<'kinds'> | Members<'actors'> | TimeTerm | DocumentTerm | RelatedTerm;
+export type Term = Members<'kinds'> | Members<'actors'> | TimeTerm | OpenTerm;
+
+/** A term that tallies cannot answer. */
+export type OpenTerm = DocumentTerm | RelatedTerm | PathTerm | ChangeTerm;
 
 export interface Group {
   readonly kind: 'and' | 'or';
@@ -25,7 +28,7 @@ export interface TimeTerm {
   readonly to: number | undefined;
 }
 
-/** A term that tallies cannot answer: it is on the document's own id. */
+/** The document's own id. */
 export interface DocumentTerm {
   readonly kind: 'document';
   readonly matcher: ResolvedMatcher;
@@ -38,6 +41,40 @@ export interface RelatedTerm {
   readonly ids: readonly ResolvedMatcher[];
   /** A term on kinds in the same AND. It holds wherever this term holds. */
   readonly implies?: Members<'kinds'>;
+}
+
+/** The entry has a path that the matcher accepts. */
+export interface PathTerm {
+  readonly kind: 'path';
+  readonly candidates: PathCandidates;
+  readonly path: PathMatcher;
+}
+
+/** One path of the entry satisfies all of these conditions. */
+export interface ChangeTerm {
+  readonly kind: 'change';
+  /** Undefined: no condition is on the path. */
+  readonly candidates: PathCandidates | undefined;
+  readonly paths: readonly PathMatcher[];
+  /** Conditions on the fields `before` and `after` of the path. */
+  readonly sides: DocumentQuery;
+  readonly is: readonly Match[];
+}
+
+export interface PathMatcher {
+  readonly matcher: ResolvedMatcher;
+  /** Whether a text also accepts the paths that begin with it and a dot. */
+  readonly beneath: boolean;
+}
+
+/** Which entries come into question, by the numbers of their paths. */
+export interface PathCandidates {
+  /** An entry with one of these numbers has a path that is accepted. */
+  readonly certain: readonly number[];
+  /** An entry with one of these numbers may have such a path. */
+  readonly possible: readonly number[];
+  /** Entries of this moment or before may have no numbers yet. */
+  readonly unnumberedTo: number | undefined;
 }
 
 /** The ids or the names that a regular expression matches replace it. */
@@ -110,7 +147,8 @@ export function idsOf(names: readonly { id: number }[], members: Uint8Array): nu
   return ids;
 }
 
-/** Whether the term is one that tallies cannot answer. */
-export function isOnDocuments(expression: Expression): expression is DocumentTerm | RelatedTerm {
-  return expression.kind === 'document' || expression.kind === 'related';
+/** Whether the expression is a term that tallies cannot answer. */
+export function isOpen(expression: Expression): expression is OpenTerm {
+  const { kind } = expression;
+  return kind === 'document' || kind === 'related' || kind === 'path' || kind === 'change';
 }

@@ -5,8 +5,8 @@ import { requiredText } from '../../query/required-text.ts';
 import { uuidOf } from '../../recording/entry-columns.ts';
 import type { FoundIds } from './expression.ts';
 
-/** Which ids: those of the changed documents, or those of related documents. */
-export type IdsOf = 'document' | 'related';
+/** Which texts: the ids of the changed documents, those of related documents, or the changed paths. */
+export type IdsOf = 'document' | 'related' | 'path';
 
 /** A regular expression that Annals matches against ids, and its first position in the query. */
 export interface IdPattern {
@@ -29,10 +29,13 @@ export function patternsOnIds(query: Condition): IdPattern[] {
   const visit = (condition: Condition) => {
     if (condition.kind === 'and' || condition.kind === 'or') condition.operands.forEach(visit);
     else if (condition.kind === 'item') {
-      for (const term of condition.operand.operands) if (term.field === 'entityId') add('related', term);
+      const matches = condition.operand.operands.filter((term) => term.kind === 'match');
+      for (const term of matches.filter(({ field }) => field === 'entityId')) add('related', term);
+      for (const term of matches.filter(({ field }) => field === 'path')) add('path', term);
     } else if (condition.kind === 'match') {
       if (condition.field === 'entityId') add('document', condition);
       if (condition.field === 'related.entityId') add('related', condition);
+      if (condition.field === 'path') add('path', condition);
     }
   };
   visit(query);
@@ -71,7 +74,7 @@ export async function tryOnIds(
   { regexes, budget }: { regexes: RegexMatcherPool; budget: RegexBudget },
 ): Promise<IdsFound> {
   const found = new IdsFound();
-  for (const whose of ['document', 'related'] as const) {
+  for (const whose of ['document', 'related', 'path'] as const) {
     const tried = patterns.filter(({ of }) => of === whose);
     const [first] = tried;
     if (first === undefined) continue;

@@ -1,10 +1,12 @@
 import { TimeSlice } from '../../core/concurrency/time-slice.ts';
-import type { Condition, ItemMatch, Match } from '../../query/ast.ts';
+import { and, type Condition, type ItemMatch, type Match } from '../../query/ast.ts';
 import { compileMatcher } from '../../query/match.ts';
 import type { RegexBudget, RegexMatcherPool } from '../../query/regex-pool.ts';
 import type { Dictionary } from '../names/dictionary.ts';
-import type { Expression, Members, ResolvedMatcher } from './expression.ts';
+import type { PathNames } from '../names/path-names.ts';
+import type { ChangeTerm, Expression, Members, PathMatcher, PathTerm, ResolvedMatcher } from './expression.ts';
 import type { IdsFound, IdsOf } from './id-patterns.ts';
+import { pathCandidates } from './path-candidates.ts';
 
 export interface Resolver {
   readonly dictionary: Dictionary;
@@ -12,6 +14,8 @@ export interface Resolver {
   readonly budget: RegexBudget;
   /** The matches of the regular expressions on ids; undefined if there are none. */
   readonly ids?: IdsFound;
+  /** Undefined if no term is on paths. */
+  readonly paths?: PathNames;
 }
 
 /** Looks up every name of a query. Rejects with QueryError if a regular expression exceeds the budget. */
@@ -26,10 +30,21 @@ export async function resolve(condition: Condition, resolver: Resolver): Promise
     case 'time':
       return { kind: 'time', from: condition.from, to: condition.to };
     case 'item':
-      return await resolveItem(condition, resolver);
+      return condition.field === 'change'
+        ? await resolveChange(condition, resolver)
+        : await resolveItem(condition, resolver);
     case 'match':
       return await resolveMatch(condition, resolver);
   }
+}
+
+/** Whether a term is on paths or their values. */
+export function asksForPaths(condition: Condition): boolean {
+  if (condition.kind === 'and' || condition.kind === 'or') return condition.operands.some(asksForPaths);
+  return (
+    (condition.kind === 'item' && condition.field === 'change') ||
+    (condition.kind === 'match' && condition.field === 'path')
+  );
 }
 
 /** The fields whose terms need the document, or the related document, itself. */
@@ -87,6 +102,8 @@ async function resolveMatch(term: Match, resolver: Resolver): Promise<Expression
       return { kind: 'kinds', members: await matchRelatedEntities([term], resolver) };
     case 'entityId':
       return { kind: 'document', matcher: resolveIds(term, 'document', resolver) };
+    case 'path':
+      return await resolvePath(term, resolver);
     case 'related.entityId':
       return { kind: 'related', entities: [], ids: [resolveIds(term, 'related', resolver)] };
     default:
@@ -95,7 +112,7 @@ async function resolveMatch(term: Match, resolver: Resolver): Promise<Expression
 }
 
 async function resolveItem(item: ItemMatch, resolver: Resolver): Promise<Expression> {
-  const { operands } = item.operand;
+  const operands = item.operand.operands.filter((term) => term.kind === 'match');
   const onIds = operands.filter((term) => term.field === 'entityId');
   const onEntities = operands.filter((term) => term.field === 'entity');
   if (onIds.length === 0) return { kind: 'kinds', members: await matchRelatedEntities(onEntities, resolver) };
@@ -106,6 +123,31 @@ async function resolveItem(item: ItemMatch, resolver: Resolver): Promise<Express
   // Only kinds with such a related entity can match, so Annals reads only their entries.
   const implies: Members<'kinds'> = { kind: 'kinds', members: await matchRelatedEntities(onEntities, resolver) };
   return { kind: 'and', operands: [implies, { kind: 'related', entities, ids, implies }] };
+}
+
+async function resolvePath(term: Match, resolver: Resolver): Promise<PathTerm> {
+  return { kind: 'path', candidates: await candidatesOf([term], resolver), path: pathMatcher(term, resolver) };
+}
+
+async function resolveChange({ operand, position }: ItemMatch, resolver: Resolver): Promise<ChangeTerm> {
+  const onPaths = operand.operands.filter((term) => term.kind === 'match').filter(({ field }) => field === 'path');
+  const onSides = operand.operands.filter(({ field }) => field === 'before' || field === 'after');
+  return {
+    kind: 'change',
+    candidates: onPaths.length === 0 ? undefined : await candidatesOf(onPaths, resolver),
+    paths: onPaths.map((term) => pathMatcher(term, resolver)),
+    sides: and(onSides, position),
+    is: operand.operands.filter((term) => term.kind === 'match').filter(({ field }) => field === 'is'),
+  };
+}
+
+async function candidatesOf(terms: readonly Match[], { paths, ...means }: Resolver) {
+  if (paths === undefined) throw new Error('the names of the paths were not read');
+  return await pathCandidates(terms, paths, means);
+}
+
+function pathMatcher(term: Match, resolver: Resolver): PathMatcher {
+  return { matcher: resolveIds(term, 'path', resolver), beneath: term.beneath === true };
 }
 
 /** The kinds with one related entity type that satisfies all the terms. */

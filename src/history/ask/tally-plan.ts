@@ -1,6 +1,6 @@
 import { TimeSlice } from '../../core/concurrency/time-slice.ts';
 import type { Dictionary } from '../names/dictionary.ts';
-import { decide, type Expression, idsOf, isAlways, isNever, termsOf } from './expression.ts';
+import { decide, type Expression, idsOf, isAlways, isNever, isOpen, termsOf } from './expression.ts';
 import { classesOfKinds, type KindClass } from './kind-classes.ts';
 
 /** The entries of some actors and of some kinds, by their numbers; null means any. */
@@ -69,7 +69,7 @@ export async function planTallies(
           (term.to === undefined || (before !== null && before <= term.to))
         );
       }
-      return term.kind === 'document' || term.kind === 'related' ? false : undefined;
+      return isOpen(term) ? false : undefined;
     });
     const name = nameOf(open);
     const selections = known.get(name) ?? (await selectionsOf(open, planning));

@@ -2,6 +2,7 @@ import { partsOf, wayOf } from '../page/query-parts.ts';
 import type { QuerySnapshot } from '../page/query-snapshot.ts';
 import type { Way } from '../page/store.ts';
 import { partsInRanges } from './counted-parts.ts';
+import { readPathFacets } from './path-facets.ts';
 import { type FacetField, type FacetValue, readFacetValues } from './summary-store.ts';
 
 /** The values of a field with most entries. */
@@ -10,16 +11,34 @@ export interface Facets {
   readonly field: FacetField;
   readonly total: number;
   readonly values: readonly FacetValue[];
-  /** The number of entries with any other value. */
+  /** The number of entries with any other value; of paths, the number of the other paths. */
   readonly others: number;
 }
 
 /** Counts the entries of a query by the values of a field, and takes the `size` values with most entries. */
 export async function readFacets(snapshot: QuerySnapshot, asked: { field: FacetField; size: number }): Promise<Facets> {
+  if (asked.field === 'path') return await readFacetsOfPaths(snapshot, asked.size);
   const split = asked.field === 'actor' ? 'actor' : 'kind';
   const parts = await partsOf(snapshot, { split, ranges: 1 });
   const counted = partsInRanges(parts.intervals, [snapshot.since], split);
   const { total, values } = await readFacetValues(snapshot, { parts: counted, search: parts.search }, asked);
   const others = values.reduce((left, { count }) => left - count, total);
   return { way: wayOf(parts), field: asked.field, total, values, others };
+}
+
+/** No tally knows paths, so the entries are read, as their table or an index has them. */
+async function readFacetsOfPaths(snapshot: QuerySnapshot, size: number): Promise<Facets> {
+  const parts = await partsOf(snapshot);
+  const { total, values, others } = await readPathFacets(
+    snapshot,
+    parts.search !== undefined && parts.intervals.length === 0 ? parts.search : parts.everything,
+    size,
+  );
+  return {
+    way: parts.scanned === undefined && parts.search !== undefined ? 'search' : 'scan',
+    field: 'path',
+    total,
+    values,
+    others,
+  };
 }

@@ -98,7 +98,7 @@ export async function countSearch(
   return await runSearch(transaction, search, statement);
 }
 
-export type FacetField = 'entity' | 'type' | 'actor';
+export type FacetField = 'entity' | 'type' | 'actor' | 'path';
 
 export interface FacetValue {
   value: string;

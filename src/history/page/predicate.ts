@@ -5,17 +5,19 @@ import { uuidOf } from '../../recording/entry-columns.ts';
 import {
   type DocumentTerm,
   type Expression,
-  type FoundIds,
   idsOf,
   isAlways,
   isNever,
+  type OpenTerm,
   type RelatedTerm,
   type ResolvedMatcher,
   type Term,
   termsOf,
 } from '../ask/expression.ts';
 import type { Dictionary } from '../names/dictionary.ts';
+import { isFound } from './found-ids.ts';
 import { type IdRange, idRangeOf } from './id-range.ts';
+import { changeSatisfies, pathSatisfies } from './path-predicate.ts';
 
 type SqlCondition = RawBuilder<SqlBool>;
 
@@ -83,6 +85,10 @@ export async function entryConditions(
       }
       case 'document':
         return documentSatisfies(part);
+      case 'path':
+        return pathSatisfies(part);
+      case 'change':
+        return changeSatisfies(part);
       case 'related':
         // A cluster refuses a subquery that reads nothing. It also refuses one whose only tenant is that of a row of a union.
         if ([...part.ids, ...part.entities].some(acceptsNothing)) return sql`false`;
@@ -142,7 +148,8 @@ function acceptsNothing(matcher: ResolvedMatcher): boolean {
 }
 
 /** Whether the term names its documents one by one, so that an index finds them. False if they are too many. */
-export function namesDocuments(term: DocumentTerm | RelatedTerm): boolean {
+export function namesDocuments(term: OpenTerm): boolean {
+  if (term.kind === 'path' || term.kind === 'change') return false;
   return (term.kind === 'document' ? [term.matcher] : term.ids).some(
     (matcher) =>
       exactTexts(matcher) !== undefined || (matcher.kind === 'ids' && matcher.isIn && matcher.count <= maxLookedUp),
@@ -195,7 +202,7 @@ function matches(
     if (texts.length === 1 && only !== undefined) return sql`${hash} = ${uuidOf(only)}::uuid`;
     return isAmong(hash, texts.map(uuidOf), sql`uuid`);
   }
-  if (matcher.kind === 'ids') return isFound(matcher, hash);
+  if (matcher.kind === 'ids' && hash !== undefined) return isFound(matcher, hash);
   if (matcher.kind === 'glob') return sql`${text} like ${likePattern(matcher)}`;
   if (matcher.kind === 'list') {
     return sql`(${sql.join(
@@ -204,23 +211,6 @@ function matches(
     )})`;
   }
   throw new Error(`a ${matcher.kind} names its texts`);
-}
-
-/**
- * If `work_mem` is PostgreSQL's 4 MB, a hash table has no memory for more hashes than this. The query then uses a binary
- * search.
- */
-const maxHashed = 200_000;
-
-function isFound({ isIn, count, hashes }: FoundIds, hash: RawBuilder<unknown> | undefined): SqlCondition {
-  if (count === 0) return isIn ? sql`false` : sql`true`;
-  const isTold =
-    count <= maxHashed
-      ? sql`${hash} in (select unnest(${hashes}::uuid[]))`
-      : sql`exists (
-          select from (select (select array_agg(one order by one) from unnest(${hashes}::uuid[]) as one)) as told (hashes)
-            where told.hashes[width_bucket(${hash}, told.hashes)] = ${hash})`;
-  return isIn ? sql`${isTold}` : sql`not ${isTold}`;
 }
 
 /** The texts that a matcher accepts, if it names them one by one. */

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { isOnDocuments, termsOf } from '../ask/expression.ts';
+import { isOpen, termsOf } from '../ask/expression.ts';
 import { possibleKinds } from '../ask/kind-classes.ts';
 import { type Interval, isLarge, type Plan, planOf, planTallies } from '../ask/tally-plan.ts';
 import type { Dictionary } from '../names/dictionary.ts';
@@ -59,7 +59,7 @@ export async function partsOf(snapshot: QuerySnapshot, counting?: Counting): Pro
     }
   }
   const { intervals } = plan;
-  if (!termsOf(expression).some(isOnDocuments)) {
+  if (!termsOf(expression).some(isOpen)) {
     return { intervals, search: undefined, everything: { tenant, since, byIds, condition }, scanned: undefined };
   }
   const underestimated = await isUnderestimated(transaction, tenant);

@@ -1,6 +1,8 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { DatabaseTransaction } from '../../postgres/database.ts';
 import type { IdsOf } from '../ask/id-patterns.ts';
+import type { PathNames } from '../names/path-names.ts';
+import { mustBeRead } from './path-predicate.ts';
 import { runWithoutNestedLoops } from './planner-estimate.ts';
 import type { Place } from './store.ts';
 
@@ -92,7 +94,8 @@ export function found({ tenant, since, places, byIds = false, condition }: Searc
 const idsAtOnce = 5_000;
 
 /**
- * Reads the distinct ids of the documents, or of the related documents, of entries since `since`. It reads ids that
+ * Reads the distinct ids of the documents, or of the related documents, of entries since `since`, or the paths that their
+ * numbers do not tell. It reads ids that
  * contain one of some texts, and documents of some kinds; null means any. A transaction can run it once at a time.
  */
 export async function* readDocumentIds(
@@ -103,7 +106,13 @@ export async function* readDocumentIds(
     since,
     kinds,
     containing,
-  }: { since: number; kinds: readonly number[] | null; containing: readonly string[] | null },
+    paths,
+  }: {
+    since: number;
+    kinds: readonly number[] | null;
+    containing: readonly string[] | null;
+    paths: PathNames;
+  },
 ): AsyncGenerator<string[]> {
   const ofKinds = kinds === null ? sql`true` : sql`e.kind = any (${kinds}::bigint[])`;
   const contains = (id: RawBuilder<unknown>) =>
@@ -113,15 +122,18 @@ export async function* readDocumentIds(
           containing.map((text) => sql`strpos(${id}, ${text}) > 0`),
           sql` or `,
         )})`;
-  const ids =
-    of === 'document'
-      ? sql`select distinct e.entity_id as id from ${entriesByIds(tenant)}
-              where e.tenant = ${tenant} and e.at >= ${since} and ${ofKinds} and ${contains(sql`e.entity_id`)}`
-      : sql`select distinct r.entity_id as id from change_related r
-              where r.tenant = ${tenant} and r.at >= ${since} and ${contains(sql`r.entity_id`)}`;
+  const idsOf = {
+    document: () => sql`select distinct e.entity_id as id from ${entriesByIds(tenant)}
+              where e.tenant = ${tenant} and e.at >= ${since} and ${ofKinds} and ${contains(sql`e.entity_id`)}`,
+    related: () => sql`select distinct r.entity_id as id from change_related r
+              where r.tenant = ${tenant} and r.at >= ${since} and ${contains(sql`r.entity_id`)}`,
+    path: () => sql`select distinct p.path as id
+      from change_entry e cross join lateral jsonb_object_keys(change_paths(e.paths)) as p (path)
+      where e.tenant = ${tenant} and e.at >= ${since} and ${ofKinds} and ${mustBeRead(paths)} and ${contains(sql`p.path`)}`,
+  };
   // The caller needs all ids, not the first ones soon.
   await sql`set local cursor_tuple_fraction = 1`.execute(transaction);
-  await sql`declare document_ids no scroll cursor for ${ids}`.execute(transaction);
+  await sql`declare document_ids no scroll cursor for ${idsOf[of]()}`.execute(transaction);
   for (;;) {
     const { rows } = await sql<{ id: string }>`fetch ${sql.lit(idsAtOnce)} from document_ids`.execute(transaction);
     if (rows.length > 0) yield rows.map(({ id }) => id);

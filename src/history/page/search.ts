@@ -1,15 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { TimeSlice } from '../../core/concurrency/time-slice.ts';
-import {
-  type DocumentTerm,
-  decide,
-  type Expression,
-  isNever,
-  isOnDocuments,
-  type RelatedTerm,
-  type Term,
-  termsOf,
-} from '../ask/expression.ts';
+import { decide, type Expression, isNever, isOpen, type OpenTerm, type Term, termsOf } from '../ask/expression.ts';
 import { possibleKinds } from '../ask/kind-classes.ts';
 import type { Dictionary } from '../names/dictionary.ts';
 import {
@@ -33,14 +24,14 @@ export async function searchOf(
   }: Pick<Search, 'tenant' | 'since' | 'underestimated'> & { dictionary: Dictionary; slice: TimeSlice },
 ): Promise<Search> {
   const { tenant, since } = of;
-  const tallied = decide(expression, (term) => (isOnDocuments(term) ? false : undefined));
+  const tallied = decide(expression, (term) => (isOpen(term) ? false : undefined));
   const kinds = await possibleKinds(expression, dictionary, slice);
   const ofKinds = kinds === null ? sql`true` : sql`e.kind = any (${kinds}::bigint[])`;
   const conditionOf = (part: Expression) =>
     isNever(tallied)
       ? sql<boolean>`${ofKinds} and ${conditions.satisfies(part)}`
       : sql<boolean>`${ofKinds} and ${conditions.satisfies(part)} and not ${conditions.satisfies(tallied)}`;
-  const terms = coverOf(expression) ?? termsOf(expression).filter(isOnDocuments);
+  const terms = coverOf(expression) ?? termsOf(expression).filter(isOpen);
   const [only, ...others] = terms;
   // An index finds a single term on documents in an AND by its own condition.
   const isIndexed = others.length === 0 && only?.kind === 'document' && isNever(tallied);
@@ -57,7 +48,8 @@ export async function searchOf(
   return { ...of, places, condition: conditionOf(open) };
 }
 
-function placesOf(term: DocumentTerm | RelatedTerm, tenant: string, since: number): RawBuilder<unknown> {
+function placesOf(term: OpenTerm, tenant: string, since: number): RawBuilder<unknown> {
+  if (term.kind === 'path' || term.kind === 'change') throw new Error('such a term names no documents');
   if (term.kind === 'document') {
     return sql`select e.at, e.sequence from change_entry e
       where e.tenant = ${tenant} and e.at >= ${since} and ${documentSatisfies(term)}`;
@@ -70,7 +62,7 @@ function placesOf(term: DocumentTerm | RelatedTerm, tenant: string, since: numbe
 }
 
 /** The smallest set of terms on documents such that at least one holds wherever the expression holds. */
-function coverOf(expression: Expression): (DocumentTerm | RelatedTerm)[] | undefined {
+function coverOf(expression: Expression): OpenTerm[] | undefined {
   if (expression.kind === 'and') {
     const covers = expression.operands.map(coverOf).filter((cover) => cover !== undefined);
     return covers.sort((one, other) => costOf(one) - costOf(other))[0];
@@ -79,9 +71,9 @@ function coverOf(expression: Expression): (DocumentTerm | RelatedTerm)[] | undef
     const covers = expression.operands.map(coverOf);
     return covers.every((cover) => cover !== undefined) ? covers.flat() : undefined;
   }
-  return isOnDocuments(expression) ? [expression] : undefined;
+  return isOpen(expression) ? [expression] : undefined;
 }
 
-function costOf(terms: readonly (DocumentTerm | RelatedTerm)[]): number {
+function costOf(terms: readonly OpenTerm[]): number {
   return terms.reduce((cost, term) => cost + (namesDocuments(term) ? (term.kind === 'document' ? 1 : 2) : 1_000), 0);
 }

@@ -7,9 +7,10 @@ import { RegexBudget, type RegexMatcherPool } from '../../query/regex-pool.ts';
 import type { Expression } from '../ask/expression.ts';
 import { everyId, type IdsOf, patternsOnIds, tryOnIds } from '../ask/id-patterns.ts';
 import { possibleKinds } from '../ask/kind-classes.ts';
-import { resolve } from '../ask/resolve.ts';
+import { asksForPaths, resolve } from '../ask/resolve.ts';
 import { type Dictionary, extendDictionary } from '../names/dictionary.ts';
 import { readNames } from '../names/name-store.ts';
+import { noPathNames, readPathNames } from '../names/path-names.ts';
 import { readDocumentIds } from './search-store.ts';
 
 /**
@@ -54,12 +55,21 @@ export async function resolveInTransaction(
 ): Promise<Expression> {
   const budget = new RegexBudget();
   const patterns = patternsOnIds(query);
-  if (patterns.length === 0) return await resolve(query, { ...means, budget });
-  // Only entries of these kinds can satisfy the query, whatever the patterns match.
-  const open = await resolve(query, { ...means, budget, ids: everyId(patterns) });
+  const onPaths = asksForPaths(query);
+  if (patterns.length === 0 && !onPaths) return await resolve(query, { ...means, budget });
+  // Only entries of these kinds can satisfy the query, whatever the patterns match and whatever paths there are.
+  const open = await resolve(query, { ...means, budget, ids: everyId(patterns), paths: noPathNames });
   const kinds = await possibleKinds(open, means.dictionary, means.slice);
+  const paths = onPaths
+    ? await readPathNames(statementsOf(transaction), tenant, entitiesOf(kinds, means.dictionary))
+    : noPathNames;
   const read = (of: IdsOf, containing: readonly string[] | null) =>
-    readDocumentIds(transaction, tenant, of, { since, kinds, containing });
+    readDocumentIds(transaction, tenant, of, { since, kinds, containing, paths });
   const ids = await tryOnIds(patterns, read, { ...means, budget });
-  return await resolve(query, { ...means, budget, ids });
+  return await resolve(query, { ...means, budget, ids, paths });
+}
+
+/** The entity types of kinds; null means any. */
+function entitiesOf(kinds: readonly number[] | null, { kindOf }: Dictionary): string[] | null {
+  return kinds && [...new Set(kinds.flatMap((kind) => kindOf.get(kind)?.entity ?? []))];
 }

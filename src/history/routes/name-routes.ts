@@ -6,13 +6,25 @@ import type { HistoryReads } from '../history-reads.ts';
 import { historyOperation } from './operation.ts';
 import { HistoryPath } from './schemas.ts';
 
-const fields = [Type.Literal('entity'), Type.Literal('actor'), Type.Literal('related.entity')] as const;
+const fields = [
+  Type.Literal('entity'),
+  Type.Literal('actor'),
+  Type.Literal('related.entity'),
+  Type.Literal('path'),
+] as const;
 
 const NamesQuery = Type.Object({
   field: Type.Union([...fields], {
     type: 'string',
-    'x-message': 'field must be one of entity, actor, related.entity',
+    'x-message': 'field must be one of entity, actor, related.entity, path',
   }),
+  entity: Type.Optional(
+    Type.String({
+      maxLength: 1_000,
+      description: 'The entity type whose paths to list. Default: any. Other fields ignore it.',
+      'x-message': 'entity must have at most 1000 characters',
+    }),
+  ),
   prefix: Type.Optional(
     Type.String({
       maxLength: 1_000,
@@ -42,7 +54,7 @@ export async function nameRoutes(app: HttpServer, { reads }: { reads: HistoryRea
       schema: {
         operationId: 'listNames',
         tags: ['Change history'],
-        summary: 'Listing the names of entities or actors',
+        summary: 'Listing the names of entities, actors or paths',
         description: 'The names in a field of the query language, of the entries that the service keeps.',
         params: HistoryPath,
         querystring: NamesQuery,
@@ -50,8 +62,10 @@ export async function nameRoutes(app: HttpServer, { reads }: { reads: HistoryRea
       },
     },
     async (request) => {
-      const { field, prefix = '', size = 20 } = request.query;
-      return { field, values: await reads.names(request.params.tenant, { field, prefix, size }) };
+      const { field, entity, prefix = '', size = 20 } = request.query;
+      const { tenant } = request.params;
+      if (field === 'path') return { field, values: await reads.paths(tenant, { entity, prefix, size }) };
+      return { field, values: await reads.names(tenant, { field, prefix, size }) };
     },
   );
 }

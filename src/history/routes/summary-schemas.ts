@@ -78,13 +78,18 @@ export const HistogramAnswer = Type.Object(
   },
 );
 
-const facetFields = [Type.Literal('entity'), Type.Literal('type'), Type.Literal('actor')] as const;
+const facetFields = [
+  Type.Literal('entity'),
+  Type.Literal('type'),
+  Type.Literal('actor'),
+  Type.Literal('path'),
+] as const;
 
 export const FacetsQuery = Type.Object({
   q,
   field: Type.Union([...facetFields], {
     type: 'string',
-    'x-message': 'field must be one of entity, type, actor',
+    'x-message': 'field must be one of entity, type, actor, path',
   }),
   size: Type.Optional(
     queryInteger({ minimum: 1, maximum: 100, default: 20, message: 'size must be between 1 and 100' }),
@@ -94,12 +99,14 @@ export const FacetsQuery = Type.Object({
 export const FacetsAnswer = Type.Object(
   {
     field: Type.Union([...facetFields]),
-    totalElements: entries('Exact: that of the list of changes. The values and `others` add up to it.'),
+    totalElements: entries(
+      'Exact: that of the list of changes. The values and `others` add up to it, unless they are paths.',
+    ),
     values: Type.Array(
       Type.Object({ value: Type.String(), count: entries('Entries with this value.') }, { $id: 'FacetValue' }),
       { description: 'The values with most entries first. Values with equal counts are in the order of code points.' },
     ),
-    others: entries('Entries with any other value.'),
+    others: entries('Entries with any other value. Of paths: how many other paths these entries have.'),
   },
   {
     $id: 'ChangeFacets',

@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { changelogDialect } from '../../../src/history/ask/dialect.ts';
 import { type Facets, readFacets } from '../../../src/history/count/facets.ts';
 import { readHistogram } from '../../../src/history/count/histogram.ts';
-import type { FacetField } from '../../../src/history/count/summary-store.ts';
 import { DictionaryCache } from '../../../src/history/names/dictionary-cache.ts';
 import { inQuerySnapshot, queryAt } from '../../../src/history/page/query-snapshot.ts';
 import { dropPortion, setRetention } from '../../../src/history/retention/retention.ts';
@@ -104,7 +103,7 @@ const fields = ['entity', 'type', 'actor'] as const;
 /** The values of a field, and a plain count in the same snapshot. */
 async function ask(
   dictionaries: DictionaryCache,
-  { q, where, size, field }: { q: string; where: string; size: number; field: FacetField },
+  { q, where, size, field }: { q: string; where: string; size: number; field: (typeof fields)[number] },
 ): Promise<{ found: Facets; counted: { value: string; count: number }[] }> {
   const { database, regexes } = history;
   const { db, pool } = database;

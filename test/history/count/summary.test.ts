@@ -135,7 +135,7 @@ test.each([
 });
 
 test('a field that facets do not have is 400, and so is none', async () => {
-  const message = 'field must be one of entity, type, actor';
+  const message = 'field must be one of entity, type, actor, path';
   for (const field of ['entityId', '', 'Actor'])
     expect(await ask(`facets?field=${field}`)).toEqual(violation('field', message));
   expect(await ask('facets')).toEqual(violation('field', 'field is required'));

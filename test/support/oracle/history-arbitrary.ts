@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import type { Change } from '../../../src/recording/change.ts';
+import { arbitraryPaths, hardPaths } from './path-arbitrary.ts';
 import { hardExpressions, hardNames } from './query-arbitrary.ts';
 import type { QueryVocabulary } from './query-vocabulary.ts';
 
@@ -40,6 +41,7 @@ export function arbitraryHistory(tenants: readonly string[], now: number): fc.Ar
           entities,
           entityIds,
           actors,
+          paths: hardPaths,
           expressions: hardExpressions,
           times: moments.map(writable),
         }),
@@ -93,7 +95,7 @@ function arbitraryChange(given: {
       schemaVersion: fc.constantFrom('1', '2.0', '"'),
       actor: fc.constantFrom(...given.actors),
       related: fc.array(fc.record({ entity, entityId }), { maxLength: 3 }),
-      paths: fc.constantFrom('{}', '{"a.b":{"before":1.10,"after":9007199254740993}}', '{"é😀":{"after":"\\ud800"}}'),
+      paths: arbitraryPaths(),
     },
     { requiredKeys: ['at', 'type', 'entity', 'entityId', 'actor', 'related', 'paths'] },
   );

@@ -3,8 +3,10 @@ import type { Query } from '../../../src/query/ast.ts';
 import { type GroupSketch, type SequenceSketch, type TermSketch, writeQuery } from './query-sketch.ts';
 import {
   arbitraryBlanks,
+  arbitraryChange,
   arbitraryItem,
   arbitraryMatch,
+  arbitraryPath,
   arbitraryTime,
   arbitraryType,
 } from './query-term-arbitrary.ts';
@@ -173,6 +175,8 @@ function arbitrarySequence(vocabulary: QueryVocabulary, shape: Shape): fc.Arbitr
     { weight: 1, arbitrary: arbitraryMatch('related.entity', entities, vocabulary) },
     { weight: 1, arbitrary: arbitraryMatch('related.entityId', entityIds, vocabulary) },
     { weight: 2, arbitrary: arbitraryItem(vocabulary) },
+    { weight: 2, arbitrary: arbitraryPath(vocabulary) },
+    { weight: 2, arbitrary: arbitraryChange(vocabulary) },
     ...(shape.depth === 0 ? [] : [{ weight: 4, arbitrary: arbitraryCompound(vocabulary, shape) }]),
   );
   const chunk = fc.oneof(

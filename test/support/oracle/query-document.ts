@@ -19,11 +19,23 @@ export function examplesOf(document: string): QueryExample[] {
 /** The rows of the document's table of entries, in its order. */
 export function entriesOf(document: string): HistoryEntry[] {
   return [...document.matchAll(/^\| \d+ \|(.*)\|$/gm)].map(([, row = '']) => {
-    const [at = '', type = '', entity = '', entityId = '', actor = '', related = ''] = row
+    const [at = '', type = '', entity = '', entityId = '', actor = '', related = '', paths = ''] = row
       .split('|')
       .map((cell) => cell.trim());
-    return { at: Date.parse(at), type, entity, entityId, actor, related: relatedOf(related) };
+    return { at: Date.parse(at), type, entity, entityId, actor, related: relatedOf(related), paths: pathsOf(paths) };
   });
+}
+
+/** `status: "OPEN" → "PAID"; price: → 1`: JSON values, and nothing for a side that is absent. */
+function pathsOf(cell: string): string {
+  const members = [...cell.matchAll(/(?<path>[^;\s]+):(?<before> [^;]*?)? →(?<after> [^;]*)?/g)].map(({ groups }) => {
+    const sides = [
+      ...(groups?.before ? [`"before":${groups.before}`] : []),
+      ...(groups?.after ? [`"after":${groups.after}`] : []),
+    ];
+    return `${JSON.stringify(groups?.path)}:{${sides.join(',')}}`;
+  });
+  return `{${members.join(',')}}`;
 }
 
 function relatedOf(cell: string): HistoryEntry['related'] {

@@ -1,5 +1,6 @@
 import { RE2JS } from 're2js';
-import type { Condition, Matcher, Query } from '../../../src/query/ast.ts';
+import type { Condition, ItemQuery, Matcher, Query } from '../../../src/query/ast.ts';
+import { type Change, changesOf, sideAccepts } from './changed-paths.ts';
 
 export interface HistoryEntry {
   /** Milliseconds since 1970. */
@@ -9,6 +10,8 @@ export interface HistoryEntry {
   readonly entityId: string;
   readonly actor: string;
   readonly related: readonly { readonly entity: string; readonly entityId: string }[];
+  /** JSON text. */
+  readonly paths: string;
 }
 
 /**
@@ -28,14 +31,34 @@ function holds(condition: Condition, entry: HistoryEntry): boolean {
     case 'time':
       return (condition.from ?? -Infinity) <= entry.at && entry.at < (condition.to ?? Infinity);
     case 'item':
+      if (condition.field === 'change') {
+        return changesOf(entry.paths).some((change) => changeHolds(condition.operand, change));
+      }
       return entry.related.some((item) =>
-        condition.operand.operands.every(({ field, matcher }) =>
-          accepts(matcher, field === 'entity' ? item.entity : item.entityId),
+        condition.operand.operands.every(
+          (term) =>
+            term.kind === 'match' && accepts(term.matcher, term.field === 'entity' ? item.entity : item.entityId),
         ),
       );
     case 'match':
+      if (condition.field === 'path') {
+        return changesOf(entry.paths).some(({ path }) => acceptsPath(condition.matcher, path));
+      }
       return valuesOf(condition.field, entry).some((value) => accepts(condition.matcher, value));
   }
+}
+
+/** A text also accepts what is beneath it; a pattern accepts the whole path alone. */
+function acceptsPath(matcher: Matcher, path: string): boolean {
+  if (matcher.kind === 'list') return matcher.items.some((item) => acceptsPath(item, path));
+  return accepts(matcher, path) || (matcher.kind === 'text' && path.startsWith(`${matcher.text}.`));
+}
+
+function changeHolds({ operands }: ItemQuery, change: Change): boolean {
+  return operands.every((term) => {
+    if (term.kind === 'match' && term.field === 'path') return accepts(term.matcher, change.path);
+    return sideAccepts(term, change, accepts);
+  });
 }
 
 function valuesOf(field: string, entry: HistoryEntry): string[] {

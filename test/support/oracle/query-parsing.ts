@@ -1,5 +1,5 @@
 import { changelogDialect } from '../../../src/history/ask/dialect.ts';
-import type { Condition, Matcher, Query } from '../../../src/query/ast.ts';
+import type { Condition, ItemTerm, Matcher, Query } from '../../../src/query/ast.ts';
 import { parseQuery } from '../../../src/query/parse.ts';
 import { QueryError } from '../../../src/query/query-error.ts';
 
@@ -27,13 +27,15 @@ export function matcherOf(text: string): Matcher {
 }
 
 /** A tree without its positions, in few words: `actor=Jane`, `and(…)`. */
-export function outline(condition: Condition): string {
+export function outline(condition: Condition | ItemTerm): string {
   switch (condition.kind) {
     case 'and':
     case 'or':
       return `${condition.kind}(${condition.operands.map(outline).join(', ')})`;
     case 'match':
       return `${condition.field}=${outlineMatcher(condition.matcher)}`;
+    case 'comparison':
+      return `${condition.field}=${condition.bounds.map(({ operator, text }) => operator + text).join(' ')}`;
     case 'time':
       return `${condition.field}=${condition.from ?? ''}..${condition.to ?? ''}`;
     case 'item':

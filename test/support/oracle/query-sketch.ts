@@ -6,9 +6,10 @@ import * as ast from '../../../src/query/ast.ts';
  */
 export type SequenceSketch = { terms: TermSketch[]; before: number; after: number };
 export type TermSketch = { blanks: number } & (
-  | { kind: 'match'; field: string; value: ValueSketch }
+  | { kind: 'match'; field: string; value: ValueSketch; beneath?: true }
   | { kind: 'time'; bounds: BoundSketch[] }
-  | { kind: 'item'; sequence: SequenceSketch }
+  | { kind: 'item'; field?: string; sequence: SequenceSketch }
+  | { kind: 'comparison'; field: string; bounds: ast.Bound[] }
   | { kind: 'group'; group: GroupSketch }
 );
 export type GroupSketch = { operator: 'AND' | 'OR'; operands: (SequenceSketch | GroupSketch)[]; blanks: number };
@@ -71,16 +72,24 @@ class Writer {
     switch (term.kind) {
       case 'match':
         this.#write(`${term.field}:`);
-        return ast.match(term.field, this.#value(term.value), position);
+        return ast.match(term.field, this.#value(term.value), position, term.beneath ? { beneath: true } : {});
+      case 'comparison': {
+        const bounds = term.bounds.map(
+          ({ operator, type, text }) => operator + (type === 'number' ? text : writeQuoted(text)),
+        );
+        this.#write(`${term.field}:${bounds.length === 1 ? bounds.join('') : `(${bounds.join(' AND ')})`}`);
+        return ast.comparison(term.field, term.bounds, position) as unknown as ast.Condition;
+      }
       case 'time':
         this.#write(`occurredAt:${writeRange(term.bounds)}`);
         return ast.timeRange('occurredAt', boundsOf(term.bounds), position);
       case 'item': {
-        this.#write('related:elemMatch(');
+        const { field = 'related' } = term;
+        this.#write(`${field}:elemMatch(`);
         const start = this.#position;
-        const terms = this.sequence(term.sequence).filter((condition) => condition.kind === 'match');
+        const terms = this.sequence(term.sequence) as ast.ItemTerm[];
         this.#write(')');
-        return ast.itemMatch('related', ast.itemQuery(terms, start), position);
+        return ast.itemMatch(field, ast.itemQuery(terms, start), position);
       }
       case 'group':
         this.#write('compoundLogicalQuery:');

@@ -30,6 +30,63 @@ export function arbitraryItem(vocabulary: QueryVocabulary): fc.Arbitrary<TermSke
   return fc.record({ kind: fc.constant('item' as const), sequence, blanks: arbitraryBlanks(1) });
 }
 
+export function arbitraryPath(vocabulary: QueryVocabulary): fc.Arbitrary<TermSketch> {
+  return arbitraryMatch('path', vocabulary.paths, vocabulary).map((term) => ({ ...term, beneath: true }) as TermSketch);
+}
+
+export function arbitraryChange(vocabulary: QueryVocabulary): fc.Arbitrary<TermSketch> {
+  const side = fc.constantFrom('before', 'after').chain((field) =>
+    fc.oneof(
+      {
+        weight: 4,
+        arbitrary: arbitraryTerm(
+          field,
+          fc.oneof(arbitraryPlain(sideValues, false), arbitraryList(arbitraryPlain(sideValues, true))),
+        ),
+      },
+      { weight: 2, arbitrary: arbitraryComparison(field) },
+    ),
+  );
+  const is = fc
+    .constantFrom('lower', 'higher')
+    .map((text): PlainSketch => ({ form: 'bare', parts: [text], escapeAll: false }));
+  const term = fc.oneof(
+    { weight: 3, arbitrary: arbitraryMatch('path', vocabulary.paths, vocabulary) },
+    { weight: 4, arbitrary: side },
+    { weight: 1, arbitrary: arbitraryTerm('is', is) },
+  );
+  const sequence = fc.record({
+    terms: fc.array(term, { minLength: 1, maxLength: 3 }),
+    before: arbitraryBlanks(0),
+    after: arbitraryBlanks(0),
+  });
+  return fc.record({
+    kind: fc.constant('item' as const),
+    field: fc.constant('change'),
+    sequence,
+    blanks: arbitraryBlanks(1),
+  });
+}
+
+function arbitraryComparison(field: string): fc.Arbitrary<TermSketch> {
+  const bound = fc.record({
+    operator: fc.constantFrom('>' as const, '>=' as const, '<' as const, '<=' as const),
+    value: fc.oneof(
+      fc.constantFrom('1', '1.10', '9007199254740992', '-3', '1e2').map((text) => ({ type: 'number' as const, text })),
+      fc.constantFrom('OPEN', 'P', '', 'é').map((text) => ({ type: 'string' as const, text })),
+    ),
+  });
+  return fc.record({
+    kind: fc.constant('comparison' as const),
+    field: fc.constant(field),
+    bounds: fc.array(
+      bound.map(({ operator, value }) => ({ operator, ...value })),
+      { minLength: 1, maxLength: 2 },
+    ),
+    blanks: arbitraryBlanks(1),
+  });
+}
+
 export function arbitraryType(): fc.Arbitrary<TermSketch> {
   const one = fc
     .tuple(fc.constantFrom('create', 'update', 'delete'), fc.boolean(), fc.boolean())
@@ -71,6 +128,24 @@ function arbitraryList(item: fc.Arbitrary<PlainSketch>): fc.Arbitrary<ValueSketc
     blanks: fc.nat({ max: 2 }),
   });
 }
+
+/** Values of paths, and words that have a meaning instead of them. */
+const sideValues = [
+  'OPEN',
+  'PAID',
+  'exists',
+  'missing',
+  'null',
+  'true',
+  'false',
+  '1',
+  '1.1',
+  '9007199254740993',
+  '********',
+  'é',
+  '-3.0',
+  '100',
+];
 
 /** A name as it is, or with stars in place of some of it; quoted where it cannot be bare. */
 function arbitraryPlain(names: readonly string[], inList: boolean): fc.Arbitrary<PlainSketch> {

@@ -1,0 +1,79 @@
+import type { List, Match } from '../../query/ast.ts';
+import { compileMatcher } from '../../query/match.ts';
+import type { RegexBudget, RegexMatcherPool } from '../../query/regex-pool.ts';
+import { nameOfPath } from '../../recording/path-names.ts';
+import type { PathName, PathNames } from '../names/path-names.ts';
+import type { PathCandidates } from './expression.ts';
+
+/** Whether an entry with this name has a path that is accepted; undefined: some of its paths may be, and others not. */
+type Decide = (name: string) => boolean | undefined;
+
+/** The entries that come into question for a path that satisfies all the terms. */
+export async function pathCandidates(
+  terms: readonly Match[],
+  { names, rest, unnumberedTo }: PathNames,
+  means: { regexes: RegexMatcherPool; budget: RegexBudget },
+): Promise<PathCandidates> {
+  const decisions: Decide[] = [];
+  for (const term of terms) decisions.push(await decisionOf(term, names, means));
+  const verdicts = new Map<number, Set<boolean | undefined>>();
+  for (const { number, name } of names) {
+    const verdict = allOf(decisions.map((decide) => decide(name)));
+    const known = verdicts.get(number);
+    if (known === undefined) verdicts.set(number, new Set([verdict]));
+    else known.add(verdict);
+  }
+  const certain: number[] = [];
+  // Names that share a number differ, or a path has no number: then reading the entry decides.
+  const possible = rest === undefined ? [] : [rest];
+  for (const [number, [verdict, ...others]] of verdicts) {
+    if (others.length > 0 || verdict === undefined) possible.push(number);
+    else if (verdict) certain.push(number);
+  }
+  return { certain, possible, unnumberedTo };
+}
+
+function allOf(verdicts: readonly (boolean | undefined)[]): boolean | undefined {
+  if (verdicts.includes(false)) return false;
+  return verdicts.includes(undefined) ? undefined : true;
+}
+
+async function decisionOf(
+  { matcher, beneath, position }: Match,
+  names: readonly PathName[],
+  { regexes, budget }: { regexes: RegexMatcherPool; budget: RegexBudget },
+): Promise<Decide> {
+  if (matcher.kind === 'regex') {
+    // With a place in it, a name stands for many paths.
+    const whole = [...new Set(names.map(({ name }) => name))].filter((name) => !hasPlace(name));
+    const members = await regexes.matchNames(matcher.source, whole, { position, budget });
+    const matched = new Set(whole.filter((_name, index) => members[index] === 1));
+    return (name) => (hasPlace(name) ? undefined : matched.has(name));
+  }
+  const items = matcher.kind === 'list' ? matcher.items : [matcher];
+  const decisions = items.map((item) => (item.kind === 'text' ? ofText(item.text, beneath) : ofGlob(item)));
+  return (name) => {
+    const verdicts = decisions.map((decide) => decide(name));
+    if (verdicts.includes(true)) return true;
+    return verdicts.includes(undefined) ? undefined : false;
+  };
+}
+
+function ofText(text: string, beneath: boolean | undefined): Decide {
+  const named = nameOfPath(text);
+  const holds = (name: string) => name === named || (beneath === true && name.startsWith(`${named}.`));
+  // A text without places means the same in a name as in the paths that the name stands for.
+  if (!hasPlace(named)) return holds;
+  return (name) => (holds(name) ? undefined : false);
+}
+
+function ofGlob(glob: Extract<List['items'][number], { kind: 'glob' }>): Decide {
+  const holds = compileMatcher(glob);
+  if (!glob.parts.some((part) => /[0-9*]/.test(part))) return holds;
+  return (name) => (hasPlace(name) ? undefined : holds(name));
+}
+
+/** Whether a segment stands for a place in an array, or may. */
+function hasPlace(name: string): boolean {
+  return name.includes('*');
+}

@@ -1,0 +1,85 @@
+import { sql } from 'kysely';
+import { statementsOf } from '../../postgres/statements.ts';
+import { textOfProjection } from '../../query/json-projection.ts';
+import { type PathNames, readPathNames } from '../names/path-names.ts';
+import { hasNumber, unnumbered } from '../page/path-predicate.ts';
+import type { QuerySnapshot } from '../page/query-snapshot.ts';
+import { found, runSearch, type Search } from '../page/search-store.ts';
+import type { FacetValue } from './summary-store.ts';
+
+/** The paths that most entries have, and the number of the other paths. */
+export interface PathFacets {
+  readonly total: number;
+  readonly values: readonly FacetValue[];
+  readonly others: number;
+}
+
+/**
+ * Counts the entries of a search by the names of their paths. An entry counts once for each name. Entries whose numbers do
+ * not tell all names are read.
+ */
+export async function readPathFacets(
+  { transaction, tenant }: QuerySnapshot,
+  search: Search,
+  size: number,
+): Promise<PathFacets> {
+  const names = await readPathNames(statementsOf(transaction), tenant, null);
+  const { nameOf, unclear } = toldNames(names);
+  const isUnclear = sql.join(
+    [...(unclear.length === 0 ? [] : [hasNumber(unclear)]), ...unnumbered(names.unnumberedTo)],
+    sql` or `,
+  );
+  const hasUnclear = unclear.length > 0 || names.unnumberedTo !== undefined;
+  const ofRead = hasUnclear
+    ? sql`union all
+      select k.name, count(*)
+        from (select e.paths ${found({ ...search, condition: sql`${search.condition} and (${isUnclear})` })}) as e
+        cross join lateral (
+          select distinct change_path_name(p.path) as name from jsonb_object_keys(change_paths(e.paths)) as p (path)
+        ) as k
+        group by 1`
+    : sql``;
+  const statement = sql<{ total: number; names: number; value: string | null; count: number }>`
+    with shape as materialized (
+      select e.path_numbers as numbers, count(*) as entries ${found(search)} group by 1
+    ), told as (
+      select n.number, sum(s.entries) as entries
+        from shape s cross join lateral unnest(s.numbers) as n (number)
+        where not s.numbers && ${`{${unclear.join(',')}}`}::integer[]
+        group by 1
+    ), named as materialized (
+      select one.name, sum(one.entries)::bigint as entries
+        from (
+          select p.name, t.entries
+            from told t
+            join unnest(${[...nameOf.keys()]}::integer[], ${[...nameOf.values()]}::text[]) as p (number, name)
+              on p.number = t.number
+          ${ofRead}
+        ) as one
+        group by 1
+    )
+    select (select coalesce(sum(s.entries), 0) from shape s)::bigint as total, (select count(*) from named) as names,
+           top.name as value, top.entries as count
+      from (select) as one
+      left join lateral (
+        select n.name, n.entries from named n order by n.entries desc, n.name collate "C" limit ${size}
+      ) as top on true
+      order by top.entries desc, top.name collate "C"`;
+  const rows = await runSearch(transaction, search, statement);
+  const values = rows.flatMap(({ value, count }) =>
+    value === null ? [] : [{ value: textOfProjection(value), count }],
+  );
+  return { total: rows[0]?.total ?? 0, values, others: (rows[0]?.names ?? 0) - values.length };
+}
+
+/** The name of each number that has one name alone, and the other numbers. */
+function toldNames({ names, rest }: PathNames): { nameOf: Map<number, string>; unclear: number[] } {
+  const nameOf = new Map<number, string>();
+  const unclear = new Set<number>(rest === undefined ? [] : [rest]);
+  for (const { number, name } of names) {
+    if ((nameOf.get(number) ?? name) !== name) unclear.add(number);
+    nameOf.set(number, name);
+  }
+  for (const number of unclear) nameOf.delete(number);
+  return { nameOf, unclear: [...unclear] };
+}
