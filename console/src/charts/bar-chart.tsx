@@ -25,6 +25,8 @@ export function BarChart(props: BarChartProps) {
   const host = useRef<HTMLDivElement>(null);
   const readout = useRef<HTMLParagraphElement>(null);
   const chart = useRef<uPlot>(undefined);
+  /** The bar that the keyboard is at. */
+  const place = useRef(-1);
   const latest = useRef(props);
   latest.current = props;
   const usedZone = zone ?? timeZone.value;
@@ -33,6 +35,7 @@ export function BarChart(props: BarChartProps) {
   useEffect(() => {
     const element = host.current;
     if (element === null || starts.length === 0) return;
+    place.current = -1;
     const draw = () => {
       chart.current?.destroy();
       chart.current = makeChart(element, latest, (text) => {
@@ -54,7 +57,6 @@ export function BarChart(props: BarChartProps) {
     };
   }, [starts, end, series, height, usedZone]);
 
-  const place = useRef(-1);
   const onKeyDown = (event: KeyboardEvent) => {
     const plot = chart.current;
     if (plot === undefined) return;
